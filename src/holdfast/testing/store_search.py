@@ -165,3 +165,38 @@ class TextPromises:
         assert match.item == message.seq
         assert "pangolin" in store.chunk_text(match.item, match.chunk, text)
         assert len(store.chunk_text(match.item, match.chunk, text)) < 5000
+
+    @pytest.mark.parametrize("gone", ["removed", "hidden"])
+    def test_a_reply_is_found_by_its_question_until_the_question_is_gone(self, store: Store, gone: str) -> None:
+        """Removing or hiding a question removes its words from the reply's row, from its index and from its text to embed."""
+        with store.write() as tx:
+            tx.use_model("test")
+        (question,) = say(store, a_message("any allergies?", role="assistant"))
+        (reply,) = say(store, a_message("just shellfish", act="reply", asked="any allergies?", answers=question.seq))
+        assert set(find(store, "allergies")) == {"any allergies?", "just shellfish"}
+        assert "any allergies? just shellfish" in [chunk.text for chunk in store.missing_vectors("test", limit=9)]
+        with store.write() as tx:
+            if gone == "removed":
+                tx.remove_messages([question.id])
+            else:
+                tx.set_action([question.id], "forgotten")
+        assert "just shellfish" not in find(store, "allergies")
+        assert find(store, "shellfish") == ["just shellfish"]
+        (left,) = store.messages(MessageFilter(seqs=[reply.seq]))
+        assert (left.asked, left.answers, left.act) == (None, None, "reply")
+        assert "just shellfish" in [chunk.text for chunk in store.missing_vectors("test", limit=9)]
+
+    def test_a_message_keeps_its_dialogue_act_and_its_place_has_the_text_of_what_asks(self, store: Store) -> None:
+        """The place of a message contains its text only if a part of it asks something, or if its act is unknown."""
+        plain, asking, old = say(
+            store,
+            a_message("I live in Lyon", act="statement"),
+            a_message("I live in Lyon, and you?", act="statement", asks=True),
+            a_message("stored by an older version"),
+        )
+        places = {place.seq: place for place in store.places([plain.seq, asking.seq, old.seq])}
+        assert [(places[each.seq].act, places[each.seq].text) for each in (plain, asking, old)] == [
+            ("statement", None),
+            ("statement", "I live in Lyon, and you?"),
+            (None, "stored by an older version"),
+        ]

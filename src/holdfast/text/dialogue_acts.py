@@ -43,6 +43,7 @@ _INVERTED: Final = frozenset(
     "do does did don't dont doesn't doesnt didn't didnt is are was were isn't isnt aren't arent wasn't wasnt am can could can't cant "
     "couldn't couldnt will would won't wouldn't shall should shouldn't has have had hasn't haven't may might must".split()
 )
+_PRONOUNS: Final = frozenset("i you he she it we they u".split())
 _SUBJECTS: Final = frozenset(
     "i you he she it we they my your his her our their the this that these those there a an any anyone anybody someone somebody "
     "everyone me".split()
@@ -75,6 +76,10 @@ _REQUEST: Final = re.compile(
     r"cuenta|cuentame|contame|cuenteme|recomienda|recomiendame|recomendame|recomiendeme|sugiere|sugiereme|sugerime|dale|despiertame|"
     r"despierteme|redacta|redactame|corrige|corrigeme|revisa|checa|checame|fijate|compara|repite|quiero que|necesito que))\b"
 )
+_POLITE_REQUEST: Final = re.compile(
+    r"(?:(?:can|could|would|will|wud|cud) (?:you|u|ya)|(?:me )?(?:puedes|podes|puede|podrias|podria|podeis|pueden)) (?!tell|remember|decir|recordar)"
+)
+"""A question in form that is a request in fact: "could you read that again?"."""
 _SUBJECT_OPENING: Final = re.compile(
     r"(?:i|i'm|im|i've|ive|i'd|id|i'll|ill|we|we're|we've|my|our|mine|he|he's|she|she's|they|they're|it's|its|there's|"
     r"yo|mi|mis|nuestro|nuestra|nuestros|nuestras|me|nos|el|ella|ellos|ellas|soy|somos|estoy|estamos|tengo|tenemos|vivo|trabajo|"
@@ -172,7 +177,7 @@ def _act_of_sentence(sentence: str) -> Act:
     folded = fold(sentence)
     opening = _opening(folded)
     words = _WORD.findall(opening)
-    asks = "?" in sentence or "¿" in sentence or _is_question(opening)
+    asks = ("?" in sentence or "¿" in sentence or _is_question(opening)) and not _POLITE_REQUEST.match(opening)
     if _NO_ANSWER.match(opening):
         return "small_talk"
     if any(_states(clause) for clause in _clauses(folded)[1:]):
@@ -219,6 +224,8 @@ def _is_question(opening: str) -> bool:
         return len(words) > 1 and words[1] in _SPANISH_VERBS
     if _LATE_QUESTION.match(opening):
         return True
+    if words[0] in ("have", "had"):  # not "have a good day"
+        return len(words) > 1 and words[1] in _PRONOUNS
     return words[0] in _INVERTED and len(words) > 1 and words[1] in _SUBJECTS
 
 

@@ -231,7 +231,8 @@ def _added(
     if words is None or state.chunks < words.state.chunks or state.newest < words.state.newest:
         return None
     added = _units(connection, tenant, number, after=words.state.newest)
-    return added if len(words.items) + len(added) == state.chunks else None
+    terms = words.state.terms + sum(len(text.split(" ")) for _, _, text in added if text)
+    return added if (len(words.items) + len(added), terms) == (state.chunks, state.terms) else None
 
 
 def _units(connection: FileConnection, tenant: str, number: int, *, after: int) -> list[Row]:

@@ -1,0 +1,88 @@
+"""Questions are not answers, and a reply is one unit with the question that it answers."""
+
+from collections.abc import Callable
+
+import pytest
+
+from holdfast import Engine
+
+
+def _talk(memory: Engine, *turns: tuple[str, str]) -> list[str]:
+    with memory.session(user="ana") as session:
+        return [session.add(role, text).id for role, text in turns]
+
+
+@pytest.mark.parametrize(
+    ("fact", "question", "refusal"),
+    [
+        ("I live in a flat in Lyon.", "Where do I live?", "I'm not sure, sorry."),
+        ("my locker code is 4471", "yo quick whats my locker code im stood here", "I don't have that."),
+        ("Vivo en un piso de Salamanca.", "¿dónde vivo?", "No lo sé, lo siento."),
+    ],
+)
+def test_a_question_asked_before_in_vain_does_not_outrank_the_answer(
+    memory: Engine, fact: str, question: str, refusal: str
+) -> None:
+    _talk(memory, ("user", fact))
+    for _ in range(3):
+        _talk(memory, ("user", question), ("assistant", refusal))
+    memory.drain()
+    hits = memory.recall(question, user="ana")
+    assert fact.startswith(hits[0].text.rstrip("."))
+    context = memory.context(question, user="ana")
+    assert question not in context.text
+    assert refusal not in context.text
+
+
+def test_a_message_that_asks_and_states_is_weakened_only_where_its_question_matches(memory: Engine) -> None:
+    _talk(memory, ("user", "what is the plumber called? I had his card on the fridge."))
+    _talk(memory, ("user", "the plumber is Graham Tasker"))
+    assert memory.recall("what is the plumber called?", user="ana")[0].text == "the plumber is Graham Tasker"
+    assert "fridge" in memory.recall("what was on the fridge?", user="ana")[0].text
+
+
+def test_earlier_questions_are_found_when_they_are_asked_for(memory: Engine) -> None:
+    _talk(memory, ("user", "I live in Lyon."))
+    _talk(memory, ("user", "How long do eggs boil?"))
+    assert memory.recall("What did I ask you about eggs?", user="ana")[0].text == "How long do eggs boil?"
+
+
+def test_a_reply_is_found_by_its_question_and_shown_with_it(memory: Engine) -> None:
+    _talk(memory, ("assistant", "Nice. Do you have any allergies?"), ("user", "just shellfish"))
+    _talk(memory, ("user", "the car is in the garage"), ("user", "it rained all day"))
+    for query in ("any allergies?", "shellfish"):
+        hit = memory.recall(query, user="ana", kinds=["message"])[0]
+        assert hit.text == "just shellfish"
+        assert hit.asked == "Do you have any allergies?"
+    assert 'asked "Do you have any allergies?", user said) just shellfish' in memory.context("allergies", user="ana").text
+
+
+def test_the_assistants_answer_is_not_joined_with_the_users_question(memory: Engine) -> None:
+    _talk(memory, ("user", "What is 6% of 4300?"), ("assistant", "258"))
+    assert [hit.asked for hit in memory.recall("258", user="ana", kinds=["message"])[:1]] == [None]
+
+
+def test_people_answer_each_other(memory: Engine) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", "Did you go to Paris?", speaker="Ben")
+        reply = session.add("user", "yes, with the whole choir", speaker="Eva")
+    assert reply.asked == "Did you go to Paris?"
+
+
+def test_an_erased_question_is_gone_from_the_reply_too(memory: Engine, files_with: Callable[[str], list[str]]) -> None:
+    question, reply = _talk(memory, ("assistant", "How is your zanzibarian cough?"), ("user", "much better now"))
+    memory.drain()
+    assert memory.recall("zanzibarian", user="ana", kinds=["message"])
+    memory.erase(source=question)
+    left = memory.recall("zanzibarian", user="ana", kinds=["message"])
+    assert [(hit.id, hit.asked, hit.score_by("text")) for hit in left] == [(reply, None, None)]
+    assert files_with("zanzibarian") == []
+
+
+def test_the_context_is_empty_if_nothing_is_relevant(memory: Engine) -> None:
+    for text in ("the parrot is called Basil", "works as a nurse at night", "lives in a red house"):
+        memory.remember(text, user="ana")
+    context = memory.context("boiling point of mercury", user="ana")
+    assert context.text == ""
+    assert len(context.left_out) == 3
+    assert not any(hit.is_relevant for hit in memory.recall("boiling point of mercury", user="ana"))
