@@ -198,7 +198,7 @@ class Session:
         The write is not durable. If it is lost, the memories can be recalled again.
         """
         kinds = self._services.preset.recall.kinds or ()
-        found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.kind in kinds]
+        found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.is_relevant and hit.kind in kinds]
         new = [id for id in found if id not in state.recalled_ids]
         if not new or state.topic is not None:
             return

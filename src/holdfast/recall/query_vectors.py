@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from holdfast.protocols import Match, MemoryFilter, MessageFilter, SearchFilter, Store, Vectors
 from holdfast.recall.embedding import ChunkIds, Embedding
 from holdfast.recall.notices import not_embedded_yet, other_languages_by_words, words_only
+from holdfast.recall.query_gate import UNKNOWN, QueryVerdict, gate_of
 from holdfast.runtime.wait_budget import note
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope
@@ -53,6 +54,7 @@ class QueryVectors:
     def __init__(self, store: Store, embedding: Embedding, text: str, *, reader: Scope) -> None:
         self._store = store
         self._first = embedding
+        self._text = text
         second = embedding.second
         uses_second = second is not None and second.is_in_use
         self._second = second if second is not None and uses_second and second.embedder() is not None else None
@@ -68,6 +70,14 @@ class QueryVectors:
             note(words_only(problem))
         elif second_problem is not None:
             note(other_languages_by_words(second_problem))
+
+    @property
+    def verdict(self) -> QueryVerdict:
+        """How personal the query is, and how strong a hit must be to be relevant."""
+        gate = gate_of(self._first.name or "") if self._by_first is not None else None
+        if gate is None or self._by_first is None:
+            return UNKNOWN
+        return gate.judge(self._by_first, foreign=self._second is None and is_foreign(self._text))
 
     def _second_suffices(self, reader: Scope) -> bool:
         """Return True if the query is not in English and every text already has a vector of the second model."""

@@ -2,7 +2,8 @@
 
     strength   = BIAS + MEANING_WEIGHT * (cosine - low) / (high - low) + WORD_WEIGHT * word_match
     background = (n * median + PRIOR_COUNT * PRIOR_STRENGTH) / (n + PRIOR_COUNT), of the n best candidates
-    likelihood = sigmoid(STRENGTH_WEIGHT * strength + BACKGROUND_WEIGHT * background + COUNT_WEIGHT * log(1 + n) + INTERCEPT)
+    likelihood = sigmoid(STRENGTH_WEIGHT * strength + BACKGROUND_WEIGHT * background + COUNT_WEIGHT * log(1 + n)
+                         + PERSONAL_WEIGHT * personal + INTERCEPT)
 
 ``low`` and ``high`` are the calibration of the embedder. A strength is a logit on a scale that is the same for every
 embedder. The background is the typical strength of the best candidates; a hit must exceed it to be likely.
@@ -89,19 +90,18 @@ SHORT_PERIOD: Final = timedelta(days=22)
 """Duration below which a period of time that a question names is short. Items in a short period gain more match strength."""
 
 # Likelihood, fitted to questions with and without an answer in the store, see docs/project/benchmarks.md
-_STRENGTH_WEIGHT: Final = 0.30
-_BACKGROUND_WEIGHT: Final = -0.41
-_COUNT_WEIGHT: Final = -0.80
-_INTERCEPT: Final = -1.26
+_STRENGTH_WEIGHT: Final = 0.50
+_BACKGROUND_WEIGHT: Final = -0.61
+_COUNT_WEIGHT: Final = -0.67
+_PERSONAL_WEIGHT: Final = 0.97
+_INTERCEPT: Final = -0.69
 _MAX_LOGIT: Final = 30.0
 """Maximum absolute value of a logit. A larger one could overflow the exponential function."""
 _WORDS_ONLY_SCALE: Final = 2.5
 """Scale factor for match strengths if there are no cosines. Match strengths from words alone span a smaller range."""
 
 # Relevance floor, fitted to questions with and without an answer, see docs/project/benchmarks.md
-_MIN_STRENGTH: Final = 3.0
-"""Minimum strength of a relevant item. Nine of ten questions that the store cannot answer find nothing above it."""
-_MAX_GAP: Final = 4.0
+_MAX_GAP: Final = 3.5
 """Maximum difference in strength between a relevant item and the best item."""
 
 # Background
@@ -137,16 +137,18 @@ class Background:
     strength: float
     count: int
     scale: float
+    personal: float = 0.0
+    """Logit of the probability that the query is about the person's life."""
 
     @classmethod
-    def of(cls, strengths: Sequence[float], *, words_alone: bool = False) -> "Background":
+    def of(cls, strengths: Sequence[float], *, words_alone: bool = False, personal: float = 0.0) -> "Background":
         """Compute the background from the strengths of the candidates, ordered best first."""
         scale = _WORDS_ONLY_SCALE if words_alone else 1.0
         best = strengths[:_BACKGROUND_SIZE]
         count = len(best)
         median = min(_scaled(best[count // 2], scale), _MAX_MEDIAN) if best else _PRIOR_STRENGTH
         mean = (count * median + _PRIOR_COUNT * _PRIOR_STRENGTH) / (count + _PRIOR_COUNT)
-        return cls(strength=mean, count=count, scale=scale)
+        return cls(strength=mean, count=count, scale=scale, personal=personal)
 
 
 def likelihood(strength: float, background: Background) -> float:
@@ -155,14 +157,15 @@ def likelihood(strength: float, background: Background) -> float:
         _STRENGTH_WEIGHT * _scaled(strength, background.scale)
         + _BACKGROUND_WEIGHT * background.strength
         + _COUNT_WEIGHT * math.log1p(background.count)
+        + _PERSONAL_WEIGHT * background.personal
         + _INTERCEPT
     )
     return _sigmoid(max(-_MAX_LOGIT, min(_MAX_LOGIT, logit)))
 
 
-def relevance_margin(strength: float, best: float, background: Background) -> float:
-    """Return how far a strength is above the relevance floor. ``best`` is the strength of the best candidate."""
-    floor = max(_MIN_STRENGTH, _scaled(best, background.scale) - _MAX_GAP)
+def relevance_margin(strength: float, background: Background, *, best: float, floor: float) -> float:
+    """Return how far a strength is above the relevance floor, or above the best strength minus the allowed gap."""
+    floor = max(floor, _scaled(best, background.scale) - _MAX_GAP)
     return _scaled(strength, background.scale) - floor
 
 

@@ -243,20 +243,21 @@ class Reader:
             return self.recall(reader, query, limit=plan.limit, kinds=plan.kinds, without_session=without_session)
         # Fetch more than the limit, because hits by words alone are dropped if their cosine is too low.
         found = self.recall(reader, query, limit=3 * plan.limit, kinds=plan.kinds, without_session=without_session)
-        return self._above_minimum(found, plan.min_cosine)[: plan.limit]
+        measured = self._measured(found, plan.min_cosine)
+        relevant = [hit for hit in measured if hit.is_relevant][: plan.limit]
+        return relevant + [hit for hit in measured if not hit.is_relevant]
 
-    def _above_minimum(self, hits: Sequence[Hit], min_cosine: float) -> list[Hit]:
-        """Return the hits that the preset's minimum cosine lets through. Their margins are measured from that minimum.
+    def _measured(self, hits: Sequence[Hit], min_cosine: float) -> list[Hit]:
+        """Return the hits with margins that are measured from the preset's minimum cosine.
 
         The minimum applies as it is to the embedder for which it was chosen, and to a function of the caller. For other
         embedders, the preset's own minimum stands for the relevance floor. A changed setting raises or lowers that floor.
         """
         plan, embedder = self.preset.recall, self._embedding.embedder()
         if embedder is not None and (embedder.name == plan.own_embedder or embedder.calibration == plan.measured_by):
-            near = [hit for hit in hits if hit.similarity is None or hit.similarity >= min_cosine]
-            return [replace(hit, margin=max(hit.margin, 0.0)) for hit in near]
+            return [replace(hit, margin=0.0 if hit.similarity is None else hit.similarity - min_cosine) for hit in hits]
         shift = MEANING_WEIGHT * plan.floor_shift
-        return [moved for hit in hits if (moved := replace(hit, margin=hit.margin - shift)).is_relevant]
+        return [replace(hit, margin=hit.margin - shift) for hit in hits]
 
     def flush_uses(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
         """Store the times at which memories were last used. ``renew`` may extend the lifetime of these memories."""

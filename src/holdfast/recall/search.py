@@ -133,6 +133,13 @@ class _Ranked:
         return -self.strength, -self.at.timestamp(), self.owner.id
 
 
+class _Baseline(NamedTuple):
+    """What a candidate must exceed: the typical strength of the best candidates, and the strength of a relevant hit."""
+
+    background: Background
+    floor: float
+
+
 def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hit]:
     """Run a search and return the best hits, best first."""
     text = clean_query(question.text)
@@ -167,14 +174,19 @@ def _ranked_hits(store: Store, embedding: Embedding, vectors: QueryVectors, ques
     if not is_about_asking(question.text) and not any(period.alone for period in question.periods):
         own = without_questions(own, places, query_terms(question.text, question.languages))
     strengths = with_context_gains(own, places, question.text, periods=question.periods, answer_weight=vectors.word_weight)
-    background = _background(question, found, places, strengths)
-    hits = (hit for hit in _best_first(store, question, found, strengths, background) if hit.score >= question.min_score)
+    verdict = vectors.verdict
+    background = _background(question, found, places, strengths, verdict.personal)
+    hits = (
+        hit
+        for hit in _best_first(store, question, found, strengths, _Baseline(background, verdict.floor))
+        if hit.score >= question.min_score
+    )
     kept = without_duplicates(store, embedding, hits, question.limit)
     return [_with_excerpt(store, hit, found) for hit in kept]
 
 
 def _background(
-    question: RecallQuery, found: dict[int, _Found], places: dict[int, MessagePlace], strengths: dict[int, float]
+    question: RecallQuery, found: dict[int, _Found], places: dict[int, MessagePlace], strengths: dict[int, float], personal: float
 ) -> Background:
     """Return the background (the baseline for hits) of all candidates. Gains from named periods of time are not included."""
     if not question.text.strip():  # the newest items are listed; none has to stand out
@@ -182,11 +194,12 @@ def _background(
     values = [
         value - period_gain(places[item].at, question.periods) if item in places else value for item, value in strengths.items()
     ]
-    return Background.of(sorted(values, reverse=True), words_alone=all(entry.similarity is None for entry in found.values()))
+    words_alone = all(entry.similarity is None for entry in found.values())
+    return Background.of(sorted(values, reverse=True), words_alone=words_alone, personal=personal)
 
 
 def _best_first(
-    store: Store, question: RecallQuery, found: dict[int, _Found], strengths: dict[int, float], background: Background
+    store: Store, question: RecallQuery, found: dict[int, _Found], strengths: dict[int, float], baseline: _Baseline
 ) -> Iterator[Hit]:
     """Yield hits, best first. Of a message and the memories derived from it, only one side is returned.
 
@@ -206,7 +219,7 @@ def _best_first(
         for owner, successor in _hydrate(store, question, ranked[end - step : end]):
             value, at = _final_strength(owner, question, strengths)
             heapq.heappush(read, _Ranked(value, at, owner, successor))
-            if isinstance(owner, Memory) and likelihood(value, background) >= question.min_score:
+            if isinstance(owner, Memory) and likelihood(value, baseline.background) >= question.min_score:
                 derived.update((source, max(value, derived.get(source, value))) for source in owner.sources)
         max_unread = strengths[ranked[end]] + max_gain if end < len(ranked) else -math.inf
         while read and read[0].strength >= max_unread:
@@ -215,7 +228,7 @@ def _best_first(
                 if isinstance(best.owner, Message):
                     shown.add(best.owner.id)
                 strongest = best.strength if strongest is None else strongest
-                yield _hit(best, found, background, _margin(best, question, background, strongest))
+                yield _hit(best, found, baseline.background, _margin(best, question, baseline, strongest))
 
 
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str]) -> bool:
@@ -429,7 +442,7 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
     return strengths[item] + _TIE_WEIGHT * (recency + tie) + gain, at
 
 
-def _margin(candidate: _Ranked, question: RecallQuery, background: Background, strongest: float) -> float:
+def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float) -> float:
     """Return how far a candidate is above the relevance floor. ``strongest`` is the strength of the first hit.
 
     If the query is empty, everything is relevant. If the query names nothing but a period, everything in it is relevant.
@@ -438,7 +451,8 @@ def _margin(candidate: _Ranked, question: RecallQuery, background: Background, s
         return 0.0
     if any(period.alone for period in question.periods):
         return 0.0 if period_gain(candidate.at, question.periods) else -max_period_gain(question.periods)
-    return round(relevance_margin(candidate.strength, strongest, background), 4)
+    margin = relevance_margin(candidate.strength, baseline.background, best=strongest, floor=baseline.floor)
+    return round(margin, 4)
 
 
 def _hit(candidate: _Ranked, found: dict[int, _Found], background: Background, margin: float) -> Hit:

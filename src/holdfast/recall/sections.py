@@ -132,6 +132,9 @@ def _fill(
     shown: list[Hit] = []
     left_out: list[Hit] = []
     for hit in hits:
+        if section.source == "relevant" and not hit.is_relevant:
+            left_out.append(hit)
+            continue
         line = _line(hit, words.line, number=len(lines) + 1, whole=section.source == "pinned", line_context=line_context)
         cost = count_tokens(line + "\n")
         if used + cost > budget:

@@ -1,0 +1,65 @@
+"""Decide how strong a hit must be to be relevant to a query.
+
+Questions about a person's life deserve the benefit of the doubt. General questions, such as "what is the boiling point of
+mercury", do not. A linear classifier on the query's vector separates the two. Its weights were fitted per embedder on
+questions about people and on general requests, in English and Spanish (see ``training/README.md``). Embedders without
+weights have one fixed floor.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from holdfast.protocols import Vectors
+
+_FOLDER: Final = "query_gates"
+_PERSONAL_RANGE: Final = (-2.0, 0.6)
+"""Range of the classifier's logit that moves the floor. Beyond it, the classifier is sure enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryVerdict:
+    """How personal a query is, and how strong a hit must be to be relevant to it."""
+
+    personal: float = 0.0
+    """Logit of the probability that the query is about the person's life."""
+    floor: float = 2.0
+    """Minimum strength (the score as a logit) of a relevant hit."""
+
+
+UNKNOWN: Final = QueryVerdict()
+"""The verdict for an embedder without weights, and for search by words alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryGate:
+    """The fitted classifier of one embedder, and the floor that depends on it."""
+
+    weights: tuple[float, ...]
+    bias: float
+    floor: float
+    """Minimum strength of a relevant hit for a query of which the classifier is unsure."""
+    slope: float
+    """How far the floor falls per unit of the classifier's logit. The logit is positive for a personal query."""
+    foreign_shift: float
+    """How far the floor rises for a query that is not in English, because an English embedder finds such texts too similar."""
+
+    def judge(self, vector: "Vectors", *, foreign: bool) -> "QueryVerdict":
+        """Return the verdict on a query with this vector. ``foreign`` says that the query is not in English."""
+        logit = sum(weight * value for weight, value in zip(self.weights, vector.tolist(), strict=True)) + self.bias
+        low, high = _PERSONAL_RANGE
+        personal = max(low, min(high, float(logit)))
+        return QueryVerdict(personal=personal, floor=self.floor - self.slope * personal + self.foreign_shift * foreign)
+
+
+@cache
+def gate_of(embedder: str) -> QueryGate | None:
+    """Return the gate that was fitted for an embedder, or None."""
+    known = {file.name: file for file in (resources.files("holdfast.recall") / _FOLDER).iterdir()}
+    file = known.get(f"{embedder}.json")
+    if file is None:
+        return None
+    data = json.loads(file.read_text("utf-8"))
+    return QueryGate(**{**data, "weights": tuple(data["weights"])})
