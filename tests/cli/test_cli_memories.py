@@ -184,7 +184,7 @@ def test_context_keeps_to_its_budget_and_tells_what_was_left_out(holdfast: Holdf
 
     assert result.stdout.startswith("<memory")
     assert "Left out" not in result.stdout
-    assert "Left out for lack of space" in result.stderr
+    assert "Left out, too weak or no space" in result.stderr
     assert block["text"] + "\n" == result.stdout
     assert block["tokens"] <= 70
     assert len(block["hits"]) >= 1

@@ -183,5 +183,5 @@ def test_a_memory_that_falls_below_the_floor_does_not_take_its_message_with_it(o
     session.end()
     memory.drain()
     assert memory.memories(user="ana")
-    assert [hit.kind for hit in memory.recall("red house", user="ana", min_score=0.5)] == ["message"]
+    assert [hit.kind for hit in memory.recall("red house", user="ana", min_score=0.97)] == ["message"]
     assert "message" not in [hit.kind for hit in memory.recall("red house", user="ana")]

@@ -60,8 +60,8 @@ def test_an_answer_stands_out_and_a_question_without_one_has_no_likely_hit(
         memory.remember(f"noted item {number} of the inventory, box {number % 13}", user="ana")
     best, *rest = scores(memory, "what is the parrot called?")
     assert best > 0.5
-    assert all(score < 0.1 for score in rest)
-    assert all(score < 0.1 for score in scores(memory, "when does the ferry to Naxos leave?"))
+    assert all(score < 0.2 for score in rest)
+    assert all(score < 0.2 for score in scores(memory, "when does the ferry to Naxos leave?"))
 
 
 def test_how_many_hits_are_wanted_does_not_change_a_score(memory: Engine) -> None:

@@ -104,6 +104,9 @@ _WORDS_ONLY_SCALE: Final = 2.5
 _MAX_GAP: Final = 3.5
 """Maximum difference in strength between a relevant item and the best item."""
 
+_SENTENCE_DILUTION: Final = 1.0
+"""How far each further sentence of a query lowers the relevance floor."""
+
 # Background
 _BACKGROUND_SIZE: Final = 32
 """Maximum number of top candidates whose median strength forms the background, the baseline that a hit must exceed."""
@@ -163,9 +166,16 @@ def likelihood(strength: float, background: Background) -> float:
     return _sigmoid(max(-_MAX_LOGIT, min(_MAX_LOGIT, logit)))
 
 
-def relevance_margin(strength: float, background: Background, *, best: float, floor: float) -> float:
-    """Return how far a strength is above the relevance floor, or above the best strength minus the allowed gap."""
-    floor = max(floor, _scaled(best, background.scale) - _MAX_GAP)
+def relevance_margin(strength: float, background: Background, *, best: float, floor: float, sentences: int = 1) -> float:
+    """Return how far a strength is above the relevance floor, or above the best strength minus the allowed gap.
+
+    Each further sentence of the query may be about something else. It dilutes the match, so it lowers the floor and widens
+    the gap.
+    """
+    floor -= _SENTENCE_DILUTION * (sentences - 1)
+    if background.scale != 1.0:  # by words alone: sharing a word is the only sign there is
+        floor = BIAS
+    floor = max(floor, _scaled(best, background.scale) - _MAX_GAP * sentences)
     return _scaled(strength, background.scale) - floor
 
 

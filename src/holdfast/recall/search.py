@@ -31,6 +31,7 @@ from holdfast.recall.ranking import (
 from holdfast.text.clean import clean_query
 from holdfast.text.dialogue_acts import is_about_asking
 from holdfast.text.periods import periods_of
+from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import query_terms
 from holdfast.types import Hit, Memory, Message, Reason, Scope
 
@@ -451,7 +452,10 @@ def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, stro
         return 0.0
     if any(period.alone for period in question.periods):
         return 0.0 if period_gain(candidate.at, question.periods) else -max_period_gain(question.periods)
-    margin = relevance_margin(candidate.strength, baseline.background, best=strongest, floor=baseline.floor)
+    sentences = len(split_sentences(question.text))
+    margin = relevance_margin(
+        candidate.strength, baseline.background, best=strongest, floor=baseline.floor, sentences=max(sentences, 1)
+    )
     return round(margin, 4)
 
 
