@@ -99,7 +99,7 @@ def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: in
     show_default=True,
     metavar="N,N",
     callback=_store_sizes,
-    help="Numbers of items per store. 0 is a person's own talk without background, 5 is the answer with its neighbors.",
+    help="Numbers of items per store. 0 is a person's own talk without background, 5 is the answer and a few other turns.",
 )
 @click.option("--embedder", default="arctic-embed-s", show_default=True, metavar="NAME", help="The embedder, or none.")
 @click.option(

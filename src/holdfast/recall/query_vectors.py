@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from holdfast.protocols import Match, MemoryFilter, MessageFilter, SearchFilter, Store, Vectors
 from holdfast.recall.embedding import ChunkIds, Embedding
 from holdfast.recall.notices import not_embedded_yet, other_languages_by_words, words_only
-from holdfast.recall.query_gate import UNKNOWN, QueryVerdict, gate_of
+from holdfast.recall.relevance.query_gate import UNKNOWN, QueryVerdict, gate_of
 from holdfast.runtime.wait_budget import note
 from holdfast.text.language import is_foreign
 from holdfast.types import Scope

@@ -17,7 +17,6 @@ from holdfast.recall.duplicates import without_duplicates
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.query import RecallQuery
 from holdfast.recall.query_vectors import QueryVectors, catch_up
-from holdfast.recall.questions import without_questions
 from holdfast.recall.ranking import (
     SHORT_PERIOD,
     Background,
@@ -28,6 +27,7 @@ from holdfast.recall.ranking import (
     strength,
     with_context_gains,
 )
+from holdfast.recall.relevance.stored_asks import without_questions
 from holdfast.text.clean import clean_query
 from holdfast.text.dialogue_acts import is_about_asking
 from holdfast.text.periods import periods_of

@@ -93,7 +93,7 @@ def test_an_ended_session_is_learnt_from(served: Served) -> None:
     assert served.client.post("/v1/sessions/talk/end").json()["status"] == "ended"
     assert served.client.get("/v1/jobs?state=queued").json()["items"][0]["kind"] == "digest"
     served.client.post("/v1/work")
-    context = served.client.post("/v1/context", json={"query": "where does she live?", "user": "ana"}).json()
+    context = served.client.post("/v1/context", json={"query": "when did she move to Lyon?", "user": "ana"}).json()
     assert "Lyon" in context["text"]
     assert context["tokens"] > 0
 

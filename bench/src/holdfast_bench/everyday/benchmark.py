@@ -30,7 +30,7 @@ _BETWEEN_TURNS = timedelta(seconds=20)
 _BACKGROUND_DAYS = 120
 """Background conversations are spread over this many days before the last conversation of a person."""
 FEW = 5
-"""Size of the smallest stores: the answer's turn with its neighbors."""
+"""Size of the smallest stores: the answer, and a few turns of other talks."""
 
 
 def run(
@@ -97,12 +97,13 @@ def _cached(embedder: str) -> tuple[Embedder | str, EmbedderSource | str]:
 
 
 def _few(person: Person, question: Question) -> list[Talk]:
-    """Return a conversation of at most ``FEW`` turns around the answer, or the last turns if there is no answer."""
+    """Return a short talk of ``FEW`` turns: the answer with the turn before it, and the first turns of other talks."""
     wanted = question.answer or question.related
-    talk = next((talk for talk in person.talks if any(turn.id in wanted for turn in talk.turns)), person.talks[-1])
-    place = next((number for number, turn in enumerate(talk.turns) if turn.id in wanted), len(talk.turns) - 1)
-    first = max(min(place - FEW // 2, len(talk.turns) - FEW), 0)
-    return [Talk(at=talk.at, turns=talk.turns[first : first + FEW])]
+    home = next((talk for talk in person.talks if any(turn.id in wanted for turn in talk.turns)), person.talks[-1])
+    place = next((number for number, turn in enumerate(home.turns) if turn.id in wanted), len(home.turns) - 1)
+    own = Talk(at=home.at, turns=home.turns[max(place - 1, 0) : place + 1])
+    others = [Talk(at=talk.at, turns=talk.turns[:1]) for talk in person.talks if talk is not home]
+    return sorted([own, *others[: FEW - len(own.turns)]], key=lambda talk: talk.at)
 
 
 def _with_background(person: Person, talks: Sequence[Sequence[tuple[str, str]]], wanted: int) -> list[Talk]:

@@ -57,7 +57,7 @@ class QueryGate:
 @cache
 def gate_of(embedder: str) -> QueryGate | None:
     """Return the gate that was fitted for an embedder, or None."""
-    known = {file.name: file for file in (resources.files("holdfast.recall") / _FOLDER).iterdir()}
+    known = {file.name: file for file in (resources.files("holdfast.recall.relevance") / _FOLDER).iterdir()}
     file = known.get(f"{embedder}.json")
     if file is None:
         return None
