@@ -176,10 +176,11 @@ def test_the_blocks_own_words_are_in_the_users_language(memory: Engine) -> None:
     memory.remember("le gusta el té", user="ana", pinned=True)
     memory.session(user="ana").add("user", "ayer probé otro té")
     memory.set_user("ana", language="es")
-    block = memory.context("té", user="ana")
+    block = memory.context("ayer probé otro té", user="ana")
     for words in ("Notas de la memoria", "Siempre:", "Relevante ahora:", "dijo"):
         assert words in block.text
     assert "Always" not in block.text
+    assert "Relacionado" in memory.context("otro té con limón y azúcar", user="ana").text
 
 
 def test_a_language_without_words_of_its_own_gets_english(memory: Engine) -> None:

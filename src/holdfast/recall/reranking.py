@@ -28,7 +28,7 @@ log = logging.getLogger("holdfast")
 
 _RERANK_DEPTH = 30
 """Number of best hits to rerank. It does not depend on the limit of the recall."""
-_RATING_WEIGHT = 6.0
+_RATING_WEIGHT = 11.4
 """How much a rating of 1 raises the logit of a score, compared with a rating of 0."""
 _TIMEOUT_SECONDS = 20.0
 _MIN_PROBABILITY = 1e-4
