@@ -180,7 +180,6 @@ def test_the_blocks_own_words_are_in_the_users_language(memory: Engine) -> None:
     for words in ("Notas de la memoria", "Siempre:", "Relevante ahora:", "dijo"):
         assert words in block.text
     assert "Always" not in block.text
-    assert "Relacionado" in memory.context("otro té con limón y azúcar", user="ana").text
 
 
 def test_a_language_without_words_of_its_own_gets_english(memory: Engine) -> None:
