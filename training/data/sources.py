@@ -96,8 +96,7 @@ def hh(mirror: Mirror) -> Iterator[str]:
     for _, content in mirror.files("anthropics/hh-rlhf", r"harmless-base/.*\.gz"):
         for line in gzip.decompress(content).decode().splitlines():
             chosen = json.loads(line)["chosen"]
-            for turn in re.split(r"\n\n(?:Human|Assistant): ", chosen):
-                yield turn
+            yield from re.split(r"\n\n(?:Human|Assistant): ", chosen)
 
 
 def tatoeba(mirror: Mirror) -> Iterator[tuple[str, str]]:
