@@ -1,0 +1,77 @@
+"""The training data in memory: pairs, and rows of text, each with the English text whose vector it should have."""
+
+import json
+import lzma
+import random
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
+"""What the old model expects before a question. A document has no prefix."""
+_QUERY_SHARE = 30
+"""Share of the ordinary texts that are embedded as questions, in percent. Half of those that are not questions count."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Texts to embed. Row ``i`` should have the vector of ``targets[target[i]]``."""
+
+    texts: list[str]
+    target: np.ndarray
+    targets: list[str]
+
+
+def lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a compressed file."""
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            yield line.rstrip("\n")
+
+
+def read_items(path: Path, limit: int | None = None) -> list[dict[str, Any]]:
+    """Return the items of a file of pairs."""
+    found = [json.loads(line) for line in lines(path)]
+    return found if limit is None else random.Random(0).sample(found, min(limit, len(found)))
+
+
+def document(item: dict[str, Any]) -> str:
+    """Return the text of an item as it is found: the assistant's question, if there is one, and the utterance."""
+    return f"{item['p']} {item['u']}" if item["p"] else str(item["u"])
+
+
+def as_role(text: str) -> str:
+    """Put the prefix of questions before some of the texts, always the same ones."""
+    is_query = zlib.crc32(text.encode()) % 100 < (70 if text.endswith("?") else _QUERY_SHARE // 2)
+    return QUERY_PREFIX + text if is_query else text
+
+
+def read_rows(bundle: Path, items: list[dict[str, Any]], is_english: Any, limit: int | None = None) -> Rows:
+    """Return the rows for distillation: English texts as their own target, Spanish texts with their English translation.
+
+    Sentence pairs written by people count twice, those translated by rule once.
+    """
+    targets: dict[str, int] = {}
+    texts, target = [], []
+
+    def add(text: str, english: str) -> None:
+        role = as_role(english)
+        number = targets.setdefault(role, len(targets))
+        texts.append(QUERY_PREFIX + text if role != english else text)
+        target.append(number)
+
+    english = [line.split("\t", 1)[1] for line in lines(bundle / "text.tsv.xz")]
+    parallel = [line.split("\t") for name in ("parallel", "rules") for line in lines(bundle / f"{name}.tsv.xz")]
+    if limit is not None:
+        english, parallel = (random.Random(0).sample(rows, min(limit, len(rows))) for rows in (english, parallel))
+    own = [text for item in items for text in (document(item), *item["q"], *item["n"]) if is_english(text)]
+    for text in dict.fromkeys([*own, *english, *(row[1] for row in parallel)]):
+        add(text, text)
+    for name, one, other in parallel:
+        for _ in range(1 if name == "rules" else 2):
+            add(other, one)
+    return Rows(texts=texts, target=np.array(target), targets=list(targets))

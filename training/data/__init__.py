@@ -1,0 +1,1 @@
+"""The recipe of the training data."""

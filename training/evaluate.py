@@ -1,0 +1,85 @@
+"""Dense search over pairs that were kept aside: how often the right utterance is among the first 1, 5 and 10.
+
+The documents are all utterances of one file and all its near misses. Run it on a model file:
+``python training/evaluate.py --network model.onnx --vocabulary vocab.txt``.
+"""
+
+import argparse
+import concurrent.futures
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from corpus import QUERY_PREFIX, document, read_items
+
+Embed = Callable[[Sequence[str]], np.ndarray]
+HERE = Path(__file__).resolve().parent
+NAMES = ("direct", "remark", "other-language", "plain")
+"""Names of the questions of an item, in their order."""
+
+
+def evaluate(items: list[dict[str, Any]], embed: Embed) -> dict[str, dict[str, float]]:
+    """Return R@1, R@5, R@10 and the mean reciprocal rank, for each file and each kind of question."""
+    found = {}
+    for file in sorted({item["f"] for item in items}):
+        part = [item for item in items if item["f"] == file]
+        documents = [document(item) for item in part] + [text for item in part for text in item["n"]]
+        vectors = embed(documents)
+        for kind, name in enumerate(NAMES):
+            asked = [(row, item["q"][kind]) for row, item in enumerate(part) if kind < len(item["q"])]
+            if asked:
+                questions = embed([QUERY_PREFIX + question for _, question in asked])
+                found[f"{file} {name}"] = _recall(questions @ vectors.T, np.array([row for row, _ in asked]))
+    return found
+
+
+def _recall(scores: np.ndarray, right: np.ndarray) -> dict[str, float]:
+    own = scores[np.arange(len(right)), right][:, None]
+    rank = (scores > own).sum(axis=1)
+    measures = {f"R@{depth}": float((rank < depth).mean()) for depth in (1, 5, 10)}
+    return {**measures, "MRR": float((1 / (rank + 1)).mean()), "n": len(right)}
+
+
+def table(results: dict[str, dict[str, float]]) -> str:
+    """Return results as lines of text."""
+    return "\n".join(
+        f"{name:22} R@1 {row['R@1']:.3f}  R@5 {row['R@5']:.3f}  R@10 {row['R@10']:.3f}  MRR {row['MRR']:.3f}  n {row['n']}"
+        for name, row in results.items()
+    )
+
+
+def network(path: Path, vocabulary: Path, workers: int = 2, max_tokens: int = 128) -> Embed:
+    """Return a function that embeds texts with an ONNX file, each alone, as the product does."""
+    from export import Session
+    from tokens import encode, read_vocabulary, tokenizer
+
+    session, made = Session(path), tokenizer(read_vocabulary(vocabulary))
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        encoded = encode(made, texts, max_tokens=max_tokens)
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            rows = pool.map(lambda row: session.vector(encoded.batch(np.array([row]))[0]), range(len(texts)))
+            return np.stack(list(rows))
+
+    return embed
+
+
+def main() -> None:
+    """Evaluate an ONNX file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--network", type=Path, required=True)
+    parser.add_argument("--vocabulary", type=Path, required=True)
+    parser.add_argument("--dev", type=Path, default=HERE / "bundle" / "dev.jsonl.xz")
+    parser.add_argument("--limit", type=int, help="number of items, for a quick look")
+    parser.add_argument("--json", type=Path, help="also write the results here")
+    options = parser.parse_args()
+    results = evaluate(read_items(options.dev, options.limit), network(options.network, options.vocabulary))
+    print(table(results))
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

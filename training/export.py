@@ -1,0 +1,162 @@
+"""Write an encoder as an ONNX file with 8-bit weights, and check it against the float encoder.
+
+Weights are int8 with one scale per output channel, vectors of tokens int8 with one scale per token. Activations are quantized
+while the network runs. Only the first token's state is computed in the last layer, since nothing else is read of it.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from model import EPSILON, HEADS, Weights
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 17
+MATRIX_TOP = 64
+"""Largest value of a weight. Above it, x86 processors without VNNI overflow when they add up products. The old file has it too."""
+ROW_TOP = 127
+"""Largest value in the vector of a token. These are looked up and not multiplied in 8 bits."""
+
+
+class _Graph:
+    """Collects the nodes and the weights of a graph."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = weights.tensors
+        self.nodes: list[onnx.NodeProto] = []
+        self.values: dict[str, np.ndarray] = {}
+
+    def add(self, kind: str, *inputs: str, outputs: int = 1, **attributes: object) -> str:
+        """Add a node and return the name of its (first) output."""
+        name = f"{kind}_{len(self.nodes)}"
+        names = [name, *(f"{name}.{number}" for number in range(1, outputs))]
+        self.nodes.append(helper.make_node(kind, inputs, names, name=name, **attributes))
+        return name
+
+    def constant(self, name: str, value: np.ndarray) -> str:
+        """Store a constant once and return its name."""
+        self.values.setdefault(name, value)
+        return name
+
+    def floats(self, key: str) -> str:
+        """Store a parameter as it is."""
+        return self.constant(f"holdfast.{key}", self.weights[key].astype(np.float32))
+
+    def rows(self, key: str, ids: str) -> str:
+        """Look up rows of a table, stored in int8 with a scale per row."""
+        quantized, scale = quantize(self.weights[f"{key}.weight"], ROW_TOP)
+        table = self.constant(f"holdfast.{key}", quantized)
+        scales = self.constant(f"holdfast.{key}_scale", scale[:, None])
+        found = self.add("Cast", self.add("Gather", table, ids), to=TensorProto.FLOAT)
+        return self.add("Mul", found, self.add("Gather", scales, ids))
+
+    def linear(self, states: str, key: str, part: slice | None = None, suffix: str = "") -> str:
+        """Multiply by a matrix in 8 bits and add the bias. ``part`` takes some of the output channels only."""
+        cut = part or slice(None)
+        quantized, scale = quantize(self.weights[f"{key}.weight"][cut], MATRIX_TOP)
+        name = f"holdfast.{key}{suffix}.weight"
+        matrix = self.constant(name, np.ascontiguousarray(quantized.T))
+        zero = self.constant(f"{name}_zero", np.zeros(len(scale), dtype=np.int8))
+        scales = self.constant(f"{name}_scale", scale)
+        bias = self.constant(f"holdfast.{key}{suffix}.bias", self.weights[f"{key}.bias"][cut].astype(np.float32))
+        if self.nodes[-1].op_type != "DynamicQuantizeLinear" or self.nodes[-1].input[0] != states:
+            self.add("DynamicQuantizeLinear", states, outputs=3)
+        small = self.nodes[-1].name
+        product = self.add("MatMulInteger", small, matrix, f"{small}.2", zero)
+        factor = self.add("Mul", f"{small}.1", scales)
+        return self.add("Add", self.add("Mul", self.add("Cast", product, to=TensorProto.FLOAT), factor), bias)
+
+    def norm(self, states: str, key: str) -> str:
+        """Normalize each state."""
+        return self.add(
+            "LayerNormalization", states, self.floats(f"{key}.weight"), self.floats(f"{key}.bias"), axis=-1, epsilon=EPSILON
+        )
+
+
+def quantize(matrix: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a matrix in int8 and the scale of each row. Of a few scales, each row takes the one with the least error."""
+    matrix = matrix.astype(np.float32)
+    top = np.maximum(np.abs(matrix).max(axis=1), 1e-8)
+    best, error = top / limit, np.full(len(matrix), np.inf)
+    for share in (1.0, 0.97, 0.94, 0.9, 0.86):
+        scale = top * share / limit
+        rounded = np.clip(np.round(matrix / scale[:, None]), -limit, limit) * scale[:, None]
+        loss = ((rounded - matrix) ** 2).sum(axis=1)
+        best, error = np.where(loss < error, scale, best), np.minimum(loss, error)
+    return np.clip(np.round(matrix / best[:, None]), -limit, limit).astype(np.int8), best.astype(np.float32)
+
+
+def build(weights: Weights) -> onnx.ModelProto:
+    """Return the ONNX model of an encoder. Its inputs are those of BERT, its output one state per text."""
+    graph = _Graph(weights)
+    one, zero = graph.constant("one", np.array(1, np.int64)), graph.constant("zero", np.array(0, np.int64))
+    length = graph.add("Gather", graph.add("Shape", "input_ids"), one)
+    places = graph.add("Range", zero, length, one)
+    words = graph.add("Add", graph.rows("words", "input_ids"), graph.rows("positions", places))
+    states = graph.norm(graph.add("Add", words, graph.rows("kinds", "token_type_ids")), "norm")
+    axes = graph.constant("axes", np.array([1, 2], np.int64))
+    hidden = graph.add(
+        "Sub", graph.constant("unit", np.array(1, np.float32)), graph.add("Cast", "attention_mask", to=TensorProto.FLOAT)
+    )
+    mask = graph.add("Unsqueeze", graph.add("Mul", hidden, graph.constant("far", np.array(-1e4, np.float32))), axes)
+    for layer in range(weights.layers):
+        states = _layer(graph, states, mask, f"layers.{layer}", is_last=layer == weights.layers - 1)
+    graph.nodes[-1].output[0] = "last_hidden_state"
+    shape = ["batch", "tokens"]
+    inputs = [
+        helper.make_tensor_value_info(name, TensorProto.INT64, shape)
+        for name in ("input_ids", "attention_mask", "token_type_ids")
+    ]
+    output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", 1, 384])
+    initializers = [numpy_helper.from_array(value, name) for name, value in graph.values.items()]
+    made = helper.make_graph(graph.nodes, "holdfast", inputs, [output], initializers)
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8, producer_name="holdfast")
+
+
+def _layer(graph: _Graph, states: str, mask: str, key: str, *, is_last: bool) -> str:
+    width = graph.weights["norm.weight"].shape[0]
+    if is_last:
+        first = graph.add("Slice", states, *(graph.constant(f"at{number}", np.array([number], np.int64)) for number in (0, 1, 1)))
+        kv = graph.linear(states, f"{key}.qkv", slice(width, None), ".kv")
+        q = graph.linear(first, f"{key}.qkv", slice(0, width), ".q")
+        k = graph.add("Split", kv, outputs=2, axis=-1)
+        v, states = f"{k}.1", first
+    else:
+        q = graph.add("Split", graph.linear(states, f"{key}.qkv"), outputs=3, axis=-1)
+        k, v = f"{q}.1", f"{q}.2"
+    heads = graph.constant("heads", np.array([0, 0, HEADS, width // HEADS], np.int64))
+    q, v = (graph.add("Transpose", graph.add("Reshape", part, heads), perm=[0, 2, 1, 3]) for part in (q, v))
+    k = graph.add("Transpose", graph.add("Reshape", k, heads), perm=[0, 2, 3, 1])
+    root = graph.constant("root", np.array((width // HEADS) ** -0.5, np.float32))
+    scores = graph.add("Add", graph.add("Mul", graph.add("MatMul", q, k), root), mask)
+    mixed = graph.add("Transpose", graph.add("MatMul", graph.add("Softmax", scores, axis=-1), v), perm=[0, 2, 1, 3])
+    mixed = graph.add("Reshape", mixed, graph.constant("joined", np.array([0, 0, width], np.int64)))
+    states = graph.norm(graph.add("Add", states, graph.linear(mixed, f"{key}.mix")), f"{key}.norm1")
+    up = graph.linear(states, f"{key}.up")
+    bent = graph.add("Erf", graph.add("Div", up, graph.constant("root2", np.array(2**0.5, np.float32))))
+    half = graph.add("Mul", up, graph.add("Add", bent, graph.constant("unit", np.array(1, np.float32))))
+    inner = graph.add("Mul", half, graph.constant("half", np.array(0.5, np.float32)))
+    return graph.norm(graph.add("Add", states, graph.linear(inner, f"{key}.down")), f"{key}.norm2")
+
+
+def write(weights: Weights, path: Path) -> int:
+    """Write an encoder to a file and return its size in bytes."""
+    onnx.save(build(weights), str(path))
+    return path.stat().st_size
+
+
+class Session:
+    """An ONNX file that embeds token ids, one text at a time."""
+
+    def __init__(self, path: Path, threads: int = 1) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        self._session = onnxruntime.InferenceSession(str(path), sess_options=options, providers=["CPUExecutionProvider"])
+
+    def vector(self, ids: np.ndarray) -> np.ndarray:
+        """Return the unit vector of one text."""
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        found = self._session.run(None, inputs)[0][0, 0]
+        return found / np.linalg.norm(found)

@@ -1,0 +1,190 @@
+"""The two stages of training. Stage A keeps or rebuilds the space of a teacher, stage B learns what answers what."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from model import Encoder
+from tokens import Encoded
+from torch import Tensor
+
+Teacher = Callable[[np.ndarray, Tensor, Tensor], tuple[Tensor, list[Tensor] | None]]
+"""Returns the vectors that some rows should have and, if there are any, the states of the teacher's layers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How long and how fast one stage runs. It ends after ``steps`` steps or ``seconds`` seconds, whichever is first."""
+
+    steps: int
+    seconds: float
+    batch: int
+    rate: float
+    old_rows: float = 0.2
+    """Share of the learning rate for vectors of old tokens. New tokens take the whole, five times that of the layers."""
+    states: float = 0.0
+    """Weight of the likeness of the layers' states."""
+    anchor: float = 2.0
+    """Weight of the likeness to the teacher in stage B."""
+    anchor_documents: float = 1.0
+    """The same, for the documents of the pairs."""
+    temperature: float = 0.03
+    negatives: int = 2
+
+
+class Trainer:
+    """Trains one encoder on one device."""
+
+    def __init__(self, encoder: Encoder, new_rows: np.ndarray, device: str, seed: int) -> None:
+        """Store the arguments. ``new_rows`` has one boolean per token: True if its vector is new."""
+        self.encoder, self.device = encoder.to(device), device
+        self.random = np.random.default_rng(seed)
+        self._new = torch.from_numpy(new_rows).to(device)
+        self.history: list[dict[str, float]] = []
+
+    def autocast(self) -> Any:
+        """Return the context of a forward pass: bfloat16 on a GPU, float elsewhere."""
+        return torch.autocast("cuda", dtype=torch.bfloat16) if self.device == "cuda" else nullcontext()
+
+    def tensors(self, encoded: Encoded, rows: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Return token ids and lengths of some texts on the device. The width is a multiple of eight."""
+        ids, lengths = encoded.batch(rows)
+        if self.device == "cuda":
+            ids = np.pad(ids, ((0, 0), (0, -ids.shape[1] % 8)))
+        return torch.from_numpy(ids).to(self.device), torch.from_numpy(lengths).to(self.device)
+
+    def vectors(self, encoded: Encoded, batch: int = 1024) -> np.ndarray:
+        """Return the vectors of all texts."""
+        order = np.argsort(encoded.lengths(), kind="stable")
+        found = np.empty((len(encoded), 384), dtype=np.float32)
+        self.encoder.eval()
+        with torch.no_grad():
+            for start in range(0, len(order), batch):
+                rows = order[start : start + batch]
+                found[rows] = self.encoder(*self.tensors(encoded, rows)).float().cpu().numpy()
+        return found
+
+    def distill(self, encoded: Encoded, teacher: Teacher, plan: Plan) -> None:
+        """Run stage A: each row's vector becomes that of the teacher."""
+
+        def loss_of(rows: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
+            ids, lengths = self.tensors(encoded, rows)
+            wanted, states = teacher(rows, ids, lengths)
+            ours = self.encoder.states(ids, lengths)
+            likeness = (F.normalize(ours[-1][:, 0].float(), dim=-1) * wanted).sum(dim=-1)
+            loss = 10 * (1 - likeness).mean()
+            if states is not None and plan.states:
+                loss = loss + plan.states * _state_loss(ours, states, lengths)
+            return loss, {"cosine": likeness.mean()}
+
+        self._run("A", _by_length(encoded.lengths(), plan.batch, self.random), loss_of, plan)
+
+    def contrast(self, pairs: "Pairs", encoded: Encoded, teacher: Teacher, plan: Plan) -> None:
+        """Run stage B: a question's vector comes near its document and away from the others; the rest stays in place."""
+        anchors = _by_length(encoded.lengths(), plan.batch, self.random)
+
+        def loss_of(chosen: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
+            questions, documents = pairs.draw(chosen, plan.negatives, self.random)
+            q = self.encoder(*self.tensors(pairs.encoded, questions))
+            d = self.encoder(*self.tensors(pairs.encoded, documents))
+            right = torch.arange(len(questions), device=self.device)
+            with torch.autocast(self.device, enabled=False):  # bfloat16 is too coarse for a low temperature
+                scores = q.float() @ d.float().T / plan.temperature
+            contrast = F.cross_entropy(scores, right)
+            own = torch.from_numpy(documents[: len(right)]).to(self.device)
+            kept = ((1 - (d[: len(right)] * pairs.wanted[own]).sum(-1)) * pairs.anchored[own]).mean()
+            rows = next(anchors)
+            ids, lengths = self.tensors(encoded, rows)
+            away = (1 - (self.encoder(ids, lengths) * teacher(rows, ids, lengths)[0]).sum(-1)).mean()
+            loss = contrast + plan.anchor * away + plan.anchor_documents * kept
+            return loss, {"contrast": contrast, "away": away, "hit": (scores.argmax(1) == right).float().mean()}
+
+        self._run("B", _epochs(len(pairs.items), plan.batch, self.random), loss_of, plan)
+
+    def _run(
+        self,
+        stage: str,
+        batches: Iterator[np.ndarray],
+        loss_of: Callable[[np.ndarray], tuple[Tensor, dict[str, Tensor]]],
+        plan: Plan,
+    ) -> None:
+        words = self.encoder.words.weight
+        rest = [value for value in self.encoder.parameters() if value is not words]
+        groups = [{"params": rest, "lr": plan.rate}, {"params": [words], "lr": 5 * plan.rate, "weight_decay": 0.0}]
+        optimizer = torch.optim.AdamW(
+            groups, weight_decay=0.01, betas=(0.9, 0.98), **({"fused": True} if self.device == "cuda" else {})
+        )
+        share = torch.where(self._new, 1.0, plan.old_rows)[:, None]
+        bases = [group["lr"] for group in groups]
+        start, step, done = time.monotonic(), 0, 0.0
+        self.encoder.train()
+        while done < 1:
+            for group, base in zip(optimizer.param_groups, bases, strict=True):
+                group["lr"] = base * min(1.0, (step + 1) / 50) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(done, 1))))
+            with self.autocast():
+                loss, parts = loss_of(next(batches))
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(rest, 1.0)
+            before = words.detach().clone()
+            optimizer.step()
+            with torch.no_grad():
+                words.copy_(before + share * (words - before))
+            step += 1
+            done = max(step / plan.steps, (time.monotonic() - start) / plan.seconds)
+            if step % 100 == 0 or done >= 1 or step == 1:
+                row = {name: round(float(value), 4) for name, value in parts.items()}
+                self.history.append({"stage": stage, "step": step, "loss": round(float(loss), 4), **row})  # type: ignore[dict-item]
+                if step % 500 == 0 or done >= 1 or step == 1:
+                    print(f"  {stage} step {step} {time.monotonic() - start:.0f} s loss {float(loss):.4f} {row}", flush=True)
+
+
+class Pairs:
+    """Pairs ready to draw from: each item's questions, document and near misses as rows of one set of texts."""
+
+    def __init__(self, items: list[dict[str, list[int]]], encoded: Encoded, wanted: Tensor, anchored: Tensor) -> None:
+        """Store the arguments: rows of each item, the texts, the teacher's vector of each text, and 1 where it counts."""
+        self.items, self.encoded, self.wanted, self.anchored = items, encoded, wanted, anchored
+
+    def draw(self, chosen: np.ndarray, negatives: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return one question per item, and the documents: first the right ones, then near misses."""
+        some = [self.items[number] for number in chosen]
+        questions = np.array([random.choice(item["q"]) for item in some])
+        misses = [miss for item in some for miss in random.permutation(item["n"])[:negatives]]
+        return questions, np.array([*(item["d"][0] for item in some), *misses], dtype=np.int64)
+
+
+def _state_loss(ours: list[Tensor], states: list[Tensor], lengths: Tensor) -> Tensor:
+    """Compare each layer's states with those of the teacher's layer at the same height, token by token."""
+    mask = (torch.arange(ours[0].shape[1], device=lengths.device)[None] < lengths[:, None])[..., None]
+    total = torch.zeros((), device=lengths.device)
+    for number, state in enumerate(ours):
+        other = states[(number + 1) * len(states) // len(ours) - 1]
+        total = total + (((state.float() - other.float()) ** 2) * mask).sum() / (mask.sum() * state.shape[-1])
+    return total / len(ours)
+
+
+def _by_length(lengths: np.ndarray, batch: int, random: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield batches of rows of like length, without end, each row once per round."""
+    while True:
+        order = random.permutation(len(lengths))
+        for start in range(0, len(order), batch * 32):
+            part = order[start : start + batch * 32]
+            part = part[np.argsort(lengths[part], kind="stable")]
+            cuts = [part[at : at + batch] for at in range(0, len(part), batch)]
+            for number in random.permutation(len(cuts)):
+                yield cuts[number]
+
+
+def _epochs(size: int, batch: int, random: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield batches of items, without end, each item once per round."""
+    while True:
+        order = random.permutation(size)
+        for start in range(0, max(size - batch + 1, 1), batch):
+            yield order[start : start + batch]
