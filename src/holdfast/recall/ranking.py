@@ -101,7 +101,7 @@ _WORDS_ONLY_SCALE: Final = 2.5
 """Scale factor for match strengths if there are no cosines. Match strengths from words alone span a smaller range."""
 
 # Relevance floor, fitted to questions with and without an answer, see docs/project/benchmarks.md
-_MAX_GAP: Final = 3.5
+_MAX_GAP: Final = 4.5
 """Maximum difference in strength between a relevant item and the best item."""
 
 _SENTENCE_DILUTION: Final = 1.0

@@ -6,7 +6,7 @@ found it, and its rank in each arm.
 
 import heapq
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from holdfast.protocols import Match, MemoryFilter, MessageFilter, MessagePlace, SearchFilter, Space, Store
 from holdfast.recall.duplicates import without_duplicates
 from holdfast.recall.embedding import Embedding
+from holdfast.recall.hydration import read_rows
 from holdfast.recall.query import RecallQuery
 from holdfast.recall.query_vectors import QueryVectors, catch_up
 from holdfast.recall.ranking import (
@@ -33,7 +34,7 @@ from holdfast.text.dialogue_acts import is_about_asking
 from holdfast.text.periods import periods_of
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import query_terms
-from holdfast.types import Hit, Memory, Message, Reason, Scope
+from holdfast.types import Hit, Memory, Message, Reason
 
 # Search
 _MIN_CANDIDATES = 32
@@ -47,8 +48,6 @@ _MAX_PERIOD_MESSAGES = 24
 """Maximum number of messages that each arm (retrieval method) adds from the period of time that the question names."""
 _CLOCK_TOLERANCE = timedelta(days=1)
 """Messages dated after ``now`` are still found if they are later by at most this time. Clocks and time zones may differ."""
-_MAX_SUCCESSIONS = 20
-"""Maximum number of steps from a superseded memory to its live successor."""
 _EXTRA_ROWS = 5
 """Number of rows to read beyond the limit. They replace rows that are left out, such as duplicates and expired memories."""
 _MAX_WHOLE_CHARACTERS = 1600
@@ -67,6 +66,8 @@ _MAX_WORD_MATCHES = 32
 Used if too many new chunks are queued. The maximum applies to memories and to messages separately.
 """
 
+_FREE_HITS = 3
+"""Number of hits that are relevant even if they are much weaker than the best hit."""
 _MESSAGE_MARGIN = 1.0
 """A message stands for itself if its strength exceeds that of the memories derived from it by more than this.
 
@@ -215,9 +216,9 @@ def _best_first(
     read: list[_Ranked] = []
     derived: dict[str, float] = {}  # source id -> strength of the best memory derived from it
     shown: set[str] = set()
-    strongest = None
+    strongest: list[float] = []
     for end in range(step, len(ranked) + step, step):
-        for owner, successor in _hydrate(store, question, ranked[end - step : end]):
+        for owner, successor in read_rows(store, question, ranked[end - step : end]):
             value, at = _final_strength(owner, question, strengths)
             heapq.heappush(read, _Ranked(value, at, owner, successor))
             if isinstance(owner, Memory) and likelihood(value, baseline.background) >= question.min_score:
@@ -228,8 +229,10 @@ def _best_first(
             if question.with_sources or _says_more(best, derived, shown):
                 if isinstance(best.owner, Message):
                     shown.add(best.owner.id)
-                strongest = best.strength if strongest is None else strongest
-                yield _hit(best, found, baseline.background, _margin(best, question, baseline, strongest))
+                strongest.append(best.strength)
+                # The first few hits need not be close to the best one: they may answer another part of the question.
+                best_of_all = strongest[0] if len(strongest) > _FREE_HITS else best.strength
+                yield _hit(best, found, baseline.background, _margin(best, question, baseline, best_of_all))
 
 
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str]) -> bool:
@@ -347,61 +350,6 @@ def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int,
             entry.why.append(_Vote(arm, rank, 1 / rank))
 
 
-def _hydrate(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Memory | Message, Memory | None]]:
-    """Read the rows of items that the reader may see.
-
-    If a memory derived from a message was superseded, the message is returned with the memory that is live now.
-    """
-    wanted = MemoryFilter(items=found, unexpired_at=question.now)
-    if question.as_of is not None:
-        wanted = MemoryFilter(items=found, as_of=question.as_of, statuses=("live", "superseded", "expired"))
-    owners: list[tuple[Memory | Message, Memory | None]] = [
-        (memory, None)
-        for memory in store.memories(wanted)
-        if question.reader.sees(memory.scope) and memory.kind not in question.background_kinds
-    ]
-    if "message" in question.spaces and len(owners) < len(found):
-        owners.extend(_messages(store, question, found))
-    return owners
-
-
-def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
-    """Read messages. Left out are the current session, the sources of forgotten memories, and messages with an action.
-
-    An action is a marker such as ``IGNORE``.
-    """
-    messages = [
-        message
-        for message in store.messages(MessageFilter(seqs=found, before=question.as_of))
-        if message.session != question.without_session and message.action is None and question.reader.sees(message.scope)
-    ]
-    if not messages:
-        return []
-    forgotten, successors = _forgotten_and_superseded(store, question.reader, [message.id for message in messages])
-    return [(message, successors.get(message.id)) for message in messages if message.id not in forgotten]
-
-
-def _forgotten_and_superseded(store: Store, reader: Scope, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
-    """Return two values for messages from which retired memories were derived.
-
-    The first is the set of messages from which a forgotten memory was derived. The second is a dictionary for messages from
-    which a superseded memory was derived. It maps the id of the message to the live memory that replaced the superseded one.
-    """
-    derived = store.memories(MemoryFilter(reader=reader, sources=messages, statuses=("forgotten", "superseded")))
-    forgotten = {source for memory in derived if memory.status == "forgotten" for source in memory.sources}
-    latest = {source: memory for memory in derived if memory.status == "superseded" for source in memory.sources}
-    for _ in range(_MAX_SUCCESSIONS):
-        ids = {memory.replaced_by for memory in latest.values() if memory.status == "superseded" and memory.replaced_by}
-        if not ids:
-            break
-        newer = {memory.id: memory for memory in store.memories(MemoryFilter(reader=reader, ids=list(ids), statuses=None))}
-        latest = {source: newer.get(memory.replaced_by or "", memory) for source, memory in latest.items()}
-        if not newer:
-            break
-
-    return forgotten, {source: memory for source, memory in latest.items() if memory.status == "live"}
-
-
 def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, _Found], *, word_weight: float) -> dict[int, float]:
     """Return the strength of each item from its cosine and word match. ``word_weight`` scales the word match."""
     if not question.text.strip():
@@ -444,7 +392,7 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
 
 
 def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float) -> float:
-    """Return how far a candidate is above the relevance floor. ``strongest`` is the strength of the first hit.
+    """Return how far a candidate is above the relevance floor. ``strongest`` is the strength to compare with.
 
     If the query is empty, everything is relevant. If the query names nothing but a period, everything in it is relevant.
     """

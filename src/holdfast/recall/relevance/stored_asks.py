@@ -1,7 +1,8 @@
 """Weaken stored questions and requests, because a question does not answer a question.
 
-A message that only asks, requests or chats keeps a small share of its strength (the score as a logit). A message that asks
-and also states something is weakened only if the words that match the query are in the part that asks.
+A short message that asks what the query asks keeps a small share of its strength (the score as a logit). A message that asks
+and also states something is weakened only if the words that match the query are in the part that asks. Long messages are
+not weakened: people put facts into long requests.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,13 @@ from holdfast.recall.ranking import BIAS
 from holdfast.text.dialogue_acts import classify_act, split_acts
 from holdfast.text.terms import document_terms
 
-_ASKING: Final = frozenset({"question", "request", "small_talk"})
+_ASKING: Final = frozenset({"question", "request"})
+_MAX_WORDS: Final = 24
+"""Maximum number of words of a message that is weakened. With 40, a sixth of BEAM's answers were lost."""
+_SHORT_WORDS: Final = 12
+"""Maximum number of words of a question that is weakened even if it shares no word with the query."""
+_ECHO_SHARE: Final = 0.5
+"""Share of the query's terms that a question must contain to be fully weakened."""
 _QUESTION_WEIGHT: Final = 0.15
 """Share of its strength that a stored question keeps. Even a perfect match stays below a statement that answers."""
 _NAMED_SPEAKER_WEIGHT: Final = 0.8
@@ -37,14 +44,20 @@ def without_questions(
 def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> float:
     """Return the share of a message's match that comes from the part that asks, from 0 to 1."""
     act = place.act or classify_act(place.text or "")
-    if act in _ASKING:
+    if act == "small_talk":
         return 1.0
-    if place.text is None:
+    words = len((place.text or "").split())
+    if place.text is None or words > _MAX_WORDS:
         return 0.0
+    if act == "question" and words <= _SHORT_WORDS:
+        return 1.0
     asked, stated = _terms(place.text, place.language)
     in_asked = sum(bool(spellings & asked) and not spellings & stated for spellings in wanted)
     in_stated = sum(bool(spellings & stated) for spellings in wanted)
-    return in_asked / (in_asked + in_stated) if in_asked else 0.0
+    if not in_asked and act not in _ASKING:
+        return 0.0
+    echo = min((in_asked + in_stated) / (max(len(wanted), 1) * _ECHO_SHARE), 1.0)
+    return echo if act in _ASKING else echo * in_asked / (in_asked + in_stated)
 
 
 @lru_cache(maxsize=4096)

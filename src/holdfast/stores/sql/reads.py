@@ -119,7 +119,7 @@ class SQLReads(AccessReads):
         """Return the place of each message with one of these numbers. The text is included if it asks, or if that is unknown."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))
-        text = "CASE WHEN act IS NULL OR (asks = 1 AND act IN ('statement', 'reply')) THEN text END"
+        text = "CASE WHEN act IS NULL OR asks = 1 THEN text END"
         sql = f"SELECT seq, session, role, speaker, at, act, language, {text} FROM messages WHERE {clauses.sql}"
         return [
             MessagePlace(seq, session, role, speaker, moment(at), act, language, text)

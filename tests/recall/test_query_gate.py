@@ -1,0 +1,33 @@
+"""The query gate: general questions need stronger hits than questions about a person's life."""
+
+import numpy as np
+import pytest
+
+from holdfast.models.local.registry import DEFAULT_MODEL, find
+from holdfast.recall.relevance.query_gate import UNKNOWN, QueryGate, gate_of
+
+
+def test_the_default_model_has_a_gate_that_fits_its_vectors() -> None:
+    gate = gate_of(DEFAULT_MODEL)
+    assert gate is not None
+    assert len(gate.weights) == find(DEFAULT_MODEL).dimensions
+
+
+@pytest.mark.parametrize("name", ["unknown", "../arctic-embed-s", "", "openai:text-embedding-3-small"])
+def test_an_embedder_without_weights_has_no_gate(name: str) -> None:
+    assert gate_of(name) is None
+
+
+def test_the_more_personal_a_query_the_lower_the_floor() -> None:
+    gate = QueryGate(weights=(1.0, 0.0), bias=0.0, floor=3.0, slope=5.0, foreign_shift=2.0)
+    personal, general = (gate.judge(np.array([value, 0.0], dtype=np.float32), foreign=False) for value in (0.5, -1.0))
+    assert personal.floor == pytest.approx(0.5)
+    assert general.floor == pytest.approx(8.0)
+    assert gate.judge(np.array([0.5, 0.0], dtype=np.float32), foreign=True).floor == pytest.approx(2.5)
+    assert UNKNOWN.floor == 2.0
+
+
+def test_a_vector_of_another_length_is_an_error() -> None:
+    gate = QueryGate(weights=(1.0, 0.0), bias=0.0, floor=3.0, slope=5.0, foreign_shift=2.0)
+    with pytest.raises(ValueError, match="zip"):
+        gate.judge(np.zeros(3, dtype=np.float32), foreign=False)
