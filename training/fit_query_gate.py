@@ -26,7 +26,7 @@ def personal_queries(folder: Path, count: int) -> list[str]:
     """Return questions and remarks about a person's life, in both languages."""
     chance = random.Random(1)
     found: list[str] = []
-    for file in sorted(folder.glob("*.jsonl")):
+    for file in sorted(folder.rglob("*.jsonl")):
         for line in file.read_text("utf-8").splitlines():
             asked = json.loads(line).get("q")
             found += [asked[0], asked[1], chance.choice(asked[2:])] if asked else []
@@ -36,7 +36,7 @@ def personal_queries(folder: Path, count: int) -> list[str]:
 
 def general_queries(folder: Path) -> list[str]:
     """Return requests that have nothing to do with a person's life."""
-    lines = [line for file in sorted(folder.glob("general_*.jsonl")) for line in file.read_text("utf-8").splitlines()]
+    lines = [line for file in sorted(folder.rglob("general_*.jsonl")) for line in file.read_text("utf-8").splitlines()]
     return [json.loads(line)["g"] for line in lines]
 
 

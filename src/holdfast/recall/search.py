@@ -74,6 +74,13 @@ _MESSAGE_MARGIN = 1.0
 Otherwise the memories stand for the message.
 """
 
+_STALE_MARGIN = 3.0
+"""A message with an outdated fact is left out, unless its strength exceeds that of the new fact by more than this."""
+_IMPORTANT = 7.0
+"""Importance above which a memory is shown even if it matches less."""
+_IMPORTANCE_BONUS = 2.0
+"""How much each point of importance above ``_IMPORTANT`` lowers the relevance floor."""
+
 # Breaking ties
 _TIE_WEIGHT = 5.0
 """Factor for the sum of an item's tie-break values. The product is added to the strength of the item.
@@ -214,7 +221,7 @@ def _best_first(
     has_memories = any(entry.space != "message" for entry in found.values())
     max_gain = _TIE_WEIGHT * _MAX_TIE + (max_period_gain(question.periods) if has_memories else 0.0)
     read: list[_Ranked] = []
-    derived: dict[str, float] = {}  # source id -> strength of the best memory derived from it
+    derived: dict[str, float] = {}  # strength of each memory by its id, and of the best derived memory by the source's id
     shown: set[str] = set()
     strongest: list[float] = []
     for end in range(step, len(ranked) + step, step):
@@ -222,7 +229,8 @@ def _best_first(
             value, at = _final_strength(owner, question, strengths)
             heapq.heappush(read, _Ranked(value, at, owner, successor))
             if isinstance(owner, Memory) and likelihood(value, baseline.background) >= question.min_score:
-                derived.update((source, max(value, derived.get(source, value))) for source in owner.sources)
+                weight = value + _importance_bonus(owner)
+                derived.update((name, max(weight, derived.get(name, weight))) for name in (owner.id, *owner.sources))
         max_unread = strengths[ranked[end]] + max_gain if end < len(ranked) else -math.inf
         while read and read[0].strength >= max_unread:
             best = heapq.heappop(read)
@@ -238,10 +246,16 @@ def _best_first(
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str]) -> bool:
     """Return False if another hit makes a candidate unnecessary.
 
-    For a message, that is a memory derived from it. For a memory, it is a stronger message that is its source.
+    For a message, that is a memory derived from it, or the memory that replaced one. For a memory, it is a stronger message
+    that is its source.
     """
     owner = candidate.owner
     if isinstance(owner, Message):
+        if (
+            candidate.successor is not None
+            and derived.get(candidate.successor.id, -math.inf) >= candidate.strength - _STALE_MARGIN
+        ):
+            return False
         return derived.get(owner.id, -math.inf) < candidate.strength - _MESSAGE_MARGIN
     return not owner.sources or not shown >= set(owner.sources)
 
@@ -404,7 +418,12 @@ def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, stro
     margin = relevance_margin(
         candidate.strength, baseline.background, best=strongest, floor=baseline.floor, sentences=max(sentences, 1)
     )
-    return round(margin, 4)
+    return round(margin + (_importance_bonus(candidate.owner) if isinstance(candidate.owner, Memory) else 0.0), 4)
+
+
+def _importance_bonus(memory: Memory) -> float:
+    """Return how much lower the relevance floor is for an important memory, such as an allergy."""
+    return max(memory.importance - _IMPORTANT, 0.0) * _IMPORTANCE_BONUS
 
 
 def _hit(candidate: _Ranked, found: dict[int, _Found], background: Background, margin: float) -> Hit:
