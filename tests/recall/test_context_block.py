@@ -169,7 +169,8 @@ def test_a_message_that_no_longer_holds_comes_with_what_does(memory: Engine) -> 
     message = memory.session(user="ana").add("user", "the tea is green")
     memory.remember("green", kind="profile", key="colour of the tea", user="ana", sources=[message.id], pinned=False)
     memory.remember("black", kind="profile", key="colour of the tea", user="ana", pinned=False)
-    assert "the tea is green (since changed to: colour of the tea: black)" in memory.context("tea green", user="ana").text
+    assert "the tea is green (since changed to: colour of the tea: black)" in memory.context("green", user="ana").text
+    assert "green" not in memory.context("what colour is the tea?", user="ana").text
 
 
 def test_the_blocks_own_words_are_in_the_users_language(memory: Engine) -> None:

@@ -74,8 +74,6 @@ _MESSAGE_MARGIN = 1.0
 Otherwise the memories stand for the message.
 """
 
-_STALE_MARGIN = 3.0
-"""A message with an outdated fact is left out, unless its strength exceeds that of the new fact by more than this."""
 _IMPORTANT = 7.0
 """Importance above which a memory is shown even if it matches less."""
 _IMPORTANCE_BONUS = 2.0
@@ -234,7 +232,7 @@ def _best_first(
         max_unread = strengths[ranked[end]] + max_gain if end < len(ranked) else -math.inf
         while read and read[0].strength >= max_unread:
             best = heapq.heappop(read)
-            if question.with_sources or _says_more(best, derived, shown):
+            if question.with_sources or _says_more(best, derived, shown, baseline.floor):
                 if isinstance(best.owner, Message):
                     shown.add(best.owner.id)
                 strongest.append(best.strength)
@@ -243,18 +241,15 @@ def _best_first(
                 yield _hit(best, found, baseline.background, _margin(best, question, baseline, best_of_all))
 
 
-def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str]) -> bool:
+def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str], floor: float) -> bool:
     """Return False if another hit makes a candidate unnecessary.
 
-    For a message, that is a memory derived from it, or the memory that replaced one. For a memory, it is a stronger message
+    For a message, that is a memory derived from it, or a relevant memory that replaced one. For a memory, it is a stronger message
     that is its source.
     """
     owner = candidate.owner
     if isinstance(owner, Message):
-        if (
-            candidate.successor is not None
-            and derived.get(candidate.successor.id, -math.inf) >= candidate.strength - _STALE_MARGIN
-        ):
+        if candidate.successor is not None and derived.get(candidate.successor.id, -math.inf) >= floor:
             return False
         return derived.get(owner.id, -math.inf) < candidate.strength - _MESSAGE_MARGIN
     return not owner.sources or not shown >= set(owner.sources)

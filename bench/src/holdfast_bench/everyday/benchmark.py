@@ -141,6 +141,7 @@ def _keep(engine: Engine, clock: FrozenClock, user: str, talks: Sequence[Talk]) 
 def _ask(engine: Engine, person: Person, question: Question, turns: dict[str, str], size: int) -> Outcome:
     hits = engine.recall(question.text, user=person.id, limit=10)
     block = engine.session(user=person.id).context(question.text, max_tokens=BLOCK_TOKENS)
+    shown = [hit for hit in block.hits if not (hit.memory and hit.memory.pinned)]  # pinned memories claim no relevance
     ranks = [rank for rank, hit in enumerate(hits, 1) if _answers(hit, question, turns)]
     fair = question.answer | question.related
     return Outcome(
@@ -150,10 +151,10 @@ def _ask(engine: Engine, person: Person, question: Question, turns: dict[str, st
         question=question,
         rank=ranks[0] if ranks else None,
         in_block=any(_answers(hit, question, turns) for hit in block.hits),
-        lines=len(block.hits),
-        unrelated=sum(not fair & _turns_of(hit, turns) for hit in block.hits),
+        lines=len(shown),
+        unrelated=sum(not fair & _turns_of(hit, turns) for hit in shown),
         scores=[hit.score for hit in hits],
-        shown=[hit.text for hit in block.hits],
+        shown=[hit.text for hit in shown],
     )
 
 
