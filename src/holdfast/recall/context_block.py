@@ -16,7 +16,7 @@ from holdfast.types import Context, Hit
 _MAX_LINE_CHARACTERS = 600
 _MAX_QUESTION_CHARACTERS = 160
 """Maximum length of the question that is shown with a message that answers it."""
-_MIN_ANSWER_SCORE = 0.3
+_MIN_ANSWER_SCORE = 0.15
 """Minimum score of the best hit for a heading that promises an answer."""
 
 
