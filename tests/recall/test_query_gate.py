@@ -19,7 +19,7 @@ def test_an_embedder_without_weights_has_no_gate(name: str) -> None:
 
 
 def test_the_more_personal_a_query_the_lower_the_floor() -> None:
-    gate = QueryGate(weights=(1.0, 0.0), bias=0.0, floor=3.0, slope=5.0, foreign_shift=2.0)
+    gate = QueryGate(weights=np.array([1.0, 0.0], dtype=np.float32), bias=0.0, floor=3.0, slope=5.0, foreign_shift=2.0)
     personal, general = (gate.judge(np.array([value, 0.0], dtype=np.float32), foreign=False) for value in (0.5, -1.0))
     assert personal.floor == pytest.approx(0.5)
     assert general.floor == pytest.approx(8.0)
@@ -28,6 +28,6 @@ def test_the_more_personal_a_query_the_lower_the_floor() -> None:
 
 
 def test_a_vector_of_another_length_is_an_error() -> None:
-    gate = QueryGate(weights=(1.0, 0.0), bias=0.0, floor=3.0, slope=5.0, foreign_shift=2.0)
-    with pytest.raises(ValueError, match="zip"):
+    gate = QueryGate(weights=np.array([1.0, 0.0], dtype=np.float32), bias=0.0, floor=3.0, slope=5.0, foreign_shift=2.0)
+    with pytest.raises(ValueError, match="mismatch"):
         gate.judge(np.zeros(3, dtype=np.float32), foreign=False)

@@ -1,5 +1,6 @@
 """The subcommands of ``holdfast bench``, one per benchmark."""
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -16,24 +17,19 @@ def bench() -> None:
     """Measure speed, learning and recall on this machine."""
 
 
-def _sizes(_context: click.Context, option: click.Parameter, value: str) -> list[int]:
-    try:
-        sizes = [int(part.replace("_", "")) for part in value.split(",")]
-    except ValueError as error:
-        raise click.BadParameter(f"{value!r} is not a list of numbers such as 1000,10000.", param=option) from error
-    if min(sizes) < 1:
-        raise click.BadParameter("sizes must be greater than zero.", param=option)
-    return sizes
+def _sizes(minimum: int) -> Callable[[click.Context, click.Parameter, str], list[int]]:
+    """Return a callback that reads a list of sizes, each at least ``minimum``."""
 
+    def read(_context: click.Context, option: click.Parameter, value: str) -> list[int]:
+        try:
+            sizes = [int(part.replace("_", "")) for part in value.split(",")]
+        except ValueError as error:
+            raise click.BadParameter(f"{value!r} is not a list of numbers such as 1000,10000.", param=option) from error
+        if min(sizes) < minimum:
+            raise click.BadParameter(f"sizes must be {minimum} or more.", param=option)
+        return sizes
 
-def _store_sizes(_context: click.Context, option: click.Parameter, value: str) -> list[int]:
-    try:
-        sizes = [int(part.replace("_", "")) for part in value.split(",")]
-    except ValueError as error:
-        raise click.BadParameter(f"{value!r} is not a list of numbers such as 0,500.", param=option) from error
-    if min(sizes) < 0:
-        raise click.BadParameter("sizes must be 0 or more.", param=option)
-    return sizes
+    return read
 
 
 _database = click.option("--store", metavar="URL", help="A PostgreSQL database to measure on: postgresql://USER@HOST/DATABASE.")
@@ -44,7 +40,7 @@ _database = click.option("--store", metavar="URL", help="A PostgreSQL database t
     "--sizes",
     default="1000,10000,100000",
     show_default=True,
-    callback=_sizes,
+    callback=_sizes(1),
     metavar="N,N",
     help="Numbers of memories to store.",
 )
@@ -98,7 +94,7 @@ def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: in
     default="5,0,500",
     show_default=True,
     metavar="N,N",
-    callback=_store_sizes,
+    callback=_sizes(0),
     help="Numbers of items per store. 0 is a person's own talk without background, 5 is the answer and a few other turns.",
 )
 @click.option("--embedder", default="arctic-embed-s", show_default=True, metavar="NAME", help="The embedder, or none.")

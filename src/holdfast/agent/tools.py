@@ -46,7 +46,7 @@ class ToolResult:
     ok: bool = True
     data: Any = None
     notices: tuple[str, ...] = ()
-    """What a search did without, such as "Searched by words only: ...". They are also part of ``text``."""
+    """Notices about parts that a search could not use, such as "Searched by words only: ...". They are also part of ``text``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

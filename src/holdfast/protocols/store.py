@@ -299,7 +299,7 @@ class Store(Reads, Protocol):
 
     @property
     def search_notice(self) -> str | None:
-        """What vector searches currently do without, such as an index on a server, as a message for people. None if nothing."""
+        """A notice about a part that vector search currently cannot use, such as an index on a server. None if there is none."""
         ...
 
     def preload(self) -> None:

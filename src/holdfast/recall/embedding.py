@@ -110,7 +110,7 @@ class Embedding:
 
     @property
     def notices(self) -> list[str]:
-        """What recalls currently do without, as messages for people."""
+        """Notices for people about parts that recall currently cannot use."""
         found = [words_only(self.problem)] if self.problem is not None else []
         second = self.second
         if second is not None and second.problem is not None and not found:

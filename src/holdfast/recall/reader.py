@@ -66,7 +66,7 @@ class Reader:
 
     @property
     def notices(self) -> list[str]:
-        """What recalls currently do without, as messages for people. A model that failed is tried again after its pause."""
+        """Notices for people about parts that recall currently cannot use. A model that failed is tried again after its pause."""
         with wait_budget(self.recall_timeout):
             self._embedding.retry()
         found = [*self._embedding.notices, *filter(None, [self._store.search_notice])]

@@ -141,10 +141,12 @@ class _Ranked:
 
 
 class _Baseline(NamedTuple):
-    """What a candidate must exceed: the typical strength of the best candidates, and the strength of a relevant hit."""
+    """Baselines for a candidate: the typical strength of the best candidates, and the minimum strength of a relevant hit."""
 
     background: Background
     floor: float
+    sentences: int
+    """Number of sentences in the query."""
 
 
 def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hit]:
@@ -185,7 +187,9 @@ def _ranked_hits(store: Store, embedding: Embedding, vectors: QueryVectors, ques
     background = _background(question, found, places, strengths, verdict.personal)
     hits = (
         hit
-        for hit in _best_first(store, question, found, strengths, _Baseline(background, verdict.floor))
+        for hit in _best_first(
+            store, question, found, strengths, _Baseline(background, verdict.floor, max(len(split_sentences(question.text)), 1))
+        )
         if hit.score >= question.min_score
     )
     kept = without_duplicates(store, embedding, hits, question.limit)
@@ -409,9 +413,8 @@ def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, stro
         return 0.0
     if any(period.alone for period in question.periods):
         return 0.0 if period_gain(candidate.at, question.periods) else -max_period_gain(question.periods)
-    sentences = len(split_sentences(question.text))
     margin = relevance_margin(
-        candidate.strength, baseline.background, best=strongest, floor=baseline.floor, sentences=max(sentences, 1)
+        candidate.strength, baseline.background, best=strongest, floor=baseline.floor, sentences=baseline.sentences
     )
     return round(margin + (_importance_bonus(candidate.owner) if isinstance(candidate.owner, Memory) else 0.0), 4)
 

@@ -25,7 +25,7 @@ class WaitBudget:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the recall did without, as messages for people. Each message is listed once."""
+        """Notices for people about parts that the recall could not use. Each message is listed once."""
         return tuple(self._notices)
 
     def spend(self, seconds: float) -> None:

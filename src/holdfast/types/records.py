@@ -52,7 +52,7 @@ class Message:
     """
     language: str | None = None
     act: Act | None = None
-    """What the message does: ask, request, state, reply or small talk. None if an older version stored the message."""
+    """The dialogue act of the message: ask, request, state, reply or small talk. None if an older version stored the message."""
     asks: bool = False
     """True if a part of the message asks or requests something."""
     asked: str | None = None

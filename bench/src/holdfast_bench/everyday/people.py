@@ -56,7 +56,7 @@ class Question:
     answer: frozenset[str] = frozenset()
     """Ids of the turns that answer it. One of them is enough."""
     says: Sequence[Sequence[str]] = ()
-    """What a shown text must contain to answer it: one of the spellings of each entry."""
+    """Words that a shown text must contain to answer it. Each entry lists alternative spellings of one of them."""
     related: frozenset[str] = frozenset()
     """Ids of further turns on the same matter. Showing them is not an error."""
 

@@ -12,7 +12,7 @@ _KINDS = ("direct", "dated", "changed", "reply", "needs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What recall and the context block returned for one question."""
+    """The results of recall and of the context block for one question."""
 
     person: str
     language: str

@@ -1,1 +1,1 @@
-"""What is relevant to a query: stored questions are not, and general queries need strong hits."""
+"""Relevance of hits to a query: weaken stored questions, and demand stronger hits for general queries."""

@@ -12,6 +12,8 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
+import numpy as np
+
 from holdfast.protocols import Vectors
 
 _FOLDER: Final = "query_gates"
@@ -37,7 +39,7 @@ UNKNOWN: Final = QueryVerdict()
 class QueryGate:
     """The fitted classifier of one embedder, and the floor that depends on it."""
 
-    weights: tuple[float, ...]
+    weights: "Vectors"
     bias: float
     floor: float
     """Minimum strength of a relevant hit for a query of which the classifier is unsure."""
@@ -48,9 +50,8 @@ class QueryGate:
 
     def judge(self, vector: "Vectors", *, foreign: bool) -> "QueryVerdict":
         """Return the verdict on a query with this vector. ``foreign`` says that the query is not in English."""
-        logit = sum(weight * value for weight, value in zip(self.weights, vector.tolist(), strict=True)) + self.bias
         low, high = _PERSONAL_RANGE
-        personal = max(low, min(high, float(logit)))
+        personal = max(low, min(high, float(vector @ self.weights) + self.bias))
         return QueryVerdict(personal=personal, floor=self.floor - self.slope * personal + self.foreign_shift * foreign)
 
 
@@ -62,4 +63,4 @@ def gate_of(embedder: str) -> QueryGate | None:
     if file is None:
         return None
     data = json.loads(file.read_text("utf-8"))
-    return QueryGate(**{**data, "weights": tuple(data["weights"])})
+    return QueryGate(**{**data, "weights": np.array(data["weights"], dtype=np.float32)})

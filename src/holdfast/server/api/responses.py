@@ -129,7 +129,7 @@ class Message(Scoped):
     language: str | None = None
     """The detected language of the text."""
     act: Act | None = None
-    """What the message does: `question`, `request`, `statement`, `reply` or `small_talk`."""
+    """The dialogue act of the message: `question`, `request`, `statement`, `reply` or `small_talk`."""
     asked: str | None = None
     """The question that the message before ends with, if another person asked it."""
 
@@ -183,7 +183,7 @@ class Hit(Model):
     score: Annotated[float, Field(examples=[0.91])]
     """The probability from 0 to 1 that the item is relevant. Scores are comparable between embedders."""
     relevant: bool
-    """Whether the hit is strong enough to be shown in a context block."""
+    """True if the hit is strong enough to be shown in a context block."""
     asked: str | None = None
     """For a message that answers a question: the question."""
     similarity: float | None = None
@@ -206,7 +206,7 @@ class Hits(Model):
     hits: list[Hit]
     """The hits, best first."""
     notices: list[str]
-    """What the recall did without, such as `Searched by words only: ...`. Usually empty."""
+    """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
 
 
 class Context(Model):
@@ -225,7 +225,7 @@ class Context(Model):
     left_out: list[Hit]
     """The hits that the block does not show: they are too weak to be relevant, or did not fit into the token budget."""
     notices: list[str]
-    """What the recall did without, such as `Searched by words only: ...`. Usually empty."""
+    """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
 
 
 class Change(Model):
