@@ -99,7 +99,7 @@ class Hits(list[Hit]):
     def __init__(self, hits: Iterable[Hit] = (), *, notices: Iterable[str] = ()) -> None:
         super().__init__(hits)
         self.notices = tuple(notices)
-        """What the recall did without, as messages for people, such as "Searched by words only: ...". Usually empty."""
+        """Notices for people about parts that the recall could not use, such as "Searched by words only: ...". Usually empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class Context:
     left_out: tuple[Hit, ...] = ()
     """Hits that are not shown: they are too weak to be relevant, or did not fit into the token budget."""
     notices: tuple[str, ...] = ()
-    """What the recall did without, as messages for people, such as "Searched by words only: ...". Usually empty."""
+    """Notices for people about parts that the recall could not use, such as "Searched by words only: ...". Usually empty."""
 
     def __str__(self) -> str:
         return self.text
