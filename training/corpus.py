@@ -15,6 +15,10 @@ QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 """What the old model expects before a question. A document has no prefix."""
 _QUERY_SHARE = 30
 """Share of the ordinary texts that are embedded as questions, in percent. Half of those that are not questions count."""
+_JOINED = 0.4
+"""Number of long rows made by joining texts, as a share of the texts."""
+NAMES = tuple((Path(__file__).resolve().parent / "data" / "names.txt").read_text(encoding="utf-8").split())
+"""First names of speakers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +44,9 @@ def read_items(path: Path, limit: int | None = None) -> list[dict[str, Any]]:
 
 
 def document(item: dict[str, Any]) -> str:
-    """Return the text of an item as it is found: the assistant's question, if there is one, and the utterance."""
-    return f"{item['p']} {item['u']}" if item["p"] else str(item["u"])
+    """Return the text of an item as it is found: the speaker and the question before it, if there are any, and the utterance."""
+    speaker = f"{item['s']}:" if item.get("s") else ""
+    return " ".join(part for part in (speaker, item["p"], item["u"]) if part)
 
 
 def as_role(text: str) -> str:
@@ -53,7 +58,8 @@ def as_role(text: str) -> str:
 def read_rows(bundle: Path, items: list[dict[str, Any]], is_english: Any, limit: int | None = None) -> Rows:
     """Return the rows for distillation: English texts as their own target, Spanish texts with their English translation.
 
-    Sentence pairs written by people count twice, those translated by rule once.
+    Sentence pairs written by people count twice, those translated by rule once. Long rows, some of them with a speaker's name,
+    are joined from several texts, since a message is longer than a sentence.
     """
     targets: dict[str, int] = {}
     texts, target = [], []
@@ -74,4 +80,16 @@ def read_rows(bundle: Path, items: list[dict[str, Any]], is_english: Any, limit:
     for name, one, other in parallel:
         for _ in range(1 if name == "rules" else 2):
             add(other, one)
+    chance = random.Random(1)
+    for _ in range(int(_JOINED * len(english))):
+        add(*_joined(chance, [(text, text) for text in chance.choices(english, k=chance.randint(1, 5))]))
+    for _ in range(int(_JOINED * len(parallel))):
+        add(*_joined(chance, [(row[2], row[1]) for row in chance.choices(parallel, k=chance.randint(1, 4))]))
     return Rows(texts=texts, target=np.array(target), targets=list(targets))
+
+
+def _joined(chance: random.Random, parts: list[tuple[str, str]]) -> tuple[str, str]:
+    """Join texts and their translations. A text of one part, and half of the others, begin with a speaker."""
+    speaker = f"{chance.choice(NAMES)}: " if len(parts) == 1 or chance.random() < 0.5 else ""
+    text, english = (" ".join(part[side] for part in parts) for side in (0, 1))
+    return speaker + text, speaker + english

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from model import EPSILON, HEADS, Weights
+from model import EPSILON, HEADS, MATRIX_TOP, Weights
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
-MATRIX_TOP = 64
-"""Largest value of a weight. Above it, x86 processors without VNNI overflow when they add up products. The old file has it too."""
 ROW_TOP = 127
 """Largest value in the vector of a token. These are looked up and not multiplied in 8 bits."""
 
@@ -74,16 +72,10 @@ class _Graph:
 
 
 def quantize(matrix: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix in int8 and the scale of each row. Of a few scales, each row takes the one with the least error."""
+    """Return a matrix in int8 and the scale of each row, rounded as in training."""
     matrix = matrix.astype(np.float32)
-    top = np.maximum(np.abs(matrix).max(axis=1), 1e-8)
-    best, error = top / limit, np.full(len(matrix), np.inf)
-    for share in (1.0, 0.97, 0.94, 0.9, 0.86):
-        scale = top * share / limit
-        rounded = np.clip(np.round(matrix / scale[:, None]), -limit, limit) * scale[:, None]
-        loss = ((rounded - matrix) ** 2).sum(axis=1)
-        best, error = np.where(loss < error, scale, best), np.minimum(loss, error)
-    return np.clip(np.round(matrix / best[:, None]), -limit, limit).astype(np.int8), best.astype(np.float32)
+    scale = np.maximum(np.abs(matrix).max(axis=1), 1e-8) / limit
+    return np.clip(np.round(matrix / scale[:, None]), -limit, limit).astype(np.int8), scale.astype(np.float32)
 
 
 def build(weights: Weights) -> onnx.ModelProto:

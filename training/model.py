@@ -13,6 +13,40 @@ from torch import Tensor, nn
 
 HEADS = 12
 EPSILON = 1e-12
+MATRIX_TOP = 64
+"""Largest value of a weight in 8 bits. Above it, x86 processors without VNNI overflow when they add up products."""
+
+
+class Dense(nn.Linear):
+    """A linear layer that can round its input and its weights as the exported network does, while gradients pass unchanged."""
+
+    rounds = False
+    per_token = False
+    """True: each token's input has its own range, as in the last layer of the exported network, which sees one token."""
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Multiply by the weights and add the bias."""
+        if not self.rounds:
+            return super().forward(states)
+        with torch.autocast(states.device.type, enabled=False):
+            return F.linear(_rounded_input(states.float(), per_token=self.per_token), _rounded_matrix(self.weight), self.bias)
+
+
+def _rounded_input(states: Tensor, *, per_token: bool) -> Tensor:
+    """Round to 8 bits between the least and the greatest value of each text or token."""
+    over = (2,) if per_token else (1, 2)
+    low = states.detach().amin(over, keepdim=True).clamp(max=0.0)
+    high = states.detach().amax(over, keepdim=True).clamp(min=0.0)
+    scale = ((high - low) / 255).clamp(min=1e-8)
+    zero = torch.round(-low / scale)
+    rounded = (torch.clamp(torch.round(states.detach() / scale) + zero, 0, 255) - zero) * scale
+    return states + (rounded - states.detach())
+
+
+def _rounded_matrix(weights: Tensor) -> Tensor:
+    """Round to 7 bits, with one scale per output channel."""
+    scale = (weights.detach().abs().amax(1, keepdim=True) / MATRIX_TOP).clamp(min=1e-10)
+    return weights + (torch.round(weights.detach() / scale) * scale - weights.detach())
 
 
 class Layer(nn.Module):
@@ -20,11 +54,11 @@ class Layer(nn.Module):
 
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
-        self.qkv = nn.Linear(width, 3 * width)
-        self.mix = nn.Linear(width, width)
+        self.qkv = Dense(width, 3 * width)
+        self.mix = Dense(width, width)
         self.norm1 = nn.LayerNorm(width, eps=EPSILON)
-        self.up = nn.Linear(width, inner)
-        self.down = nn.Linear(inner, width)
+        self.up = Dense(width, inner)
+        self.down = Dense(inner, width)
         self.norm2 = nn.LayerNorm(width, eps=EPSILON)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
@@ -53,6 +87,14 @@ class Encoder(nn.Module):
         self.kinds = nn.Embedding(2, width)
         self.norm = nn.LayerNorm(width, eps=EPSILON)
         self.layers = nn.ModuleList(Layer(width, inner) for _ in range(layers))
+
+    def round(self, *, rounds: bool) -> None:
+        """Switch rounding to 8 bits on or off."""
+        for module in self.modules():
+            if isinstance(module, Dense):
+                module.rounds = rounds
+        last = self.layers[-1]
+        last.mix.per_token = last.up.per_token = last.down.per_token = True
 
     def states(self, ids: Tensor, lengths: Tensor) -> list[Tensor]:
         """Return the states after each layer."""

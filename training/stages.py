@@ -13,9 +13,14 @@ import torch.nn.functional as F
 from model import Encoder
 from tokens import Encoded
 from torch import Tensor
+from variants import Variant
 
 Teacher = Callable[[np.ndarray, Tensor, Tensor], tuple[Tensor, list[Tensor] | None]]
 """Returns the vectors that some rows should have and, if there are any, the states of the teacher's layers."""
+
+
+TALKS = 0.3
+"""Share of the batches of stage B that are a talk between two named people."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +41,12 @@ class Plan:
     """The same, for the documents of the pairs."""
     temperature: float = 0.03
     negatives: int = 2
+    contrast: float = 1.0
+    """Weight of what answers what in stage B."""
+    ranking: float = 0.0
+    """Weight of the likeness of the ranking to the teacher's in stage B."""
+    rounds: bool = False
+    """True: stage B computes with 8 bits, as the exported network does."""
 
 
 class Trainer:
@@ -97,15 +108,24 @@ class Trainer:
             with torch.autocast(self.device, enabled=False):  # bfloat16 is too coarse for a low temperature
                 scores = q.float() @ d.float().T / plan.temperature
             contrast = F.cross_entropy(scores, right)
-            own = torch.from_numpy(documents[: len(right)]).to(self.device)
-            kept = ((1 - (d[: len(right)] * pairs.wanted[own]).sum(-1)) * pairs.anchored[own]).mean()
+            own = torch.from_numpy(documents).to(self.device)
+            kept = ((1 - (d * pairs.wanted[own]).sum(-1)) * pairs.anchored[own])[: len(right)].mean()
             rows = next(anchors)
             ids, lengths = self.tensors(encoded, rows)
             away = (1 - (self.encoder(ids, lengths) * teacher(rows, ids, lengths)[0]).sum(-1)).mean()
-            loss = contrast + plan.anchor * away + plan.anchor_documents * kept
-            return loss, {"contrast": contrast, "away": away, "hit": (scores.argmax(1) == right).float().mean()}
+            loss = plan.contrast * contrast + plan.anchor * away + plan.anchor_documents * kept
+            parts = {"contrast": contrast, "away": away, "hit": (scores.argmax(1) == right).float().mean()}
+            if plan.ranking:
+                asked = pairs.wanted[torch.from_numpy(questions).to(self.device)]
+                wanted = (asked @ pairs.wanted[own].T / plan.temperature).log_softmax(-1)
+                ranking = F.kl_div(scores.log_softmax(-1), wanted, log_target=True, reduction="batchmean")
+                loss = loss + plan.ranking * (ranking + (1 - (q * asked).sum(-1)).mean())
+                parts["ranking"] = ranking
+            return loss, parts
 
+        self.encoder.round(rounds=plan.rounds)
         self._run("B", _epochs(len(pairs.items), plan.batch, self.random), loss_of, plan)
+        self.encoder.round(rounds=False)
 
     def _run(
         self,
@@ -146,18 +166,23 @@ class Trainer:
 
 
 class Pairs:
-    """Pairs ready to draw from: each item's questions, document and near misses as rows of one set of texts."""
+    """Pairs ready to draw from, as rows of one set of texts."""
 
-    def __init__(self, items: list[dict[str, list[int]]], encoded: Encoded, wanted: Tensor, anchored: Tensor) -> None:
-        """Store the arguments: rows of each item, the texts, the teacher's vector of each text, and 1 where it counts."""
-        self.items, self.encoded, self.wanted, self.anchored = items, encoded, wanted, anchored
+    def __init__(
+        self, items: list[list[Variant]], talks: list[list[Variant]], encoded: Encoded, wanted: Tensor, anchored: Tensor
+    ) -> None:
+        """Store the arguments: variants of each item, talks, the texts, the teacher's vector of each, and 1 where it counts."""
+        self.items, self.talks, self.encoded, self.wanted, self.anchored = items, talks, encoded, wanted, anchored
 
     def draw(self, chosen: np.ndarray, negatives: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return one question per item, and the documents: first the right ones, then near misses."""
-        some = [self.items[number] for number in chosen]
-        questions = np.array([random.choice(item["q"]) for item in some])
-        misses = [miss for item in some for miss in random.permutation(item["n"])[:negatives]]
-        return questions, np.array([*(item["d"][0] for item in some), *misses], dtype=np.int64)
+        """Return one question per item, and the documents: first the right ones, then near misses. Some batches are a talk."""
+        if self.talks and random.random() < TALKS:
+            some = self.talks[random.integers(len(self.talks))]
+        else:
+            some = [self.items[number][random.integers(len(self.items[number]))] for number in chosen]
+        questions = np.array([random.choice(one.questions) for one in some])
+        misses = [miss for one in some for miss in random.permutation(one.misses)[:negatives]]
+        return questions, np.array([*(one.document for one in some), *misses], dtype=np.int64)
 
 
 def _state_loss(ours: list[Tensor], states: list[Tensor], lengths: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import evaluate
 import export
 import numpy as np
 import torch
+import variants
 from data.assemble import language
 from model import Encoder, Weights, add_tokens, dequantize
 from stages import Pairs, Plan, Trainer
@@ -38,8 +40,11 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
     options.out.mkdir(parents=True, exist_ok=True)
     run = Run(options)
-    run.measure("old", run.old, run.old_tokenizer)
-    large = dequantize(options.load_large).encoder() if options.load_large else run.large()
+    if options.load_large:
+        large = dequantize(options.load_large).encoder()
+        run.measure("large", large, run.tokenizer)
+    else:
+        large = run.large()
     if not options.no_small:
         run.small(large)
     run.say(f"done after {time.monotonic() - run.start:.0f} s")
@@ -60,9 +65,7 @@ class Run:
             [number >= len(vocabulary) or token != vocabulary[number] for number, token in enumerate(self.vocabulary)]
         )
         self.old_tokenizer, self.tokenizer = tokenizer(vocabulary), tokenizer(self.vocabulary)
-        weights = dequantize(options.old)
-        self.old = weights.encoder()
-        self.first = add_tokens(weights, vocabulary, self.vocabulary, new)
+        self.new = new
         (options.out / "vocab.txt").write_text("\n".join(self.vocabulary) + "\n", encoding="utf-8")
         self.items = corpus.read_items(options.bundle / "pairs.jsonl.xz", options.limit)
         self.dev = corpus.read_items(options.bundle / "dev.jsonl.xz", options.limit)
@@ -79,7 +82,10 @@ class Run:
     def large(self) -> Encoder:
         """Train the large encoder and return it."""
         options = self.options
-        wanted = self._vectors(self.old, encode(self.old_tokenizer, self.rows.targets, max_tokens=options.max_tokens))
+        weights = dequantize(options.old)
+        old = weights.encoder()
+        self.measure("old", old, self.old_tokenizer)
+        wanted = self._vectors(old, encode(self.old_tokenizer, self.rows.targets, max_tokens=options.max_tokens))
         table = torch.from_numpy(wanted).half().to(self.device)
         target = torch.from_numpy(self.rows.target).to(self.device)
 
@@ -87,14 +93,13 @@ class Run:
             return table[target[torch.from_numpy(rows).to(self.device)]].float(), None
 
         self.say("teacher's vectors computed")
-        trainer = Trainer(self.first.encoder(), self.new_rows, self.device, options.seed)
+        first = add_tokens(weights, read_vocabulary(options.vocabulary), self.vocabulary, self.new)
+        trainer = Trainer(first.encoder(), self.new_rows, self.device, options.seed)
         self.measure("large start", trainer.encoder, self.tokenizer)
         plan_a = Plan(steps=options.steps_a, seconds=options.seconds_a, batch=options.batch_a, rate=options.rate_a)
         trainer.distill(self.encoded, teacher, plan_a)
         self.measure("large A", trainer.encoder, self.tokenizer)
-        trainer.contrast(
-            self._pairs(self.old, self.old_tokenizer, only="en"), self.encoded, teacher, self._plan_b(options.rate_b)
-        )
+        trainer.contrast(self._pairs(old, self.old_tokenizer, only="en"), self.encoded, teacher, self._plan_b(options.rate_b))
         self._finish("large", trainer)
         return trainer.encoder
 
@@ -109,7 +114,10 @@ class Run:
                 states = large.states(ids, lengths)
                 return torch.nn.functional.normalize(states[-1][:, 0].float(), dim=-1), states
 
-        encoded = join(self.encoded, encode(self.tokenizer, self._own_texts(), max_tokens=options.max_tokens))
+        pairs = self._pairs(large, self.tokenizer, only=None)
+        encoded = self.encoded
+        for _ in range(options.own_rounds):
+            encoded = join(encoded, pairs.encoded)
         left = options.deadline - (time.monotonic() - self.start) - options.seconds_b - 40
         plan = Plan(
             steps=options.steps_small,
@@ -121,7 +129,10 @@ class Run:
         )
         trainer.distill(encoded, teacher, plan)
         self.measure("small A", trainer.encoder, self.tokenizer)
-        trainer.contrast(self._pairs(large, self.tokenizer, only=None), encoded, teacher, self._plan_b(options.rate_small_b))
+        plan_b = replace(
+            self._plan_b(options.rate_small_b), rounds=True, contrast=options.small_contrast, ranking=options.ranking
+        )
+        trainer.contrast(pairs, encoded, teacher, plan_b)
         self._finish("small", trainer)
 
     def _plan_b(self, rate: float) -> Plan:
@@ -138,23 +149,24 @@ class Run:
             negatives=options.negatives,
         )
 
-    def _own_texts(self) -> list[str]:
-        """Return the pairs' texts in both languages, questions with their prefix."""
-        questions = [corpus.QUERY_PREFIX + text for item in self.items for text in item["q"]]
-        return [*questions, *(text for item in self.items for text in (corpus.document(item), *item["n"]))]
-
     def _pairs(self, teacher: Encoder, made: Any, *, only: str | None) -> Pairs:
         texts: dict[str, int] = {}
-        items = []
-        for item in self.items:
-            questions = [texts.setdefault(corpus.QUERY_PREFIX + text, len(texts)) for text in item["q"]]
-            found = [texts.setdefault(text, len(texts)) for text in (corpus.document(item), *item["n"])]
-            items.append({"q": questions, "d": found[:1], "n": found[1:]})
+        made_of = variants.Maker([text for text in self.rows.texts if not text.startswith(corpus.QUERY_PREFIX)])
+        plain = [item for item in self.items if not item["s"]]
+        items = [[one.rows(texts) for one in made_of.variants(item)] for item in plain]
+        talks = [
+            [one.rows(texts) for one in talk]
+            for talk in variants.talks(self.items, min(self.options.batch_b, len(self.items)), self.options.seed)
+        ]
         kept = [only is None or language(text) == only for text in texts]
         wanted = self._vectors(teacher, encode(made, list(texts), max_tokens=self.options.max_tokens))
         encoded = encode(self.tokenizer, list(texts), max_tokens=self.options.max_tokens)
         return Pairs(
-            items, encoded, torch.from_numpy(wanted).to(self.device), torch.tensor(kept, dtype=torch.float32, device=self.device)
+            items,
+            talks,
+            encoded,
+            torch.from_numpy(wanted).to(self.device),
+            torch.tensor(kept, dtype=torch.float32, device=self.device),
         )
 
     def _vectors(self, encoder: Encoder, encoded: Encoded) -> np.ndarray:
@@ -201,7 +213,7 @@ def _options() -> argparse.Namespace:
     add("--out", type=Path, default=Path(os.environ.get("OUT", HERE / "out" / "result")))
     add("--seed", type=int, default=1)
     add("--tokens", type=int, default=11_500, help="number of new tokens; 4,900 keep 12 layers under 35 MB")
-    add("--max-tokens", type=int, default=96)
+    add("--max-tokens", type=int, default=128)
     add(
         "--keep",
         type=lambda text: [int(part) for part in text.split(",")],
@@ -223,6 +235,9 @@ def _options() -> argparse.Namespace:
     add("--rate-small", type=float, default=3e-4)
     add("--rate-small-b", type=float, default=3e-5)
     add("--states", type=float, default=1.0, help="weight of the likeness of states when the small one copies the large one")
+    add("--own-rounds", type=int, default=3, help="how often the pairs' texts count when the small one copies the large one")
+    add("--small-contrast", type=float, default=0.5)
+    add("--ranking", type=float, default=1.0, help="weight of the large one's ranking when the small one learns from the pairs")
     add("--anchor", type=float, default=2.0)
     add("--anchor-documents", type=float, default=1.0)
     add("--temperature", type=float, default=0.03)
