@@ -16,7 +16,7 @@ from holdfast.config.models import make_embedder
 
 HERE = Path(__file__).resolve().parent
 GATES = Path(holdfast.recall.relevance.__file__).parent / "query_gates"
-SHAPE = {"floor": 3.0, "slope": 5.0, "foreign_shift": 2.5}
+FLOOR = {"floor": 3.0, "slope": 5.0}
 _MAX_PERSONAL = 6000
 _RIDGE = 1e-3
 _STEPS = 25
@@ -59,14 +59,17 @@ def main() -> None:
     """Fit the gate of the model named on the command line, and write it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
-    model = parser.parse_args().model
+    parser.add_argument("--foreign-shift", type=float, default=1.0, help="2.5 for a model that knows English alone")
+    options = parser.parse_args()
+    model = options.model
     source = make_embedder(model)
     if source is None:
         parser.error(f"{model} is no embedder")
     personal, general = personal_queries(HERE / "pairs", _MAX_PERSONAL), general_queries(HERE / "pairs")
     vectors = np.asarray(source.load().embed([*personal, *general], role="query"))
     weights = fit(vectors, np.r_[np.ones(len(personal)), np.zeros(len(general))])
-    gate = {"weights": [round(float(value), 4) for value in weights[:-1]], "bias": round(float(weights[-1]), 4), **SHAPE}
+    gate = {"weights": [round(float(value), 4) for value in weights[:-1]], "bias": round(float(weights[-1]), 4)}
+    gate |= {**FLOOR, "foreign_shift": options.foreign_shift}
     (GATES / f"{model}.json").write_text(json.dumps(gate), "utf-8")
 
 

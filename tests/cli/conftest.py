@@ -14,7 +14,8 @@ from .support import Holdfast
 
 @pytest.fixture
 def holdfast(tmp_path: Path) -> Holdfast:
-    return Holdfast(home=tmp_path / "home", models=tmp_path / "no-weights")
+    """The command line with an embedder whose weights are missing."""
+    return Holdfast(home=tmp_path / "home", models=tmp_path / "no-weights", embedder="arctic-embed-s")
 
 
 @pytest.fixture

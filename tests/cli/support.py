@@ -24,10 +24,12 @@ class Holdfast:
 
     home: Path
     models: Path
+    embedder: str | None = None
 
     @property
     def settings(self) -> dict[str, str]:
-        return {"HOLDFAST_HOME": str(self.home), "HOLDFAST_MODELS": str(self.models)}
+        own = {"HOLDFAST_HOME": str(self.home), "HOLDFAST_MODELS": str(self.models)}
+        return own if self.embedder is None else {**own, "HOLDFAST_EMBEDDER": self.embedder}
 
     @property
     def store(self) -> Path:

@@ -47,7 +47,8 @@ def test_an_assistant_is_given_the_memory_by_one_command(holdfast: Holdfast, pla
     entry = _listed(client, path)["holdfast"]
     command = entry["command"] if client == "opencode" else [entry["command"], *entry["args"]]
     assert command == [executable(), "mcp", "--user", "Ana María"]
-    assert entry.get("env", entry.get("environment")) == holdfast.settings
+    folders = {name: holdfast.settings[name] for name in ("HOLDFAST_HOME", "HOLDFAST_MODELS")}
+    assert entry.get("env", entry.get("environment")) == folders
     assert (told["changed"], told["backup"]) == (True, None)
 
 

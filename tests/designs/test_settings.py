@@ -196,7 +196,7 @@ def test_the_embedder_is_the_arguments_then_the_settings_then_the_presets_then_t
     assert used(settings={"preset": "reachy", "embedder": "none"}, embedder="arctic-embed-s") == "arctic-embed-s"
     assert used(settings={"preset": "reachy", "embedder": "none"}) is None
     assert used(settings={"preset": "reachy"}) == "all-minilm-l6-v2"
-    assert used(settings={"preset": "apps"}) == "arctic-embed-s"
+    assert used(settings={"preset": "apps"}) == "talk-embed-s"
 
 
 def test_settings_may_be_a_table_under_memory_beside_our_own() -> None:

@@ -64,7 +64,8 @@ class Stdio:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "HOLDFAST_HOME": str(self.home), "HOLDFAST_MODELS": str(self.home / "no-weights")}
+        folders = {"HOLDFAST_HOME": str(self.home), "HOLDFAST_MODELS": str(self.home / "no-weights")}
+        return {**os.environ, **folders, "HOLDFAST_EMBEDDER": "arctic-embed-s"}
 
     def __call__(self, *args: str) -> StdioServerParameters:
         return StdioServerParameters(command=executable(), args=["mcp", *args], env=self.environment)

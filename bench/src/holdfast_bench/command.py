@@ -97,7 +97,7 @@ def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: in
     callback=_sizes(0),
     help="Numbers of items per store. 0 is a person's own talk without background, 5 is the answer and a few other turns.",
 )
-@click.option("--embedder", default="arctic-embed-s", show_default=True, metavar="NAME", help="The embedder, or none.")
+@click.option("--embedder", default="talk-embed-s", show_default=True, metavar="NAME", help="The embedder, or none.")
 @click.option(
     "--misses", is_flag=True, help="Also list each question without its answer, and each line that should not be there."
 )
@@ -125,7 +125,7 @@ def everyday(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the ranked ids of each question to this file."
 )
 @click.option("--haystacks", is_flag=True, help="Search only the sessions assigned to each question, if the data set has them.")
-@click.option("--embedder", default="arctic-embed-s", show_default=True, metavar="NAME", help="The embedder, or none.")
+@click.option("--embedder", default="talk-embed-s", show_default=True, metavar="NAME", help="The embedder, or none.")
 @click.option("--reranker", metavar="NAME", help="The reranker. Default: the setting reranker.")
 @click.option("--talks", "only", type=click.IntRange(min=1), metavar="N", help="Use only the first N conversations.")
 @limit_option(50, "Hits per question.")

@@ -82,8 +82,8 @@ def make_second_embedder(
 ) -> EmbedderSource | None:
     """Return the embedder for languages other than English, or None.
 
-    The setting ``auto`` selects the multilingual embedder if two conditions hold. The first embedder is a built-in
-    English model. The extra that contains the multilingual embedder is installed.
+    The setting ``auto`` selects the multilingual embedder if two conditions hold. The first embedder is a built-in model for
+    English alone. The extra that contains the multilingual embedder is installed.
     """
     if first is None:
         return None
@@ -92,7 +92,8 @@ def make_second_embedder(
         return make_embedder(chosen)
     default = registry.PACKAGED[registry.SECOND_MODEL]
     # Nobody asked for this model by name, so damaged files must not prevent opening: they are reported on first use.
-    return _packaged_source(default) if first.name in registry.MODELS and packaged.is_installed(default) else None
+    own = registry.MODELS.get(first.name)
+    return _packaged_source(default) if own and own.languages == ("en",) and packaged.is_installed(default) else None
 
 
 def _embedding_function(function: "Callable[[str], Any]", preset: Preset | None, dimensions: int | None) -> Embedder:

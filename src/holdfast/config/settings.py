@@ -68,9 +68,7 @@ class Settings:
     )
     embedder: str | None = field(
         default=None,
-        metadata={
-            "help": "The embedding model, or `none` to search by words alone. Default: the preset's, else `arctic-embed-s`."
-        },
+        metadata={"help": "The embedding model, or `none` to search by words alone. Default: the preset's, else `talk-embed-s`."},
     )
     second_embedder: str = field(
         default="auto",

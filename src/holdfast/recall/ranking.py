@@ -90,11 +90,11 @@ SHORT_PERIOD: Final = timedelta(days=22)
 """Duration below which a period of time that a question names is short. Items in a short period gain more match strength."""
 
 # Likelihood, fitted to questions with and without an answer in the store, see docs/project/benchmarks.md
-_STRENGTH_WEIGHT: Final = 0.57
-_BACKGROUND_WEIGHT: Final = -0.72
-_COUNT_WEIGHT: Final = -0.03
-_PERSONAL_WEIGHT: Final = 0.82
-_INTERCEPT: Final = -3.91
+_STRENGTH_WEIGHT: Final = 0.70
+_BACKGROUND_WEIGHT: Final = -0.83
+_COUNT_WEIGHT: Final = 0.07
+_PERSONAL_WEIGHT: Final = 1.13
+_INTERCEPT: Final = -4.69
 _MAX_LOGIT: Final = 30.0
 """Maximum absolute value of a logit. A larger one could overflow the exponential function."""
 _WORDS_ONLY_SCALE: Final = 2.5

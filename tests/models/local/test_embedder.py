@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.errors import InvalidInput, WeightsCorrupt, WeightsMissing
 from holdfast.models.local.embedder import LocalEmbedder
-from holdfast.models.local.registry import DEFAULT_MODEL, MODELS, NETWORK, find
-from holdfast.models.local.weights import path_of
+from holdfast.models.local.registry import DEFAULT_MODEL, MODELS, NETWORK, VOCABULARY, find
+from holdfast.models.local.weights import path_of, pull, verify
 from holdfast.protocols import Embedder
 from holdfast.testing.embedders import EmbedderSuite
 from tests.forking import in_a_forked_child
@@ -42,14 +42,14 @@ def minilm(weights_of: Callable[[str], Path]) -> LocalEmbedder:
 
 
 def test_nothing_is_loaded_before_the_first_text(tmp_path: Path) -> None:
-    embedder = LocalEmbedder(find(DEFAULT_MODEL), tmp_path)
-    assert (embedder.name, embedder.dimensions) == (DEFAULT_MODEL, 384)
-    with pytest.raises(WeightsMissing, match=f"holdfast models pull {DEFAULT_MODEL}"):
+    embedder = LocalEmbedder(find("arctic-embed-s"), tmp_path)
+    assert (embedder.name, embedder.dimensions) == ("arctic-embed-s", 384)
+    with pytest.raises(WeightsMissing, match="holdfast models pull arctic-embed-s"):
         embedder.embed(["text"], role="document")
 
 
 def test_a_damaged_network_of_the_right_size_is_called_damaged(tmp_path: Path) -> None:
-    spec = find(DEFAULT_MODEL)
+    spec = find("arctic-embed-s")
     spec = replace(spec, files=tuple(replace(weight, size=1000) for weight in spec.files))
     for weight in spec.files:
         path = path_of(weight, tmp_path)
@@ -57,6 +57,33 @@ def test_a_damaged_network_of_the_right_size_is_called_damaged(tmp_path: Path) -
         path.write_bytes(b"\xff" * 1000)
     with pytest.raises(WeightsCorrupt, match=f"{NETWORK}.* is damaged"):
         LocalEmbedder(spec, tmp_path).load()
+
+
+def test_the_default_embedder_is_included_and_intact(tmp_path: Path) -> None:
+    assert set(verify(find(DEFAULT_MODEL), tmp_path)) == {NETWORK, VOCABULARY}
+    assert LocalEmbedder(find(DEFAULT_MODEL), tmp_path).embed(["¿Dónde vive Ana?"], role="query").shape == (1, 384)
+
+
+def test_an_included_file_that_is_missing_is_an_error_that_says_to_reinstall(tmp_path: Path) -> None:
+    spec = find(DEFAULT_MODEL)
+    spec = replace(spec, files=tuple(replace(weight, included=f"no-such/{weight.filename}") for weight in spec.files))
+    with pytest.raises(WeightsCorrupt, match="Reinstall Holdfast"):
+        LocalEmbedder(spec, tmp_path).load()
+    with pytest.raises(WeightsCorrupt, match="Reinstall Holdfast"):
+        pull(spec, tmp_path)
+
+
+def test_the_default_embedder_finds_a_spanish_fact_by_an_english_question_and_the_reverse(tmp_path: Path) -> None:
+    embedder = LocalEmbedder(find(DEFAULT_MODEL), tmp_path)
+    facts = ["Soy alérgica a los cacahuetes.", "My brother plays the cello.", "Vivo en Salamanca.", "The dog is called Bruno."]
+    questions = [
+        "What food must she avoid?",
+        "¿Qué instrumento toca su hermano?",
+        "Which city is home?",
+        "¿Cómo se llama el perro?",
+    ]
+    found = embedder.embed(questions, role="query") @ embedder.embed(facts, role="document").T
+    assert found.argmax(axis=1).tolist() == [0, 1, 2, 3]
 
 
 def test_one_text_in_place_of_a_list_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import ModelError
-from holdfast.models.local.registry import DEFAULT_MODEL, VOCABULARY, find
+from holdfast.models.local.registry import VOCABULARY, find
 from holdfast.models.local.weights import locate
 from holdfast.models.local.wordpiece import WordPiece
 
@@ -58,7 +58,7 @@ def small() -> WordPiece:
 
 @pytest.fixture(scope="module")
 def real(weights_of: Callable[[str], Path]) -> WordPiece:
-    return WordPiece.load(locate(find(DEFAULT_MODEL), weights_of(DEFAULT_MODEL))[VOCABULARY])
+    return WordPiece.load(locate(find("all-minilm-l6-v2"), weights_of("all-minilm-l6-v2"))[VOCABULARY])
 
 
 def words(tokenizer: WordPiece, text: str) -> list[str]:

@@ -39,7 +39,7 @@ def run(
     background: Path = BACKGROUND,
     half: Half | None = "test",
     sizes: Sequence[int] = (0,),
-    embedder: str = "arctic-embed-s",
+    embedder: str = "talk-embed-s",
     misses: bool = False,
     as_json: bool = False,
     progress: Callable[[str, int, int], None] = lambda label, done, total: None,
@@ -58,7 +58,7 @@ def run(
     print(json.dumps(table(outcomes).as_data()) if as_json else table(outcomes))  # noqa: T201
 
 
-def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, embedder: str = "arctic-embed-s") -> list[Outcome]:
+def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, embedder: str = "talk-embed-s") -> list[Outcome]:
     """Ask all questions of a person and return the outcomes.
 
     In a store of size ``FEW``, each question is asked of a store of its own.

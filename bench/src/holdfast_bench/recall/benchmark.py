@@ -39,7 +39,7 @@ def run(
     haystacks: bool = False,
     limit: int = 50,
     only: int | None = None,
-    embedder: str = "arctic-embed-s",
+    embedder: str = "talk-embed-s",
     store: str | None = None,
     reranker: str | None = None,
     as_json: bool = False,

@@ -52,7 +52,7 @@ def one_sync(folder: Path) -> float:
     return sorted(spent)[len(spent) // 2] * 1000
 
 
-def real_embedder(name: str = "arctic-embed-s") -> Embedder | None:
+def real_embedder(name: str = "talk-embed-s") -> Embedder | None:
     """Return the default embedder, or None if its weights are not on this machine."""
     source = make_embedder(name)
     try:

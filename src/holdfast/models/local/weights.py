@@ -42,6 +42,8 @@ _Chunks: TypeAlias = Generator[bytes, None, None]
 _HUB: Final = "https://huggingface.co"
 _HUB_TIMEOUT: Final = 30.0
 """Maximum time to wait for the model hub, in seconds."""
+_INCLUDED: Final = Path(__file__).resolve().parents[1] / "weights"
+"""Folder of the weights that Holdfast contains."""
 _CHUNK: Final = 1 << 18
 """Number of bytes per read."""
 _ABANDONED_AFTER: Final = 24 * 3600
@@ -67,7 +69,7 @@ class Pulled:
 
 def path_of(weight: Weight, directory: Path) -> Path:
     """Return the path of a weights file, whether or not it exists."""
-    return directory / weight.sha256 / weight.filename
+    return directory / weight.sha256 / weight.filename if weight.included is None else _INCLUDED / weight.included
 
 
 def locate(spec: Spec, directory: Path) -> dict[str, Path]:
@@ -77,6 +79,8 @@ def locate(spec: Spec, directory: Path) -> dict[str, Path]:
     paths = {weight.filename: path_of(weight, directory) for weight in spec.files}
     for weight in spec.files:
         path = paths[weight.filename]
+        if not path.is_file() and weight.included is not None:
+            raise WeightsCorrupt(_damaged(spec, path))
         if not path.is_file():
             message = (
                 f"The weights of {spec.name} are not on this machine ({path} is missing). "
@@ -119,6 +123,8 @@ def _pull_one(spec: Spec, weight: Weight, directory: Path, carriers: "_Carriers"
     final = path_of(weight, directory)
     if _is_intact(weight, final):
         return Pulled(filename=weight.filename, path=final, carrier="already there")
+    if weight.included is not None:
+        raise WeightsCorrupt(_damaged(spec, final))
     final.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(final.parent)
     refused: list[str] = []
@@ -198,6 +204,8 @@ def _ignore_progress(_label: str, _done: int, _total: int) -> None:
 
 
 def _damaged(spec: Spec, path: Path) -> str:
+    if any(weight.included is not None for weight in spec.files):
+        return f"{path} is missing or damaged. Reinstall Holdfast: pip install --force-reinstall --no-deps holdfast"
     return f"{path} is damaged. Replace it with `holdfast models pull {spec.name}`."
 
 
