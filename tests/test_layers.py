@@ -36,7 +36,7 @@ WITHIN: dict[str, set[str]] = {
     "filters": {"types", "errors"},
     "chat": {"types", "errors"},
     "engine": {"scoped"},
-    "session": {"services"},
+    "session": {"services", "by_id"},
     "by_id": {"services"},
 }
 """Exceptions to the rule that packages and modules in the same row of ``ROWS`` do not import each other."""

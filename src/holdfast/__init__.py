@@ -63,6 +63,8 @@ if TYPE_CHECKING:
         Kind,
         Memory,
         Message,
+        NewMemory,
+        NewMessage,
         Reason,
         Receipt,
         Scope,
@@ -100,6 +102,8 @@ __all__ = [
     "ModelError",
     "ModelUnavailable",
     "ModelUnknown",
+    "NewMemory",
+    "NewMessage",
     "NoChatModel",
     "NoTranscriber",
     "NotFound",
@@ -146,7 +150,7 @@ _HOMES = {
     "Session": "holdfast.session",
 }
 _TYPES = frozenset(
-    "ChangeRecord Context Finding Hit Hits Job Kind Memory Message Reason Receipt Scope SessionRecord Spend Stats UserProfile UserRecord".split()
+    "ChangeRecord Context Finding Hit Hits Job Kind Memory Message NewMemory NewMessage Reason Receipt Scope SessionRecord Spend Stats UserProfile UserRecord".split()
 )
 
 

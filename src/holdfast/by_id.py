@@ -24,6 +24,15 @@ def writer(services: Services, tx: Transaction) -> Writer:
     return Writer(tx=tx, preset=services.preset, author=Author(actor="user"), now=services.clock.now())
 
 
+def remember(services: Services, puts: Sequence[Put]) -> list[Memory]:
+    """Store memories in one transaction. Each is a batch of its own, so that each can be undone alone."""
+    with services.store.write() as tx:
+        changes = writer(services, tx)
+        memories = [memory for put in puts for memory in changes.apply([put])]
+    services.scheduler.wake()
+    return memories
+
+
 def get(services: Services, id: str, *, reader: Scope | None = None) -> Memory:
     """Return the current revision of a memory, even if it is retired."""
     return _one(services.store.memories(MemoryFilter(ids=(id,), statuses=None, reader=reader)), id)
@@ -128,8 +137,12 @@ def erase_target(
     source: str | None = None,
     owner: Mapping[str, str | None],
     reader: Scope | None = None,
+    rewrite: bool = True,
 ) -> Receipt:
-    """Erase one memory, session or message with everything derived from it, or all data of a user, app or agent."""
+    """Erase one memory, session or message with everything derived from it, or all data of a user, app or agent.
+
+    With ``rewrite=False``, the removed bytes are overwritten in place, without rewriting and scanning the files.
+    """
     target = named(memory=memory, session=session, source=source)
     scope = named(**{part: clean_name(name, what=part) for part, name in owner.items()})
     if len(target) + bool(scope) != 1:
@@ -145,7 +158,7 @@ def erase_target(
     pages = services.topic_files.before_erasing(
         scope if owner_scope is None else named(user=owner_scope.user, app=owner_scope.app, agent=owner_scope.agent)
     )
-    receipt = erase(services.store, services.preset, target or scope, services.clock.now())
+    receipt = erase(services.store, services.preset, target or scope, services.clock.now(), rewrite=rewrite)
     services.embedding.forget_queries()
     left = tuple(problem for files in pages for problem in files.publish().problems)
     return replace(receipt, status="pending", verified=False, residue=(*receipt.residue, *left)) if left else receipt

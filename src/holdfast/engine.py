@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ from holdfast.types import (
     JobState,
     Memory,
     MemoryOrigin,
+    NewMemory,
     Receipt,
     Scope,
     SessionRecord,
@@ -144,11 +145,15 @@ class Engine:
         pinned: bool | None = None,
         valid_from: datetime | str | None = None,
         expires_at: datetime | str | None = None,
+        created_at: datetime | str | None = None,
         sources: Sequence[str] = (),
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
     ) -> Memory:
-        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory."""
+        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
+
+        ``created_at`` is for imports: the time at which the memory was first stored elsewhere.
+        """
         return self._in(user=user, app=app, agent=agent).remember(
             text,
             kind=kind,
@@ -160,10 +165,20 @@ class Engine:
             pinned=pinned,
             valid_from=valid_from,
             expires_at=expires_at,
+            created_at=created_at,
             sources=sources,
             origin=origin,
             trust=trust,
         )
+
+    def remember_all(
+        self, memories: Iterable[NewMemory], *, user: str | None = None, app: str | None = None, agent: str | None = None
+    ) -> list[Memory]:
+        """Store several memories in one transaction: all are stored or none. Each is a dict with the arguments of :meth:`remember`.
+
+        Each memory is a change of its own in the history, so each can be undone alone.
+        """
+        return self._in(user=user, app=app, agent=agent).remember_all(memories)
 
     def revise(
         self,

@@ -1,28 +1,28 @@
 """The memory of one scope. Its methods are those of an engine, without the arguments ``user=``, ``app=`` and ``agent=``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
 
 from holdfast import by_id
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.learning.changes.keys import split_key
 from holdfast.protocols import SessionFilter
 from holdfast.recall.listing import Kinds, ScopedListing, kind_names, listing_filter
-from holdfast.runtime.clock import as_utc, zone
+from holdfast.runtime.clock import zone
 from holdfast.runtime.ids import new_id
 from holdfast.runtime.tracing import watched
 from holdfast.services import Services
 from holdfast.session import Session
 from holdfast.text.clean import clean_name
+from holdfast.text.fields import check_fields, naming
 from holdfast.types import (
     ChangeRecord,
     Context,
     Hits,
     Memory,
     MemoryOrigin,
-    Put,
+    NewMemory,
     Receipt,
     Scope,
     SessionRecord,
@@ -30,6 +30,7 @@ from holdfast.types import (
     UserProfile,
     Where,
 )
+from holdfast.write import make_put
 
 
 class ScopedMemory:
@@ -91,35 +92,46 @@ class ScopedMemory:
         pinned: bool | None = None,
         valid_from: datetime | str | None = None,
         expires_at: datetime | str | None = None,
+        created_at: datetime | str | None = None,
         sources: Sequence[str] = (),
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
     ) -> Memory:
-        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory."""
-        preset = self._services.preset
-        if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
-            found, text = split_key(text)
-            key = found or preset.default_key
-        put = Put(
-            scope=self.scope,
-            kind=preset.kind(kind).name,
+        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
+
+        ``created_at`` is for imports: the time at which the memory was first stored elsewhere.
+        """
+        put = make_put(
+            self._services.preset,
+            self.scope,
             text=text,
+            kind=kind,
             key=key,
             topic=topic,
             importance=importance,
-            tags=tuple(tags),
-            metadata=metadata or {},
+            tags=tags,
+            metadata=metadata,
+            pinned=pinned,
+            valid_from=valid_from,
+            expires_at=expires_at,
+            created_at=created_at,
+            sources=sources,
             origin=origin,
             trust=trust,
-            sources=tuple(sources),
-            pinned=pinned,
-            valid_from=None if valid_from is None else as_utc(valid_from, what="valid_from"),
-            expires_at=None if expires_at is None else as_utc(expires_at, what="expires_at"),
         )
-        with self._services.store.write() as tx:
-            (memory,) = by_id.writer(self._services, tx).apply([put])
-        self._services.scheduler.wake()
-        return memory
+        return by_id.remember(self._services, [put])[0]
+
+    @watched("remember")
+    def remember_all(self, memories: Iterable[NewMemory]) -> list[Memory]:
+        """Store several memories in one transaction: all are stored or none. Each is a dict with the arguments of :meth:`remember`.
+
+        Each memory is a change of its own in the history, so each can be undone alone.
+        """
+        puts = []
+        for number, memory in enumerate(memories):
+            with naming(f"memories[{number}]"):
+                puts.append(make_put(self._services.preset, self.scope, **check_fields(memory, NewMemory)))
+        return by_id.remember(self._services, puts)
 
     def revise(
         self,

@@ -4,20 +4,21 @@ Within one scope, a memory is identified by its kind, key and text. Case, accent
 Storing the same memory again refreshes it. If a key can have only one value, a new value supersedes the old one.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, get_args
 
 from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.learning.changes.keys import split_key
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
-from holdfast.runtime.clock import end_of_day
+from holdfast.runtime.clock import as_utc, end_of_day
 from holdfast.runtime.ids import new_id
 from holdfast.text.clean import clean_metadata, clean_name, clean_tags, clean_text, content_hash
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.redact import redact
-from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryOrigin, Put, Retire
+from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryOrigin, Put, Retire, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,9 +146,9 @@ class Writer:
             sources=put.sources,
             pinned=kind.pinned if put.pinned is None else put.pinned,
             language=put.language or detect_language(text),
-            created_at=self.now,
-            updated_at=self.now,
-            valid_from=put.valid_from or self.now,
+            created_at=put.created_at or self.now,
+            updated_at=put.created_at or self.now,
+            valid_from=put.valid_from or put.created_at or self.now,
             last_seen_at=self.now,
             content_hash=content_hash(kind.name, key, text),
             recorded_at=self.now,
@@ -274,6 +275,48 @@ class Writer:
             )
         )
         return stored
+
+
+def make_put(
+    preset: Preset,
+    scope: Scope,
+    *,
+    text: str,
+    kind: str | None = None,
+    key: str | None = None,
+    topic: str | None = None,
+    importance: float | None = None,
+    tags: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
+    pinned: bool | None = None,
+    valid_from: datetime | str | None = None,
+    expires_at: datetime | str | None = None,
+    created_at: datetime | str | None = None,
+    sources: Sequence[str] = (),
+    origin: MemoryOrigin = "explicit",
+    trust: float = 1.0,
+) -> Put:
+    """Return the change that stores a memory as a caller describes it."""
+    if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
+        found, text = split_key(text)
+        key = found or preset.default_key
+    return Put(
+        scope=scope,
+        kind=preset.kind(kind).name,
+        text=text,
+        key=key,
+        topic=topic,
+        importance=importance,
+        tags=tuple(tags),
+        metadata=metadata or {},
+        origin=origin,
+        trust=trust,
+        sources=tuple(sources),
+        pinned=pinned,
+        valid_from=None if valid_from is None else as_utc(valid_from, what="valid_from"),
+        expires_at=None if expires_at is None else as_utc(expires_at, what="expires_at"),
+        created_at=None if created_at is None else as_utc(created_at, what="created_at"),
+    )
 
 
 def _text(put: Put) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from holdfast.access.idempotency import RETENTION
 from holdfast.background.digest import Digester
-from holdfast.forgetting.erase import SCRUB, mark_erased, own_sources
+from holdfast.forgetting.erase import SCRUB, mark_erased, note_scrubbed, own_sources
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
 from holdfast.recall.embedder_check import check_embedder
@@ -101,13 +101,21 @@ class Housekeeping:
     def _finish_scrubbing(self) -> int:
         """Overwrite erased data that could not be overwritten at once, because an open reader still needed it."""
         now = self._clock.now()
-        if now < self._next_scrub or self._store.setting(SCRUB) != "pending":
+        if now < self._next_scrub or (left := self._store.setting(SCRUB)) not in ("pending", "log"):
             return 0
         self._next_scrub = now + _SCRUB_RETRY
+        if left == "log":
+            return self._empty_log()
         complete, _ = self._store.scrub([])
         if complete:
-            with self._store.write() as tx:
-                tx.set_setting(SCRUB, "done")
+            note_scrubbed(self._store, complete=True, rewrite=True)
+        return int(complete)
+
+    def _empty_log(self) -> int:
+        """Empty the store's log after a removal that needs no rewriting of the files."""
+        complete, _ = self._store.scrub([], rewrite=False)
+        if complete:
+            note_scrubbed(self._store, complete=True, rewrite=False)
         return int(complete)
 
     def _outlived(self, now: datetime) -> list[str]:

@@ -364,10 +364,11 @@ class Store(Reads, Protocol):
         """Run one short step of index maintenance. Return True if there is more to do."""
         ...
 
-    def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+    def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data on disk. Then scan the files for ``needles``, which are pieces of the removed data.
 
-        Return two values: True if everything was overwritten, and the names of the files in which a needle was found.
+        Return two values: True if everything was overwritten, and the names of the files in which a needle was found. With
+        ``rewrite=False``, do only what needs no rewriting of the files; return False if that is not enough.
         """
         ...
 

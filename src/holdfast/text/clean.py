@@ -1,6 +1,7 @@
 """Make any string safe to store, compare and include in a prompt."""
 
 import hashlib
+import json
 import math
 import re
 import unicodedata
@@ -21,14 +22,14 @@ _DENSE_SCRIPT = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7a
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def clean_text(text: str, *, what: str = "text") -> str:
+def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False) -> str:
     """Return the text with NUL and lone surrogates replaced by U+FFFD, or raise if it is empty or too long."""
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
     if len(text) > MAX_TEXT:
         raise TextTooLong(f"{what} has {len(text):,} characters; the limit is {MAX_TEXT:,}. Split it into parts.")
     cleaned = _UNSTORABLE.sub("\ufffd", text)
-    if not cleaned.strip():
+    if not cleaned.strip() and not may_be_empty:
         raise InvalidInput(f"{what} is empty.")
     return cleaned
 
@@ -78,6 +79,21 @@ def _clean_value(key: str, value: Any) -> Any:
     raise InvalidInput(
         f"Metadata {key!r} must be text, a number, a boolean, None, or a list of those, not {type(value).__name__}."
     )
+
+
+def clean_payload(payload: Any) -> Any:
+    """Return a copy of a payload as JSON preserves it, or raise InvalidInput. None stays None."""
+    if payload is None:
+        return None
+    try:
+        dumped = json.dumps(payload, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"payload is not JSON: {error}. Use objects, lists, text, finite numbers, booleans and None."
+        ) from error
+    if len(dumped) > MAX_TEXT:
+        raise TextTooLong(f"payload has {len(dumped):,} characters as JSON; the limit is {MAX_TEXT:,}.")
+    return json.loads(dumped)
 
 
 def clean_query(query: str, *, limit: int = 20_000) -> str:

@@ -268,12 +268,15 @@ class PostgresStore(SQLReads):
         self._indexes.clear()
         return 0
 
-    def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+    def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:
         """Remove erased data from the tables and the log, as far as the privileges of the database user allow.
 
-        The result names the places that could not be verified.
+        The result names the places that could not be verified. With ``rewrite=False``, nothing is done, because a deleted row
+        stays in the file of its table until the table is rewritten.
         """
         self._connections.check_open()
+        if not rewrite:
+            return False, ()
         with self._connections.owner() as session:
             return scrubbing.scrub(session, needles)
 

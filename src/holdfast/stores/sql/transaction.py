@@ -29,8 +29,9 @@ from holdfast.stores.sql.rows import (
     marks,
     memory_hash,
     memory_row,
+    message_hash,
     message_row,
-    row_hash,
+    searched_text,
     session_row,
     stamp,
     to_job,
@@ -130,7 +131,12 @@ class SQLTransaction(SQLReads, AccessWrites):
         return stored
 
     def _index_message(self, partition: int, message: Message) -> None:
-        """Index a message by its text, speaker and day. A reply is also found by the question that it answers."""
+        """Index a message by its text, speaker and day. A reply is also found by the question that it answers.
+
+        A message without text, which has only a payload, is not indexed.
+        """
+        if not message.text.strip():
+            return
         heading = f"{message.speaker or ''} {day_in_words(message.at, message.language)} {message.asked or ''}"
         self._index(partition, message.seq, message.text, message.language, heading=heading)
 
@@ -160,14 +166,16 @@ class SQLTransaction(SQLReads, AccessWrites):
             self._close_revision(before[0], stored)
         self._insert("memories", MEMORY_COLUMNS, memory_row(stored, partition))
         self._note_sources(stored)
-        if before and before[3] == str(stored):
+        text = searched_text(stored)
+        if before and before[3] == text:
             self._text.move(connection, self.tenant, before[0], item, partition)
             self._vectors.move(connection, self.tenant, (before[2], before[0]), (partition, item))
         else:
             if before:
                 self._archive_text(before[0], before[2], stored)
-            heading = day_in_words(stored.valid_from, stored.language)
-            self._index(partition, item, str(stored), stored.language, heading=heading)
+            if text.strip():
+                heading = day_in_words(stored.valid_from, stored.language)
+                self._index(partition, item, text, stored.language, heading=heading)
         return stored
 
     def _close_revision(self, item: int, successor: Memory) -> None:
@@ -210,10 +218,10 @@ class SQLTransaction(SQLReads, AccessWrites):
                 (self.tenant, *batch),
             )
             for row in rows:
-                marked = (*row[:10], action, row[11])
+                marked = (*row[:10], action, *row[11:])
                 self._connection.execute(
                     "UPDATE messages SET action = ?, hash = ? WHERE tenant = ? AND seq = ?",
-                    (action, row_hash(marked), self.tenant, row[0]),
+                    (action, message_hash(marked), self.tenant, row[0]),
                 )
             self._detach_replies([row[0] for row in rows])
 

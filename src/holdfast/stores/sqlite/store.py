@@ -334,12 +334,15 @@ class SQLiteStore(SQLReads):
         self._tidied = version
         return []
 
-    def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-        """Overwrite removed data in the file and its log."""
+    def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:
+        """Overwrite removed data in the file and its log.
+
+        With ``rewrite=False``, only the log is emptied: SQLite has overwritten the removed data in the pages of the file.
+        """
         self._clear_caches()
         clean = index_maintenance.scrub(self._connections, self.tenant, self.path, self._external)
         with self._connections.exclusive() as connection:
-            complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles)
+            complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles, rewrite=rewrite)
         # A reader that started earlier may have cached erased data again. Readers that start now cannot.
         self._clear_caches()
         return complete and clean, residue
