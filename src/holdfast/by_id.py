@@ -6,17 +6,22 @@ as missing ids.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Literal, cast
 
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import InvalidInput, NotFound, RevisionConflict
 from holdfast.forgetting.erase import erase
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
 from holdfast.recall.listing import Kinds, kind_names
+from holdfast.runtime.clock import as_utc
 from holdfast.runtime.tracing import watched
 from holdfast.services import Services
 from holdfast.text.clean import clean_name
 from holdfast.types import Author, ChangeRecord, Memory, Message, Put, Receipt, Retire, Scope, SessionRecord
 from holdfast.write import Writer
+
+NEVER = "never"
+"""Value of ``expires_at`` in ``revise`` that removes the expiry of a memory."""
 
 
 def writer(services: Services, tx: Transaction) -> Writer:
@@ -59,12 +64,26 @@ def revise(
     topic: str | None,
     pinned: bool | None,
     reason: str | None,
+    expires_at: datetime | str | None = None,
+    if_revision: int | None = None,
     reader: Scope | None = None,
 ) -> Memory:
-    """Add a revision to a memory. Fields whose argument is None keep their value."""
-    emptied = frozenset(name for name, value in (("tags", tags), ("metadata", metadata)) if value is not None and not value)
+    """Add a revision to a memory. Fields whose argument is None keep their value.
+
+    A new expiry alone adds no revision, so that extending a memory's life does not fill its history.
+    """
+    given = {"tags": tags, "metadata": metadata, "expires_at": None if expires_at != NEVER else ()}
+    emptied = frozenset(name for name, value in given.items() if value is not None and not value)
+    moment = None if expires_at in (None, NEVER) else as_utc(expires_at, what="expires_at")
+    only_expiry = expires_at is not None and all(
+        each is None for each in (text, importance, tags, metadata, topic, pinned, reason)
+    )
     with services.store.write() as tx:
         memory = _one(tx.memories(MemoryFilter(ids=(id,), reader=reader)), id)
+        _check_revision(memory, if_revision)
+        if only_expiry:
+            tx.set_expiry([memory.id], moment)
+            return replace(memory, expires_at=moment)
         put = Put(
             id=id,
             scope=memory.scope,
@@ -77,11 +96,25 @@ def revise(
             topic=topic,
             pinned=pinned,
             reason=reason,
-            emptied=cast("frozenset[Literal['tags', 'metadata']]", emptied),
+            expires_at=moment,
+            emptied=cast("frozenset[Literal['tags', 'metadata', 'expires_at']]", emptied),
         )
         (revised,) = writer(services, tx).apply([put])
     services.scheduler.wake()
     return revised
+
+
+def _check_revision(memory: Memory, expected: int | None) -> None:
+    """Raise RevisionConflict unless the memory has the expected revision. None allows any."""
+    if expected is None or expected == memory.revision:
+        return
+    if not isinstance(expected, int) or isinstance(expected, bool):
+        raise InvalidInput(f"if_revision must be the number of a revision, not {expected!r}.")
+    raise RevisionConflict(
+        f"{memory.id} has revision {memory.revision}, not {expected}. Nothing was changed; read it again and repeat the change.",
+        expected=expected,
+        current=memory.revision,
+    )
 
 
 @watched("forget")

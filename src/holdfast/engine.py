@@ -191,8 +191,14 @@ class Engine:
         topic: str | None = None,
         pinned: bool | None = None,
         reason: str | None = None,
+        expires_at: datetime | str | None = None,
+        if_revision: int | None = None,
     ) -> Memory:
-        """Correct a memory by adding a revision. Fields that are not given keep their value; tags and metadata are replaced."""
+        """Correct a memory by adding a revision. Fields that are not given keep their value; tags and metadata are replaced.
+
+        With ``if_revision``, the memory must have this revision, or :class:`holdfast.RevisionConflict` is raised. ``expires_at``
+        is a time or ``"never"``; a new expiry alone adds no revision.
+        """
         return by_id.revise(
             self._services,
             id,
@@ -203,6 +209,8 @@ class Engine:
             topic=topic,
             pinned=pinned,
             reason=reason,
+            expires_at=expires_at,
+            if_revision=if_revision,
         )
 
     def forget(

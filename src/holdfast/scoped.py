@@ -144,10 +144,14 @@ class ScopedMemory:
         topic: str | None = None,
         pinned: bool | None = None,
         reason: str | None = None,
+        expires_at: datetime | str | None = None,
+        if_revision: int | None = None,
     ) -> Memory:
         """Correct a memory by adding a revision. Values that are not given stay as they are.
 
-        Given tags replace all old tags, and given metadata replaces all old metadata.
+        Given tags replace all old tags, and given metadata replaces all old metadata. With ``if_revision``, the memory must have
+        this revision, or :class:`holdfast.RevisionConflict` is raised. ``expires_at`` is a time or ``"never"``; a new expiry
+        alone adds no revision.
         """
         return by_id.revise(
             self._services,
@@ -159,6 +163,8 @@ class ScopedMemory:
             topic=topic,
             pinned=pinned,
             reason=reason,
+            expires_at=expires_at,
+            if_revision=if_revision,
             reader=self.scope,
         )
 

@@ -126,7 +126,7 @@ class Writer:
         }
         empty: dict[str, Any] = {"tags": (), "metadata": {}}
         return {
-            **{name: empty[name] for name in put.emptied},
+            **{name: empty[name] for name in put.emptied if name in empty},
             **{name: value for name, value in given.items() if value is not None},
         }
 
@@ -190,7 +190,7 @@ class Writer:
             key=key,
             kind=kind.name,
             content_hash=identity,
-            expires_at=put.expires_at or memory.expires_at,
+            expires_at=None if "expires_at" in put.emptied else put.expires_at or memory.expires_at,
             language=put.language or detect_language(text) or memory.language,
             sources=tuple(dict.fromkeys((*memory.sources, *put.sources))),
             trust=min(memory.trust, _trust(put.trust)),
@@ -340,8 +340,12 @@ def _topic(put: Put) -> str | None:
 
 def _metadata(put: Put) -> dict[str, Any]:
     def redacted(name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [redacted(name, entry) for entry in value]
+        if isinstance(value, dict):
+            return {inner: redacted(inner, entry) for inner, entry in value.items()}
         if not isinstance(value, str):
-            return [redacted(name, entry) for entry in value] if isinstance(value, list) else value
+            return value
         label = f"{name}: "
         whole = redact(label + value).text
         return whole.removeprefix(label) if whole.startswith(label) else redact(value).text

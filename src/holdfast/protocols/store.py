@@ -176,8 +176,8 @@ class Transaction(Reads, Protocol):
         """Replace the sources in every revision of a memory. Used after some of its sources were erased."""
         ...
 
-    def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
-        """Set the time at which memories expire, without a new revision."""
+    def set_expiry(self, ids: Collection[str], expires_at: datetime | None) -> None:
+        """Set the time at which memories expire, without a new revision. None means never."""
         ...
 
     def add_change(self, change: ChangeRecord) -> None:

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-import math
 import re
+import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +13,9 @@ from holdfast.errors import InvalidInput, TextTooLong
 MAX_TEXT = 4 * 1024 * 1024
 """Maximum number of characters of a message or memory."""
 
+_MAX_DEPTH = 64
+"""Maximum nesting depth of metadata."""
+_MAX_FLOAT = sys.float_info.max
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LINE_BREAKS = re.compile(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
 _INVISIBLE = re.compile(
@@ -54,31 +57,43 @@ def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata with string keys and values that can be stored and filtered, or raise InvalidInput."""
+    """Return metadata as JSON that can be stored and filtered, or raise InvalidInput. Objects and lists may be nested."""
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata is a mapping from names to values, not {type(metadata).__name__}.")
-    cleaned = {}
-    for key, value in metadata.items():
-        if not isinstance(key, str):
-            raise InvalidInput(f"Metadata keys are text, not {type(key).__name__}.")
-        values = value if isinstance(value, list | tuple) else [value]
-        kept = [_clean_value(key, each) for each in values]
-        cleaned[_UNSTORABLE.sub("\ufffd", key)] = kept if isinstance(value, list | tuple) else kept[0]
+    cleaned: dict[str, Any] = clean_value("metadata", metadata)
+    size = len(json.dumps(cleaned, ensure_ascii=False))
+    if size > MAX_TEXT:
+        raise TextTooLong(f"metadata has {size:,} characters as JSON; the limit is {MAX_TEXT:,}.")
     return cleaned
 
 
-def _clean_value(key: str, value: Any) -> Any:
+def clean_value(key: str, value: Any, depth: int = 0) -> Any:
+    """Return a metadata value, or a value to compare metadata with, as it can be stored. ``key`` is for error messages."""
     if isinstance(value, str):
-        return _UNSTORABLE.sub("\ufffd", value)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInput(f"Metadata {key!r} is {value}, which no filter can compare; use None.")
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
-        raise InvalidInput(f"Metadata {key!r} does not fit in 64 bits; use text.")
-    if value is None or isinstance(value, bool | int | float):
+        return storable(value)
+    if value is None or isinstance(value, bool):
         return value
-    raise InvalidInput(
-        f"Metadata {key!r} must be text, a number, a boolean, None, or a list of those, not {type(value).__name__}."
-    )
+    if isinstance(value, int | float):
+        if abs(value) <= _MAX_FLOAT:
+            return value
+        raise InvalidInput(f"Metadata {key!r} is not a finite number that fits in 64 bits of floating point; use text or None.")
+    if depth > _MAX_DEPTH:
+        raise InvalidInput(f"metadata is nested too deeply; the limit is {_MAX_DEPTH} levels.")
+    if isinstance(value, list | tuple):
+        return [clean_value(key, each, depth + 1) for each in value]
+    if not isinstance(value, Mapping):
+        raise InvalidInput(
+            f"Metadata {key!r} must be JSON (text, a number, a boolean, None, a list or an object), not {type(value).__name__}."
+        )
+    for name in value:
+        if not isinstance(name, str):
+            raise InvalidInput(f"Metadata keys are text, not {type(name).__name__}.")
+    return {storable(name): clean_value(name, each, depth + 1) for name, each in value.items()}
+
+
+def storable(text: str) -> str:
+    """Return the text with NUL and lone surrogates, which no database stores, replaced by U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def clean_payload(payload: Any) -> Any:

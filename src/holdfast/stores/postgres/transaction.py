@@ -200,7 +200,7 @@ class PostgresTransaction(SQLTransaction):
         self._hold_owners("memories", [id])
         super().set_sources(id, sources)
 
-    def _update_present(self, column: str, value: int, ids: Collection[str]) -> None:
+    def _update_present(self, column: str, value: int | None, ids: Collection[str]) -> None:
         # No user lock: every recall updates last_used_at. Locking the rows in a fixed order prevents deadlocks instead.
         self._session.execute(
             f"UPDATE memories SET {column} = ? WHERE tenant = ? AND item = ANY(ARRAY("

@@ -1,18 +1,17 @@
 """Translate filters into SQL. The SQL text contains only our own column names. All values are bound as parameters."""
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from holdfast.errors import InvalidInput
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Space
 from holdfast.stores.sql import partitions
 from holdfast.stores.sql.connection import Connection, SQLDialect
+from holdfast.stores.sql.metadata import metadata_condition
 from holdfast.stores.sql.rows import stamp
 from holdfast.types import Where
 
-_COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$ne": "<>"}
 _MEMORY_SPACES: tuple[Space, ...] = ("memory", "archive")
 
 
@@ -104,31 +103,8 @@ def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
 
 
 def add_metadata(clauses: Clauses, where: Where) -> None:
-    """Add conditions on metadata entries. The names of the entries are bound as parameters, too."""
-    for key, wanted in where.items():
-        if isinstance(wanted, Mapping):
-            for name, value in wanted.items():
-                if name not in _COMPARISONS:
-                    known = ", ".join(_COMPARISONS)
-                    raise InvalidInput(f"Unknown comparison {name!r} for metadata {key!r}. Use one of {known}.")
-                clauses.add(*_comparison(clauses.dialect, key, _COMPARISONS[name], value))
-        elif isinstance(wanted, list | tuple | set | frozenset):
-            choices = [_comparison(clauses.dialect, key, "=", value) for value in wanted]
-            either = " OR ".join(sql for sql, *_ in choices) or "1 = 0"
-            clauses.add(f"({either})", *(value for _, *values in choices for value in values))
-        else:
-            clauses.add(*_comparison(clauses.dialect, key, "=", wanted))
-
-
-def _comparison(dialect: SQLDialect, key: str, operator: str, value: object) -> tuple[Any, ...]:
-    """Return one comparison with its bound values.
-
-    Values of different JSON types are never equal. For example, true equals neither 1 nor '1'.
-    """
-    if value is not None and not isinstance(value, str | int | float):
-        kind = type(value).__name__
-        raise InvalidInput(f"Metadata {key!r} cannot be compared with {kind}. Use text, a number, a boolean or None.")
-    return dialect.metadata_entry(str(key), operator, value)
+    """Add the condition that the metadata matches a filter."""
+    clauses.add(*metadata_condition(clauses.dialect, where))
 
 
 def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) -> Clauses:

@@ -25,6 +25,7 @@ from holdfast.stores.sql.rows import (
     app_row,
     change_row,
     dump,
+    from_time,
     job_row,
     marks,
     memory_hash,
@@ -225,9 +226,9 @@ class SQLTransaction(SQLReads, AccessWrites):
                 )
             self._detach_replies([row[0] for row in rows])
 
-    def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
-        """Set the expiry time of memories whose lifetime is renewed by use."""
-        self._update_present("expires_at", stamp(expires_at), ids)
+    def set_expiry(self, ids: Collection[str], expires_at: datetime | None) -> None:
+        """Set the expiry time of memories, without a new revision. None means that they never expire."""
+        self._update_present("expires_at", from_time(expires_at), ids)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
         """Remove sources from every revision of a memory. Only the given sources stay."""
@@ -246,7 +247,7 @@ class SQLTransaction(SQLReads, AccessWrites):
             "INSERT INTO provenance (tenant, source, memory) VALUES (?, ?, ?)", [(self.tenant, source, id) for source in sources]
         )
 
-    def _update_present(self, column: str, value: int, ids: Collection[str]) -> None:
+    def _update_present(self, column: str, value: int | None, ids: Collection[str]) -> None:
         for batch in batches(ids):
             self._connection.execute(
                 f"UPDATE memories SET {column} = ? WHERE tenant = ? AND id IN ({marks(batch)}) AND recorded_to IS NULL",
