@@ -145,6 +145,7 @@ class AsyncScopedMemory:
     context = _awaited(ScopedMemory.context)
     memories = _awaited(ScopedMemory.memories)
     count_memories = _awaited(ScopedMemory.count_memories)
+    namespaces = _awaited(ScopedMemory.namespaces)
     get = _awaited(ScopedMemory.get)
     history = _awaited(ScopedMemory.history)
 
@@ -182,6 +183,7 @@ class AsyncEngine:
     context = _awaited(Engine.context)
     memories = _awaited(Engine.memories)
     count_memories = _awaited(Engine.count_memories)
+    namespaces = _awaited(Engine.namespaces)
     get = _awaited(Engine.get)
     history = _awaited(Engine.history)
     users = _awaited(Engine.users)

@@ -10,14 +10,15 @@ from datetime import datetime
 from typing import Any, Literal, cast
 
 from holdfast.errors import InvalidInput, NotFound, RevisionConflict
-from holdfast.forgetting.erase import erase
+from holdfast.forgetting.erase import erase, mark_erased
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
-from holdfast.recall.listing import Kinds, kind_names
+from holdfast.recall.listing import Kinds, kind_names, lookup_key
 from holdfast.runtime.clock import as_utc
 from holdfast.runtime.tracing import watched
 from holdfast.services import Services
-from holdfast.text.clean import clean_name
+from holdfast.text.clean import clean_name, clean_namespace
 from holdfast.types import Author, ChangeRecord, Memory, Message, Put, Receipt, Retire, Scope, SessionRecord
+from holdfast.values import index_texts
 from holdfast.write import Writer
 
 NEVER = "never"
@@ -65,6 +66,7 @@ def revise(
     pinned: bool | None,
     reason: str | None,
     expires_at: datetime | str | None = None,
+    index: Sequence[str] | bool | None = None,
     if_revision: int | None = None,
     reader: Scope | None = None,
 ) -> Memory:
@@ -72,12 +74,16 @@ def revise(
 
     A new expiry alone adds no revision, so that extending a memory's life does not fill its history.
     """
-    given = {"tags": tags, "metadata": metadata, "expires_at": None if expires_at != NEVER else ()}
-    emptied = frozenset(name for name, value in given.items() if value is not None and not value)
+    cleared = {
+        "tags": _is_empty(tags),
+        "metadata": _is_empty(metadata),
+        "expires_at": expires_at == NEVER,
+        "indexed": index is True,
+    }
+    emptied = frozenset(name for name, is_cleared in cleared.items() if is_cleared)
     moment = None if expires_at in (None, NEVER) else as_utc(expires_at, what="expires_at")
-    only_expiry = expires_at is not None and all(
-        each is None for each in (text, importance, tags, metadata, topic, pinned, reason)
-    )
+    rest = (text, importance, tags, metadata, topic, pinned, index, reason)
+    only_expiry = expires_at is not None and all(each is None for each in rest)
     with services.store.write() as tx:
         memory = _one(tx.memories(MemoryFilter(ids=(id,), reader=reader)), id)
         _check_revision(memory, if_revision)
@@ -97,11 +103,16 @@ def revise(
             pinned=pinned,
             reason=reason,
             expires_at=moment,
-            emptied=cast("frozenset[Literal['tags', 'metadata', 'expires_at']]", emptied),
+            indexed=None if index is None else index_texts(index),
+            emptied=cast("frozenset[Literal['tags', 'metadata', 'expires_at', 'indexed']]", emptied),
         )
         (revised,) = writer(services, tx).apply([put])
     services.scheduler.wake()
     return revised
+
+
+def _is_empty(value: Sequence[str] | Mapping[str, Any] | None) -> bool:
+    return value is not None and not value
 
 
 def _check_revision(memory: Memory, expected: int | None) -> None:
@@ -119,7 +130,7 @@ def _check_revision(memory: Memory, expected: int | None) -> None:
 
 @watched("forget")
 def forget(services: Services, id: str, *, reason: str, reader: Scope | None = None) -> int:
-    """Retire a memory as forgotten; returns 1, or 0 if it was already retired."""
+    """Retire a memory as forgotten; returns 1, or 0 if it was already retired. A memory of a plain kind is removed."""
     id = clean_name(id, what="id") or ""
     with services.store.write() as tx:
         found = tx.memories(MemoryFilter(ids=(id,), reader=reader))
@@ -130,8 +141,17 @@ def forget(services: Services, id: str, *, reason: str, reader: Scope | None = N
 
 
 @watched("forget")
-def forget_key(services: Services, key: str, reader: Scope, *, kind: Kinds, kinds: Kinds, reason: str) -> int:
-    """Retire the memories with a key; returns how many.
+def forget_key(
+    services: Services,
+    key: str,
+    reader: Scope,
+    *,
+    kind: Kinds,
+    kinds: Kinds,
+    reason: str,
+    namespace: Sequence[str] = (),
+) -> int:
+    """Retire the memories with a key in a namespace; returns how many.
 
     If the reader is a user, only the user's own memories are retired, never shared ones.
     """
@@ -140,7 +160,8 @@ def forget_key(services: Services, key: str, reader: Scope, *, kind: Kinds, kind
         reader=reader,
         owner={} if reader.user is None else {"user": reader.user},
         kinds=None if names is None else [services.preset.kind(name).name for name in names],
-        key=clean_name(key, what="key"),
+        key=lookup_key(services.preset, key, names),
+        namespace=clean_namespace(namespace),
     )
     with services.store.write() as tx:
         found = tx.memories(wanted)
@@ -220,7 +241,13 @@ def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | SessionRe
 
 
 def _retire(services: Services, tx: Transaction, found: Sequence[Memory], reason: str) -> None:
-    writer(services, tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in found])
+    """Retire memories as forgotten. Those of plain kinds are removed at once, without rewriting the files."""
+    plain = [memory.id for memory in found if services.preset.is_plain(memory.kind)]
+    if plain:
+        tx.remove_memories(plain)
+        mark_erased(tx, rewrite=False)
+    kept = [memory for memory in found if memory.id not in plain]
+    writer(services, tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in kept])
 
 
 def _sees_batch(tx: Transaction, change: ChangeRecord, reader: Scope | None) -> bool:

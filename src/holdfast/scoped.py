@@ -7,8 +7,8 @@ from typing import Any, Unpack
 
 from holdfast import by_id
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.protocols import SessionFilter
-from holdfast.recall.listing import Kinds, ScopedListing, kind_names, listing_filter
+from holdfast.protocols import SessionFilter, Vectors
+from holdfast.recall.listing import Kinds, ScopedListing, kind_names, list_namespaces, listing_filter
 from holdfast.runtime.clock import zone
 from holdfast.runtime.ids import new_id
 from holdfast.runtime.tracing import watched
@@ -30,7 +30,7 @@ from holdfast.types import (
     UserProfile,
     Where,
 )
-from holdfast.write import make_put
+from holdfast.values import make_put
 
 
 class ScopedMemory:
@@ -85,6 +85,7 @@ class ScopedMemory:
         *,
         kind: str | None = None,
         key: str | None = None,
+        namespace: Sequence[str] = (),
         topic: str | None = None,
         importance: float | None = None,
         tags: Sequence[str] = (),
@@ -93,13 +94,15 @@ class ScopedMemory:
         valid_from: datetime | str | None = None,
         expires_at: datetime | str | None = None,
         created_at: datetime | str | None = None,
+        index: Sequence[str] | bool = True,
         sources: Sequence[str] = (),
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
     ) -> Memory:
         """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
 
-        ``created_at`` is for imports: the time at which the memory was first stored elsewhere.
+        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
+        first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; False makes it unsearchable.
         """
         put = make_put(
             self._services.preset,
@@ -107,6 +110,7 @@ class ScopedMemory:
             text=text,
             kind=kind,
             key=key,
+            namespace=namespace,
             topic=topic,
             importance=importance,
             tags=tags,
@@ -115,6 +119,7 @@ class ScopedMemory:
             valid_from=valid_from,
             expires_at=expires_at,
             created_at=created_at,
+            index=index,
             sources=sources,
             origin=origin,
             trust=trust,
@@ -145,6 +150,7 @@ class ScopedMemory:
         pinned: bool | None = None,
         reason: str | None = None,
         expires_at: datetime | str | None = None,
+        index: Sequence[str] | bool | None = None,
         if_revision: int | None = None,
     ) -> Memory:
         """Correct a memory by adding a revision. Values that are not given stay as they are.
@@ -164,6 +170,7 @@ class ScopedMemory:
             pinned=pinned,
             reason=reason,
             expires_at=expires_at,
+            index=index,
             if_revision=if_revision,
             reader=self.scope,
         )
@@ -175,17 +182,18 @@ class ScopedMemory:
         key: str | None = None,
         kind: Kinds = None,
         kinds: Kinds = None,
+        namespace: Sequence[str] = (),
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id or by key. Return the number of hidden memories.
+        """Hide memories by id, or by key within a namespace. Return the number of hidden memories.
 
-        Forgetting can be undone until the memories are purged.
+        Forgetting can be undone until the memories are purged. A memory of a plain kind is removed at once.
         """
         if id is not None and key is None:
             return by_id.forget(self._services, id, reason=reason, reader=self.scope)
         if key is None or id is not None:
             raise InvalidInput("forget needs an id or a key: forget(id) or forget(key=...).")
-        return by_id.forget_key(self._services, key, self.scope, kind=kind, kinds=kinds, reason=reason)
+        return by_id.forget_key(self._services, key, self.scope, kind=kind, kinds=kinds, namespace=namespace, reason=reason)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
         """Undo a change and the other changes of its batch; returns the memories as they are now."""
@@ -221,16 +229,36 @@ class ScopedMemory:
         query: str,
         *,
         limit: int = 10,
+        offset: int = 0,
         kind: Kinds = None,
         kinds: Kinds = None,
         where: Where | None = None,
+        namespace: Sequence[str] | None = None,
+        namespace_prefix: Sequence[str] = (),
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
+        distinct: bool = True,
+        vector: "Sequence[float] | Vectors | None" = None,
     ) -> Hits:
-        """Return the memories and messages that are relevant to a query, best first, with the reasons why each was found."""
+        """Return the memories and messages that are relevant to a query, best first, with the reasons why each was found.
+
+        See :meth:`Engine.recall` for the arguments.
+        """
         return self._services.reader.recall(
-            self.scope, query, limit=limit, kinds=kind_names(kind, kinds), where=where, now=now, as_of=as_of, min_score=min_score
+            self.scope,
+            query,
+            limit=limit,
+            offset=offset,
+            kinds=kind_names(kind, kinds),
+            where=where,
+            namespace=namespace,
+            namespace_prefix=namespace_prefix,
+            now=now,
+            as_of=as_of,
+            min_score=min_score,
+            distinct=distinct,
+            vector=vector,
         )
 
     def context(self, query: str, *, max_tokens: int | None = None) -> Context:
@@ -246,6 +274,23 @@ class ScopedMemory:
         """Return the number of memories that :meth:`memories` would list without a limit."""
         return self._services.store.count_memories(
             listing_filter(self._services.preset, self.scope, self._services.clock.now(), **wanted)
+        )
+
+    def namespaces(
+        self,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        kind: Kinds = None,
+        kinds: Kinds = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[tuple[str, ...]]:
+        """List the namespaces that have live memories, sorted by label. See :meth:`Engine.namespaces` for the arguments."""
+        wanted = listing_filter(self._services.preset, self.scope, self._services.clock.now(), kind=kind, kinds=kinds)
+        return list_namespaces(
+            self._services.store, wanted, prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
         )
 
     def get(self, id: str) -> Memory:

@@ -60,7 +60,7 @@ class Housekeeping:
             tx.remove_messages(old_messages)
             tx.remove_done_jobs(before=now - _DONE_JOB_RETENTION)
             if purged or old_messages:
-                mark_erased(tx)
+                mark_erased(tx, rewrite=bool(old_messages) or not all(self._preset.is_plain(memory.kind) for memory in purged))
         self._next_scrub = now
         self._finish_scrubbing()
         return unused + len(purged) + len(old_messages)
@@ -73,7 +73,7 @@ class Housekeeping:
         if self._preset.unused_after is None:
             return 0
         documents = {"summary", self._preset.base.kind if self._preset.base else ""}
-        kinds = [kind.name for kind in self._preset.kinds if kind.name not in documents]
+        kinds = [kind.name for kind in self._preset.kinds if kind.name not in documents and not kind.plain]
         unused_filter = MemoryFilter(unused_since=now - self._preset.unused_after, kinds=kinds)
         if not self._store.memories(replace(unused_filter, limit=1)):
             return 0

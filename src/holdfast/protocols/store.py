@@ -59,6 +59,10 @@ class Reads(Protocol):
         """Return the number of memories that :meth:`memories` would list without a limit."""
         ...
 
+    def namespaces(self, wanted: MemoryFilter) -> list[tuple[str, ...]]:
+        """List the namespaces of the memories that a filter selects, each once, sorted by label."""
+        ...
+
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:
         """Return the place of each of these messages: its session, role, speaker, time and dialogue act."""
         ...
@@ -259,6 +263,10 @@ class Transaction(Reads, Protocol):
 
     def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
         """Remove memories with all revisions, changes, vectors and index terms. Return the number of removed rows by table."""
+        ...
+
+    def remove_history(self, id: str) -> None:
+        """Remove the earlier revisions and the changes of a memory. Only its current revision stays."""
         ...
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:

@@ -9,9 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.errors import InvalidInput, TextTooLong
+from holdfast.text.chunks import SEPARATOR
 
 MAX_TEXT = 4 * 1024 * 1024
 """Maximum number of characters of a message or memory."""
+MAX_KEY = 4096
+"""Maximum number of characters of a memory's key."""
+_MAX_NAMESPACE = 1024
+"""Maximum number of bytes of a namespace. PostgreSQL's B-trees hold no entries above 2.7 kB."""
 
 _MAX_DEPTH = 64
 """Maximum nesting depth of metadata."""
@@ -37,16 +42,49 @@ def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False) -> 
     return cleaned
 
 
-def clean_name(name: str | None, *, what: str) -> str | None:
+def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
     """Return a short name (user, app, key) on one line without invisible characters. None stays None."""
     if name is None:
         return None
     cleaned = one_line(clean_text(name, what=what))
-    if len(cleaned) > 512:
-        raise TextTooLong(f"{what} has {len(cleaned)} characters; the limit is 512.")
+    if len(cleaned) > limit:
+        raise TextTooLong(f"{what} has {len(cleaned):,} characters; the limit is {limit:,}.")
     if not cleaned:
         raise InvalidInput(f"{what} is empty.")
     return cleaned
+
+
+def exact_text(text: str, *, what: str = "text", limit: int = MAX_TEXT) -> str:
+    """Return the text as it is, or raise InvalidInput if no database can store it. It may be empty."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
+    if len(text) > limit:
+        raise TextTooLong(f"{what} has {len(text):,} characters; the limit is {limit:,}.")
+    if _UNSTORABLE.search(text):
+        raise InvalidInput(f"{what} contains NUL or a lone surrogate, which cannot be stored. Remove it or encode the text.")
+    return text
+
+
+def clean_key(key: str | None, *, exact: bool = False) -> str | None:
+    """Return a key. With ``exact``, it is not changed; otherwise it becomes one line. None stays None."""
+    if key is None or not exact:
+        return clean_name(key, what="key", limit=MAX_KEY)
+    if not exact_text(key, what="key", limit=MAX_KEY):
+        raise InvalidInput("key is empty.")
+    return key
+
+
+def clean_namespace(namespace: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of a namespace, or raise InvalidInput. Labels are not changed."""
+    if isinstance(namespace, str) or not isinstance(namespace, Sequence):
+        raise InvalidInput('namespace is a sequence of labels, such as ("docs", "2026"), not one value.')
+    labels = tuple(exact_text(label, what="a label of namespace", limit=_MAX_NAMESPACE) for label in namespace)
+    if not all(labels) or any(SEPARATOR in label for label in labels):
+        raise InvalidInput("A label of namespace is empty, or contains the control character U+001F.")
+    size = sum(len(label.encode()) + 1 for label in labels)
+    if size > _MAX_NAMESPACE:
+        raise TextTooLong(f"namespace has {size:,} bytes; the limit is {_MAX_NAMESPACE:,}.")
+    return labels
 
 
 def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
@@ -56,21 +94,24 @@ def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cleaned for tag in tags if (cleaned := clean_name(tag, what="tag"))))
 
 
-def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata as JSON that can be stored and filtered, or raise InvalidInput. Objects and lists may be nested."""
+def clean_metadata(metadata: Mapping[str, Any], *, exact: bool = False) -> dict[str, Any]:
+    """Return metadata as JSON that can be stored and filtered, or raise InvalidInput. Objects and lists may be nested.
+
+    With ``exact``, a text that no database can store is an error. Otherwise the characters are replaced.
+    """
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata is a mapping from names to values, not {type(metadata).__name__}.")
-    cleaned: dict[str, Any] = clean_value("metadata", metadata)
+    cleaned: dict[str, Any] = clean_value("metadata", metadata, exact=exact)
     size = len(json.dumps(cleaned, ensure_ascii=False))
     if size > MAX_TEXT:
         raise TextTooLong(f"metadata has {size:,} characters as JSON; the limit is {MAX_TEXT:,}.")
     return cleaned
 
 
-def clean_value(key: str, value: Any, depth: int = 0) -> Any:
+def clean_value(key: str, value: Any, depth: int = 0, *, exact: bool = False) -> Any:
     """Return a metadata value, or a value to compare metadata with, as it can be stored. ``key`` is for error messages."""
     if isinstance(value, str):
-        return storable(value)
+        return exact_text(value, what=f"metadata {key!r}") if exact else storable(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -80,7 +121,7 @@ def clean_value(key: str, value: Any, depth: int = 0) -> Any:
     if depth > _MAX_DEPTH:
         raise InvalidInput(f"metadata is nested too deeply; the limit is {_MAX_DEPTH} levels.")
     if isinstance(value, list | tuple):
-        return [clean_value(key, each, depth + 1) for each in value]
+        return [clean_value(key, each, depth + 1, exact=exact) for each in value]
     if not isinstance(value, Mapping):
         raise InvalidInput(
             f"Metadata {key!r} must be JSON (text, a number, a boolean, None, a list or an object), not {type(value).__name__}."
@@ -88,7 +129,8 @@ def clean_value(key: str, value: Any, depth: int = 0) -> Any:
     for name in value:
         if not isinstance(name, str):
             raise InvalidInput(f"Metadata keys are text, not {type(name).__name__}.")
-    return {storable(name): clean_value(name, each, depth + 1) for name, each in value.items()}
+    names = {name: exact_text(name, what="a name in metadata") if exact else storable(name) for name in value}
+    return {names[name]: clean_value(name, each, depth + 1, exact=exact) for name, each in value.items()}
 
 
 def storable(text: str) -> str:

@@ -30,6 +30,12 @@ class Kind:
     """True if each use of a memory restarts its lifetime."""
     background: bool = False
     """True if memories of this kind only summarize messages. Recall leaves them out if the preset keeps messages forever."""
+    plain: bool = False
+    """True for a plain store: texts, keys and metadata are kept exactly as given, and nothing is learned from them.
+
+    Nothing is redacted, and a text may be empty. Storing a value under the key of another one replaces it in place, without a
+    history. Forgetting removes a memory at once. Context blocks leave these memories out.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +108,7 @@ class NewMemory(TypedDict, total=False):
     text: Required[str]
     kind: str | None
     key: str | None
+    namespace: Sequence[str]
     topic: str | None
     importance: float | None
     tags: Sequence[str]
@@ -110,6 +117,7 @@ class NewMemory(TypedDict, total=False):
     valid_from: datetime | str | None
     expires_at: datetime | str | None
     created_at: datetime | str | None
+    index: Sequence[str] | bool
     sources: Sequence[str]
     origin: MemoryOrigin
     trust: float
@@ -144,7 +152,7 @@ class Put:
     indexed: tuple[str, ...] | None = None
     replaces: tuple[str, ...] = ()
     reason: str | None = None
-    emptied: frozenset[Literal["tags", "metadata", "expires_at"]] = frozenset()
+    emptied: frozenset[Literal["tags", "metadata", "expires_at", "indexed"]] = frozenset()
     """Fields to clear in a new revision. A field that is empty but not listed here keeps its old value."""
 
 

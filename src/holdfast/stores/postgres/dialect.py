@@ -43,6 +43,10 @@ class PostgresDialect:
         """Return the condition that a column equals one of the values. The values are bound as one array."""
         return f"{column} = ANY(?)", list(values)
 
+    def key_equals(self, key: str) -> Part:
+        """Return the condition that a memory has this key. The index contains hashes, because keys may be long."""
+        return "hashtextextended(key, 0) = hashtextextended(?::text, 0) AND key = ?", key, key
+
     def metadata_exists(self, path: Sequence[str]) -> Part:
         """Return the condition that the metadata has an entry at a path. The path leads through nested objects."""
         return f"({_entry_at(path)}) IS NOT NULL", *path

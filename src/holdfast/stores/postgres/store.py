@@ -20,7 +20,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.sql import partitions, vector_tables
 from holdfast.stores.sql.connection import R, fetch, guarded
-from holdfast.stores.sql.filters import Clauses, add_metadata, said_in
+from holdfast.stores.sql.filters import Clauses, item_clauses, said_in
 from holdfast.stores.sql.reads import SQLReads
 from holdfast.stores.sql.rows import SEARCHED_TEXT
 from holdfast.types import Finding, Scope
@@ -160,15 +160,9 @@ class PostgresStore(SQLReads):
     def _item_filter(self, where: SearchFilter, seen: Mapping[int, Space]) -> ItemFilter:
         """Return the SQL conditions for kind, metadata and time, and the condition that leaves out the excluded session."""
         conditions = Clauses(POSTGRES, "true")
-        filtered = where.kinds is not None or bool(where.where)
+        filtered = where.selects_memories
         if filtered:
-            clauses = Clauses(POSTGRES, "tenant = ?", self.tenant)
-            clauses.among("partition", list(seen))
-            clauses.add("recorded_to IS NULL")
-            if where.kinds is not None:
-                clauses.among("kind", list(where.kinds))
-            if where.where:
-                add_metadata(clauses, where.where)
+            clauses = item_clauses(POSTGRES, self.tenant, where, seen)
             conditions.add(f"item IN (SELECT item FROM memories WHERE {clauses.sql})", *clauses.values)
         if where.said and "message" in where.spaces:
             clauses = Clauses(POSTGRES, "tenant = ?", self.tenant)

@@ -213,6 +213,11 @@ class PostgresTransaction(SQLTransaction):
         self._hold_owners("memories", ids)
         return super().remove_memories(ids)
 
+    def remove_history(self, id: str) -> None:
+        """Remove the earlier revisions and the changes of a memory. Only its current revision stays."""
+        self._hold_owners("memories", [id])
+        super().remove_history(id)
+
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
         """Remove messages with their vectors and terms.
 

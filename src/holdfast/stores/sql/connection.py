@@ -47,6 +47,10 @@ class SQLDialect(Protocol):
         """Return the condition that a column equals one of the values. The number of values is not limited."""
         ...
 
+    def key_equals(self, key: str) -> Part:
+        """Return the condition that a memory has this key."""
+        ...
+
     def metadata_exists(self, path: Sequence[str]) -> Part:
         """Return the condition that the metadata has an entry at a path. The path leads through nested objects."""
         ...

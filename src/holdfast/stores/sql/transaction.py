@@ -352,6 +352,14 @@ class SQLTransaction(SQLReads, AccessWrites):
                 self._connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({marks(batch)})", values)
         return counts
 
+    def remove_history(self, id: str) -> None:
+        """Remove the earlier revisions and the changes of a memory. Only its current revision stays."""
+        where, values = "tenant = ? AND id = ? AND recorded_to IS NOT NULL", (self.tenant, id)
+        for (item,) in fetch(self._connection, f"SELECT item FROM memories WHERE {where}", values):
+            self._unindex(item)
+        self._connection.execute(f"DELETE FROM memories WHERE {where}", values)
+        self._connection.execute("DELETE FROM changes WHERE tenant = ? AND memory = ?", values)
+
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
         """Remove messages with their vectors and terms.
 

@@ -36,6 +36,10 @@ class SQLiteDialect:
             return f"{column} IN (SELECT value FROM json_each(?))", dump(list(values))
         return f"{column} IN ({marks(values)})", *values
 
+    def key_equals(self, key: str) -> Part:
+        """Return the condition that a memory has this key."""
+        return "key = ?", key
+
     def metadata_exists(self, path: Sequence[str]) -> Part:
         """Return the condition that the metadata has an entry at a path. The path leads through nested objects."""
         return f"EXISTS (SELECT 1 FROM {_steps(path)})", *path

@@ -5,7 +5,8 @@ ALTER TABLE messages ADD COLUMN payload text COLLATE "C";
 ALTER TABLE memories ADD COLUMN namespace text COLLATE "C" NOT NULL DEFAULT '';
 -- The texts to search instead of the memory's own text, separated by a unit separator. NULL means the own text, '' means none.
 ALTER TABLE memories ADD COLUMN indexed text COLLATE "C";
-CREATE INDEX memories_by_namespace ON memories (tenant, partition, namespace) WHERE recorded_to IS NULL AND namespace <> '';
+CREATE INDEX memories_by_namespace ON memories (tenant, partition, namespace, hashtextextended(key, 0))
+    WHERE recorded_to IS NULL AND namespace <> '';
 
 -- Keys may be longer than an entry of a B-tree, so the index contains their hashes.
 DROP INDEX memories_by_kind;

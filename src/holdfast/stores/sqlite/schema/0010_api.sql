@@ -5,7 +5,8 @@ ALTER TABLE messages ADD COLUMN payload TEXT;
 ALTER TABLE memories ADD COLUMN namespace TEXT NOT NULL DEFAULT '';
 -- The texts to search instead of the memory's own text, separated by a unit separator. NULL means the own text, '' means none.
 ALTER TABLE memories ADD COLUMN indexed TEXT;
-CREATE INDEX memories_by_namespace ON memories (tenant, partition, namespace) WHERE recorded_to IS NULL AND namespace <> '';
+CREATE INDEX memories_by_namespace ON memories (tenant, partition, namespace, key)
+    WHERE recorded_to IS NULL AND namespace <> '';
 
-INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('memories', 'memories_by_namespace', '100000 100000 500 20');
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('memories', 'memories_by_namespace', '100000 100000 500 20 1');
 ANALYZE sqlite_schema;
