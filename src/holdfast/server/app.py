@@ -12,6 +12,7 @@ from starlette.staticfiles import StaticFiles
 
 from holdfast.config.settings import Settings
 from holdfast.models.transcribers import Transcriber
+from holdfast.server.api.fields import FILTER
 from holdfast.server.api.openapi import add_schemas
 from holdfast.server.error_handlers import add_handlers
 from holdfast.server.metrics import MetricsApp, counting, naming_routes
@@ -141,6 +142,7 @@ def make_api(
     )
     api.state.pool, api.state.settings, api.state.transcriber = pool, settings, transcriber
     api.state.latency, api.state.feed, api.state.stopping = Latency(), ChangeFeed(), ShutdownFlag()
+    api.state.routes = [route for module in _ROUTERS for route in module.router.routes]
     for module in _ROUTERS:
         api.include_router(module.router)
     add_handlers(api)
@@ -162,6 +164,7 @@ def _document(api: FastAPI) -> None:
             for operations in schema["paths"].values():
                 for operation in operations.values():
                     operation["responses"].pop("422", None)
+                    _describe_filters(operation)
                     _split_summary(operation)
             schema["components"].setdefault("securitySchemes", {})["key"] = {"type": "http", "scheme": "bearer"}
             schema["security"] = [{"key": []}, {}]
@@ -172,6 +175,14 @@ def _document(api: FastAPI) -> None:
         return api.openapi_schema
 
     api.openapi = document  # type: ignore[method-assign]
+
+
+def _describe_filters(operation: dict[str, Any]) -> None:
+    """Describe the query parameter ``where`` as JSON. FastAPI only knows that it is text."""
+    for parameter in operation.get("parameters", ()):
+        if parameter["name"] == "where":
+            parameter.pop("schema")
+            parameter["content"] = {"application/json": {"schema": {"$ref": f"#/components/schemas/{FILTER}"}}}
 
 
 def _split_summary(operation: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis import checks
 
-OPERATIONS = 48
+OPERATIONS = 53
 EXAMPLES = 12
 CHECKS = (
     checks.not_a_server_error,

@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from holdfast.server.api.fields import FILTER_SCHEMAS
 from holdfast.server.api.problem import MEDIA_TYPE
 from holdfast.server.api.responses import Context
 
@@ -70,8 +71,9 @@ def _documented(status: int) -> dict[str, Any]:
 
 
 def add_schemas(document: dict[str, Any]) -> None:
-    """Add the schemas of the error responses to the OpenAPI document."""
+    """Add the schemas of the error responses and of filters to the OpenAPI document."""
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    schemas |= FILTER_SCHEMAS
     for model in (Problem, NoChatModel):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= {name: part for name, part in schema.pop("$defs", {}).items() if name not in schemas}

@@ -13,6 +13,7 @@ from holdfast.apps import AppEntry
 from holdfast.errors import NotFound
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.server.api import requests
+from holdfast.server.api.fields import Moment
 from holdfast.server.api.openapi import problems
 from holdfast.server.api.responses import Model
 from holdfast.server.caller import Caller, Calling, Paged, needs
@@ -166,7 +167,7 @@ def install(body: requests.NewApp, caller: Calling) -> App:
 
 
 @router.get("/apps/metrics", operation_id="app_metrics", responses=problems(), openapi_extra=needs("read"))
-def metrics(caller: Calling, since: Annotated[datetime | None, Query(description="The start of the period.")] = None) -> Metrics:
+def metrics(caller: Calling, since: Annotated[Moment | None, Query(description="The start of the period.")] = None) -> Metrics:
     """Retrieve app metrics.
 
     Measures the memory usage of all apps since a given time, by default over the last 24 hours.

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path
 from pydantic import Field
 
+from holdfast.server.api.fields import Moment, Name
 from holdfast.server.api.openapi import problems
-from holdfast.server.api.requests import Body, Name
+from holdfast.server.api.requests import Body
 from holdfast.server.api.responses import Listed, Model
 from holdfast.server.caller import Calling, needs
 from holdfast.server.routes.idempotency import Route
@@ -32,7 +33,7 @@ class NewKey(Body):
     """The app that the key is bound to."""
     agent: Name | None = None
     """The agent that the key is bound to."""
-    expires_at: datetime | None = None
+    expires_at: Moment | None = None
     """The time at which the key expires. Omit it for a key that does not expire."""
 
 

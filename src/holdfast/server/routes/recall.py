@@ -11,6 +11,9 @@ from holdfast.server.middleware.latency import Latency
 from holdfast.server.middleware.threads import run_recall
 from holdfast.server.routes.idempotency import Route
 
+_OPTIONS = (
+    "limit", "offset", "kind", "kinds", "where", "namespace", "namespace_prefix", "now", "as_of", "min_score", "distinct", "vector",
+)  # fmt: skip
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 
 
@@ -21,9 +24,7 @@ async def recall(body: requests.Recall, caller: Calling, request: Request) -> re
     Returns the items that are relevant to the query, best first. Each hit lists the reasons why it was found.
     """
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
-    options: dict[str, Any] = {
-        name: getattr(body, name) for name in ("limit", "kind", "kinds", "where", "now", "as_of", "min_score")
-    }
+    options: dict[str, Any] = {name: getattr(body, name) for name in _OPTIONS}
 
     def ask() -> responses.Hits:
         memory = caller.memory
