@@ -18,6 +18,7 @@ with warnings.catch_warnings():
 OPERATIONS = 53
 EXAMPLES = 12
 CHECKS = (
+    checks.positive_data_acceptance,
     checks.not_a_server_error,
     checks.status_code_conformance,
     checks.content_type_conformance,

@@ -3,6 +3,7 @@
 import re
 from datetime import datetime
 from typing import Annotated, Any
+from zoneinfo import available_timezones
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -11,8 +12,14 @@ from holdfast.text.clean import MAX_KEY, MAX_TEXT
 _BLANK = r"\s\u0000-\u0020\u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff9-\ufffb"
 VISIBLE = f"[^{_BLANK}]"
 """Pattern of a text with at least one visible character. It is valid in JSON Schema, in Python and in pydantic."""
+NOT_BLANK = r"[^\s\u001c-\u001f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+"""Pattern of a text that is not empty and has more than whitespace."""
 FILTER = "Filter"
 """Name of the schema of metadata filters in the OpenAPI document."""
+REFERENCE = "x-schema"
+"""Key that stands for a reference to a schema of this module. Pydantic accepts no references to schemas that it does not know."""
+KIND, RECALLED_KIND, MEMORY_TEXT = "KindName", "RecalledKindName", "MemoryText"
+"""Names of the schemas that depend on the server's preset."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -22,31 +29,65 @@ def _text_of_time(value: Any) -> Any:
     raise ValueError("a time is text in the format of RFC 3339, such as 2026-03-01T12:00:00Z")
 
 
+def _whole_number(value: Any) -> Any:
+    """Accept integers only. 3.0 is an integer in JSON; true and "3" are not."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+        raise ValueError("Input should be a valid integer")
+    return int(value)
+
+
 Name = Annotated[str, Field(min_length=1, max_length=512, pattern=VISIBLE)]
 Key = Annotated[str, Field(min_length=1, max_length=MAX_KEY)]
 Label = Annotated[str, Field(min_length=1, max_length=1023, pattern="^[^\u0000\u001f]+$")]
 AnyLabel = Annotated[str, Field(max_length=1023, pattern="^[^\u0000\u001f]*$")]
 Namespace = Annotated[list[Label], Field(max_length=500, examples=[["docs", "2026"]])]
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=VISIBLE, examples=["I moved to Lyon last month."])]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=NOT_BLANK, examples=["I moved to Lyon last month."])]
 AnyText = Annotated[str, Field(max_length=MAX_TEXT, examples=["I moved to Lyon last month."])]
 Query = Annotated[str, Field(max_length=100_000, examples=["where does she live?"])]
 User = Annotated[Name | None, Field(examples=["ana"])]
 Flag = Annotated[bool, Field(strict=True)]
-Whole = Annotated[int, Field(strict=True)]
-Limit = Annotated[int, Field(strict=True, ge=1, le=500)]
-Offset = Annotated[int, Field(strict=True, ge=0, le=100_000)]
-Tokens = Annotated[Annotated[int, Field(strict=True, ge=0, le=1_000_000)] | None, Field()]
-Importance = Annotated[Annotated[float, Field(strict=True, ge=0, le=10)] | None, Field()]
+Whole = Annotated[int, BeforeValidator(_whole_number)]
+Limit = Annotated[int, Field(ge=1, le=500), BeforeValidator(_whole_number)]
+Offset = Annotated[int, Field(ge=0, le=100_000), BeforeValidator(_whole_number)]
+Tokens = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_whole_number)] | None
+Importance = Annotated[float, Field(strict=True, ge=0, le=10)] | None
 Persona = Annotated[str | None, Field(max_length=100_000, examples=["You are a kitchen helper."])]
-Moment = Annotated[datetime, BeforeValidator(_text_of_time, json_schema_input_type=datetime)]
+Moment = Annotated[datetime, BeforeValidator(_text_of_time)]
 Index = Annotated[Flag | Annotated[list[AnyText], Field(max_length=100)], Field(examples=[True])]
-Where = Annotated[
-    dict[str, Any], WithJsonSchema({"$ref": f"#/components/schemas/{FILTER}"}), Field(examples=[{"room": "kitchen"}])
+Where = Annotated[dict[str, Any], WithJsonSchema({REFERENCE: FILTER}), Field(examples=[{"room": "kitchen"}])]
+TimeZone = Annotated[
+    Name, WithJsonSchema({"type": "string", "enum": sorted(available_timezones())}), Field(examples=["Europe/Madrid"])
 ]
+KindName = Annotated[str, Field(max_length=512), WithJsonSchema({REFERENCE: KIND})]
+RecalledKind = Annotated[str, Field(max_length=512), WithJsonSchema({REFERENCE: RECALLED_KIND})]
+MemoryText = Annotated[str, Field(max_length=MAX_TEXT), WithJsonSchema({REFERENCE: MEMORY_TEXT})]
 Kinds = Annotated[
-    Name | Annotated[list[Name], Field(max_length=50)] | None,
+    KindName | Annotated[list[KindName], Field(max_length=50)] | None,
     Field(description="One kind or a list of kinds. `kind` and `kinds` are synonyms."),
 ]
+RecalledKinds = Annotated[
+    RecalledKind | Annotated[list[RecalledKind], Field(max_length=50)] | None,
+    Field(description="One kind or a list of kinds; `message` stands for messages. `kind` and `kinds` are synonyms."),
+]
+
+
+def merged_kinds(kind: str | list[str] | None, kinds: str | list[str] | None) -> list[str] | None:
+    """Return the kinds that either of two synonyms names, or None if both are missing."""
+    if kind is None and kinds is None:
+        return None
+    both = [[each] if isinstance(each, str) else each or [] for each in (kind, kinds)]
+    return list(dict.fromkeys(name for names in both for name in names))
+
+
+def is_given(name: str) -> dict[str, Any]:
+    """Return the schema of an object in which a field is neither missing nor null."""
+    return {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+
+
+def is_absent(*names: str) -> dict[str, Any]:
+    """Return the schema of an object in which these fields are missing or null."""
+    return {"properties": {name: {"type": "null"} for name in names}}
+
 
 _SCALAR: dict[str, Any] = {"type": ["string", "number", "boolean"]}
 _VALUE: dict[str, Any] = {

@@ -16,6 +16,7 @@ _WHEN = {
     404: ("not_found", "The object does not exist, or the access key may not read it."),
     409: ("conflict", "The request conflicts with stored data, or its idempotency key was used for another request."),
     413: ("too_large", "The body, or a text in it, is too large."),
+    414: ("too_large", "The URL is too long. Send long texts in the body."),
     415: ("unsupported", "The content type of the body is not supported."),
     421: ("misdirected", "The server does not accept this host name."),
     429: ("rate_limited", "Too many requests. Retry after the number of seconds in the `Retry-After` header."),
@@ -23,7 +24,7 @@ _WHEN = {
     502: ("answer_invalid", "The chat model returned no usable reply."),
     503: ("store_busy", "The store is busy, or a model is missing or unavailable. Retry later."),
 }
-_ALWAYS = (400, 401, 403, 404, 413, 415, 421, 429, 500, 503)
+_ALWAYS = (400, 401, 403, 404, 413, 414, 415, 421, 429, 500, 503)
 
 Responses: TypeAlias = dict[int | str, dict[str, Any]]
 

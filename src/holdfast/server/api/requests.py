@@ -6,25 +6,31 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from holdfast.server.api.fields import (
-    VISIBLE,
+    NOT_BLANK,
     AnyText,
     Flag,
     Importance,
     Index,
     Key,
+    KindName,
     Kinds,
     Limit,
+    MemoryText,
     Moment,
     Name,
     Namespace,
     Offset,
     Persona,
     Query,
+    RecalledKinds,
     Text,
+    TimeZone,
     Tokens,
     User,
     Where,
     Whole,
+    is_absent,
+    is_given,
 )
 from holdfast.types import MessageOrigin
 
@@ -59,7 +65,7 @@ class MessageFields(Body):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
-                {"required": ["text"], "properties": {"text": {"pattern": VISIBLE}}},
+                {"required": ["text"], "properties": {"text": {"pattern": NOT_BLANK}}},
                 {"required": ["payload"], "properties": {"payload": {"not": {"type": "null"}}}},
             ]
         }
@@ -142,9 +148,9 @@ class Chat(Body):
 class MemoryFields(Body):
     """A memory to store."""
 
-    text: Annotated[AnyText, Field(examples=["prefers tea"])]
+    text: Annotated[MemoryText, Field(examples=["prefers tea"])]
     """The text of the memory. Only a plain kind allows an empty text."""
-    kind: Name | None = None
+    kind: KindName | None = None
     """The kind of the memory. Defaults to the preset's default kind."""
     key: Annotated[Key | None, Field(examples=["drink"])] = None
     """The attribute that the memory describes. Some kinds allow one live memory per key."""
@@ -184,7 +190,7 @@ class NewMemories(ScopedBody):
 class Revision(Body):
     """The fields of a memory to change. Omitted fields keep their value."""
 
-    text: AnyText | None = None
+    text: MemoryText | None = None
     """The new text. Only a plain kind allows an empty text."""
     importance: Importance = None
     """The new importance from 0 to 10."""
@@ -208,6 +214,15 @@ class Revision(Body):
 
 class Forget(ScopedBody):
     """The memories to forget: one memory by its `id`, or all memories with a `key`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"allOf": [is_given("id"), is_absent("key")]},
+                {"allOf": [is_given("key"), is_absent("id")]},
+            ]
+        }
+    )
 
     id: Name | None = None
     """The id of one memory."""
@@ -235,8 +250,8 @@ class Recall(ScopedBody):
     """The maximum number of hits."""
     offset: Offset = 0
     """The number of hits to skip."""
-    kind: Kinds = None
-    kinds: Kinds = None
+    kind: RecalledKinds = None
+    kinds: RecalledKinds = None
     where: Where | None = None
     """A metadata filter. Only memories whose metadata matches are returned."""
     namespace: Namespace | None = None
@@ -267,6 +282,22 @@ class Context(ScopedBody):
 class Erase(ScopedBody):
     """The data to erase: one memory, session or message by its id, or all data of a user, app or agent."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"allOf": [is_given("id"), is_absent("session", "source", "user", "app", "agent")]},
+                {"allOf": [is_given("session"), is_absent("id", "source", "user", "app", "agent")]},
+                {"allOf": [is_given("source"), is_absent("id", "session", "user", "app", "agent")]},
+                {
+                    "allOf": [
+                        is_absent("id", "session", "source"),
+                        {"anyOf": [is_given("user"), is_given("app"), is_given("agent")]},
+                    ]
+                },
+            ]
+        }
+    )
+
     id: Name | None = None
     """The id of a memory."""
     session: Name | None = None
@@ -295,7 +326,7 @@ class TopicEdit(Body):
 class UserEdit(Body):
     """The settings of a user. Omitted settings keep their value."""
 
-    timezone: Annotated[Name | None, Field(examples=["Europe/Madrid"])] = None
+    timezone: TimeZone | None = None
     """The IANA time zone of the user. It decides when a day ends."""
     language: Annotated[str | None, Field(min_length=2, max_length=35, examples=["es"])] = None
     """The language of the user, as a BCP 47 tag."""
@@ -323,5 +354,5 @@ class NewApp(BaseModel):
     """The id of the app."""
     name: Name | None = None
     """The display name of the app. Defaults to its id."""
-    shares_with: Annotated[list[Name], Field(max_length=1000)] | Name | None = None
+    shares_with: Annotated[list[Name], Field(max_length=1000)] | Literal["all"] | None = None
     """The ids of the apps that may read the memories of this app, or `all`."""

@@ -9,7 +9,7 @@ from holdfast.access.keys import may_change
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.server.api import convert, requests, responses
-from holdfast.server.api.fields import AnyLabel, Key, Label, Moment, Name
+from holdfast.server.api.fields import AnyLabel, Key, KindName, Label, Moment, Name, merged_kinds
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.routes.idempotency import Route
@@ -46,9 +46,7 @@ def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
     return convert.memory(kept)
 
 
-@router.post(
-    "/memories/batch", status_code=201, operation_id="remember_all", responses=problems(409), openapi_extra=needs("write")
-)
+@router.post("/remember", status_code=201, operation_id="remember_all", responses=problems(409), openapi_extra=needs("write"))
 def remember_all(body: requests.NewMemories, caller: Calling) -> responses.Memories:
     """Store several memories.
 
@@ -70,7 +68,7 @@ def namespaces(
     ] = None,
     suffix: Annotated[list[Label] | None, Query(max_length=100, description="The labels to end with; `*` is any label.")] = None,
     max_depth: Annotated[int | None, Query(ge=1, le=1000, description="Cut longer namespaces to this number of labels.")] = None,
-    kind: Annotated[list[Name] | None, Query(max_length=50, description="Only count memories of these kinds.")] = None,
+    kind: Annotated[list[KindName] | None, Query(max_length=50, description="Only count memories of these kinds.")] = None,
 ) -> responses.Listed[list[str]]:
     """List namespaces.
 
@@ -96,8 +94,8 @@ def memories(
     whose: Whose,
     paged: Paged,
     *,
-    kind: Annotated[list[Name] | None, Query(max_length=50, description="Only return memories of these kinds.")] = None,
-    kinds: Annotated[list[Name] | None, Query(max_length=50, description="A synonym of `kind`.")] = None,
+    kind: Annotated[list[KindName] | None, Query(max_length=50, description="Only return memories of these kinds.")] = None,
+    kinds: Annotated[list[KindName] | None, Query(max_length=50, description="A synonym of `kind`.")] = None,
     key: Annotated[Key | None, Query(description="Only return memories with this key.")] = None,
     namespace: Annotated[
         list[AnyLabel] | None,
@@ -120,8 +118,7 @@ def memories(
     """
     parts = caller.may("read", **whose.parts)
     filters: dict[str, Any] = {
-        "kind": kind,
-        "kinds": kinds,
+        "kinds": merged_kinds(kind, kinds),
         "key": key,
         "namespace": None if namespace is None else [label for label in namespace if label],
         "namespace_prefix": namespace_prefix or (),
@@ -208,12 +205,11 @@ def forget(body: requests.Forget, caller: Calling) -> responses.Forgotten:
     if body.id is not None:
         found = caller.memory_found(body.id, "write")
         return responses.Forgotten(forgotten=caller.memory.forget(found.id, **parts))
+    kinds = merged_kinds(body.kind, body.kinds)
     if not caller.principal.is_bound:
-        forgotten = caller.memory.forget(key=body.key, kind=body.kind, kinds=body.kinds, namespace=body.namespace, **parts)
+        forgotten = caller.memory.forget(key=body.key, kinds=kinds, namespace=body.namespace, **parts)
         return responses.Forgotten(forgotten=forgotten)
-    meant = caller.memory.memories(
-        key=body.key, kind=body.kind, kinds=body.kinds, namespace=body.namespace, limit=10_000, **parts
-    )
+    meant = caller.memory.memories(key=body.key, kinds=kinds, namespace=body.namespace, limit=10_000, **parts)
     own = [each for each in meant if may_change(caller.principal, each.scope)]  # a bound key cannot change shared memories
     if not own:
         raise NotFound(f"There is no memory with the key {body.key!r} in this scope. Nothing was forgotten.")

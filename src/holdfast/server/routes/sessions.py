@@ -9,6 +9,7 @@ from holdfast.engine import Engine
 from holdfast.errors import NotFound
 from holdfast.protocols import MessageFilter
 from holdfast.server.api import convert, requests, responses
+from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.routes.idempotency import Route, client_id
@@ -18,7 +19,7 @@ from holdfast.text.clean import clean_name
 from holdfast.types import NewMessage, Scope, SessionRecord, SessionStatus
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=Route)
-_Id = Annotated[str, Path(description="The id of the session.")]
+_Id = Annotated[Name, Path(description="The id of the session.")]
 
 
 @router.post("", status_code=201, operation_id="begin_session", responses=problems(409), openapi_extra=needs("write"))

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from holdfast.agent.tools import language_for
 from holdfast.server.api import convert, requests, responses
+from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.api.responses import Model
 from holdfast.server.caller import Calling, Paged, needs
@@ -16,7 +17,7 @@ from holdfast.types import UserProfile
 from holdfast.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
-_Name = Annotated[str, Path(min_length=1, max_length=512, description="The name of the user.")]
+_Name = Annotated[Name, Path(description="The name of the user.")]
 
 
 class Me(Model):
