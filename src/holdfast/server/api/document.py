@@ -6,9 +6,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from holdfast.presets.base import Preset
-from holdfast.server.api.fields import FILTER, KIND, MEMORY_TEXT, NOT_BLANK, RECALLED_KIND, REFERENCE
+from holdfast.server.api.fields import FILTER, KEY, KIND, MEMORY_TEXT, NOT_BLANK, RECALLED_KIND, REFERENCE, VISIBLE
 from holdfast.server.api.openapi import add_schemas
-from holdfast.text.clean import MAX_TEXT
+from holdfast.text.clean import MAX_KEY, MAX_TEXT
 
 _WITH_KEYS = ("MemoryFields", "NewMemory")
 """Names of the schemas of new memories. Whether they may have a key depends on their kind."""
@@ -54,7 +54,11 @@ def _add_kinds(schemas: dict[str, Any], preset: Preset) -> None:
         "enum": [*names, *(() if "message" in names else ("message",))],
     }
     text: dict[str, Any] = {"title": MEMORY_TEXT, "type": "string", "description": "The text of a memory.", "maxLength": MAX_TEXT}
-    schemas[MEMORY_TEXT] = text if any(kind.plain for kind in preset.kinds) else {**text, "minLength": 1, "pattern": NOT_BLANK}
+    key = {"title": KEY, "type": "string", "description": "The key of a memory.", "minLength": 1, "maxLength": MAX_KEY}
+    if not any(kind.plain for kind in preset.kinds):  # only plain kinds have empty texts and invisible keys
+        text |= {"minLength": 1, "pattern": NOT_BLANK}
+        key |= {"pattern": VISIBLE}
+    schemas |= {MEMORY_TEXT: text, KEY: key}
     keyless = [kind.name for kind in preset.kinds if kind.keyed == "no"]
     named = {"properties": {"kind": {"enum": keyless}}, "required": ["kind"]}
     chosen = {"properties": {"kind": {"enum": [*keyless, None]}}} if preset.default_kind in keyless else named

@@ -18,7 +18,7 @@ FILTER = "Filter"
 """Name of the schema of metadata filters in the OpenAPI document."""
 REFERENCE = "x-schema"
 """Key that stands for a reference to a schema of this module. Pydantic accepts no references to schemas that it does not know."""
-KIND, RECALLED_KIND, MEMORY_TEXT = "KindName", "RecalledKindName", "MemoryText"
+KIND, RECALLED_KIND, MEMORY_TEXT, KEY = "KindName", "RecalledKindName", "MemoryText", "Key"
 """Names of the schemas that depend on the server's preset."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -37,7 +37,7 @@ def _whole_number(value: Any) -> Any:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=512, pattern=VISIBLE)]
-Key = Annotated[str, Field(min_length=1, max_length=MAX_KEY)]
+Key = Annotated[str, Field(min_length=1, max_length=MAX_KEY), WithJsonSchema({REFERENCE: KEY})]
 Label = Annotated[str, Field(min_length=1, max_length=1023, pattern="^[^\u0000\u001f]+$")]
 AnyLabel = Annotated[str, Field(max_length=1023, pattern="^[^\u0000\u001f]*$")]
 Namespace = Annotated[list[Label], Field(max_length=500, examples=[["docs", "2026"]])]
