@@ -124,6 +124,16 @@ def test_labels_are_exact(memory: Engine, open_memory: Callable[..., Engine]) ->
 
 
 @BOTH
+@pytest.mark.parametrize("column", ["namespace", "indexed"])
+def test_an_altered_namespace_or_index_is_found_by_doctor(memory: Engine, column: str) -> None:
+    memory.remember("x", user="ana", namespace=("a",), index=["y"])
+    assert all(finding.ok for finding in memory.doctor())
+    with memory._services.store.write() as tx:
+        tx._connection.execute(f"UPDATE memories SET {column} = ?", ("b\x1f",))  # type: ignore[attr-defined]
+    assert any(not finding.ok for finding in memory.doctor())
+
+
+@BOTH
 def test_learning_leaves_memories_in_a_namespace_alone(memory: Engine) -> None:
     kept = memory.remember("I live in Lyon now.", user="ana", namespace=("archive",))
     with memory.session(user="ana") as talk:

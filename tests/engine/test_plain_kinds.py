@@ -10,7 +10,7 @@ import pytest
 from holdfast import Conflict, Engine, InvalidInput, Kind, NotFound, RevisionConflict
 from holdfast.presets import find_preset
 from holdfast.stores.sqlite.store import SQLiteStore
-from holdfast.testing import FrozenClock
+from holdfast.testing import FrozenClock, ScriptedChat
 
 BOTH = pytest.mark.everywhere("sqlite", "postgres")
 DEFAULT = find_preset("default")
@@ -143,7 +143,36 @@ def test_an_expired_value_is_purged_without_rewriting_the_file(
 
 
 @BOTH
-def test_nothing_is_learned_from_it_and_no_context_shows_it(memory: Engine) -> None:
+def test_nothing_is_learned_from_it(memory: Engine) -> None:
+    memory.remember("I live in Lyon now.", kind="note", user="ana")
+    with memory.session(user="ana") as talk:
+        talk.add("user", "I live in Madrid now.")
+        talk.add("user", "I live in Lyon now.")
+    memory.drain()
+    (note,) = memory.memories(user="ana", kind="note")
+    assert (note.revision, note.sources, note.last_seen_at) == (1, (), note.created_at)
+    assert "I live in Lyon now." in {each.text for each in memory.memories(user="ana", kind="fact")}
+
+
+def test_no_model_is_shown_it(open_memory: Callable[..., Engine]) -> None:
+    prompts: list[str] = []
+
+    def respond(asked: object) -> str:
+        prompts.append(str(asked))
+        return "[]"
+
+    memory = open_memory(preset=PRESET, chat=ScriptedChat(respond=respond))
+    memory.remember("the quiet axolotl", kind="note", user="ana")
+    memory.remember("the loud pangolin", kind="fact", user="ana")
+    with memory.session(user="ana") as talk:
+        talk.add("user", "I saw an axolotl and a pangolin today.")
+    memory.drain()
+    assert any("the loud pangolin" in prompt for prompt in prompts)
+    assert not any("the quiet axolotl" in prompt for prompt in prompts)
+
+
+@BOTH
+def test_no_context_shows_it(memory: Engine) -> None:
     memory.remember("I live in Lyon now.", kind="item", key="city", user="ana", pinned=True)
     with memory.session(user="ana") as talk:
         talk.add("user", "I live in Madrid now.")
