@@ -77,7 +77,7 @@ def test_a_new_value_replaces_the_old_one_in_place(
     assert memory.stats().vectors == 1
     if isinstance(memory._services.store, SQLiteStore):
         memory._services.store.scrub([], rewrite=False)
-        assert files_with("axolotls") == []
+        assert files_with("axolotl") == []
     with pytest.raises(Conflict, match="keeps no earlier values"):
         memory.undo(memory.history(first.id)[-1])
     assert all(finding.ok for finding in memory.doctor())
@@ -121,7 +121,7 @@ def test_forgetting_removes_at_once_and_rewrites_no_file(
     memory.drain()
     assert True not in rewrites
     if isinstance(store, SQLiteStore):
-        assert files_with("axolotls") == files_with("pangolins") == []
+        assert files_with("axolotl") == files_with("pangolin") == []
         assert store.setting("scrub") == "done"
     assert memory.forget(key="other", kind="item", user="ana") == 1
     assert memory.count_memories(user="ana") == 0
