@@ -15,6 +15,7 @@ pytest.register_assert_rewrite(
             "store_access",
             "store_apps",
             "store_maintenance",
+            "store_metadata",
             "store_records",
             "store_search",
             "store_vectors",

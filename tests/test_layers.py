@@ -21,11 +21,12 @@ ROWS: list[set[str]] = [
     {"server", "mcp", "importers", "aio"},
     {"config", "agent"},
     {"engine", "scoped"},
-    {"session", "apps", "by_id", "services"},
+    {"session", "apps", "by_id", "maintenance", "services"},
     {"background"},
     {"forgetting"},
     {"recall", "topic_files"},
     {"write"},
+    {"values"},
     {"presets"},
     {"learning", "models", "stores", "access"},
     {"text", "runtime", "prompts"},
@@ -36,8 +37,9 @@ WITHIN: dict[str, set[str]] = {
     "filters": {"types", "errors"},
     "chat": {"types", "errors"},
     "engine": {"scoped"},
-    "session": {"services"},
+    "session": {"services", "by_id"},
     "by_id": {"services"},
+    "maintenance": {"services"},
 }
 """Exceptions to the rule that packages and modules in the same row of ``ROWS`` do not import each other."""
 DEPTH = {name: depth for depth, names in enumerate(ROWS) for name in names}

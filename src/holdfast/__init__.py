@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         NoChatModel,
         NotFound,
         NoTranscriber,
+        RevisionConflict,
         SettingsError,
         SpendLimit,
         StoreBusy,
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
         Kind,
         Memory,
         Message,
+        NewMemory,
+        NewMessage,
         Reason,
         Receipt,
         Scope,
@@ -100,12 +103,15 @@ __all__ = [
     "ModelError",
     "ModelUnavailable",
     "ModelUnknown",
+    "NewMemory",
+    "NewMessage",
     "NoChatModel",
     "NoTranscriber",
     "NotFound",
     "Preset",
     "Reason",
     "Receipt",
+    "RevisionConflict",
     "Scope",
     "ScopedMemory",
     "Session",
@@ -146,7 +152,7 @@ _HOMES = {
     "Session": "holdfast.session",
 }
 _TYPES = frozenset(
-    "ChangeRecord Context Finding Hit Hits Job Kind Memory Message Reason Receipt Scope SessionRecord Spend Stats UserProfile UserRecord".split()
+    "ChangeRecord Context Finding Hit Hits Job Kind Memory Message NewMemory NewMessage Reason Receipt Scope SessionRecord Spend Stats UserProfile UserRecord".split()
 )
 
 

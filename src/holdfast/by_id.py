@@ -6,22 +6,37 @@ as missing ids.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Literal, cast
 
-from holdfast.errors import InvalidInput, NotFound
-from holdfast.forgetting.erase import erase
+from holdfast.errors import InvalidInput, NotFound, RevisionConflict
+from holdfast.forgetting.erase import erase, mark_erased
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
-from holdfast.recall.listing import Kinds, kind_names
+from holdfast.recall.listing import Kinds, kind_names, lookup_key
+from holdfast.runtime.clock import as_utc
 from holdfast.runtime.tracing import watched
 from holdfast.services import Services
-from holdfast.text.clean import clean_name
+from holdfast.text.clean import clean_name, clean_namespace
 from holdfast.types import Author, ChangeRecord, Memory, Message, Put, Receipt, Retire, Scope, SessionRecord
+from holdfast.values import index_texts
 from holdfast.write import Writer
+
+NEVER = "never"
+"""Value of ``expires_at`` in ``revise`` that removes the expiry of a memory."""
 
 
 def writer(services: Services, tx: Transaction) -> Writer:
     """Return a writer that records the user as the author of its changes."""
     return Writer(tx=tx, preset=services.preset, author=Author(actor="user"), now=services.clock.now())
+
+
+def remember(services: Services, puts: Sequence[Put]) -> list[Memory]:
+    """Store memories in one transaction. Each is a batch of its own, so that each can be undone alone."""
+    with services.store.write() as tx:
+        changes = writer(services, tx)
+        memories = [memory for put in puts for memory in changes.apply([put])]
+    services.scheduler.wake()
+    return memories
 
 
 def get(services: Services, id: str, *, reader: Scope | None = None) -> Memory:
@@ -50,12 +65,31 @@ def revise(
     topic: str | None,
     pinned: bool | None,
     reason: str | None,
+    expires_at: datetime | str | None = None,
+    index: Sequence[str] | bool | None = None,
+    if_revision: int | None = None,
     reader: Scope | None = None,
 ) -> Memory:
-    """Add a revision to a memory. Fields whose argument is None keep their value."""
-    emptied = frozenset(name for name, value in (("tags", tags), ("metadata", metadata)) if value is not None and not value)
+    """Add a revision to a memory. Fields whose argument is None keep their value.
+
+    A new expiry alone adds no revision, so that extending a memory's life does not fill its history.
+    """
+    cleared = {
+        "tags": _is_empty(tags),
+        "metadata": _is_empty(metadata),
+        "expires_at": expires_at == NEVER,
+        "indexed": index is True,
+    }
+    emptied = frozenset(name for name, is_cleared in cleared.items() if is_cleared)
+    moment = None if expires_at in (None, NEVER) else as_utc(expires_at, what="expires_at")
+    rest = (text, importance, tags, metadata, topic, pinned, index, reason)
+    only_expiry = expires_at is not None and all(each is None for each in rest)
     with services.store.write() as tx:
         memory = _one(tx.memories(MemoryFilter(ids=(id,), reader=reader)), id)
+        _check_revision(memory, if_revision)
+        if only_expiry:
+            tx.set_expiry([memory.id], moment)
+            return replace(memory, expires_at=moment)
         put = Put(
             id=id,
             scope=memory.scope,
@@ -68,16 +102,35 @@ def revise(
             topic=topic,
             pinned=pinned,
             reason=reason,
-            emptied=cast("frozenset[Literal['tags', 'metadata']]", emptied),
+            expires_at=moment,
+            indexed=None if index is None else index_texts(index),
+            emptied=cast("frozenset[Literal['tags', 'metadata', 'expires_at', 'indexed']]", emptied),
         )
         (revised,) = writer(services, tx).apply([put])
     services.scheduler.wake()
     return revised
 
 
+def _is_empty(value: Sequence[str] | Mapping[str, Any] | None) -> bool:
+    return value is not None and not value
+
+
+def _check_revision(memory: Memory, expected: int | None) -> None:
+    """Raise RevisionConflict unless the memory has the expected revision. None allows any."""
+    if expected is None or expected == memory.revision:
+        return
+    if not isinstance(expected, int) or isinstance(expected, bool):
+        raise InvalidInput(f"if_revision must be the number of a revision, not {expected!r}.")
+    raise RevisionConflict(
+        f"{memory.id} has revision {memory.revision}, not {expected}. Nothing was changed; read it again and repeat the change.",
+        expected=expected,
+        current=memory.revision,
+    )
+
+
 @watched("forget")
 def forget(services: Services, id: str, *, reason: str, reader: Scope | None = None) -> int:
-    """Retire a memory as forgotten; returns 1, or 0 if it was already retired."""
+    """Retire a memory as forgotten; returns 1, or 0 if it was already retired. A memory of a plain kind is removed."""
     id = clean_name(id, what="id") or ""
     with services.store.write() as tx:
         found = tx.memories(MemoryFilter(ids=(id,), reader=reader))
@@ -88,8 +141,17 @@ def forget(services: Services, id: str, *, reason: str, reader: Scope | None = N
 
 
 @watched("forget")
-def forget_key(services: Services, key: str, reader: Scope, *, kind: Kinds, kinds: Kinds, reason: str) -> int:
-    """Retire the memories with a key; returns how many.
+def forget_key(
+    services: Services,
+    key: str,
+    reader: Scope,
+    *,
+    kind: Kinds,
+    kinds: Kinds,
+    reason: str,
+    namespace: Sequence[str] = (),
+) -> int:
+    """Retire the memories with a key in a namespace; returns how many.
 
     If the reader is a user, only the user's own memories are retired, never shared ones.
     """
@@ -98,7 +160,8 @@ def forget_key(services: Services, key: str, reader: Scope, *, kind: Kinds, kind
         reader=reader,
         owner={} if reader.user is None else {"user": reader.user},
         kinds=None if names is None else [services.preset.kind(name).name for name in names],
-        key=clean_name(key, what="key"),
+        key=lookup_key(services.preset, key, names),
+        namespace=clean_namespace(namespace),
     )
     with services.store.write() as tx:
         found = tx.memories(wanted)
@@ -128,8 +191,12 @@ def erase_target(
     source: str | None = None,
     owner: Mapping[str, str | None],
     reader: Scope | None = None,
+    rewrite: bool = True,
 ) -> Receipt:
-    """Erase one memory, session or message with everything derived from it, or all data of a user, app or agent."""
+    """Erase one memory, session or message with everything derived from it, or all data of a user, app or agent.
+
+    With ``rewrite=False``, the removed bytes are overwritten in place, without rewriting and scanning the files.
+    """
     target = named(memory=memory, session=session, source=source)
     scope = named(**{part: clean_name(name, what=part) for part, name in owner.items()})
     if len(target) + bool(scope) != 1:
@@ -145,7 +212,7 @@ def erase_target(
     pages = services.topic_files.before_erasing(
         scope if owner_scope is None else named(user=owner_scope.user, app=owner_scope.app, agent=owner_scope.agent)
     )
-    receipt = erase(services.store, services.preset, target or scope, services.clock.now())
+    receipt = erase(services.store, services.preset, target or scope, services.clock.now(), rewrite=rewrite)
     services.embedding.forget_queries()
     left = tuple(problem for files in pages for problem in files.publish().problems)
     return replace(receipt, status="pending", verified=False, residue=(*receipt.residue, *left)) if left else receipt
@@ -174,7 +241,13 @@ def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | SessionRe
 
 
 def _retire(services: Services, tx: Transaction, found: Sequence[Memory], reason: str) -> None:
-    writer(services, tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in found])
+    """Retire memories as forgotten. Those of plain kinds are removed at once, without rewriting the files."""
+    plain = [memory.id for memory in found if services.preset.is_plain(memory.kind)]
+    if plain:
+        tx.remove_memories(plain)
+        mark_erased(tx, rewrite=False)
+    kept = [memory for memory in found if memory.id not in plain]
+    writer(services, tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in kept])
 
 
 def _sees_batch(tx: Transaction, change: ChangeRecord, reader: Scope | None) -> bool:

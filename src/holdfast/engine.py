@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -11,8 +11,9 @@ from typing import Any, Self, Unpack, cast
 from holdfast import by_id
 from holdfast.apps import Apps
 from holdfast.errors import InvalidInput
+from holdfast.maintenance import Maintenance
+from holdfast.protocols import Vectors
 from holdfast.recall.listing import Kinds, Listing, ScopedListing
-from holdfast.runtime.clock import as_utc
 from holdfast.scoped import ScopedMemory
 from holdfast.services import Services
 from holdfast.session import Session, resume
@@ -21,20 +22,15 @@ from holdfast.topic_files import TopicPages
 from holdfast.types import (
     ChangeRecord,
     Context,
-    Finding,
     Hits,
-    Job,
-    JobState,
     Memory,
     MemoryOrigin,
+    NewMemory,
     Receipt,
     Scope,
     SessionRecord,
     SessionStatus,
-    Spend,
-    Stats,
     UserProfile,
-    UserRecord,
     Where,
 )
 
@@ -47,7 +43,7 @@ Each check counts the users, which reads the whole store.
 """
 
 
-class Engine:
+class Engine(Maintenance):
     """A memory: one store, one preset, one embedder, and optionally a chat model.
 
     Calls take the scope as ``user=``, ``app=`` and ``agent=``; :meth:`for_user` returns a view without them. If a part is
@@ -137,6 +133,7 @@ class Engine:
         agent: str | None = None,
         kind: str | None = None,
         key: str | None = None,
+        namespace: Sequence[str] = (),
         topic: str | None = None,
         importance: float | None = None,
         tags: Sequence[str] = (),
@@ -144,15 +141,22 @@ class Engine:
         pinned: bool | None = None,
         valid_from: datetime | str | None = None,
         expires_at: datetime | str | None = None,
+        created_at: datetime | str | None = None,
+        index: Sequence[str] | bool = True,
         sources: Sequence[str] = (),
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
     ) -> Memory:
-        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory."""
+        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
+
+        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
+        first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; False makes it unsearchable.
+        """
         return self._in(user=user, app=app, agent=agent).remember(
             text,
             kind=kind,
             key=key,
+            namespace=namespace,
             topic=topic,
             importance=importance,
             tags=tags,
@@ -160,10 +164,21 @@ class Engine:
             pinned=pinned,
             valid_from=valid_from,
             expires_at=expires_at,
+            created_at=created_at,
+            index=index,
             sources=sources,
             origin=origin,
             trust=trust,
         )
+
+    def remember_all(
+        self, memories: Iterable[NewMemory], *, user: str | None = None, app: str | None = None, agent: str | None = None
+    ) -> list[Memory]:
+        """Store several memories in one transaction: all are stored or none. Each is a dict with the arguments of :meth:`remember`.
+
+        Each memory is a change of its own in the history, so each can be undone alone.
+        """
+        return self._in(user=user, app=app, agent=agent).remember_all(memories)
 
     def revise(
         self,
@@ -176,8 +191,15 @@ class Engine:
         topic: str | None = None,
         pinned: bool | None = None,
         reason: str | None = None,
+        expires_at: datetime | str | None = None,
+        index: Sequence[str] | bool | None = None,
+        if_revision: int | None = None,
     ) -> Memory:
-        """Correct a memory by adding a revision. Fields that are not given keep their value; tags and metadata are replaced."""
+        """Correct a memory by adding a revision. Fields that are not given keep their value; tags and metadata are replaced.
+
+        With ``if_revision``, the memory must have this revision, or :class:`holdfast.RevisionConflict` is raised. ``expires_at``
+        is a time or ``"never"``; a new expiry alone adds no revision.
+        """
         return by_id.revise(
             self._services,
             id,
@@ -188,6 +210,9 @@ class Engine:
             topic=topic,
             pinned=pinned,
             reason=reason,
+            expires_at=expires_at,
+            index=index,
+            if_revision=if_revision,
         )
 
     def forget(
@@ -197,15 +222,16 @@ class Engine:
         key: str | None = None,
         kind: Kinds = None,
         kinds: Kinds = None,
+        namespace: Sequence[str] = (),
         user: str | None = None,
         app: str | None = None,
         agent: str | None = None,
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id, or by key within a scope; returns how many were hidden.
+        """Hide memories by id, or by key within a scope and a namespace; returns how many were hidden.
 
         ``undo`` brings hidden memories back until they are purged. With an ``id`` and a scope, the scope must be able to see the
-        memory. An unknown id or key raises :class:`holdfast.NotFound`.
+        memory. An unknown id or key raises :class:`holdfast.NotFound`. A memory of a plain kind is removed at once.
         """
         if id is not None and key is None:
             reader = self._scope(user=user, app=app, agent=agent) if by_id.named(user=user, app=app, agent=agent) else None
@@ -213,7 +239,7 @@ class Engine:
         if key is None or id is not None:
             raise InvalidInput("forget needs an id, or a key with its user: forget(id) or forget(key=..., user=...).")
         scope = self._scope(user=user, app=app, agent=agent)
-        return by_id.forget_key(self._services, key, scope, kind=kind, kinds=kinds, reason=reason)
+        return by_id.forget_key(self._services, key, scope, kind=kind, kinds=kinds, namespace=namespace, reason=reason)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
         """Undo a change and all other changes of its batch; returns the memories as they are now."""
@@ -248,19 +274,41 @@ class Engine:
         app: str | None = None,
         agent: str | None = None,
         limit: int = 10,
+        offset: int = 0,
         kind: Kinds = None,
         kinds: Kinds = None,
         where: Where | None = None,
+        namespace: Sequence[str] | None = None,
+        namespace_prefix: Sequence[str] = (),
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
+        distinct: bool = True,
+        vector: "Sequence[float] | Vectors | None" = None,
     ) -> Hits:
         """Return the memories and messages that are relevant to a query, best first, each with the reasons why it was found.
 
-        ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages.
+        ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages. ``namespace`` restricts it
+        to one namespace, ``namespace_prefix`` to all that start with these labels. ``offset`` skips the best hits. With
+        ``distinct=False``, hits that repeat a better one are returned too. ``vector`` is the query's vector, if you have
+        computed it with the same embedder; the query may then be empty.
         """
         view = self._in(user=user, app=app, agent=agent)
-        hits = view.recall(query, limit=limit, kind=kind, kinds=kinds, where=where, now=now, as_of=as_of, min_score=min_score)
+        hits = view.recall(
+            query,
+            limit=limit,
+            offset=offset,
+            kind=kind,
+            kinds=kinds,
+            where=where,
+            namespace=namespace,
+            namespace_prefix=namespace_prefix,
+            now=now,
+            as_of=as_of,
+            min_score=min_score,
+            distinct=distinct,
+            vector=vector,
+        )
         if not hits and view.scope.user is None:
             self._hint_at_users()
         return hits
@@ -288,6 +336,8 @@ class Engine:
         kind: Kinds = None,
         kinds: Kinds = None,
         key: str | None = None,
+        namespace: Sequence[str] | None = None,
+        namespace_prefix: Sequence[str] = (),
         topic: str | None = None,
         where: Where | None = None,
         as_of: datetime | str | None = None,
@@ -297,7 +347,8 @@ class Engine:
         """List memories, newest first. By default, these are the live ones.
 
         ``as_of`` selects the memories that were valid at that time, according to what is known today. ``known_at`` selects those
-        that were live in the store at that time. ``retired`` selects the retired ones.
+        that were live in the store at that time. ``retired`` selects the retired ones. ``namespace`` selects one namespace
+        exactly, and ``()`` the memories without one; ``namespace_prefix`` selects all namespaces that start with these labels.
         """
         return self._in(user=user, app=app, agent=agent).memories(
             limit=limit,
@@ -305,6 +356,8 @@ class Engine:
             kind=kind,
             kinds=kinds,
             key=key,
+            namespace=namespace,
+            namespace_prefix=namespace_prefix,
             topic=topic,
             where=where,
             as_of=as_of,
@@ -317,6 +370,29 @@ class Engine:
         view = self._in(user=wanted.get("user"), app=wanted.get("app"), agent=wanted.get("agent"))
         within = {name: value for name, value in wanted.items() if name not in ("user", "app", "agent")}
         return view.count_memories(**cast("ScopedListing", within))
+
+    def namespaces(
+        self,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        kind: Kinds = None,
+        kinds: Kinds = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[tuple[str, ...]]:
+        """List the namespaces that have live memories, sorted by label.
+
+        ``prefix`` and ``suffix`` select namespaces that start or end with these labels; ``"*"`` stands for any label. With
+        ``max_depth``, longer namespaces are cut to that many labels, and each result is listed once.
+        """
+        return self._in(user=user, app=app, agent=agent).namespaces(
+            prefix=prefix, suffix=suffix, max_depth=max_depth, kind=kind, kinds=kinds, limit=limit, offset=offset
+        )
 
     def get(self, id: str) -> Memory:
         """Return the current revision of a memory, even if it is retired."""
@@ -331,53 +407,6 @@ class Engine:
     def set_user(self, user: str, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
         """Set a user's language, time zone or both. The time zone decides when the user's day ends."""
         return self._in(user=user).set_user(timezone=timezone, language=language)
-
-    def users(self, *, limit: int = 100, offset: int = 0) -> list[UserRecord]:
-        """List users by name. Each entry has the user's number of memories, number of sessions, and last activity."""
-        names = self._services.store.user_names(limit=limit, offset=offset)
-        return self._services.store.user_records(names, unexpired_at=self._services.clock.now())
-
-    def jobs(self, *, states: Sequence[JobState] | None = None, limit: int = 100) -> list[Job]:
-        """List background jobs, oldest first. ``states=["dead"]`` lists the jobs that failed too often."""
-        return self._services.store.jobs(states=states, limit=limit)
-
-    def rerun(self, job: str) -> Job:
-        """Queue a job again. The job must be dead, or a digest that fell back to rules because the model failed."""
-        again = self._services.jobs.rerun(job)
-        self._services.scheduler.wake()
-        return again
-
-    def drain(self, *, progress: Callable[[int, int], None] | None = None) -> int:
-        """Run all queued work now: close idle sessions, digest, embed, and clean up. Returns the number of steps."""
-        return self._services.scheduler.drain(progress)
-
-    def purge_expired(self) -> int:
-        """Purge expired memories, and forgotten memories past the undo window; returns how many were purged.
-
-        This also runs at every start and once an hour.
-        """
-        return self._services.housekeeping.clean_up()
-
-    def spend(self, *, since: datetime | str | None = None) -> list[Spend]:
-        """List the calls, tokens, US dollars and energy that background work has cost, by day, purpose and model."""
-        day = "" if since is None else as_utc(since, what="since").date().isoformat()
-        return self._services.store.spend(since=day)
-
-    def stats(self) -> Stats:
-        """Return counts of everything stored."""
-        return Stats.of(self._services.store.stats())
-
-    def doctor(self, *, deep: bool = True) -> list[Finding]:
-        """Check the store, its rows, the embedder and the job queue; returns the findings."""
-        services = self._services
-        timeout = services.reader.recall_timeout if deep else None
-        return [*services.store.check(deep=deep), *services.housekeeping.check(services.embedding, recall_timeout=timeout)]
-
-    def backup(self, target: str | Path) -> Path:
-        """Write a consistent copy of the store to a new file."""
-        path = Path(target).expanduser()
-        self._services.store.backup(path)
-        return path
 
     def close(self) -> None:
         """Stop the worker and close the store. Queued work stays queued."""

@@ -7,6 +7,7 @@
      |    +-- TextTooLong        a text is over the size limit
      +-- NotFound                no such memory, message, session, change or job in this scope
      +-- Conflict                the same client id with other content, an ended session, an undo of an old change
+     |    +-- RevisionConflict   the memory has another revision than the caller expected
      +-- Unauthorized            no access key, or an invalid one
      +-- Forbidden               the access key does not allow this
      +-- SettingsError           an invalid setting, preset or environment variable
@@ -64,6 +65,18 @@ class Conflict(HoldfastError):
     """The request contradicts data that is already stored."""
 
     code = "conflict"
+
+
+class RevisionConflict(Conflict):
+    """The memory has another revision than ``if_revision`` names. Nothing was changed."""
+
+    code = "revision_conflict"
+
+    def __init__(self, message: str, *, expected: int, current: int) -> None:
+        super().__init__(message)
+        self.expected = expected
+        self.current = current
+        """The memory's current revision."""
 
 
 class Unauthorized(HoldfastError):

@@ -46,6 +46,10 @@ class MemoryFilter:
     kinds: Collection[str] | None = None
     statuses: Sequence[MemoryStatus] | None = ("live",)
     key: str | None = None
+    namespace: tuple[str, ...] | None = None
+    """Select only memories of exactly this namespace. ``()`` selects those without a namespace."""
+    namespace_prefix: tuple[str, ...] = ()
+    """Select only memories whose namespace starts with these labels."""
     topic: str | None = None
     has_topic: bool = False
     pinned: bool | None = None
@@ -76,6 +80,8 @@ class MemoryFilter:
             self.ids,
             self.items,
             self.key,
+            self.namespace or None,
+            self.namespace_prefix or None,
             self.topic,
             self.content_hash,
             self.sources,
@@ -138,10 +144,17 @@ class SearchFilter:
     spaces: Collection[Space]
     kinds: Collection[str] | None = None
     where: Where | None = None
+    namespace: tuple[str, ...] | None = None
+    namespace_prefix: tuple[str, ...] = ()
     without_session: str | None = None
     """Session whose messages are excluded from the search."""
     said: Sequence[tuple[datetime, datetime]] = ()
     """Half-open time ranges. If any are given, a search of messages finds only those from these ranges."""
+
+    @property
+    def selects_memories(self) -> bool:
+        """True if only some of the memories that the reader sees are wanted."""
+        return self.kinds is not None or bool(self.where) or self.namespace is not None or bool(self.namespace_prefix)
 
 
 class MessagePlace(NamedTuple):

@@ -1,28 +1,28 @@
 """The memory of one scope. Its methods are those of an engine, without the arguments ``user=``, ``app=`` and ``agent=``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
 
 from holdfast import by_id
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.learning.changes.keys import split_key
-from holdfast.protocols import SessionFilter
-from holdfast.recall.listing import Kinds, ScopedListing, kind_names, listing_filter
-from holdfast.runtime.clock import as_utc, zone
+from holdfast.protocols import SessionFilter, Vectors
+from holdfast.recall.listing import Kinds, ScopedListing, kind_names, list_namespaces, listing_filter
+from holdfast.runtime.clock import zone
 from holdfast.runtime.ids import new_id
 from holdfast.runtime.tracing import watched
 from holdfast.services import Services
 from holdfast.session import Session
 from holdfast.text.clean import clean_name
+from holdfast.text.fields import check_fields, naming
 from holdfast.types import (
     ChangeRecord,
     Context,
     Hits,
     Memory,
     MemoryOrigin,
-    Put,
+    NewMemory,
     Receipt,
     Scope,
     SessionRecord,
@@ -30,6 +30,7 @@ from holdfast.types import (
     UserProfile,
     Where,
 )
+from holdfast.values import make_put
 
 
 class ScopedMemory:
@@ -84,6 +85,7 @@ class ScopedMemory:
         *,
         kind: str | None = None,
         key: str | None = None,
+        namespace: Sequence[str] = (),
         topic: str | None = None,
         importance: float | None = None,
         tags: Sequence[str] = (),
@@ -91,35 +93,50 @@ class ScopedMemory:
         pinned: bool | None = None,
         valid_from: datetime | str | None = None,
         expires_at: datetime | str | None = None,
+        created_at: datetime | str | None = None,
+        index: Sequence[str] | bool = True,
         sources: Sequence[str] = (),
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
     ) -> Memory:
-        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory."""
-        preset = self._services.preset
-        if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
-            found, text = split_key(text)
-            key = found or preset.default_key
-        put = Put(
-            scope=self.scope,
-            kind=preset.kind(kind).name,
+        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
+
+        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
+        first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; False makes it unsearchable.
+        """
+        put = make_put(
+            self._services.preset,
+            self.scope,
             text=text,
+            kind=kind,
             key=key,
+            namespace=namespace,
             topic=topic,
             importance=importance,
-            tags=tuple(tags),
-            metadata=metadata or {},
+            tags=tags,
+            metadata=metadata,
+            pinned=pinned,
+            valid_from=valid_from,
+            expires_at=expires_at,
+            created_at=created_at,
+            index=index,
+            sources=sources,
             origin=origin,
             trust=trust,
-            sources=tuple(sources),
-            pinned=pinned,
-            valid_from=None if valid_from is None else as_utc(valid_from, what="valid_from"),
-            expires_at=None if expires_at is None else as_utc(expires_at, what="expires_at"),
         )
-        with self._services.store.write() as tx:
-            (memory,) = by_id.writer(self._services, tx).apply([put])
-        self._services.scheduler.wake()
-        return memory
+        return by_id.remember(self._services, [put])[0]
+
+    @watched("remember")
+    def remember_all(self, memories: Iterable[NewMemory]) -> list[Memory]:
+        """Store several memories in one transaction: all are stored or none. Each is a dict with the arguments of :meth:`remember`.
+
+        Each memory is a change of its own in the history, so each can be undone alone.
+        """
+        puts = []
+        for number, memory in enumerate(memories):
+            with naming(f"memories[{number}]"):
+                puts.append(make_put(self._services.preset, self.scope, **check_fields(memory, NewMemory)))
+        return by_id.remember(self._services, puts)
 
     def revise(
         self,
@@ -132,10 +149,15 @@ class ScopedMemory:
         topic: str | None = None,
         pinned: bool | None = None,
         reason: str | None = None,
+        expires_at: datetime | str | None = None,
+        index: Sequence[str] | bool | None = None,
+        if_revision: int | None = None,
     ) -> Memory:
         """Correct a memory by adding a revision. Values that are not given stay as they are.
 
-        Given tags replace all old tags, and given metadata replaces all old metadata.
+        Given tags replace all old tags, and given metadata replaces all old metadata. With ``if_revision``, the memory must have
+        this revision, or :class:`holdfast.RevisionConflict` is raised. ``expires_at`` is a time or ``"never"``; a new expiry
+        alone adds no revision.
         """
         return by_id.revise(
             self._services,
@@ -147,6 +169,9 @@ class ScopedMemory:
             topic=topic,
             pinned=pinned,
             reason=reason,
+            expires_at=expires_at,
+            index=index,
+            if_revision=if_revision,
             reader=self.scope,
         )
 
@@ -157,17 +182,18 @@ class ScopedMemory:
         key: str | None = None,
         kind: Kinds = None,
         kinds: Kinds = None,
+        namespace: Sequence[str] = (),
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id or by key. Return the number of hidden memories.
+        """Hide memories by id, or by key within a namespace. Return the number of hidden memories.
 
-        Forgetting can be undone until the memories are purged.
+        Forgetting can be undone until the memories are purged. A memory of a plain kind is removed at once.
         """
         if id is not None and key is None:
             return by_id.forget(self._services, id, reason=reason, reader=self.scope)
         if key is None or id is not None:
             raise InvalidInput("forget needs an id or a key: forget(id) or forget(key=...).")
-        return by_id.forget_key(self._services, key, self.scope, kind=kind, kinds=kinds, reason=reason)
+        return by_id.forget_key(self._services, key, self.scope, kind=kind, kinds=kinds, namespace=namespace, reason=reason)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
         """Undo a change and the other changes of its batch; returns the memories as they are now."""
@@ -203,16 +229,36 @@ class ScopedMemory:
         query: str,
         *,
         limit: int = 10,
+        offset: int = 0,
         kind: Kinds = None,
         kinds: Kinds = None,
         where: Where | None = None,
+        namespace: Sequence[str] | None = None,
+        namespace_prefix: Sequence[str] = (),
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
+        distinct: bool = True,
+        vector: "Sequence[float] | Vectors | None" = None,
     ) -> Hits:
-        """Return the memories and messages that are relevant to a query, best first, with the reasons why each was found."""
+        """Return the memories and messages that are relevant to a query, best first, with the reasons why each was found.
+
+        See :meth:`Engine.recall` for the arguments.
+        """
         return self._services.reader.recall(
-            self.scope, query, limit=limit, kinds=kind_names(kind, kinds), where=where, now=now, as_of=as_of, min_score=min_score
+            self.scope,
+            query,
+            limit=limit,
+            offset=offset,
+            kinds=kind_names(kind, kinds),
+            where=where,
+            namespace=namespace,
+            namespace_prefix=namespace_prefix,
+            now=now,
+            as_of=as_of,
+            min_score=min_score,
+            distinct=distinct,
+            vector=vector,
         )
 
     def context(self, query: str, *, max_tokens: int | None = None) -> Context:
@@ -228,6 +274,23 @@ class ScopedMemory:
         """Return the number of memories that :meth:`memories` would list without a limit."""
         return self._services.store.count_memories(
             listing_filter(self._services.preset, self.scope, self._services.clock.now(), **wanted)
+        )
+
+    def namespaces(
+        self,
+        *,
+        prefix: Sequence[str] = (),
+        suffix: Sequence[str] = (),
+        max_depth: int | None = None,
+        kind: Kinds = None,
+        kinds: Kinds = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[tuple[str, ...]]:
+        """List the namespaces that have live memories, sorted by label. See :meth:`Engine.namespaces` for the arguments."""
+        wanted = listing_filter(self._services.preset, self.scope, self._services.clock.now(), kind=kind, kinds=kinds)
+        return list_namespaces(
+            self._services.store, wanted, prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
         )
 
     def get(self, id: str) -> Memory:

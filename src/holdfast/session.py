@@ -1,12 +1,13 @@
 """A session: adding messages, recall and context within a conversation."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Self, cast
+from typing import Any, Self, cast
 
+from holdfast import by_id
 from holdfast.errors import Conflict, HoldfastError, InvalidInput, NotFound
 from holdfast.protocols import MessageFilter, Transaction
 from holdfast.recall.conversation_state import ConversationState, conversation_state, with_state
@@ -14,11 +15,12 @@ from holdfast.recall.listing import Kinds, kind_names
 from holdfast.runtime.clock import as_utc
 from holdfast.runtime.ids import new_id
 from holdfast.services import Services
-from holdfast.text.clean import clean_name, clean_text
+from holdfast.text.clean import clean_name, clean_payload, clean_text
 from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
+from holdfast.text.fields import check_fields, naming
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.redact import redact
-from holdfast.types import TRUST, Context, Hits, Message, MessageOrigin, Scope, SessionRecord
+from holdfast.types import TRUST, Context, Hits, Message, MessageOrigin, NewMessage, Scope, SessionRecord
 
 log = logging.getLogger("holdfast")
 _ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
@@ -77,18 +79,67 @@ class Session:
     def add(
         self,
         role: str,
-        text: str,
+        text: str = "",
         *,
         at: datetime | str | None = None,
         speaker: str | None = None,
         id: str | None = None,
         origin: MessageOrigin | None = None,
         action: str | None = None,
+        payload: Any = None,
     ) -> Message:
-        """Add a message. It is durable when the call returns. A message with the same ``id`` is stored only once."""
+        """Add a message. It is durable when the call returns. A message with the same ``id`` is stored only once.
+
+        ``at`` is the time of the message; an import passes the original time. ``payload`` is JSON that is returned as given. It
+        is neither searched nor used for extraction, and secrets in it are not redacted. With a payload, the text may be empty.
+        """
+        made = self._made(
+            role=role, text=text, at=at, speaker=speaker, id=id, origin=origin, action=action, payload=payload
+        )  # fmt: skip
+        return self._add([made])[0]
+
+    def add_all(self, messages: Iterable[NewMessage]) -> list[Message]:
+        """Add several messages in one transaction: all are stored or none. Each is a dict with the arguments of :meth:`add`."""
+        made = []
+        for number, message in enumerate(messages):
+            with naming(f"messages[{number}]"):
+                made.append(self._made(**check_fields(message, NewMessage)))
+        return self._add(made)
+
+    def pop(self) -> Message | None:
+        """Remove the last message and return it, or None if the session has no messages.
+
+        The message is erased with everything derived from it; this cannot be undone.
+        """
+        if self.off_record:
+            return self._unrecorded.pop() if self._unrecorded else None
+        while last := self.messages(limit=1):
+            try:
+                receipt = by_id.erase_target(self._services, source=last[0].id, owner={}, rewrite=False)
+            except NotFound:  # another process removed it meanwhile
+                continue
+            if receipt.residue:
+                log.warning("The message %s was removed, but %s may still contain it.", last[0].id, ", ".join(receipt.residue))
+            if receipt.messages:
+                return last[0]
+        return None
+
+    def _made(
+        self,
+        *,
+        role: str,
+        text: str = "",
+        at: datetime | str | None = None,
+        speaker: str | None = None,
+        id: str | None = None,
+        origin: MessageOrigin | None = None,
+        action: str | None = None,
+        payload: Any = None,
+    ) -> Message:
+        """Check the fields of a message and return it."""
         now = self._services.clock.now()
-        text = redact(clean_text(text)).text
-        message = Message(
+        text = redact(clean_text(text, may_be_empty=payload is not None)).text
+        return Message(
             id=new_id("msg", now),
             session=self.id,
             scope=self.scope,
@@ -100,17 +151,22 @@ class Session:
             origin=_origin(role, origin),
             action=clean_name(action, what="action"),
             language=detect_language(text),
+            payload=clean_payload(payload),
         )
+
+    def _add(self, messages: Sequence[Message]) -> list[Message]:
         if self.off_record:
-            self._unrecorded.append(message)
-            return message
+            self._unrecorded += messages
+            return list(messages)
+        if not messages:
+            return []
         with self._services.store.write() as tx:
-            stored = _earlier(tx, message) or self._store(tx, message, now)
+            stored = [_earlier(tx, message) or self._store(tx, message) for message in messages]
         self._services.scheduler.wake()
         return stored
 
-    def _store(self, tx: Transaction, message: Message, now: datetime) -> Message:
-        known = tx.session(self.id)
+    def _store(self, tx: Transaction, message: Message) -> Message:
+        known, now = tx.session(self.id), self._services.clock.now()
         if known is None:
             session = SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
             tx.add_session(session)
@@ -170,7 +226,7 @@ class Session:
         readings. Only some presets show the state in the block.
         """
         if query is None:
-            texts = [message.text for message in self.messages(limit=20) if message.role == "user"]
+            texts = [message.text for message in self.messages(limit=20) if message.role == "user" and message.text.strip()]
             query = texts[-1] if texts else ""
         conversation = ConversationState() if self.off_record else self._state()
         context = self._services.reader.context(
@@ -246,7 +302,7 @@ def _earlier(tx: Transaction, message: Message) -> Message | None:
     found = tx.messages(MessageFilter(session=message.session, client_id=message.client_id))
     if not found or found[0].scope != message.scope:
         return None
-    if (found[0].role, found[0].text) != (message.role, message.text):
+    if (found[0].role, found[0].text, found[0].payload) != (message.role, message.text, message.payload):
         raise Conflict(
             f"This session already has a message with id {message.client_id!r} and other content. "
             "Nothing was stored; use a new id for a new message."

@@ -7,17 +7,18 @@ Storing the same memory again refreshes it. If a key can have only one value, a 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any
 
+from holdfast import values
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
 from holdfast.runtime.clock import end_of_day
 from holdfast.runtime.ids import new_id
-from holdfast.text.clean import clean_metadata, clean_name, clean_tags, clean_text, content_hash
+from holdfast.text.clean import clean_namespace
 from holdfast.text.language import detect_language
-from holdfast.text.secrets.redact import redact
-from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryOrigin, Put, Retire
+from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, Put, Retire
+from holdfast.values import identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,22 +45,24 @@ class Writer:
     def identity(self, put: Put) -> str:
         """Return the content hash that a memory created by this change would have."""
         kind = self.preset.kind(put.kind)
-        return content_hash(kind.name, self._key(kind, put.key), _text(put))
+        return identity(kind, put)
 
     def _put(self, put: Put, batch: str) -> Memory:
         return self._revise(put, batch) if put.id is not None else self._remember(put, batch)
 
     def _remember(self, put: Put, batch: str) -> Memory:
         kind = self.preset.kind(put.kind)
-        text, key = _text(put), self._key(kind, put.key)
-        same = self._live_memories(put, content_hash=content_hash(kind.name, key, text))
+        same = self._live_memories(put, content_hash=identity(kind, put))
+        if kind.plain:
+            return self._put_plain(put, kind, same, batch)
         if same:
             others = [other for other in self._replaced(put) if other.id != same[0].id]
             self._supersede(replace(same[0], valid_from=put.valid_from or self.now), others, batch, reasons=_reasons(put))
             return self._refresh(same[0], put, kind, batch)
-        memory = self._new(put, kind, text, key)
+        memory = self._new(put, kind)
         if kind.keyed == "one":
-            others = self._live_memories(put, kinds=(kind.name,), key=key)
+            key = memory.key
+            others = self._with_key(put, memory)
             memory = self._supersede(memory, others, batch, reasons=(f"a newer value of {key!r}", f"an older value of {key!r}"))
         if put.replaces and memory.status == "live":
             memory = self._supersede(memory, self._replaced(put), batch, reasons=_reasons(put))
@@ -92,18 +95,26 @@ class Writer:
             self._retire(retire, batch)
         return memory
 
-    def _key(self, kind: Kind, key: str | None) -> str | None:
-        cleaned = clean_name(key, what="key")
-        if kind.keyed == "no" and cleaned is not None:
-            raise InvalidInput(f"Memories of kind {kind.name!r} have no key; leave it out, or use kind 'fact'.")
-        return kind.name if cleaned is None and kind.keyed == "one" else cleaned
+    def _put_plain(self, put: Put, kind: Kind, same: Sequence[Memory], batch: str) -> Memory:
+        """Store a value of a plain kind. It replaces the value with the same key, or the same value without a key, in place."""
+        new = self._new(put, kind)
+        known = self._with_key(put, new) if kind.keyed == "one" else same
+        if not known:
+            return self._store(new, batch, "created", put.reason)
+        now = new.created_at if put.created_at else self.now
+        changed = replace(new, id=known[0].id, created_at=known[0].created_at, updated_at=now, last_used_at=known[0].last_used_at)
+        return self._store(changed, batch, "revised", put.reason)
+
+    def _with_key(self, put: Put, memory: Memory) -> list[Memory]:
+        """Return the live memories with the same kind, namespace and key."""
+        return self._live_memories(put, kinds=(memory.kind,), key=memory.key, namespace=memory.namespace)
 
     def _live_memories(self, put: Put, **wanted: Any) -> list[Memory]:
         return self.tx.memories(MemoryFilter(exactly=put.scope, unexpired_at=self.now, **wanted))
 
     def _refresh(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
         """Update a memory that was stated again. If the new statement adds sources or fields, a revision is added."""
-        added = {name: value for name, value in self._given_fields(put).items() if getattr(memory, name) != value}
+        added = {name: value for name, value in self._given_fields(kind, put).items() if getattr(memory, name) != value}
         new_sources = tuple(source for source in put.sources if source not in memory.sources)
         expires_at = put.expires_at or self._expiry(kind, memory, self.now)
         if added or new_sources:
@@ -114,43 +125,47 @@ class Writer:
             self.tx.set_expiry([memory.id], expires_at)
         return replace(memory, last_seen_at=self.now, expires_at=expires_at)
 
-    def _given_fields(self, put: Put) -> dict[str, Any]:
+    def _given_fields(self, kind: Kind, put: Put) -> dict[str, Any]:
         """Return the fields that a change sets, except the text."""
         given = {
-            "importance": None if put.importance is None else _importance(put.importance),
-            "tags": _tags(put) or None,
-            "metadata": _metadata(put) or None,
-            "topic": _topic(put),
+            "importance": None if put.importance is None else values.importance(put.importance),
+            "tags": values.tags(kind, put) or None,
+            "metadata": values.metadata(kind, put) or None,
+            "topic": values.topic(kind, put),
             "pinned": put.pinned,
+            "indexed": values.indexed(kind, put),
         }
-        empty: dict[str, Any] = {"tags": (), "metadata": {}}
+        empty: dict[str, Any] = {"tags": (), "metadata": {}, "indexed": None}
         return {
-            **{name: empty[name] for name in put.emptied},
+            **{name: empty[name] for name in put.emptied if name in empty},
             **{name: value for name, value in given.items() if value is not None},
         }
 
-    def _new(self, put: Put, kind: Kind, text: str, key: str | None) -> Memory:
+    def _new(self, put: Put, kind: Kind) -> Memory:
+        text = values.text(kind, put)
         memory = Memory(
             id=new_id("mem", self.now),
             scope=put.scope,
             kind=kind.name,
             text=text,
-            key=key,
-            topic=_topic(put),
-            importance=5.0 if put.importance is None else _importance(put.importance),
-            tags=_tags(put),
-            metadata=_metadata(put),
-            origin=_origin(put.origin),
-            trust=min(_trust(put.trust), self._min_trust(put.sources)),
+            key=values.key(kind, put),
+            topic=values.topic(kind, put),
+            importance=5.0 if put.importance is None else values.importance(put.importance),
+            tags=values.tags(kind, put),
+            metadata=values.metadata(kind, put),
+            origin=values.origin(put.origin),
+            trust=min(values.trust(put.trust), self._min_trust(put.sources)),
             sources=put.sources,
             pinned=kind.pinned if put.pinned is None else put.pinned,
             language=put.language or detect_language(text),
-            created_at=self.now,
-            updated_at=self.now,
-            valid_from=put.valid_from or self.now,
+            created_at=put.created_at or self.now,
+            updated_at=put.created_at or self.now,
+            valid_from=put.valid_from or put.created_at or self.now,
             last_seen_at=self.now,
-            content_hash=content_hash(kind.name, key, text),
+            content_hash=identity(kind, put),
             recorded_at=self.now,
+            namespace=clean_namespace(put.namespace),
+            indexed=values.indexed(kind, put),
         )
         return replace(memory, expires_at=put.expires_at or self._expiry(kind, memory, self.now))
 
@@ -177,23 +192,23 @@ class Writer:
         if put.scope != memory.scope:
             raise InvalidInput(f"The change moves {put.id} to another scope, which is not possible. Nothing was changed.")
         kind = self.preset.kind(put.kind)
-        text, key = _text(put), self._key(kind, put.key)
-        identity = content_hash(kind.name, key, text)
-        twins = [twin for twin in self._live_memories(put, content_hash=identity) if twin.id != memory.id]
+        put = replace(put, namespace=memory.namespace)
+        text, same = values.text(kind, put), identity(kind, put)
+        twins = [twin for twin in self._live_memories(put, content_hash=same) if twin.id != memory.id]
         if twins:
             raise Conflict(f"{twins[0].id} already says the same. Nothing was changed; forget one of the two instead.")
         date_from_file = put.valid_from if put.origin == "file" else None  # a date that was corrected by hand
         changed = replace(
             memory,
             text=text,
-            key=key,
+            key=values.key(kind, put),
             kind=kind.name,
-            content_hash=identity,
-            expires_at=put.expires_at or memory.expires_at,
+            content_hash=same,
+            expires_at=None if "expires_at" in put.emptied else put.expires_at or memory.expires_at,
             language=put.language or detect_language(text) or memory.language,
             sources=tuple(dict.fromkeys((*memory.sources, *put.sources))),
-            trust=min(memory.trust, _trust(put.trust)),
-            **self._given_fields(put),
+            trust=min(memory.trust, values.trust(put.trust)),
+            **self._given_fields(kind, put),
             valid_from=date_from_file or memory.valid_from,
         )
         return self._store(self._stamped(changed), batch, "revised", put.reason)
@@ -225,7 +240,9 @@ class Writer:
         if change.action == "created":
             undone = replace(present, status="forgotten", retired_at=self.now, reason="undone")
         else:
-            before = revisions[change.revision - 1]
+            before = revisions.get(change.revision - 1)
+            if before is None:
+                raise Conflict(f"{change.memory} is of kind {present.kind!r}, which keeps no earlier values. Nothing was undone.")
             undone = replace(
                 before,
                 revision=present.revision,
@@ -245,7 +262,7 @@ class Writer:
         kind = self.preset.kind(memory.kind)
         wanted = MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash)
         if kind.keyed == "one":
-            wanted = MemoryFilter(exactly=memory.scope, kinds=(memory.kind,), key=memory.key)
+            wanted = MemoryFilter(exactly=memory.scope, kinds=(memory.kind,), key=memory.key, namespace=memory.namespace)
         twins = [twin for twin in self.tx.memories(replace(wanted, unexpired_at=self.now)) if twin.id != memory.id]
         if twins:
             raise Conflict(f"{twins[0].id} has taken the place of {memory.id}. Nothing was undone; forget {twins[0].id} first.")
@@ -261,6 +278,8 @@ class Writer:
 
     def _store(self, memory: Memory, batch: str, action: Any, reason: str | None) -> Memory:
         stored = self.tx.add_revision(memory)
+        if stored.revision > 1 and self.preset.is_plain(stored.kind):
+            self.tx.remove_history(stored.id)
         self.tx.add_change(
             ChangeRecord(
                 id=new_id("chg", self.now),
@@ -274,36 +293,6 @@ class Writer:
             )
         )
         return stored
-
-
-def _text(put: Put) -> str:
-    """Return the cleaned text to store, with secrets redacted.
-
-    The key counts as a label before the text: with the key "password", the text "sunshine" is a secret.
-    """
-    text, label = clean_text(put.text), f"{put.key}: "
-    whole = redact(label + text).text if put.key else ""
-    return whole.removeprefix(label) if whole.startswith(label) else redact(text).text
-
-
-def _tags(put: Put) -> tuple[str, ...]:
-    return tuple(redact(tag).text for tag in clean_tags(put.tags))
-
-
-def _topic(put: Put) -> str | None:
-    topic = clean_name(put.topic, what="topic")
-    return None if topic is None else redact(topic).text
-
-
-def _metadata(put: Put) -> dict[str, Any]:
-    def redacted(name: str, value: Any) -> Any:
-        if not isinstance(value, str):
-            return [redacted(name, entry) for entry in value] if isinstance(value, list) else value
-        label = f"{name}: "
-        whole = redact(label + value).text
-        return whole.removeprefix(label) if whole.startswith(label) else redact(value).text
-
-    return {name: redacted(name, value) for name, value in clean_metadata(put.metadata).items()}
 
 
 def _reasons(put: Put) -> tuple[str, str]:
@@ -320,21 +309,3 @@ def _touched(change: Change) -> tuple[str, ...]:
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
     """Return the later of two expiry times. None means that a memory never expires."""
     return max(one, other) if one and other else None
-
-
-def _origin(origin: MemoryOrigin) -> MemoryOrigin:
-    if origin not in get_args(MemoryOrigin):
-        raise InvalidInput(f"origin must be one of {', '.join(get_args(MemoryOrigin))}, not {origin!r}.")
-    return origin
-
-
-def _trust(value: float) -> float:
-    if not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidInput(f"trust must be a number from 0 to 1, not {value!r}.")
-    return float(value)
-
-
-def _importance(value: float) -> float:
-    if not isinstance(value, int | float) or not 0 <= value <= 10:
-        raise InvalidInput(f"importance must be a number from 0 to 10, not {value!r}.")
-    return float(value)

@@ -156,7 +156,7 @@ BAD_CALLS: list[tuple[str, Any]] = [
     ("search_memories", "[1]"),
     ("store_memory", {"content": ""}),
     ("store_memory", {"content": "x" * 5_000_000}),
-    ("store_memory", {"content": "x", "metadata": {"deep": {"er": 1}}}),
+    ("store_memory", {"content": "x", "metadata": {"deep": {"er": 10**400}}}),
     ("forget_memory", {"memory_id": "mem_absent"}),
     ("forget_memory", {"memory_id": "msg_absent"}),
     ("forget_memory", {}),

@@ -239,7 +239,7 @@ def test_what_somebody_else_has_in_another_place_is_no_residue(memory: Engine, o
 class Killed(SQLiteStore):
     """A store whose process dies after the rows are removed and before the bytes are overwritten."""
 
-    def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+    def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:
         raise KeyboardInterrupt
 
 

@@ -109,7 +109,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("search_memories", {"query": ["a"]}),
     ("search_memories", {"query": "x", "memory_type": "dream"}),
     ("store_memory", {"content": "   "}),
-    ("store_memory", {"content": "x", "metadata": {"deep": {"er": 1}}}),
+    ("store_memory", {"content": "x", "metadata": {"deep": {"er": 10**400}}}),
     ("forget_memory", {"memory_id": "mem_absent"}),
     ("remember", {"value": "tea"}),
     ("forget", {"key": "nothing there"}),

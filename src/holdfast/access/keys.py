@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeAlias, TypedDict, get_args
 
-from holdfast.errors import Forbidden, InvalidInput, NotFound, Unauthorized
+from holdfast.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthorized
 from holdfast.protocols import Clock, Store
 from holdfast.runtime import forks
 from holdfast.runtime.clock import as_utc
@@ -205,6 +205,11 @@ class Gate:
         if expiry is not None and expiry <= now:
             raise InvalidInput("expires_at is in the past. No key was created; give a later time.")
         creator = by or Principal.local(self.tenant)
+        if by is not None and by.keyless and (level != "admin" or user or app or agent):
+            raise Conflict(
+                "The first key must be an admin key that is bound to no user, app or agent. Otherwise nobody could create another "
+                "key over HTTP. No key was created."
+            )
         parts = authorize(creator, "admin", user=user, app=app, agent=agent)
         id = "".join(secrets.choice(_ALPHABET) for _ in range(16))
         token = f"hf_{id}_{secrets.token_urlsafe(32)}"

@@ -206,7 +206,7 @@ class MemoryTools:
         """Return the result of forgetting an unknown key: an error that lists known keys and similar memories."""
         texts = self._texts["forget"]
         names = sorted({label for each in self._own() if (label := _label(each))})[:30]
-        kinds = [kind.name for kind in self._memory.preset.kinds]
+        kinds = [kind.name for kind in self._memory.preset.learned_kinds]
         found = self._memory.recall(key, limit=3, kinds=kinds, **self._parts)
         near = [{"id": hit.id, "text": str(hit)[:200]} for hit in found if hit.is_relevant and self._is_own(hit.id)]
         listed = "; ".join(f"{each['id']} ({escape_line(each['text'])})" for each in near)
@@ -232,7 +232,7 @@ class MemoryTools:
     # Tools of the Reachy design: typed memories and ids.
 
     def _search(self, query: str, memory_type: str | None, limit: int, seen: Collection[str]) -> ToolResult:
-        kinds = [memory_type] if memory_type else [kind.name for kind in self._memory.preset.kinds]
+        kinds = [memory_type] if memory_type else [kind.name for kind in self._memory.preset.learned_kinds]
         if memory_type in (None, _message_type(self._memory.preset)):
             kinds = [kind for kind in kinds if kind != "message"] + ["message"]
         limit = max(1, min(limit, _MAX_RESULTS))
@@ -325,7 +325,7 @@ def _label(memory: Memory) -> str | None:
 
 def _message_type(preset: Preset) -> str:
     """Return the type name under which messages appear in search results."""
-    return "conversation" if any(kind.name == "conversation" for kind in preset.kinds) else "message"
+    return "conversation" if any(kind.name == "conversation" for kind in preset.learned_kinds) else "message"
 
 
 def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | None:
@@ -367,18 +367,18 @@ def types_schema(description: str, kinds: Sequence[Kind], *more: str, **values: 
 
 def _search_parameters(texts: Mapping[str, str], preset: Preset) -> Schema:
     message_type = _message_type(preset)
-    more = () if any(kind.name == message_type for kind in preset.kinds) else (message_type,)
+    more = () if any(kind.name == message_type for kind in preset.learned_kinds) else (message_type,)
     return _object(
         ["query"],
         query=_text(texts["query"]),
-        memory_type=types_schema(texts["memory_type"], preset.kinds, *more),
+        memory_type=types_schema(texts["memory_type"], preset.learned_kinds, *more),
         limit={"type": "integer", "description": texts["limit"]},
     )
 
 
 def _store_parameters(texts: Mapping[str, str], preset: Preset) -> Schema:
     # Pinned memories are in every prompt, so only people may write them.
-    kinds = [kind for kind in preset.kinds if not kind.pinned]
+    kinds = [kind for kind in preset.learned_kinds if not kind.pinned]
     return _object(
         ["content"],
         content=_text(texts["content"]),

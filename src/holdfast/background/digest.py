@@ -196,7 +196,7 @@ class Digester:
     def _neighbors(self, puts: Sequence[Put], *, without: Sequence[Memory]) -> list[list[Neighbor]]:
         """Return the known memories that are similar to each proposed one, except those in ``without``."""
         left_out = {memory.id for memory in without}
-        found = find_neighbors(self._store, self._embedding, puts, self._clock.now())
+        found = find_neighbors(self._store, self._embedding, puts, self._clock.now(), kinds=self._learned_kinds())
         return [[neighbor for neighbor in neighbors if neighbor.memory.id not in left_out] for neighbors in found]
 
     def _extract(self, messages: Sequence[Message], known: Sequence[Memory], model: ChatModel | None) -> Outcome:
@@ -231,8 +231,14 @@ class Digester:
             texts,
             now=self._clock.now(),
             limit=_MAX_SHOWN_MEMORIES + len(left_out),
+            kinds=self._learned_kinds(),
         )
         return [memory for memory in found if memory.id not in left_out][:_MAX_SHOWN_MEMORIES]
+
+    def _learned_kinds(self) -> list[str] | None:
+        """Return the kinds that learning may read and change, or None for all. Plain kinds are left alone."""
+        kinds = self._preset.kinds
+        return [kind.name for kind in kinds if not kind.plain] if any(kind.plain for kind in kinds) else None
 
     def _derived_from(self, messages: Sequence[Message]) -> list[Memory]:
         """Return the automatic memories from these messages that matter when the messages are digested again.

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from holdfast.access.idempotency import RETENTION
 from holdfast.background.digest import Digester
-from holdfast.forgetting.erase import SCRUB, mark_erased, own_sources
+from holdfast.forgetting.erase import SCRUB, mark_erased, note_scrubbed, own_sources
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
 from holdfast.recall.embedder_check import check_embedder
@@ -60,7 +60,7 @@ class Housekeeping:
             tx.remove_messages(old_messages)
             tx.remove_done_jobs(before=now - _DONE_JOB_RETENTION)
             if purged or old_messages:
-                mark_erased(tx)
+                mark_erased(tx, rewrite=bool(old_messages) or not all(self._preset.is_plain(memory.kind) for memory in purged))
         self._next_scrub = now
         self._finish_scrubbing()
         return unused + len(purged) + len(old_messages)
@@ -73,7 +73,7 @@ class Housekeeping:
         if self._preset.unused_after is None:
             return 0
         documents = {"summary", self._preset.base.kind if self._preset.base else ""}
-        kinds = [kind.name for kind in self._preset.kinds if kind.name not in documents]
+        kinds = [kind.name for kind in self._preset.kinds if kind.name not in documents and not kind.plain]
         unused_filter = MemoryFilter(unused_since=now - self._preset.unused_after, kinds=kinds)
         if not self._store.memories(replace(unused_filter, limit=1)):
             return 0
@@ -101,13 +101,21 @@ class Housekeeping:
     def _finish_scrubbing(self) -> int:
         """Overwrite erased data that could not be overwritten at once, because an open reader still needed it."""
         now = self._clock.now()
-        if now < self._next_scrub or self._store.setting(SCRUB) != "pending":
+        if now < self._next_scrub or (left := self._store.setting(SCRUB)) not in ("pending", "log"):
             return 0
         self._next_scrub = now + _SCRUB_RETRY
+        if left == "log":
+            return self._empty_log()
         complete, _ = self._store.scrub([])
         if complete:
-            with self._store.write() as tx:
-                tx.set_setting(SCRUB, "done")
+            note_scrubbed(self._store, complete=True, rewrite=True)
+        return int(complete)
+
+    def _empty_log(self) -> int:
+        """Empty the store's log after a removal that needs no rewriting of the files."""
+        complete, _ = self._store.scrub([], rewrite=False)
+        if complete:
+            note_scrubbed(self._store, complete=True, rewrite=False)
         return int(complete)
 
     def _outlived(self, now: datetime) -> list[str]:

@@ -1,6 +1,6 @@
 """Finds known memories of a scope that are similar to new texts ("neighbors"), to reconcile new memories with known ones."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -20,8 +20,13 @@ _REMOTE_SECONDS = 5.0
 """Time, in seconds, after which no further batch of chunks is sent to a remote embedder before a search."""
 
 
-def find_neighbors(store: Store, embedding: Embedding, puts: Sequence[Put], now: datetime) -> list[list[Neighbor]]:
-    """Return, for each proposed memory, the live memories of the same scope that are similar by meaning, words or key."""
+def find_neighbors(
+    store: Store, embedding: Embedding, puts: Sequence[Put], now: datetime, *, kinds: Collection[str] | None = None
+) -> list[list[Neighbor]]:
+    """Return, for each proposed memory, the live memories of the same scope that are similar by meaning, words or key.
+
+    ``kinds`` are the kinds that learning may touch; None stands for all. Memories in a namespace are left out.
+    """
     if not puts:
         return []
     for scope in {put.scope for put in puts}:
@@ -30,30 +35,38 @@ def find_neighbors(store: Store, embedding: Embedding, puts: Sequence[Put], now:
     found: list[list[Neighbor]] = []
     for number, put in enumerate(puts):
         cosines = {}
-        where = SearchFilter(reader=put.scope, spaces=_LIVE_SPACES)
+        where = SearchFilter(reader=put.scope, spaces=_LIVE_SPACES, kinds=kinds)
         if vectors is not None and embedding.name:
             cosines = {m.item: m.score for m in store.find_vectors(embedding.name, vectors[number], where, limit=_MAX_NEIGHBORS)}
         by_words = {m.item for m in store.find_text(_search_text(put), where, languages=("en", "es"), limit=_MAX_NEIGHBORS)}
         memories = store.memories(MemoryFilter(items=[*cosines, *(by_words - set(cosines))], unexpired_at=now))
         if put.key is not None:
-            memories += store.memories(MemoryFilter(exactly=put.scope, key=put.key, unexpired_at=now, limit=50))
-        own = {memory.id: memory for memory in memories if memory.scope == put.scope}
+            memories += store.memories(MemoryFilter(exactly=put.scope, kinds=kinds, key=put.key, unexpired_at=now, limit=50))
+        own = {memory.id: memory for memory in memories if memory.scope == put.scope and not memory.namespace}
         found.append([Neighbor(memory=memory, cosine=cosines.get(memory.item)) for memory in own.values()])
     return found
 
 
 def find_known(
-    store: Store, embedding: Embedding, scope: Scope, texts: Sequence[str], *, now: datetime, limit: int
+    store: Store,
+    embedding: Embedding,
+    scope: Scope,
+    texts: Sequence[str],
+    *,
+    now: datetime,
+    limit: int,
+    kinds: Collection[str] | None = None,
 ) -> list[Memory]:
     """Return up to ``limit`` live memories of a scope that are most similar to any of the texts, best first.
 
-    If the scope has at most ``limit`` memories, all are returned, newest first. Summaries and pinned memories are left out.
+    If the scope has at most ``limit`` memories, all are returned, newest first. Summaries, pinned memories and memories in a
+    namespace are left out. ``kinds`` are the kinds that learning may touch; None stands for all.
     """
-    newest = store.memories(MemoryFilter(exactly=scope, unexpired_at=now, limit=limit + 1))
+    newest = store.memories(MemoryFilter(exactly=scope, kinds=kinds, namespace=(), unexpired_at=now, limit=limit + 1))
     if len(newest) <= limit:
         return [memory for memory in newest if not _is_document(memory)]
     embedding.catch_up(reader=scope, limit=_MAX_NEW_CHUNKS, remote_seconds=_REMOTE_SECONDS)
-    where = SearchFilter(reader=scope, spaces=_LIVE_SPACES)
+    where = SearchFilter(reader=scope, spaces=_LIVE_SPACES, kinds=kinds)
     best: dict[int, float] = {}
     for text in texts:
         vector = embedding.query(text)
@@ -64,7 +77,9 @@ def find_known(
             best.setdefault(match.item, 0.5 * match.score)
     ranked = sorted(best, key=lambda item: -best[item])[: 2 * limit]
     memories = {memory.item: memory for memory in store.memories(MemoryFilter(items=ranked, unexpired_at=now))}
-    found = [memories[item] for item in ranked if item in memories and memories[item].scope == scope]
+    found = [
+        memories[item] for item in ranked if item in memories and memories[item].scope == scope and not memories[item].namespace
+    ]
     return [memory for memory in found if not _is_document(memory)][:limit]
 
 

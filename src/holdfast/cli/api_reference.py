@@ -94,9 +94,10 @@ def _members(kind: type, name: str) -> Iterator[str]:
     for attribute, meaning in _attributes(kind).items():
         yield f"- `{name}.{attribute}`: {markdown(meaning)}"
     yield ""
-    for method, value in vars(kind).items():
-        if inspect.isfunction(value) and not method.startswith("_"):
-            yield from _function(f"{name}.{method}", value)
+    for base in kind.__mro__:  # own methods first, then inherited ones
+        for method, value in vars(base).items():
+            if inspect.isfunction(value) and not method.startswith("_"):
+                yield from _function(f"{name}.{method}", value)
 
 
 def _function(name: str, function: Callable[..., Any]) -> Iterator[str]:

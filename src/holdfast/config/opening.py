@@ -50,7 +50,7 @@ def open(
         reranker: Reranks the best hits: ``"ms-marco-minilm-l12"``, ``"chat"``, or an object with ``name`` and ``rate``.
         energy: A function that returns the charge of the host's battery, 0 to 1. Below 0.2, background work waits.
         key: The key of an encrypted store.
-        tenant: The namespace within the store. Tenants never see each other's data.
+        tenant: The tenant whose data to open. Tenants share a store and never see each other's data.
         worker: How background work runs: in a ``"thread"``, ``"inline"`` in the calling thread, or ``"none"``.
         clock: Replaces the system clock, for tests.
 

@@ -1,9 +1,10 @@
 """Erasure: remove rows, derived rows, full text, vectors, queue entries, caches, and the bytes on disk."""
 
 import itertools
+import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -20,7 +21,9 @@ MEMORIES_OF_APP = "memories of app"
 The app's sessions stay stored, but their messages are hidden.
 """
 SCRUB = "scrub"
-"""Name of the store setting that records whether erased bytes must still be overwritten.
+"""Name of the store setting that records whether erased bytes must still be overwritten: ``pending``, ``log`` or ``done``.
+
+With ``log``, only the store's log may still contain them.
 
 Overwriting may have to wait until an open read of the store has ended.
 """
@@ -42,8 +45,12 @@ class _ErasureTargets:
     texts: list[str] = field(default_factory=list)
 
 
-def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime) -> Receipt:
-    """Erase a memory, session, source, user, app or agent, or only the memories of an app. Then verify that the data is gone."""
+def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime, *, rewrite: bool = True) -> Receipt:
+    """Erase a memory, session, source, user, app or agent, or only the memories of an app. Then verify that the data is gone.
+
+    With ``rewrite=False``, the removed bytes are overwritten in place and the files are not scanned. That is faster. A store
+    that cannot do it overwrites the bytes later, in the background.
+    """
     with store.write() as tx:
         targets = _find(tx, target)
         survivors = _surviving_messages(tx, targets)
@@ -58,31 +65,41 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime
         tx.set_action(hidden, "forgotten")
         _forget_sources(tx, targets)
         rebuilt = rebuild(writer, targets.mixed.values(), survivors)
-        mark_erased(tx)
-    complete, residue = store.scrub(_needles([*targets.texts, *_owner(target).values()]))
-    if complete:
-        with store.write() as tx:
-            tx.set_setting(SCRUB, "done")
+        mark_erased(tx, rewrite=rewrite)
+    needles = _needles([*targets.texts, *_owner(target).values()]) if rewrite else []
+    complete, residue = store.scrub(needles, rewrite=rewrite)
+    note_scrubbed(store, complete=complete, rewrite=rewrite)
     rows_left = _has_rows(store, targets)
     return Receipt(
         target=dict(target),
         at=now,
         rebuilt=len({memory.id for memory in rebuilt}),
         status="erased" if complete and not residue else "pending",
-        verified=complete and not residue and not rows_left,
+        verified=complete and rewrite and not residue and not rows_left,
         residue=residue,
         backups=tuple(store.backups()),
         **counts,
     )
 
 
-def mark_erased(tx: Transaction) -> None:
+def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
     """Record that the erased bytes and caches must still be cleared. This happens in the transaction that removes the rows.
 
-    If the process is killed before the bytes and caches are cleared, the task is not lost.
+    If the process is killed before the bytes and caches are cleared, the task is not lost. With ``rewrite=False``, it is enough
+    to empty the store's log.
     """
-    tx.set_setting(SCRUB, "pending")
+    if rewrite or tx.setting(SCRUB) != "pending":
+        tx.set_setting(SCRUB, "pending" if rewrite else "log")
     count_erasure(tx)
+
+
+def note_scrubbed(store: Store, *, complete: bool, rewrite: bool) -> None:
+    """Record the result of a scrub. A complete one ends the task, unless the files must still be rewritten."""
+    with store.write() as tx:
+        if complete and (rewrite or tx.setting(SCRUB) == "log"):
+            tx.set_setting(SCRUB, "done")
+        elif not complete:
+            tx.set_setting(SCRUB, "pending")
 
 
 def _owner(target: Mapping[str, str]) -> dict[str, str]:
@@ -112,9 +129,10 @@ def _find(tx: Transaction, target: Mapping[str, str]) -> _ErasureTargets:
     targets.memories.update(memory.id for filter in memory_filters for memory in tx.memories(filter))
     for message in (message for filter in message_filters for message in tx.messages(filter)):
         targets.messages.add(message.id)
-        targets.texts.append(message.text)
+        targets.texts += [message.text, *_strings(message.payload)]
     _follow_sources(tx, targets)
-    targets.texts += [memory.text for id in (*targets.memories, *targets.mixed) for memory in tx.revisions(id)]
+    for memory in (memory for id in (*targets.memories, *targets.mixed) for memory in tx.revisions(id)):
+        targets.texts += [memory.text, *(memory.indexed or ()), *_strings(memory.metadata)]
     return targets
 
 
@@ -190,11 +208,23 @@ def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:
     return {message.id for message in found if message.scope == scope_of[message.id]}
 
 
+def _strings(value: object) -> Iterator[str]:
+    """Yield the texts in a payload or in metadata, as they are written in the stored JSON."""
+    if isinstance(value, str):
+        yield json.dumps(value, ensure_ascii=False)[1:-1]
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _strings(part)
+    elif isinstance(value, Sequence):
+        for part in value:
+            yield from _strings(part)
+
+
 def _needles(texts: Iterable[str]) -> list[bytes]:
     """Return the beginnings of some erased texts. The final scan searches the files for these beginnings."""
     longest = sorted({text for text in texts if len(text) >= 8}, key=len, reverse=True)
     step = max(1, math.ceil(len(longest) / _MAX_NEEDLES))
-    return [text[:48].encode() for text in longest[::step]]
+    return [text[:48].encode("utf-8", "replace") for text in longest[::step]]
 
 
 def _has_rows(store: Store, targets: _ErasureTargets) -> bool:

@@ -100,7 +100,7 @@ def import_chroma(
 
 def _select(engine: Engine, scope: Scope, records: Sequence[_Record], collection: str) -> tuple[list[Put], ChromaImport]:
     """Return the changes to write, and the counts of the import."""
-    before = services(engine).store.memories(MemoryFilter(exactly=scope, statuses=None, where={"imported_id": {"$ne": ""}}))
+    before = services(engine).store.memories(MemoryFilter(exactly=scope, statuses=None, where={"imported_id": {"$exists": True}}))
     known = {str(memory.metadata["imported_id"]) for memory in before}
     now = services(engine).clock.now()
     zone = services(engine).store.user(scope.user).timezone if scope.user else "UTC"

@@ -53,7 +53,7 @@ def fill_prompt(caller: McpCaller, name: str, arguments: Mapping[str, Any] | Non
 def _known(caller: McpCaller, about: str | None) -> str:
     """Return the newest memories, or those about a subject, as a Markdown list."""
     memory, parts = caller.memory, caller.parts
-    kinds = [kind.name for kind in memory.preset.kinds]
+    kinds = [kind.name for kind in memory.preset.learned_kinds]
     notices: tuple[str, ...] = ()
     if about is None:
         found = [str(each) for each in memory.memories(limit=_MAX_MEMORIES, **parts)]

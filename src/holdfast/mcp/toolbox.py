@@ -58,7 +58,7 @@ class Toolbox:
         )
 
     def _form(self, name: str) -> Schema:
-        texts, kinds = self._texts[name], self._caller.memory.preset.kinds
+        texts, kinds = self._texts[name], self._caller.memory.preset.learned_kinds
         if name == "memory_context":
             properties: dict[str, Any] = {
                 "query": {"type": "string", "description": texts["query"]},

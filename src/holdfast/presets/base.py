@@ -193,6 +193,15 @@ class Preset:
     They are needed because the language of a short query is often unclear.
     """
 
+    @property
+    def learned_kinds(self) -> tuple[Kind, ...]:
+        """The kinds that models may read and write: all but the plain ones. A preset of plain kinds alone offers those."""
+        return tuple(kind for kind in self.kinds if not kind.plain) or self.kinds
+
+    def is_plain(self, name: str) -> bool:
+        """Return True if memories of this kind are stored as they are. False for a kind that the preset does not have."""
+        return any(kind.plain for kind in self.kinds if kind.name == name)
+
     def kind(self, name: str | None) -> Kind:
         """Return the kind with this name, or the default kind if ``name`` is None."""
         wanted = name or self.default_kind

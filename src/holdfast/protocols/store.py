@@ -59,6 +59,10 @@ class Reads(Protocol):
         """Return the number of memories that :meth:`memories` would list without a limit."""
         ...
 
+    def namespaces(self, wanted: MemoryFilter) -> list[tuple[str, ...]]:
+        """List the namespaces of the memories that a filter selects, each once, sorted by label."""
+        ...
+
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:
         """Return the place of each of these messages: its session, role, speaker, time and dialogue act."""
         ...
@@ -176,8 +180,8 @@ class Transaction(Reads, Protocol):
         """Replace the sources in every revision of a memory. Used after some of its sources were erased."""
         ...
 
-    def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
-        """Set the time at which memories expire, without a new revision."""
+    def set_expiry(self, ids: Collection[str], expires_at: datetime | None) -> None:
+        """Set the time at which memories expire, without a new revision. None means never."""
         ...
 
     def add_change(self, change: ChangeRecord) -> None:
@@ -259,6 +263,10 @@ class Transaction(Reads, Protocol):
 
     def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
         """Remove memories with all revisions, changes, vectors and index terms. Return the number of removed rows by table."""
+        ...
+
+    def remove_history(self, id: str) -> None:
+        """Remove the earlier revisions and the changes of a memory. Only its current revision stays."""
         ...
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
@@ -364,10 +372,11 @@ class Store(Reads, Protocol):
         """Run one short step of index maintenance. Return True if there is more to do."""
         ...
 
-    def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+    def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data on disk. Then scan the files for ``needles``, which are pieces of the removed data.
 
-        Return two values: True if everything was overwritten, and the names of the files in which a needle was found.
+        Return two values: True if everything was overwritten, and the names of the files in which a needle was found. With
+        ``rewrite=False``, do only what needs no rewriting of the files; return False if that is not enough.
         """
         ...
 

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from holdfast.errors import ModelError, ModelUnavailable
+import numpy as np
+
+from holdfast.errors import InvalidInput, ModelError, ModelUnavailable
 from holdfast.protocols import Embedder, MissingVector, Role, Store, Vectors
 from holdfast.recall.caches import QueryCache
 from holdfast.recall.embedder_calls import EmbedderCalls
@@ -179,6 +181,25 @@ class Embedding:
             return None, str(error)
         self._reported = False
         return vector, None
+
+    def given(self, vector: "Sequence[float] | Vectors") -> "Vectors":
+        """Return a query's vector that a caller has computed, as a unit vector. Raise InvalidInput if it does not fit."""
+        embedder = self.embedder()
+        if embedder is None:
+            raise InvalidInput("A search with a vector needs an embedder, and none is in use. Search by text instead.")
+        try:
+            array = np.asarray(vector, dtype=np.float32)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput(f"vector must be a list of numbers: {error}.") from error
+        if array.shape != (embedder.dimensions,):
+            raise InvalidInput(
+                f"vector has the shape {array.shape}, but {embedder.name} needs {embedder.dimensions} numbers. Use the same embedder."
+            )
+        length = float(np.linalg.norm(array))
+        if not np.isfinite(length) or length == 0:
+            raise InvalidInput("vector must have finite numbers that are not all 0.")
+        unit: Vectors = array / length
+        return unit
 
     def documents(self, texts: Sequence[str]) -> "Vectors | None":
         """Return the vectors of texts, embedded as documents, or None if there is no embedder or it fails."""

@@ -1,15 +1,17 @@
 """Arguments that filter a list of memories, and their conversion to a store filter."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias, TypedDict
 
 from holdfast.errors import InvalidInput
+from holdfast.filters import check_page
 from holdfast.presets.base import Preset
-from holdfast.protocols import MemoryFilter
+from holdfast.protocols import MemoryFilter, Store
 from holdfast.runtime.clock import as_utc
-from holdfast.text.clean import clean_name
+from holdfast.text.clean import clean_key, clean_name, clean_namespace
 from holdfast.types import Scope, Where
 
 Kinds: TypeAlias = str | Sequence[str] | None
@@ -19,12 +21,18 @@ It is passed as either ``kind=`` or ``kinds=``, never as both.
 """
 
 
+ANY_LABEL = "*"
+"""Label that stands for any label in the prefix or suffix of a list of namespaces."""
+
+
 class ScopedListing(TypedDict, total=False):
     """Filter arguments of a list of memories within a scope; see :meth:`holdfast.Engine.memories`."""
 
     kind: Kinds
     kinds: Kinds
     key: str | None
+    namespace: Sequence[str] | None
+    namespace_prefix: Sequence[str]
     topic: str | None
     where: Where | None
     as_of: datetime | str | None
@@ -48,6 +56,40 @@ def kind_names(kind: Kinds, kinds: Kinds) -> list[str] | None:
     return [given] if isinstance(given, str) else None if given is None else list(given)
 
 
+def lookup_key(preset: Preset, key: str | None, kinds: Sequence[str] | None) -> str | None:
+    """Return the key to look for. If all kinds that are searched are plain, keys are exact."""
+    searched = [kind for kind in preset.kinds if kinds is None or kind.name in kinds]
+    return clean_key(key, exact=bool(searched) and all(kind.plain for kind in searched))
+
+
+def list_namespaces(
+    store: Store,
+    wanted: MemoryFilter,
+    *,
+    prefix: Sequence[str],
+    suffix: Sequence[str],
+    max_depth: int | None,
+    limit: int,
+    offset: int,
+) -> list[tuple[str, ...]]:
+    """List the namespaces of the memories that a filter selects. ``*`` in ``prefix`` and ``suffix`` stands for any label."""
+    check_page(limit=limit, offset=offset)
+    if max_depth is not None and (not isinstance(max_depth, int) or isinstance(max_depth, bool) or max_depth < 1):
+        raise InvalidInput(f"max_depth must be a whole number of at least 1, not {max_depth!r}.")
+    start, end = clean_namespace(prefix), clean_namespace(suffix)
+    fixed = tuple(itertools.takewhile(lambda label: label != ANY_LABEL, start))
+    found = store.namespaces(replace(wanted, namespace_prefix=fixed))
+    kept = [each for each in found if _fits(each, start) and _fits(each[::-1], end[::-1])]
+    cut = list(dict.fromkeys(each[:max_depth] for each in kept))
+    return cut[offset : offset + limit]
+
+
+def _fits(labels: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return True if labels start with a pattern."""
+    pairs = zip(labels, pattern, strict=False)
+    return len(labels) >= len(pattern) and all(wanted in (ANY_LABEL, label) for label, wanted in pairs)
+
+
 def listing_filter(
     preset: Preset,
     reader: Scope,
@@ -56,6 +98,8 @@ def listing_filter(
     kind: Kinds = None,
     kinds: Kinds = None,
     key: str | None = None,
+    namespace: Sequence[str] | None = None,
+    namespace_prefix: Sequence[str] = (),
     topic: str | None = None,
     where: Where | None = None,
     as_of: datetime | str | None = None,
@@ -67,7 +111,9 @@ def listing_filter(
     wanted = MemoryFilter(
         reader=reader,
         kinds=None if names is None else [preset.kind(name).name for name in names],
-        key=clean_name(key, what="key"),
+        key=lookup_key(preset, key, names),
+        namespace=None if namespace is None else clean_namespace(namespace),
+        namespace_prefix=clean_namespace(namespace_prefix),
         topic=clean_name(topic, what="topic"),
         where=where,
         unexpired_at=now,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from holdfast.protocols import Space
+from holdfast.protocols import Space, Vectors
 from holdfast.text.periods import Period
 from holdfast.types import Scope, Where
 
@@ -19,6 +19,12 @@ class RecallQuery:
     limit: int = 10
     kinds: Collection[str] | None = None
     where: Where | None = None
+    namespace: tuple[str, ...] | None = None
+    namespace_prefix: tuple[str, ...] = ()
+    vector: "Vectors | None" = None
+    """The vector of the query, if the caller has computed it. Then the text is not embedded."""
+    distinct: bool = True
+    """False to return hits that repeat a better one."""
     as_of: datetime | None = None
     min_score: float = 0.0
     without_session: str | None = None
@@ -35,15 +41,21 @@ class RecallQuery:
     """Periods of time that the query text names, such as "last week"."""
 
     @property
+    def is_empty(self) -> bool:
+        """True if there is nothing to search for. Then the newest memories are listed."""
+        return not self.text.strip() and self.vector is None
+
+    @property
     def spaces(self) -> tuple[Space, ...]:
-        """Spaces to search. If there is a metadata filter, messages are not searched.
+        """Spaces to search. If there is a filter by metadata or namespace, messages are not searched.
 
         If there is a filter by kinds, messages are searched only if it contains ``message``.
         """
         memories: tuple[Space, ...] = ("memory", "archive") if self.as_of else ("memory",)
         if self.kinds is not None:
             return (*(memories if self.memory_kinds else ()), *(("message",) if "message" in self.kinds else ()))
-        return memories if self.where else (*memories, "message")
+        filtered = self.where or self.namespace is not None or self.namespace_prefix
+        return memories if filtered else (*memories, "message")
 
     @property
     def memory_kinds(self) -> Collection[str] | None:

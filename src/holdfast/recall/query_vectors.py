@@ -31,17 +31,18 @@ _MAX_CACHED_LANGUAGES = 50_000
 """Maximum number of items whose language is cached."""
 
 
-def catch_up(embedding: Embedding, text: str, *, reader: Scope, limit: int, candidates: Callable[[], ChunkIds]) -> None:
+def catch_up(embedding: Embedding, text: str | None, *, reader: Scope, limit: int, candidates: Callable[[], ChunkIds]) -> None:
     """Embed new chunks that a reader may see, with the models that this query needs.
 
-    If there are too many new chunks, ``candidates`` come first. A notice says how many items still have no vector.
+    If there are too many new chunks, ``candidates`` come first. A notice says how many items still have no vector. ``text`` is
+    None if the query comes with a vector of the first model.
     """
     needed, second = embedding, embedding.second
-    if second is not None and is_foreign(text) and second.embedder() is not None:
+    if text is not None and second is not None and is_foreign(text) and second.embedder() is not None:
         needed, limit = second, _MAX_SECOND_MODEL_CHUNKS
         if not second.is_in_use:
             second.start_using()
-    if not needed.computes:
+    if text is not None and not needed.computes:
         needed.query(text)  # first, because without this vector those of the chunks are of no use
     missing = needed.catch_up_for(reader, limit=limit, candidates=candidates)
     if missing:
@@ -51,11 +52,11 @@ def catch_up(embedding: Embedding, text: str, *, reader: Scope, limit: int, cand
 class QueryVectors:
     """The vectors of one query, from the embedders that it needs."""
 
-    def __init__(self, store: Store, embedding: Embedding, text: str, *, reader: Scope) -> None:
+    def __init__(self, store: Store, embedding: Embedding, text: str, *, reader: Scope, vector: "Vectors | None" = None) -> None:
         self._store = store
         self._first = embedding
         self._text = text
-        second = embedding.second
+        second = embedding.second if vector is None else None
         uses_second = second is not None and second.is_in_use
         self._second = second if second is not None and uses_second and second.embedder() is not None else None
         self._foreign = self._second is not None and is_foreign(text)
@@ -65,7 +66,9 @@ class QueryVectors:
         It is 1 for a query in English.
         """
         self._by_second, second_problem = second.try_query(text) if second is not None and uses_second else (None, None)
-        self._by_first, problem = (None, None) if self._second_suffices(reader) else embedding.try_query(text)
+        self._by_first, problem = vector, None
+        if vector is None and not self._second_suffices(reader):
+            self._by_first, problem = embedding.try_query(text)
         if problem is not None and self._by_second is None:
             note(words_only(problem))
         elif second_problem is not None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from holdfast.filters import check_page
 from holdfast.learning.topics.page_names import page_title
 from holdfast.presets.base import Preset, Section
-from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction
+from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction, Vectors
 from holdfast.recall.context_block import render_block
 from holdfast.recall.conversation_state import ConversationState, with_state
 from holdfast.recall.embedding import Embedding
@@ -24,7 +24,7 @@ from holdfast.runtime import forks
 from holdfast.runtime.clock import as_utc
 from holdfast.runtime.tracing import watched
 from holdfast.runtime.wait_budget import wait_budget
-from holdfast.text.clean import clean_query
+from holdfast.text.clean import clean_namespace, clean_query
 from holdfast.types import Context, Hit, Scope, Where
 
 SHOWN = "memories_shown"
@@ -80,23 +80,32 @@ class Reader:
         query: str,
         *,
         limit: int = 10,
+        offset: int = 0,
         kinds: Sequence[str] | None = None,
         where: Where | None = None,
+        namespace: Sequence[str] | None = None,
+        namespace_prefix: Sequence[str] = (),
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
         min_score: float = 0.0,
+        distinct: bool = True,
+        vector: "Sequence[float] | Vectors | None" = None,
         without_session: str | None = None,
     ) -> list[Hit]:
         """Return the memories and messages that are relevant to a query, best first."""
-        check_page(limit=limit)
+        check_page(limit=limit, offset=offset)
         if kinds is not None:
             kinds = [kind if kind == "message" else self.preset.kind(kind).name for kind in kinds]
         question = RecallQuery(
             text=query,
             reader=self._with_sharing(reader),
-            limit=self._reranking.depth(limit),
+            limit=self._reranking.depth(limit + offset) if limit else 0,
             kinds=kinds,
             where=where,
+            namespace=None if namespace is None else clean_namespace(namespace),
+            namespace_prefix=clean_namespace(namespace_prefix),
+            vector=None if vector is None else self._embedding.given(vector),
+            distinct=distinct,
             # The reranker changes scores, so min_score is applied after it.
             min_score=0.0 if self._reranking.active else min_score,
             now=self._clock.now() if now is None else as_utc(now, what="now"),
@@ -109,7 +118,8 @@ class Reader:
         found = recall(self._store, self._embedding, question)
         ranked = self._reranking.rank(clean_query(query), found, now=question.now)
         likely = [hit for hit in ranked if hit.score >= min_score]
-        hits = (_without_sources(likely) if self._reranking.active else likely)[:limit]
+        best = _without_sources(likely) if self._reranking.active and distinct else likely
+        hits = best[offset : offset + limit]
         if as_of is None:
             moment = self._clock.now()
             with self._lock:
@@ -227,7 +237,7 @@ class Reader:
         """
         wanted = MemoryFilter(
             reader=reader,
-            kinds=section.kinds,
+            kinds=section.kinds or self._listed_kinds(),
             unexpired_at=self._clock.now(),
             limit=section.max_items,
             pinned=True if section.source == "pinned" else None,
@@ -236,16 +246,29 @@ class Reader:
         )
         return [Hit(memory=memory, score=1.0) for memory in self._store.memories(wanted)]
 
+    def _listed_kinds(self) -> list[str] | None:
+        """Return the kinds that a section without kinds lists: all but the plain ones. None stands for all."""
+        kinds = self.preset.kinds
+        return [kind.name for kind in kinds if not kind.plain] if any(kind.plain for kind in kinds) else None
+
     def _planned_recall(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
         """Return the hits of a recall with the settings of the preset."""
-        plan = self.preset.recall
+        plan, kinds = self.preset.recall, self._context_kinds()
         if plan.min_cosine is None:
-            return self.recall(reader, query, limit=plan.limit, kinds=plan.kinds, without_session=without_session)
+            return self.recall(reader, query, limit=plan.limit, kinds=kinds, without_session=without_session)
         # Fetch more than the limit, because hits by words alone are dropped if their cosine is too low.
-        found = self.recall(reader, query, limit=3 * plan.limit, kinds=plan.kinds, without_session=without_session)
+        found = self.recall(reader, query, limit=3 * plan.limit, kinds=kinds, without_session=without_session)
         measured = self._measured(found, plan.min_cosine)
         relevant = [hit for hit in measured if hit.is_relevant][: plan.limit]
         return relevant + [hit for hit in measured if not hit.is_relevant]
+
+    def _context_kinds(self) -> list[str] | None:
+        """Return the kinds to recall for a context block, or None for all. Plain kinds are left out, unless the preset names them."""
+        plan = self.preset.recall
+        if plan.kinds is not None or not any(kind.plain for kind in self.preset.kinds):
+            return None if plan.kinds is None else list(plan.kinds)
+        background = self._background_kinds()
+        return [*(kind.name for kind in self.preset.kinds if not kind.plain and kind.name not in background), "message"]
 
     def _measured(self, hits: Sequence[Hit], min_cosine: float) -> list[Hit]:
         """Return the hits with margins that are measured from the preset's minimum cosine.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import NamedTuple
 
 from holdfast.protocols import Match, MemoryFilter, MessageFilter, MessagePlace, SearchFilter, Space, Store
@@ -158,12 +159,12 @@ def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hi
     # Models are slow, so they run before the snapshot. All reads of the search then share one snapshot.
     catch_up(
         embedding,
-        text,
+        None if question.vector is not None else text,
         reader=question.reader,
         limit=_MAX_NEW_CHUNKS,
         candidates=lambda: _matching_chunks(store, question),
     )
-    vectors = QueryVectors(store, embedding, text, reader=question.reader)
+    vectors = QueryVectors(store, embedding, text, reader=question.reader, vector=question.vector)
     with store.snapshot():
         return _ranked_hits(store, embedding, vectors, question)
 
@@ -192,7 +193,7 @@ def _ranked_hits(store: Store, embedding: Embedding, vectors: QueryVectors, ques
         )
         if hit.score >= question.min_score
     )
-    kept = without_duplicates(store, embedding, hits, question.limit)
+    kept = without_duplicates(store, embedding, hits, question.limit) if question.distinct else islice(hits, question.limit)
     return [_with_excerpt(store, hit, found) for hit in kept]
 
 
@@ -200,7 +201,7 @@ def _background(
     question: RecallQuery, found: dict[int, _Found], places: dict[int, MessagePlace], strengths: dict[int, float], personal: float
 ) -> Background:
     """Return the background (the baseline for hits) of all candidates. Gains from named periods of time are not included."""
-    if not question.text.strip():  # the newest items are listed; none has to stand out
+    if question.is_empty:  # the newest items are listed; none has to stand out
         return Background.of(())
     values = [
         value - period_gain(places[item].at, question.periods) if item in places else value for item, value in strengths.items()
@@ -236,7 +237,7 @@ def _best_first(
         max_unread = strengths[ranked[end]] + max_gain if end < len(ranked) else -math.inf
         while read and read[0].strength >= max_unread:
             best = heapq.heappop(read)
-            if question.with_sources or _says_more(best, derived, shown, baseline.floor):
+            if question.with_sources or not question.distinct or _says_more(best, derived, shown, baseline.floor):
                 if isinstance(best.owner, Message):
                     shown.add(best.owner.id)
                 strongest.append(best.strength)
@@ -304,6 +305,8 @@ def _search_filters(question: RecallQuery) -> Iterator[SearchFilter]:
             without_session=question.without_session,
             kinds=question.memory_kinds,
             where=question.where,
+            namespace=question.namespace,
+            namespace_prefix=question.namespace_prefix,
         )
     if "message" in question.spaces:
         yield SearchFilter(reader=question.reader, spaces=messages, without_session=question.without_session)
@@ -348,12 +351,14 @@ def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int,
     if question.as_of is not None or question.spaces == ("message",):
         return
     for arm, pinned in (("pinned", True), ("recent", None)):
-        if arm == "recent" and question.text.strip():
+        if arm == "recent" and not question.is_empty:
             continue
         wanted = MemoryFilter(
             reader=question.reader,
             kinds=question.memory_kinds,
             where=question.where,
+            namespace=question.namespace,
+            namespace_prefix=question.namespace_prefix,
             unexpired_at=question.now,
             pinned=pinned,
             limit=question.limit,
@@ -365,7 +370,7 @@ def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int,
 
 def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, _Found], *, word_weight: float) -> dict[int, float]:
     """Return the strength of each item from its cosine and word match. ``word_weight`` scales the word match."""
-    if not question.text.strip():
+    if question.is_empty:
         return dict.fromkeys(found, 0.0)
     embedder = embedding.embedder()
     cosines = [entry.similarity for entry in found.values() if entry.similarity is not None]
@@ -409,7 +414,7 @@ def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, stro
 
     If the query is empty, everything is relevant. If the query names nothing but a period, everything in it is relevant.
     """
-    if not question.text.strip():
+    if question.is_empty:
         return 0.0
     if any(period.alone for period in question.periods):
         return 0.0 if period_gain(candidate.at, question.periods) else -max_period_gain(question.periods)

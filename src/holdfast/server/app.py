@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
 from holdfast.config.settings import Settings
 from holdfast.models.transcribers import Transcriber
-from holdfast.server.api.openapi import add_schemas
+from holdfast.server.api.document import describe
 from holdfast.server.error_handlers import add_handlers
 from holdfast.server.metrics import MetricsApp, counting, naming_routes
 from holdfast.server.middleware.latency import Latency
@@ -141,40 +140,9 @@ def make_api(
     )
     api.state.pool, api.state.settings, api.state.transcriber = pool, settings, transcriber
     api.state.latency, api.state.feed, api.state.stopping = Latency(), ChangeFeed(), ShutdownFlag()
+    api.state.routes = [route for module in _ROUTERS for route in module.router.routes]
     for module in _ROUTERS:
         api.include_router(module.router)
     add_handlers(api)
-    _document(api)
+    describe(api, pool.operator.preset)
     return api
-
-
-def _document(api: FastAPI) -> None:
-    """Replace FastAPI's OpenAPI document with one that lists our error responses instead of FastAPI's 422.
-
-    The document is built on first use and then cached.
-    """
-
-    def document() -> dict[str, Any]:
-        if api.openapi_schema is None:
-            schema = get_openapi(
-                title=api.title, version=api.version, description=api.description, routes=api.routes, openapi_version="3.1.0"
-            )
-            for operations in schema["paths"].values():
-                for operation in operations.values():
-                    operation["responses"].pop("422", None)
-                    _split_summary(operation)
-            schema["components"].setdefault("securitySchemes", {})["key"] = {"type": "http", "scheme": "bearer"}
-            schema["security"] = [{"key": []}, {}]
-            for unused in ("HTTPValidationError", "ValidationError"):
-                schema["components"]["schemas"].pop(unused, None)
-            add_schemas(schema)
-            api.openapi_schema = schema
-        return api.openapi_schema
-
-    api.openapi = document  # type: ignore[method-assign]
-
-
-def _split_summary(operation: dict[str, Any]) -> None:
-    """Use the first line of a route's docstring as the summary of its operation, and the rest as the description."""
-    summary, _, description = operation.pop("description").partition("\n")
-    operation |= {"summary": summary.rstrip("."), "description": description.strip()}

@@ -14,6 +14,7 @@ from fastapi import Depends, Query, Request
 from holdfast.access.keys import Principal, ScopeParts, authorize, check_found, may_see
 from holdfast.engine import Engine
 from holdfast.errors import NotFound
+from holdfast.server.api.fields import Name
 from holdfast.server.middleware.security import principal_of
 from holdfast.server.tenants import EnginePool
 from holdfast.services import services
@@ -121,7 +122,7 @@ class ScopeQuery:
         return {"user": self.user, "app": self.app, "agent": self.agent}
 
 
-_Part: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=512)]
+_Part: TypeAlias = Annotated[Name | None, Query()]
 
 
 async def _scope_query(

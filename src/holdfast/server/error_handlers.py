@@ -2,11 +2,13 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from holdfast.errors import HoldfastError, NoChatModel
 from holdfast.server.api import convert
@@ -60,10 +62,21 @@ async def _invalid(_request: Request, error: RequestValidationError) -> Problem:
     return problem_response(400, "invalid_input", _describe(error.errors()))
 
 
-async def _http(_request: Request, error: HTTPException) -> Problem:
+async def _http(request: Request, error: HTTPException) -> Problem:
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names the methods of one route only
+        headers["Allow"] = ", ".join(_methods_of(request))
     code = _HTTP_CODES.get(error.status_code, "unexpected" if error.status_code >= 500 else "invalid_input")
     detail = "There is no such path. /openapi.json lists all paths." if error.status_code == 404 else str(error.detail)
-    return problem_response(error.status_code, code, detail, headers=dict(error.headers or {}))
+    return problem_response(error.status_code, code, detail, headers=headers)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Return the methods that the path of a request allows."""
+    routes = [*request.app.routes, *request.app.state.routes]
+    found = [route for route in routes if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE]
+    exact = [route for route in found if route.path == request.url.path]  # a fixed path comes before a path with parameters
+    return sorted({method for route in exact or found for method in route.methods or ()})
 
 
 async def _unexpected(request: Request, _error: Exception) -> Problem:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from holdfast.errors import InvalidInput
-from holdfast.protocols import MemoryFilter, SearchFilter, Space, Store
+from holdfast.protocols import SearchFilter, Space, Store
 from holdfast.testing.samples import ANA, AT, BOB, DAY, OpenStore, a_memory, a_message, remember, say
 from holdfast.testing.store_search import texts_of
 from holdfast.types import Scope
@@ -244,83 +243,3 @@ class VectorPromises:
 def _want(store: Store, model: str) -> None:
     with store.write() as tx:
         tx.use_model(model)
-
-
-METADATA: dict[str, Any] = {"text": "b", "int": 3, "real": 2.5, "yes": True, "no": False, "none": None}
-
-
-class MetadataPromises:
-    """Tests that every store must pass for metadata filters. They cover all JSON primitive types, all comparisons and any key."""
-
-    @pytest.mark.parametrize(
-        ("where", "found"),
-        [
-            ({"text": "b"}, True),
-            ({"text": "B"}, False),
-            ({"int": 3}, True),
-            ({"int": 3.0}, True),
-            ({"int": "3"}, False),
-            ({"real": 2.5}, True),
-            ({"yes": True}, True),
-            ({"yes": 1}, False),
-            ({"no": False}, True),
-            ({"no": 0}, False),
-            ({"none": None}, True),
-            ({"absent": None}, False),
-            ({"text": ["a", "b"]}, True),
-            ({"text": []}, False),
-            ({"int": [1, "b", 3]}, True),
-            ({"int": {"$gt": 2}}, True),
-            ({"int": {"$gt": 3}}, False),
-            ({"int": {"$gte": 3}}, True),
-            ({"real": {"$lt": 2.6}}, True),
-            ({"real": {"$lte": 2.4}}, False),
-            ({"text": {"$ne": "a"}}, True),
-            ({"text": {"$ne": "b"}}, False),
-            ({"text": {"$gt": "a", "$lt": "c"}}, True),
-            ({"int": {"$gt": 1, "$lt": 3}}, False),
-            ({"text": "b", "int": 3}, True),
-            ({"text": "b", "int": 4}, False),
-        ],
-    )
-    def test_a_filter_finds_what_it_says(self, store: Store, where: dict[str, Any], found: bool) -> None:  # noqa: FBT001
-        """Comparisons respect JSON types: true is not 1, and "3" is not 3."""
-        remember(store, a_memory("the one", metadata=METADATA))
-        assert bool(store.memories(MemoryFilter(where=where))) is found
-
-    @pytest.mark.parametrize(
-        "key",
-        [
-            "a.b",
-            "$.a",
-            '"',
-            "'",
-            "'; DROP TABLE memories; --",
-            "a'] OR 1=1 --",
-            "ключ",
-            "",
-            " ",
-            "[0]",
-            "$",
-            "%s",
-            "{}",
-            "?1",
-            "\\",
-            "\n",
-        ],
-    )
-    def test_a_hostile_key_is_a_key_like_any_other(self, store: Store, key: str) -> None:
-        """Any string works as a metadata key, because keys are bound as parameters and never formatted into a statement."""
-        remember(store, a_memory("the one", metadata={key: 1}), a_memory("another", metadata={"x": 1}))
-        assert [m.text for m in store.memories(MemoryFilter(where={key: 1}))] == ["the one"]
-        assert [m.text for m in store.memories(MemoryFilter(where={key: {"$gte": 1}}))] == ["the one"]
-
-    def test_an_unknown_comparison_is_refused(self, store: Store) -> None:
-        """An unknown comparison raises an error that lists the known ones."""
-        with pytest.raises(InvalidInput, match=r"\$gte"):
-            store.memories(MemoryFilter(where={"a": {"$regex": "x"}}))
-
-    def test_a_value_that_is_no_primitive_is_refused(self, store: Store) -> None:
-        """A filter value that is not a JSON primitive raises an error that names the key."""
-        with pytest.raises(InvalidInput, match="'a'"):
-            store.memories(MemoryFilter(where={"a": object()}))

@@ -27,9 +27,10 @@ from holdfast.testing.samples import Alter, OpenStore, RowCounts
 from holdfast.testing.store_access import AccessPromises
 from holdfast.testing.store_apps import AppPromises
 from holdfast.testing.store_maintenance import MaintenancePromises, RemovalPromises, SnapshotPromises, TenantPromises
+from holdfast.testing.store_metadata import MetadataPromises
 from holdfast.testing.store_records import MemoryPromises, MessagePromises, SessionPromises, SettingPromises
 from holdfast.testing.store_search import TextPromises
-from holdfast.testing.store_vectors import MetadataPromises, VectorPromises
+from holdfast.testing.store_vectors import VectorPromises
 from holdfast.testing.store_writes import JobPromises, TransactionPromises
 
 __all__ = ["StoreSuite"]

@@ -8,7 +8,10 @@ far below that limit.
 import re
 from typing import Final
 
-__all__ = ["MAX_CHUNKS", "chunk_spans", "split_chunks"]
+__all__ = ["MAX_CHUNKS", "SEPARATOR", "chunk_spans", "field_spans", "split_chunks"]
+
+SEPARATOR: Final = "\x1f"
+"""Character between the texts of an item that has several. No chunk crosses it."""
 
 MAX_CHUNKS: Final = 4000
 """Maximum number of chunks per text."""
@@ -40,6 +43,17 @@ def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[i
         start = _start_of_next(text, end - overlap, end)
     spans.append((start, min(start + size, len(text))))
     return spans
+
+
+def field_spans(text: str) -> list[tuple[int, int]]:
+    """Return the spans of all chunks of a text that may consist of several, separated by ``SEPARATOR``."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for part in text.split(SEPARATOR):
+        if part.strip() or part == text:
+            spans += [(start + first, start + last) for first, last in chunk_spans(part)]
+        start += len(part) + len(SEPARATOR)
+    return spans[:MAX_CHUNKS]
 
 
 def _end_of_chunk(text: str, start: int, size: int) -> int:

@@ -1,17 +1,26 @@
 """Make any string safe to store, compare and include in a prompt."""
 
 import hashlib
-import math
+import json
 import re
+import sys
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.errors import InvalidInput, TextTooLong
+from holdfast.text.chunks import SEPARATOR
 
 MAX_TEXT = 4 * 1024 * 1024
 """Maximum number of characters of a message or memory."""
+MAX_KEY = 4096
+"""Maximum number of characters of a memory's key."""
+_MAX_NAMESPACE = 1024
+"""Maximum number of bytes of a namespace. PostgreSQL's B-trees hold no entries above 2.7 kB."""
 
+_MAX_DEPTH = 64
+"""Maximum nesting depth of metadata."""
+_MAX_FLOAT = sys.float_info.max
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LINE_BREAKS = re.compile(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
 _INVISIBLE = re.compile(
@@ -21,28 +30,61 @@ _DENSE_SCRIPT = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7a
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def clean_text(text: str, *, what: str = "text") -> str:
+def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False) -> str:
     """Return the text with NUL and lone surrogates replaced by U+FFFD, or raise if it is empty or too long."""
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
     if len(text) > MAX_TEXT:
         raise TextTooLong(f"{what} has {len(text):,} characters; the limit is {MAX_TEXT:,}. Split it into parts.")
     cleaned = _UNSTORABLE.sub("\ufffd", text)
-    if not cleaned.strip():
+    if not cleaned.strip() and not may_be_empty:
         raise InvalidInput(f"{what} is empty.")
     return cleaned
 
 
-def clean_name(name: str | None, *, what: str) -> str | None:
+def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
     """Return a short name (user, app, key) on one line without invisible characters. None stays None."""
     if name is None:
         return None
     cleaned = one_line(clean_text(name, what=what))
-    if len(cleaned) > 512:
-        raise TextTooLong(f"{what} has {len(cleaned)} characters; the limit is 512.")
+    if len(cleaned) > limit:
+        raise TextTooLong(f"{what} has {len(cleaned):,} characters; the limit is {limit:,}.")
     if not cleaned:
         raise InvalidInput(f"{what} is empty.")
     return cleaned
+
+
+def exact_text(text: str, *, what: str = "text", limit: int = MAX_TEXT) -> str:
+    """Return the text as it is, or raise InvalidInput if no database can store it. It may be empty."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
+    if len(text) > limit:
+        raise TextTooLong(f"{what} has {len(text):,} characters; the limit is {limit:,}.")
+    if _UNSTORABLE.search(text):
+        raise InvalidInput(f"{what} contains NUL or a lone surrogate, which cannot be stored. Remove it or encode the text.")
+    return text
+
+
+def clean_key(key: str | None, *, exact: bool = False) -> str | None:
+    """Return a key. With ``exact``, it is not changed; otherwise it becomes one line. None stays None."""
+    if key is None or not exact:
+        return clean_name(key, what="key", limit=MAX_KEY)
+    if not exact_text(key, what="key", limit=MAX_KEY):
+        raise InvalidInput("key is empty.")
+    return key
+
+
+def clean_namespace(namespace: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of a namespace, or raise InvalidInput. Labels are not changed."""
+    if isinstance(namespace, str) or not isinstance(namespace, Sequence):
+        raise InvalidInput('namespace is a sequence of labels, such as ("docs", "2026"), not one value.')
+    labels = tuple(exact_text(label, what="a label of namespace", limit=_MAX_NAMESPACE) for label in namespace)
+    if not all(labels) or any(SEPARATOR in label for label in labels):
+        raise InvalidInput("A label of namespace is empty, or contains the control character U+001F.")
+    size = sum(len(label.encode()) + 1 for label in labels)
+    if size > _MAX_NAMESPACE:
+        raise TextTooLong(f"namespace has {size:,} bytes; the limit is {_MAX_NAMESPACE:,}.")
+    return labels
 
 
 def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
@@ -52,32 +94,63 @@ def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cleaned for tag in tags if (cleaned := clean_name(tag, what="tag"))))
 
 
-def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata with string keys and values that can be stored and filtered, or raise InvalidInput."""
+def clean_metadata(metadata: Mapping[str, Any], *, exact: bool = False) -> dict[str, Any]:
+    """Return metadata as JSON that can be stored and filtered, or raise InvalidInput. Objects and lists may be nested.
+
+    With ``exact``, a text that no database can store is an error. Otherwise the characters are replaced.
+    """
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata is a mapping from names to values, not {type(metadata).__name__}.")
-    cleaned = {}
-    for key, value in metadata.items():
-        if not isinstance(key, str):
-            raise InvalidInput(f"Metadata keys are text, not {type(key).__name__}.")
-        values = value if isinstance(value, list | tuple) else [value]
-        kept = [_clean_value(key, each) for each in values]
-        cleaned[_UNSTORABLE.sub("\ufffd", key)] = kept if isinstance(value, list | tuple) else kept[0]
+    cleaned: dict[str, Any] = clean_value("metadata", metadata, exact=exact)
+    size = len(json.dumps(cleaned, ensure_ascii=False))
+    if size > MAX_TEXT:
+        raise TextTooLong(f"metadata has {size:,} characters as JSON; the limit is {MAX_TEXT:,}.")
     return cleaned
 
 
-def _clean_value(key: str, value: Any) -> Any:
+def clean_value(key: str, value: Any, depth: int = 0, *, exact: bool = False) -> Any:
+    """Return a metadata value, or a value to compare metadata with, as it can be stored. ``key`` is for error messages."""
     if isinstance(value, str):
-        return _UNSTORABLE.sub("\ufffd", value)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInput(f"Metadata {key!r} is {value}, which no filter can compare; use None.")
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
-        raise InvalidInput(f"Metadata {key!r} does not fit in 64 bits; use text.")
-    if value is None or isinstance(value, bool | int | float):
+        return exact_text(value, what=f"metadata {key!r}") if exact else storable(value)
+    if value is None or isinstance(value, bool):
         return value
-    raise InvalidInput(
-        f"Metadata {key!r} must be text, a number, a boolean, None, or a list of those, not {type(value).__name__}."
-    )
+    if isinstance(value, int | float):
+        if abs(value) <= _MAX_FLOAT:
+            return value
+        raise InvalidInput(f"Metadata {key!r} is not a finite number that fits in 64 bits of floating point; use text or None.")
+    if depth > _MAX_DEPTH:
+        raise InvalidInput(f"metadata is nested too deeply; the limit is {_MAX_DEPTH} levels.")
+    if isinstance(value, list | tuple):
+        return [clean_value(key, each, depth + 1, exact=exact) for each in value]
+    if not isinstance(value, Mapping):
+        raise InvalidInput(
+            f"Metadata {key!r} must be JSON (text, a number, a boolean, None, a list or an object), not {type(value).__name__}."
+        )
+    for name in value:
+        if not isinstance(name, str):
+            raise InvalidInput(f"Metadata keys are text, not {type(name).__name__}.")
+    names = {name: exact_text(name, what="a name in metadata") if exact else storable(name) for name in value}
+    return {names[name]: clean_value(name, each, depth + 1, exact=exact) for name, each in value.items()}
+
+
+def storable(text: str) -> str:
+    """Return the text with NUL and lone surrogates, which no database stores, replaced by U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def clean_payload(payload: Any) -> Any:
+    """Return a copy of a payload as JSON preserves it, or raise InvalidInput. None stays None."""
+    if payload is None:
+        return None
+    try:
+        dumped = json.dumps(payload, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"payload is not JSON: {error}. Use objects, lists, text, finite numbers, booleans and None."
+        ) from error
+    if len(dumped) > MAX_TEXT:
+        raise TextTooLong(f"payload has {len(dumped):,} characters as JSON; the limit is {MAX_TEXT:,}.")
+    return json.loads(dumped)
 
 
 def clean_query(query: str, *, limit: int = 20_000) -> str:

@@ -16,12 +16,13 @@ from holdfast.types.common import (
     SessionStatus,
     Where,
 )
-from holdfast.types.memory import Author, Change, ChangeRecord, Keyed, Kind, Lifetime, Memory, Put, Retire
+from holdfast.types.memory import Author, Change, ChangeRecord, Keyed, Kind, Lifetime, Memory, NewMemory, Put, Retire
 from holdfast.types.records import (
     AppRecord,
     Job,
     KeyRecord,
     Message,
+    NewMessage,
     SessionRecord,
     Spend,
     StoredResponse,
@@ -55,6 +56,8 @@ __all__ = [
     "Message",
     "MessageOrigin",
     "Metadata",
+    "NewMemory",
+    "NewMessage",
     "Put",
     "Reason",
     "Receipt",

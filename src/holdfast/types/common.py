@@ -14,7 +14,11 @@ KeyLevel: TypeAlias = Literal["read", "write", "admin"]
 JobState: TypeAlias = Literal["queued", "running", "done", "dead"]
 Metadata: TypeAlias = Mapping[str, Any]
 Where: TypeAlias = Mapping[str, Any]
-"""A metadata filter, such as ``{"room": "kitchen"}``, ``{"room": ["kitchen", "hall"]}`` or ``{"level": {"$gte": 3}}``."""
+"""A metadata filter, such as ``{"room": "kitchen"}``, ``{"room": ["kitchen", "hall"]}`` or ``{"level": {"$gte": 3}}``.
+
+An entry is compared with ``$eq $ne $gt $gte $lt $lte $in $nin $exists $contains $not``. ``$and``, ``$or`` and ``$not`` combine
+filters. The operators mean what they mean in MongoDB.
+"""
 TRUST: Mapping[MessageOrigin, float] = {
     "user": 1.0,
     "assistant": 0.8,

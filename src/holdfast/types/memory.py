@@ -1,8 +1,9 @@
 """Memories, their kinds, proposed changes, and the history of changes."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Any, Literal, Required, TypeAlias, TypedDict
 
 from holdfast.types.common import MemoryOrigin, MemoryStatus, Metadata, short_repr
 from holdfast.types.scope import Scope
@@ -29,6 +30,12 @@ class Kind:
     """True if each use of a memory restarts its lifetime."""
     background: bool = False
     """True if memories of this kind only summarize messages. Recall leaves them out if the preset keeps messages forever."""
+    plain: bool = False
+    """True for a plain store: texts, keys and metadata are kept exactly as given, and nothing is learned from them.
+
+    Nothing is redacted, and a text may be empty. Storing a value under the key of another one replaces it in place, without a
+    history. Forgetting removes a memory at once. Context blocks leave these memories out.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +89,10 @@ class Memory:
     """Time when the next revision replaced this one; None for the current revision."""
     item: int = 0
     """The store's number for this revision. The full-text index and the vectors refer to it."""
+    namespace: tuple[str, ...] = ()
+    """Labels that group memories, such as ``("docs", "2026")``. Empty if the memory is in no namespace."""
+    indexed: tuple[str, ...] | None = None
+    """Texts to search instead of the memory's own text. None stands for the own text; an empty tuple is never found by recall."""
 
     def __str__(self) -> str:
         return f"{self.key}: {self.text}" if self.key else self.text
@@ -89,6 +100,27 @@ class Memory:
     def __repr__(self) -> str:
         status = "" if self.status == "live" else f" {self.status}"
         return f"<Memory {self.kind}{status} {short_repr(str(self))} {self.id}>"
+
+
+class NewMemory(TypedDict, total=False):
+    """The fields of a memory for ``remember_all``. They are the arguments of ``remember``, except those of the scope."""
+
+    text: Required[str]
+    kind: str | None
+    key: str | None
+    namespace: Sequence[str]
+    topic: str | None
+    importance: float | None
+    tags: Sequence[str]
+    metadata: Mapping[str, Any] | None
+    pinned: bool | None
+    valid_from: datetime | str | None
+    expires_at: datetime | str | None
+    created_at: datetime | str | None
+    index: Sequence[str] | bool
+    sources: Sequence[str]
+    origin: MemoryOrigin
+    trust: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +146,13 @@ class Put:
     language: str | None = None
     valid_from: datetime | None = None
     expires_at: datetime | None = None
+    created_at: datetime | None = None
+    """Time when the memory was created elsewhere, for imports. If None, it is created now."""
+    namespace: tuple[str, ...] = ()
+    indexed: tuple[str, ...] | None = None
     replaces: tuple[str, ...] = ()
     reason: str | None = None
-    emptied: frozenset[Literal["tags", "metadata"]] = frozenset()
+    emptied: frozenset[Literal["tags", "metadata", "expires_at", "indexed"]] = frozenset()
     """Fields to clear in a new revision. A field that is empty but not listed here keeps its old value."""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from holdfast.types.common import TRUST, Act, JobState, KeyLevel, MessageOrigin, Metadata, SessionStatus, short_repr
 from holdfast.types.scope import Scope
@@ -59,6 +59,8 @@ class Message:
     """The question that the message before it ends with, if another person asked it. The message is indexed with it."""
     answers: int | None = None
     """The sequence number of the message that contains the question in ``asked``."""
+    payload: Any = None
+    """JSON of the caller, returned as it was given. It is neither searched nor used for extraction."""
 
     @property
     def trust(self) -> float:
@@ -67,6 +69,19 @@ class Message:
 
     def __repr__(self) -> str:
         return f"<Message {self.role} {short_repr(self.text)} {self.id}>"
+
+
+class NewMessage(TypedDict, total=False):
+    """The fields of a message for ``Session.add_all``. They are the arguments of ``Session.add``."""
+
+    role: Required[str]
+    text: str
+    at: datetime | str | None
+    speaker: str | None
+    id: str | None
+    origin: MessageOrigin | None
+    action: str | None
+    payload: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,10 @@ with warnings.catch_warnings():
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis import checks
 
-OPERATIONS = 48
+OPERATIONS = 53
 EXAMPLES = 12
 CHECKS = (
+    checks.positive_data_acceptance,
     checks.not_a_server_error,
     checks.status_code_conformance,
     checks.content_type_conformance,

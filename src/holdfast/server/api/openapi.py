@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from holdfast.server.api.fields import FILTER_SCHEMAS
 from holdfast.server.api.problem import MEDIA_TYPE
 from holdfast.server.api.responses import Context
 
@@ -15,6 +16,7 @@ _WHEN = {
     404: ("not_found", "The object does not exist, or the access key may not read it."),
     409: ("conflict", "The request conflicts with stored data, or its idempotency key was used for another request."),
     413: ("too_large", "The body, or a text in it, is too large."),
+    414: ("too_large", "The URL is too long. Send long texts in the body."),
     415: ("unsupported", "The content type of the body is not supported."),
     421: ("misdirected", "The server does not accept this host name."),
     429: ("rate_limited", "Too many requests. Retry after the number of seconds in the `Retry-After` header."),
@@ -22,7 +24,7 @@ _WHEN = {
     502: ("answer_invalid", "The chat model returned no usable reply."),
     503: ("store_busy", "The store is busy, or a model is missing or unavailable. Retry later."),
 }
-_ALWAYS = (400, 401, 403, 404, 413, 415, 421, 429, 500, 503)
+_ALWAYS = (400, 401, 403, 404, 413, 414, 415, 421, 429, 500, 503)
 
 Responses: TypeAlias = dict[int | str, dict[str, Any]]
 
@@ -70,8 +72,9 @@ def _documented(status: int) -> dict[str, Any]:
 
 
 def add_schemas(document: dict[str, Any]) -> None:
-    """Add the schemas of the error responses to the OpenAPI document."""
+    """Add the schemas of the error responses and of filters to the OpenAPI document."""
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    schemas |= FILTER_SCHEMAS
     for model in (Problem, NoChatModel):
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= {name: part for name, part in schema.pop("$defs", {}).items() if name not in schemas}

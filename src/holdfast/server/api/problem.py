@@ -24,6 +24,7 @@ STATUS: Mapping[str, int] = {
     "forbidden": 403,
     "not_found": 404,
     "conflict": 409,
+    "revision_conflict": 409,
     "store_busy": 503,
     "store_closed": 503,
     "weights_missing": 503,

@@ -1,26 +1,38 @@
 """Request bodies of the HTTP API. Attribute docstrings are the field descriptions in the OpenAPI document."""
 
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from holdfast.text.clean import MAX_TEXT
+from holdfast.server.api.fields import (
+    NOT_BLANK,
+    AnyText,
+    Flag,
+    Importance,
+    Index,
+    Key,
+    KindName,
+    Kinds,
+    Limit,
+    MemoryText,
+    Moment,
+    Name,
+    Namespace,
+    Offset,
+    Persona,
+    Query,
+    RecalledKinds,
+    Text,
+    TimeZone,
+    Tokens,
+    User,
+    Where,
+    Whole,
+    is_absent,
+    is_given,
+)
 from holdfast.types import MessageOrigin
-
-Name = Annotated[str, Field(min_length=1, max_length=512)]
-Kinds = Annotated[
-    Name | Annotated[list[Name], Field(max_length=50)] | None,
-    Field(description="One kind or a list of kinds. `kind` and `kinds` are synonyms."),
-]
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, examples=["I moved to Lyon last month."])]
-Query = Annotated[str, Field(max_length=100_000, examples=["where does she live?"])]
-User = Annotated[Name | None, Field(examples=["ana"])]
-Limit = Annotated[int, Field(ge=1, le=500)]
-Tokens = Annotated[int | None, Field(ge=0, le=1_000_000)]
-Importance = Annotated[float | None, Field(ge=0, le=10)]
-Persona = Annotated[str | None, Field(max_length=100_000, examples=["You are a kitchen helper."])]
 
 
 class Body(BaseModel):
@@ -47,23 +59,52 @@ class NewSession(ScopedBody):
     """The id of the session. Generated if omitted."""
 
 
-class NewMessage(Body):
-    """A message to add to a session. Set `id` to make retries safe."""
+class MessageFields(Body):
+    """A message to add to a session. It needs a text or a payload. Set `id` to make retries safe."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["text"], "properties": {"text": {"pattern": NOT_BLANK}}},
+                {"required": ["payload"], "properties": {"payload": {"not": {"type": "null"}}}},
+            ]
+        }
+    )
 
     role: Annotated[Name, Field(examples=["user"])]
     """The role of the speaker, such as `user`, `assistant` or `tool`."""
-    text: Text
-    """The text of the message."""
+    text: AnyText = ""
+    """The text of the message. It may be empty if there is a payload."""
+    payload: Annotated[Any, Field(examples=[{"type": "function_call", "name": "lookup"}])] = None
+    """JSON of your own, which is returned as it is. It is neither searched nor used for extraction, and not redacted."""
     speaker: Name | None = None
     """The name of the speaker. Use it if several people have the same role."""
     id: Name | None = None
     """Your own id for the message. If you send the same id again, the message is not stored a second time."""
-    at: datetime | None = None
+    at: Moment | None = None
     """The time the message was sent. Defaults to now."""
     origin: MessageOrigin | None = None
     """Where the text came from. Defaults to the role. The origin decides how far memories extracted from the text are trusted."""
     action: Name | None = None
     """A marker such as `IGNORE`. A message with a marker is stored, but nothing is learned from it and it is not recalled."""
+
+
+class NewMessage(MessageFields):
+    """A message to add to a session. It needs a text or a payload. Set `id` to make retries safe."""
+
+    user: User = None
+    """The user of the session. Used only if the session is new."""
+    app: Name | None = None
+    """The app of the session. Used only if the session is new."""
+    agent: Name | None = None
+    """The agent of the session. Used only if the session is new."""
+
+
+class NewMessages(Body):
+    """Messages to add to a session in one transaction."""
+
+    messages: Annotated[list[MessageFields], Field(min_length=1, max_length=1000)]
+    """The messages, oldest first."""
     user: User = None
     """The user of the session. Used only if the session is new."""
     app: Name | None = None
@@ -94,7 +135,7 @@ class Chat(Body):
     """Your own id for the message. If you send the same id again, the message is not stored a second time."""
     persona: Persona = None
     """Instructions to put at the start of the system prompt."""
-    stream: bool = False
+    stream: Flag = False
     """If true, the reply is returned as server-sent events while it is generated."""
     user: User = None
     """The user of the session. Used only if the session is new."""
@@ -104,15 +145,17 @@ class Chat(Body):
     """The agent of the session. Used only if the session is new."""
 
 
-class NewMemory(ScopedBody):
+class MemoryFields(Body):
     """A memory to store."""
 
-    text: Annotated[Text, Field(examples=["prefers tea"])]
-    """The text of the memory."""
-    kind: Name | None = None
+    text: Annotated[MemoryText, Field(examples=["prefers tea"])]
+    """The text of the memory. Only a plain kind allows an empty text."""
+    kind: KindName | None = None
     """The kind of the memory. Defaults to the preset's default kind."""
-    key: Annotated[Name | None, Field(examples=["drink"])] = None
+    key: Annotated[Key | None, Field(examples=["drink"])] = None
     """The attribute that the memory describes. Some kinds allow one live memory per key."""
+    namespace: Namespace = []
+    """Labels that group memories."""
     topic: Name | None = None
     """The topic that the memory belongs to."""
     importance: Importance = None
@@ -121,19 +164,34 @@ class NewMemory(ScopedBody):
     """Labels for the memory."""
     metadata: dict[str, Any] | None = None
     """Additional data. You can filter by it with `where`."""
-    pinned: bool | None = None
+    pinned: Flag | None = None
     """If true, the memory is part of every context block. Defaults to the setting of its kind."""
-    valid_from: datetime | None = None
+    valid_from: Moment | None = None
     """The time since which the memory is true. Defaults to now."""
-    expires_at: datetime | None = None
+    expires_at: Moment | None = None
     """The time at which the memory expires. By default, it follows from the lifetime of its kind."""
+    created_at: Moment | None = None
+    """The time the memory was created elsewhere, for imports. Defaults to now."""
+    index: Index = True
+    """The texts to search instead of the memory's own text; false makes the memory unsearchable."""
+
+
+class NewMemory(MemoryFields, ScopedBody):
+    """A memory to store."""
+
+
+class NewMemories(ScopedBody):
+    """Memories to store in one transaction."""
+
+    memories: Annotated[list[MemoryFields], Field(min_length=1, max_length=1000)]
+    """The memories."""
 
 
 class Revision(Body):
     """The fields of a memory to change. Omitted fields keep their value."""
 
-    text: Text | None = None
-    """The new text."""
+    text: MemoryText | None = None
+    """The new text. Only a plain kind allows an empty text."""
     importance: Importance = None
     """The new importance from 0 to 10."""
     tags: Annotated[list[Name] | None, Field(max_length=100)] = None
@@ -142,19 +200,36 @@ class Revision(Body):
     """The new metadata. It replaces the old metadata; an empty object removes it."""
     topic: Name | None = None
     """The new topic."""
-    pinned: bool | None = None
+    pinned: Flag | None = None
     """True to include the memory in every context block, false to stop including it."""
     reason: Annotated[str | None, Field(max_length=2000)] = None
     """The reason for the change, which is kept in the history."""
+    expires_at: Moment | Literal["never"] | None = None
+    """The new time of expiry, or `never`. A new expiry alone adds no revision."""
+    index: Index | None = None
+    """The texts to search instead of the memory's own text; true for the own text, false for none."""
+    if_revision: Whole | None = None
+    """The revision that the memory must have. If it has another one, the response is 409 `revision_conflict`."""
 
 
 class Forget(ScopedBody):
     """The memories to forget: one memory by its `id`, or all memories with a `key`."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"allOf": [is_given("id"), is_absent("key")]},
+                {"allOf": [is_given("key"), is_absent("id")]},
+            ]
+        }
+    )
+
     id: Name | None = None
     """The id of one memory."""
-    key: Annotated[Name | None, Field(examples=["drink"])] = None
+    key: Annotated[Key | None, Field(examples=["drink"])] = None
     """The key of the memories to forget. Only memories of this scope are forgotten."""
+    namespace: Namespace = []
+    """The namespace of the memories with the key. Defaults to none."""
     kind: Kinds = None
     kinds: Kinds = None
 
@@ -173,16 +248,26 @@ class Recall(ScopedBody):
     """The text to find memories and messages for."""
     limit: Limit = 10
     """The maximum number of hits."""
-    kind: Kinds = None
-    kinds: Kinds = None
-    where: Annotated[dict[str, Any] | None, Field(examples=[{"room": "kitchen"}])] = None
+    offset: Offset = 0
+    """The number of hits to skip."""
+    kind: RecalledKinds = None
+    kinds: RecalledKinds = None
+    where: Where | None = None
     """A metadata filter. Only memories whose metadata matches are returned."""
-    now: datetime | None = None
+    namespace: Namespace | None = None
+    """Only memories of exactly this namespace are returned. An empty list stands for memories without a namespace."""
+    namespace_prefix: Namespace = []
+    """Only memories whose namespace starts with these labels are returned."""
+    now: Moment | None = None
     """The current time, to which words such as "yesterday" in the query refer. Defaults to the server's clock."""
-    as_of: datetime | None = None
+    as_of: Moment | None = None
     """A time in the past. Only memories that were valid and messages that existed at this time are returned."""
-    min_score: Annotated[float, Field(ge=0, le=1)] = 0.0
+    min_score: Annotated[float, Field(strict=True, ge=0, le=1)] = 0.0
     """The minimum score of a hit, from 0 to 1."""
+    distinct: Flag = True
+    """False to return hits that repeat a better one."""
+    vector: Annotated[list[Annotated[float, Field(strict=True)]] | None, Field(max_length=16_384)] = None
+    """The vector of the query, if you have computed it with the server's embedder. The query may then be empty."""
 
 
 class Context(ScopedBody):
@@ -196,6 +281,22 @@ class Context(ScopedBody):
 
 class Erase(ScopedBody):
     """The data to erase: one memory, session or message by its id, or all data of a user, app or agent."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"allOf": [is_given("id"), is_absent("session", "source", "user", "app", "agent")]},
+                {"allOf": [is_given("session"), is_absent("id", "source", "user", "app", "agent")]},
+                {"allOf": [is_given("source"), is_absent("id", "session", "user", "app", "agent")]},
+                {
+                    "allOf": [
+                        is_absent("id", "session", "source"),
+                        {"anyOf": [is_given("user"), is_given("app"), is_given("agent")]},
+                    ]
+                },
+            ]
+        }
+    )
 
     id: Name | None = None
     """The id of a memory."""
@@ -212,7 +313,7 @@ class TopicEdit(Body):
     """The page after the edit."""
     base: Annotated[str | None, Field(max_length=1024 * 1024)] = None
     """The page before the edit, as you received it. If the page has changed since then, the server merges both edits."""
-    confirm: bool = False
+    confirm: Flag = False
     """True to apply the edit even if it removes many lines."""
     user: User = None
     """The user to whom the topic belongs."""
@@ -225,7 +326,7 @@ class TopicEdit(Body):
 class UserEdit(Body):
     """The settings of a user. Omitted settings keep their value."""
 
-    timezone: Annotated[Name | None, Field(examples=["Europe/Madrid"])] = None
+    timezone: TimeZone | None = None
     """The IANA time zone of the user. It decides when a day ends."""
     language: Annotated[str | None, Field(min_length=2, max_length=35, examples=["es"])] = None
     """The language of the user, as a BCP 47 tag."""
@@ -253,5 +354,5 @@ class NewApp(BaseModel):
     """The id of the app."""
     name: Name | None = None
     """The display name of the app. Defaults to its id."""
-    shares_with: Annotated[list[Name], Field(max_length=1000)] | str | None = None
+    shares_with: Annotated[list[Name], Field(max_length=1000)] | Literal["all"] | None = None
     """The ids of the apps that may read the memories of this app, or `all`."""

@@ -59,6 +59,8 @@ class Memory(Scoped):
     """The text of the memory."""
     key: Annotated[str | None, Field(examples=["drink"])] = None
     """The attribute that the memory describes."""
+    namespace: Annotated[list[str], Field(examples=[["docs", "2026"]])]
+    """The labels of the memory's namespace. Empty if it is in none."""
     topic: str | None = None
     """The topic that the memory belongs to."""
     importance: Annotated[float, Field(examples=[5.0])]
@@ -101,6 +103,8 @@ class Memory(Scoped):
     """The reason for the last change."""
     revision: int
     """The number of this revision, starting at 1."""
+    indexed: list[str] | None = None
+    """The texts that are searched instead of the memory's own text, or null. An empty list means that it is not searched."""
 
 
 class Message(Scoped):
@@ -132,6 +136,8 @@ class Message(Scoped):
     """The dialogue act of the message: `question`, `request`, `statement`, `reply` or `small_talk`."""
     asked: str | None = None
     """The question that the message before ends with, if another person asked it."""
+    payload: Any = None
+    """The JSON that the client attached to the message, or null."""
 
 
 class Messages(Listed[Message]):
@@ -428,6 +434,19 @@ class TopicPage(Model):
     """The page as Markdown."""
     lines: list[Memory]
     """The memories on the page, one per line."""
+
+
+class UserRecord(Model):
+    """A user who has data."""
+
+    user: Annotated[str, Field(examples=["ana"])]
+    """The name of the user."""
+    memories: int
+    """The number of live memories of the user, in all apps."""
+    sessions: int
+    """The number of sessions of the user."""
+    last_at: datetime | None = None
+    """The time of the last activity, or null."""
 
 
 class UserProfile(Model):

@@ -10,9 +10,11 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from holdfast.apps import AppEntry
-from holdfast.errors import NotFound
+from holdfast.errors import Conflict, NotFound
 from holdfast.protocols import MemoryFilter, MessageFilter
+from holdfast.runtime.clock import as_utc
 from holdfast.server.api import requests
+from holdfast.server.api.fields import Moment, Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.api.responses import Model
 from holdfast.server.caller import Caller, Calling, Paged, needs
@@ -21,7 +23,7 @@ from holdfast.services import services
 from holdfast.types import Memory
 
 router = APIRouter(tags=["apps"], route_class=Route)
-_App = Annotated[str, Path(min_length=1, max_length=512, examples=["kitchen"], description="The id of the app.")]
+_App = Annotated[Name, Path(examples=["kitchen"], description="The id of the app.")]
 
 
 class Camel(Model):
@@ -165,13 +167,15 @@ def install(body: requests.NewApp, caller: Calling) -> App:
     return _app(caller.memory.apps.install(body.app_id, name=body.name, shares_with=shares))
 
 
-@router.get("/apps/metrics", operation_id="app_metrics", responses=problems(), openapi_extra=needs("read"))
-def metrics(caller: Calling, since: Annotated[datetime | None, Query(description="The start of the period.")] = None) -> Metrics:
+@router.get("/apps/metrics", operation_id="app_metrics", responses=problems(409), openapi_extra=needs("read"))
+def metrics(caller: Calling, since: Annotated[Moment | None, Query(description="The start of the period.")] = None) -> Metrics:
     """Retrieve app metrics.
 
     Measures the memory usage of all apps since a given time, by default over the last 24 hours.
     """
     caller.may("read", whole=True)
+    if since is not None and as_utc(since, what="since") >= services(caller.memory).clock.now():
+        raise Conflict("since is in the future. Give the start of a period that has begun.")
     return Metrics.model_validate(asdict(caller.memory.apps.metrics(since)))
 
 

@@ -11,6 +11,7 @@ from holdfast.access.keys import ScopeParts
 from holdfast.agent.agent import Agent, Answer
 from holdfast.errors import HoldfastError
 from holdfast.server.api import convert, requests, responses
+from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.api.sse import EventStream, event, stream_content
 from holdfast.server.caller import Caller, Calling, needs
@@ -20,7 +21,7 @@ from holdfast.server.routes.idempotency import Route, client_id
 from holdfast.server.routes.sessions import open_session
 
 router = APIRouter(prefix="/v1/sessions", tags=["chat"], route_class=Route)
-_Id = Annotated[str, Path(description="The id of the session.")]
+_Id = Annotated[Name, Path(description="The id of the session.")]
 
 _EVENTS = {
     "description": "The reply. With `stream`, events: `piece` events with text, then `answer` with the reply or `error` with a problem.",

@@ -37,11 +37,12 @@ _RECORDING = {
         "multipart/form-data": {
             "schema": {
                 "type": "object",
-                "properties": {name: {"type": "string", "format": "binary"} for name in _FILES},
-                "description": "The recording as `file` or `audio`.",
+                "properties": {"file": {"type": "string", "format": "binary", "minLength": 1}},
+                "required": ["file"],
+                "description": "The recording. The field may also be named `audio`.",
             }
         },
-        "audio/wav": {"schema": {"type": "string", "format": "binary"}},
+        "audio/wav": {"schema": {"type": "string", "format": "binary", "minLength": 1}},
     },
 }
 

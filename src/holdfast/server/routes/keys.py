@@ -6,11 +6,15 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path
 from pydantic import Field
 
+from holdfast.errors import Conflict
+from holdfast.runtime.clock import as_utc
+from holdfast.server.api.fields import Moment, Name
 from holdfast.server.api.openapi import problems
-from holdfast.server.api.requests import Body, Name
+from holdfast.server.api.requests import Body
 from holdfast.server.api.responses import Listed, Model
 from holdfast.server.caller import Calling, needs
 from holdfast.server.routes.idempotency import Route
+from holdfast.services import services
 from holdfast.types import KeyRecord
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=Route)
@@ -32,7 +36,7 @@ class NewKey(Body):
     """The app that the key is bound to."""
     agent: Name | None = None
     """The agent that the key is bound to."""
-    expires_at: datetime | None = None
+    expires_at: Moment | None = None
     """The time at which the key expires. Omit it for a key that does not expire."""
 
 
@@ -88,6 +92,8 @@ def create(body: NewKey, caller: Calling) -> MadeKey:
     The secret is only part of this response. Store it: it cannot be retrieved later.
     """
     caller.may("admin", user=body.user, app=body.app, agent=body.agent)
+    if body.expires_at is not None and as_utc(body.expires_at, what="expires_at") <= services(caller.pool.operator).clock.now():
+        raise Conflict("expires_at is in the past. No key was created; give a later time.")
     record, token = caller.pool.gate.create_key(
         level=body.scope,
         label=body.label,

@@ -1,8 +1,7 @@
 """Routes for memories: store, list, retrieve, revise, forget, undo and erase."""
 
 import json
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Query
 
@@ -10,11 +9,12 @@ from holdfast.access.keys import may_change
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.server.api import convert, requests, responses
+from holdfast.server.api.fields import AnyLabel, Key, KindName, Label, Moment, Name, merged_kinds
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
-from holdfast.types import Where
+from holdfast.types import NewMemory, Where
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=Route)
 _Id = Annotated[str, Path(description="The id of the memory.")]
@@ -38,9 +38,54 @@ def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
         pinned=body.pinned,
         valid_from=body.valid_from,
         expires_at=body.expires_at,
+        created_at=body.created_at,
+        namespace=body.namespace,
+        index=body.index,
         **parts,
     )
     return convert.memory(kept)
+
+
+@router.post("/remember", status_code=201, operation_id="remember_all", responses=problems(409), openapi_extra=needs("write"))
+def remember_all(body: requests.NewMemories, caller: Calling) -> responses.Memories:
+    """Store several memories.
+
+    All are stored in one transaction, or none. Each can be undone alone.
+    """
+    parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
+    fields = cast("list[NewMemory]", [each.model_dump() for each in body.memories])
+    return responses.Memories(items=[convert.memory(each) for each in caller.memory.remember_all(fields, **parts)])
+
+
+@router.get("/namespaces", operation_id="list_namespaces", responses=problems(), openapi_extra=needs("read"))
+def namespaces(
+    caller: Calling,
+    whose: Whose,
+    paged: Paged,
+    *,
+    prefix: Annotated[
+        list[Label] | None, Query(max_length=100, description="The labels to start with; `*` is any label.")
+    ] = None,
+    suffix: Annotated[list[Label] | None, Query(max_length=100, description="The labels to end with; `*` is any label.")] = None,
+    max_depth: Annotated[int | None, Query(ge=1, le=1000, description="Cut longer namespaces to this number of labels.")] = None,
+    kind: Annotated[list[KindName] | None, Query(max_length=50, description="Only count memories of these kinds.")] = None,
+) -> responses.Listed[list[str]]:
+    """List namespaces.
+
+    Returns the namespaces that have live memories, sorted by label.
+    """
+    parts = caller.may("read", **whose.parts)
+    found = caller.memory.namespaces(
+        prefix=prefix or (),
+        suffix=suffix or (),
+        max_depth=max_depth,
+        kind=kind,
+        limit=paged.limit + 1,
+        offset=paged.offset,
+        **parts,
+    )
+    items, more = convert.page_of(map(list, found), limit=paged.limit, offset=paged.offset)
+    return responses.Listed(items=items, next_offset=more)
 
 
 @router.get("/memories", operation_id="list_memories", responses=problems(), openapi_extra=needs("read"))
@@ -49,13 +94,20 @@ def memories(
     whose: Whose,
     paged: Paged,
     *,
-    kind: Annotated[list[str] | None, Query(max_length=50, description="Only return memories of these kinds.")] = None,
-    kinds: Annotated[list[str] | None, Query(max_length=50, description="A synonym of `kind`.")] = None,
-    key: Annotated[str | None, Query(min_length=1, max_length=512, description="Only return memories with this key.")] = None,
-    topic: Annotated[str | None, Query(min_length=1, max_length=512, description="Only return memories of this topic.")] = None,
+    kind: Annotated[list[KindName] | None, Query(max_length=50, description="Only return memories of these kinds.")] = None,
+    kinds: Annotated[list[KindName] | None, Query(max_length=50, description="A synonym of `kind`.")] = None,
+    key: Annotated[Key | None, Query(description="Only return memories with this key.")] = None,
+    namespace: Annotated[
+        list[AnyLabel] | None,
+        Query(max_length=100, description="Only return memories of exactly this namespace, a label each. One empty label: none."),
+    ] = None,
+    namespace_prefix: Annotated[
+        list[Label] | None, Query(max_length=100, description="Only return memories whose namespace starts with these labels.")
+    ] = None,
+    topic: Annotated[Name | None, Query(description="Only return memories of this topic.")] = None,
     retired: Annotated[bool, Query(description="Return retired memories instead of live ones.")] = False,
-    as_of: Annotated[datetime | None, Query(description="Return memories that were valid at this time, as known today.")] = None,
-    known_at: Annotated[datetime | None, Query(description="Return memories as they were stored at this time.")] = None,
+    as_of: Annotated[Moment | None, Query(description="Return memories that were valid at this time, as known today.")] = None,
+    known_at: Annotated[Moment | None, Query(description="Return memories as they were stored at this time.")] = None,
     where: Annotated[
         str | None, Query(description="A metadata filter as a JSON object.", examples=['{"room": "kitchen"}'])
     ] = None,
@@ -66,9 +118,10 @@ def memories(
     """
     parts = caller.may("read", **whose.parts)
     filters: dict[str, Any] = {
-        "kind": kind,
-        "kinds": kinds,
+        "kinds": merged_kinds(kind, kinds),
         "key": key,
+        "namespace": None if namespace is None else [label for label in namespace if label],
+        "namespace_prefix": namespace_prefix or (),
         "topic": topic,
         "retired": retired,
         "as_of": as_of,
@@ -152,9 +205,11 @@ def forget(body: requests.Forget, caller: Calling) -> responses.Forgotten:
     if body.id is not None:
         found = caller.memory_found(body.id, "write")
         return responses.Forgotten(forgotten=caller.memory.forget(found.id, **parts))
+    kinds = merged_kinds(body.kind, body.kinds)
     if not caller.principal.is_bound:
-        return responses.Forgotten(forgotten=caller.memory.forget(key=body.key, kind=body.kind, kinds=body.kinds, **parts))
-    meant = caller.memory.memories(key=body.key, kind=body.kind, kinds=body.kinds, limit=10_000, **parts)
+        forgotten = caller.memory.forget(key=body.key, kinds=kinds, namespace=body.namespace, **parts)
+        return responses.Forgotten(forgotten=forgotten)
+    meant = caller.memory.memories(key=body.key, kinds=kinds, namespace=body.namespace, limit=10_000, **parts)
     own = [each for each in meant if may_change(caller.principal, each.scope)]  # a bound key cannot change shared memories
     if not own:
         raise NotFound(f"There is no memory with the key {body.key!r} in this scope. Nothing was forgotten.")

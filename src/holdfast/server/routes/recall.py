@@ -1,32 +1,40 @@
 """Routes that recall memories and messages, and create context blocks."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
 
+from holdfast.engine import Engine
+from holdfast.errors import Conflict, InvalidInput
 from holdfast.server.api import convert, requests, responses
+from holdfast.server.api.fields import merged_kinds
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Calling, needs
 from holdfast.server.middleware.latency import Latency
 from holdfast.server.middleware.threads import run_recall
 from holdfast.server.routes.idempotency import Route
+from holdfast.services import services
 
+_OPTIONS = (
+    "limit", "offset", "where", "namespace", "namespace_prefix", "now", "as_of", "min_score", "distinct", "vector",
+)  # fmt: skip
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 
 
-@router.post("/recall", operation_id="recall", responses=problems(), openapi_extra=needs("read"))
+@router.post("/recall", operation_id="recall", responses=problems(409), openapi_extra=needs("read"))
 async def recall(body: requests.Recall, caller: Calling, request: Request) -> responses.Hits:
     """Recall memories and messages.
 
     Returns the items that are relevant to the query, best first. Each hit lists the reasons why it was found.
     """
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
-    options: dict[str, Any] = {
-        name: getattr(body, name) for name in ("limit", "kind", "kinds", "where", "now", "as_of", "min_score")
-    }
+    options: dict[str, Any] = {name: getattr(body, name) for name in _OPTIONS}
+    options["kinds"] = merged_kinds(body.kind, body.kinds)
 
     def ask() -> responses.Hits:
         memory = caller.memory
+        _check_vector(memory, body.vector)
         with _latency(request).measured():
             found = memory.recall(body.query, **options, **parts)
         return responses.Hits(hits=[convert.hit(each) for each in found], notices=list(found.notices))
@@ -49,6 +57,15 @@ async def context(body: requests.Context, caller: Calling, request: Request) -> 
         return convert.context(found)
 
     return await run_recall(request, ask)
+
+
+def _check_vector(memory: Engine, vector: Sequence[float] | None) -> None:
+    """Raise Conflict if a vector does not fit the server's embedder, which the caller may not know."""
+    if vector is not None:
+        try:
+            services(memory).embedding.given(vector)
+        except InvalidInput as error:
+            raise Conflict(str(error)) from error
 
 
 def _latency(request: Request) -> Latency:

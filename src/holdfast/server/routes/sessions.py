@@ -1,6 +1,6 @@
 """Routes for sessions: start them, add and list messages, get context, end and erase them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Path, Query, Request
 
@@ -9,16 +9,17 @@ from holdfast.engine import Engine
 from holdfast.errors import NotFound
 from holdfast.protocols import MessageFilter
 from holdfast.server.api import convert, requests, responses
+from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.routes.idempotency import Route, client_id
 from holdfast.services import services
 from holdfast.session import Session, resume
 from holdfast.text.clean import clean_name
-from holdfast.types import Scope, SessionRecord, SessionStatus
+from holdfast.types import NewMessage, Scope, SessionRecord, SessionStatus
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=Route)
-_Id = Annotated[str, Path(description="The id of the session.")]
+_Id = Annotated[Name, Path(description="The id of the session.")]
 
 
 @router.post("", status_code=201, operation_id="begin_session", responses=problems(409), openapi_extra=needs("write"))
@@ -73,8 +74,39 @@ def say(id: _Id, body: requests.NewMessage, caller: Calling, request: Request) -
         id=body.id or client_id(request),
         origin=body.origin,
         action=body.action,
+        payload=body.payload,
     )
     return convert.message(kept)
+
+
+@router.post(
+    "/{id}/messages/batch", status_code=201, operation_id="add_messages", responses=problems(409), openapi_extra=needs("write")
+)
+def say_all(id: _Id, body: requests.NewMessages, caller: Calling, request: Request) -> responses.Messages:
+    """Add several messages.
+
+    All are stored in one transaction, or none. The session is created if it does not exist.
+    """
+    parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
+    session, retry = open_session(caller, id, parts), client_id(request)
+    fields = [each.model_dump() for each in body.messages]
+    for number, each in enumerate(fields):
+        each["id"] = each["id"] or (f"{retry}-{number}" if retry else None)
+    kept = session.add_all(cast("list[NewMessage]", fields))
+    return responses.Messages(items=[convert.message(each) for each in kept], next_seq=None)
+
+
+@router.delete("/{id}/messages/last", operation_id="pop_message", responses=problems(), openapi_extra=needs("write"))
+def pop(id: _Id, caller: Calling) -> responses.Message:
+    """Remove the last message.
+
+    Erases the last message of the session, with everything derived from it, and returns it. This cannot be undone.
+    """
+    record = caller.session_found(id, "write")
+    removed = resume(services(caller.memory), record).pop()
+    if removed is None:
+        raise NotFound(f"The session {id} has no messages.")
+    return convert.message(removed)
 
 
 @router.get("/{id}/messages", operation_id="list_messages", responses=problems(), openapi_extra=needs("read"))

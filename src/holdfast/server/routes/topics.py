@@ -5,13 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from holdfast.server.api import convert, requests, responses
+from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Calling, Whose, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.topic_files import TopicPage
 
 router = APIRouter(prefix="/v1/topics", tags=["topics"], route_class=Route)
-_Topic = Annotated[str, Path(min_length=1, max_length=512, examples=["garden"], description="The name of the topic.")]
+_Topic = Annotated[Name, Path(examples=["garden"], description="The name of the topic.")]
 
 
 @router.get("", operation_id="list_topics", responses=problems(), openapi_extra=needs("read"))

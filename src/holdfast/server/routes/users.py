@@ -7,16 +7,17 @@ from pydantic import Field
 
 from holdfast.agent.tools import language_for
 from holdfast.server.api import convert, requests, responses
+from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.api.responses import Model
-from holdfast.server.caller import Calling, needs
+from holdfast.server.caller import Calling, Paged, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
 from holdfast.types import UserProfile
 from holdfast.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
-_Name = Annotated[str, Path(min_length=1, max_length=512, description="The name of the user.")]
+_Name = Annotated[Name, Path(description="The name of the user.")]
 
 
 class Me(Model):
@@ -64,6 +65,19 @@ def me(caller: Calling) -> Me:
         language=language_for(memory, who.user),
         version=__version__,
     )
+
+
+@router.get("/users", operation_id="list_users", responses=problems(), openapi_extra=needs("read"))
+def users(caller: Calling, paged: Paged) -> responses.Listed[responses.UserRecord]:
+    """List users.
+
+    Returns the users who have data, sorted by name. The key must not be bound to a user, app or agent.
+    """
+    caller.may("read", whole=True)
+    found = caller.memory.users(limit=paged.limit + 1, offset=paged.offset)
+    shown = map(responses.UserRecord.model_validate, found)
+    items, more = convert.page_of(shown, limit=paged.limit, offset=paged.offset)
+    return responses.Listed(items=items, next_offset=more)
 
 
 @router.get("/users/{user}", operation_id="get_user", responses=problems(), openapi_extra=needs("read"))

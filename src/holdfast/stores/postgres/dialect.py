@@ -1,10 +1,10 @@
 """PostgreSQL's SQL dialect, and the translation of statements that both SQL stores share."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from holdfast.stores.sql.connection import Connection, Part, Primitive, fetch_value
+from holdfast.stores.sql.connection import Candidates, Connection, Part, fetch_value
 
 _OUTSIDE_QUOTES = re.compile(r"('(?:[^']|'')*')")
 _MARK = re.compile(r"\?(\d*)")
@@ -43,21 +43,64 @@ class PostgresDialect:
         """Return the condition that a column equals one of the values. The values are bound as one array."""
         return f"{column} = ANY(?)", list(values)
 
-    def metadata_entry(self, key: str, operator: str, value: Primitive) -> Part:
-        """Return the condition that compares a metadata entry with a value. Entries of another JSON type do not match."""
-        entry, text = "metadata::json -> ?::text", "(metadata::json ->> ?::text)"
+    def key_equals(self, key: str) -> Part:
+        """Return the condition that a memory has this key. The index contains hashes, because keys may be long."""
+        return "hashtextextended(key, 0) = hashtextextended(?::text, 0) AND key = ?", key, key
+
+    def metadata_exists(self, path: Sequence[str]) -> Part:
+        """Return the condition that the metadata has an entry at a path. The path leads through nested objects."""
+        return f"({_entry_at(path)}) IS NOT NULL", *path
+
+    def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
+        """Return the condition that the entry at a path, or an element of it if it is a list, fulfills a condition."""
+        sql, *values = condition("entry.value")
+        elements = "json_array_elements(CASE WHEN json_typeof(found.value) = 'array' THEN found.value ELSE '[]'::json END)"
+        chosen = {"entry": "SELECT found.value", "elements": f"SELECT {elements}"}
+        both = f"{chosen['entry']} UNION ALL {chosen['elements']}"
+        entries = f"(SELECT {_entry_at(path)} AS value) AS found, LATERAL ({chosen.get(of, both)}) AS entry (value)"
+        return f"EXISTS (SELECT 1 FROM {entries} WHERE entry.value IS NOT NULL AND ({sql}))", *path, *values
+
+    def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
+        """Return the condition that an entry is one of these texts, or None if there are none."""
+        if not values:
+            return None
+        return _typed(entry, "string", f"({entry} #>> '{{}}') COLLATE \"C\" = ANY(?::text[])"), list(values)
+
+    def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
+        """Return the condition that an entry is one of these numbers, or None if there are none."""
+        # Integers of any size compare exactly. Floats compare as double precision, like in Python.
+        parts: list[tuple[str, list[str]]] = []
+        for number, kind in (("numeric", int), ("float8", float)):
+            if some := [str(value) for value in values if isinstance(value, kind)]:
+                sql = f"({entry} #>> '{{}}')::{number} = ANY(?::text[]::{number}[])"
+                parts.append((_typed(entry, "number", sql), some))
+        return (" OR ".join(sql for sql, _ in parts), *(bound for _, bound in parts)) if parts else None
+
+    def entry_is_literal(self, entry: str, value: bool | None) -> Part:  # noqa: FBT001  (one of three JSON values)
+        """Return the condition that an entry is null, true or false."""
         if value is None:
-            return f"json_typeof({entry}) = 'null'", key
+            return (f"json_typeof({entry}) = 'null'",)
+        return _typed(entry, "boolean", f"({entry} #>> '{{}}') = ?::text"), str(value).lower()
+
+    def entry_is_json(self, entry: str, values: Sequence[str]) -> Part | None:
+        """Return the condition that an entry is one of these objects or lists, given as canonical JSON; None if there are none."""
+        if not values:
+            return None
+        return f"json_typeof({entry}) IN ('object', 'array') AND {entry}::text = ANY(?::text[])", list(values)
+
+    def entry_compares(self, entry: str, operator: str, value: str | float) -> Part:
+        """Return the condition that compares an entry with a value of the same JSON type."""
+        text = f"({entry} #>> '{{}}')"
+        if isinstance(value, str):
+            return _typed(entry, "string", f'{text} COLLATE "C" {operator} ?::text'), value
         if isinstance(value, bool):
-            kind, sql, bound = "boolean", f"{text} {operator} ?::text", str(value).lower()
-        elif isinstance(value, str):
-            kind, sql, bound = "string", f'{text} COLLATE "C" {operator} ?::text', value
-        else:
-            # Integers of any size compare exactly. Floats compare as double precision, like in Python.
-            number = "numeric" if isinstance(value, int) else "double precision"
-            kind, sql, bound = "number", f"{text}::{number} {operator} ?::{number}", str(value)
-        # CASE fixes the order: the planner may reorder conditions, and some casts fail on other types.
-        return f"CASE WHEN json_typeof({entry}) = '{kind}' THEN {sql} ELSE false END", key, key, bound
+            return _typed(entry, "boolean", f"{text} {operator} ?::text"), str(value).lower()
+        number = "numeric" if isinstance(value, int) else "float8"
+        return _typed(entry, "number", f"{text}::{number} {operator} ?::text::{number}"), str(value)
+
+    def entry_has_text(self, entry: str, part: str) -> Part:
+        """Return the condition that an entry is a text with this part."""
+        return _typed(entry, "string", f"position(?::text IN ({entry} #>> '{{}}')) > 0"), part
 
     def in_payload(self, part: str) -> str:
         """Return the expression for a field of a job's JSON payload, such as ``user`` or ``session``."""
@@ -70,6 +113,19 @@ class PostgresDialect:
     def is_shared_with(self) -> str:
         """Return the condition that an app's ``sharing`` list contains ``*`` or the app that is bound as the parameter."""
         return "EXISTS (SELECT 1 FROM json_array_elements_text(sharing::json) AS one (name) WHERE one.name IN (?, '*'))"
+
+
+def _entry_at(path: Sequence[str]) -> str:
+    """Return the expression for the metadata entry at a path. It is NULL if there is none."""
+    return "metadata::json" + " -> ?::text" * len(path)
+
+
+def _typed(entry: str, kind: str, condition: str) -> str:
+    """Return a condition that holds only for entries of a JSON type.
+
+    CASE fixes the order: the planner may reorder conditions, and some casts fail on other types.
+    """
+    return f"CASE WHEN json_typeof({entry}) = '{kind}' THEN {condition} ELSE false END"
 
 
 POSTGRES = PostgresDialect()

@@ -16,7 +16,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import bm25
 from holdfast.stores.sql.connection import Row, fetch
 from holdfast.stores.sql.filters import Clauses
-from holdfast.text.chunks import chunk_spans
+from holdfast.text.chunks import field_spans
 from holdfast.text.terms import document_terms, query_terms
 
 TenantPartitions: TypeAlias = tuple[str, list[int]]
@@ -47,7 +47,7 @@ class Postings:
         The terms of the item's heading are added to each chunk.
         """
         partition, item = place
-        spans = chunk_spans(text)
+        spans = field_spans(text)
         heading_terms = document_terms(heading, language)
         terms = [[*heading_terms, *document_terms(text[start:end], language)] for start, end in spans]
         connection.execute(

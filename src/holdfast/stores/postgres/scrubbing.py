@@ -169,8 +169,8 @@ def _blocks(path: Path, step: int = 1 << 22) -> Iterator[bytes]:
 def _is_in_a_row(session: PostgresSession, needle: bytes) -> bool:
     """Return True if any row that the database user can see contains these bytes."""
     columns = {
-        "messages": ("text", "speaker", "asked"),
-        "memories": ("text", "metadata", "key", "topic", "tags", "reason"),
+        "messages": ("text", "speaker", "asked", "payload"),
+        "memories": ("text", "metadata", "key", "topic", "tags", "reason", "namespace", "indexed"),
         "keys": ("label", '"user"', "app", "agent"),
         "units": ("terms",),
         "partitions": ('"user"', "app", "agent"),

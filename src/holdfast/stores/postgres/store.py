@@ -20,7 +20,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.sql import partitions, vector_tables
 from holdfast.stores.sql.connection import R, fetch, guarded
-from holdfast.stores.sql.filters import Clauses, add_metadata, said_in
+from holdfast.stores.sql.filters import Clauses, item_clauses, said_in
 from holdfast.stores.sql.reads import SQLReads
 from holdfast.stores.sql.rows import SEARCHED_TEXT
 from holdfast.types import Finding, Scope
@@ -160,15 +160,9 @@ class PostgresStore(SQLReads):
     def _item_filter(self, where: SearchFilter, seen: Mapping[int, Space]) -> ItemFilter:
         """Return the SQL conditions for kind, metadata and time, and the condition that leaves out the excluded session."""
         conditions = Clauses(POSTGRES, "true")
-        filtered = where.kinds is not None or bool(where.where)
+        filtered = where.selects_memories
         if filtered:
-            clauses = Clauses(POSTGRES, "tenant = ?", self.tenant)
-            clauses.among("partition", list(seen))
-            clauses.add("recorded_to IS NULL")
-            if where.kinds is not None:
-                clauses.among("kind", list(where.kinds))
-            if where.where:
-                add_metadata(clauses, where.where)
+            clauses = item_clauses(POSTGRES, self.tenant, where, seen)
             conditions.add(f"item IN (SELECT item FROM memories WHERE {clauses.sql})", *clauses.values)
         if where.said and "message" in where.spaces:
             clauses = Clauses(POSTGRES, "tenant = ?", self.tenant)
@@ -268,12 +262,15 @@ class PostgresStore(SQLReads):
         self._indexes.clear()
         return 0
 
-    def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+    def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:
         """Remove erased data from the tables and the log, as far as the privileges of the database user allow.
 
-        The result names the places that could not be verified.
+        The result names the places that could not be verified. With ``rewrite=False``, nothing is done, because a deleted row
+        stays in the file of its table until the table is rewritten.
         """
         self._connections.check_open()
+        if not rewrite:
+            return False, ()
         with self._connections.owner() as session:
             return scrubbing.scrub(session, needles)
 

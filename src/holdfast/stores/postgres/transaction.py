@@ -200,7 +200,7 @@ class PostgresTransaction(SQLTransaction):
         self._hold_owners("memories", [id])
         super().set_sources(id, sources)
 
-    def _update_present(self, column: str, value: int, ids: Collection[str]) -> None:
+    def _update_present(self, column: str, value: int | None, ids: Collection[str]) -> None:
         # No user lock: every recall updates last_used_at. Locking the rows in a fixed order prevents deadlocks instead.
         self._session.execute(
             f"UPDATE memories SET {column} = ? WHERE tenant = ? AND item = ANY(ARRAY("
@@ -212,6 +212,11 @@ class PostgresTransaction(SQLTransaction):
         """Remove memories with all their revisions, changes, vectors and terms."""
         self._hold_owners("memories", ids)
         return super().remove_memories(ids)
+
+    def remove_history(self, id: str) -> None:
+        """Remove the earlier revisions and the changes of a memory. Only its current revision stays."""
+        self._hold_owners("memories", [id])
+        super().remove_history(id)
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
         """Remove messages with their vectors and terms.

@@ -6,13 +6,14 @@ methods of :class:`SQLDialect`.
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 Row: TypeAlias = tuple[Any, ...]
 Part: TypeAlias = tuple[Any, ...]
 """A piece of SQL text, followed by the values of its ``?`` parameters."""
-Primitive: TypeAlias = str | float | None
-"""Types of metadata values that can be compared. ``float`` also stands for integers and booleans."""
+
+Candidates: TypeAlias = Literal["entry", "elements", "both"]
+"""What a condition on a metadata entry applies to: the entry itself, its elements if it is a list, or both."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,8 +47,43 @@ class SQLDialect(Protocol):
         """Return the condition that a column equals one of the values. The number of values is not limited."""
         ...
 
-    def metadata_entry(self, key: str, operator: str, value: Primitive) -> Part:
-        """Return the condition that compares a metadata entry with a value. Entries of another JSON type do not match."""
+    def key_equals(self, key: str) -> Part:
+        """Return the condition that a memory has this key."""
+        ...
+
+    def metadata_exists(self, path: Sequence[str]) -> Part:
+        """Return the condition that the metadata has an entry at a path. The path leads through nested objects."""
+        ...
+
+    def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
+        """Return the condition that the entry at a path, or an element of it if it is a list, fulfills a condition.
+
+        ``condition`` is called with the SQL name of an entry. ``of`` says whether the entry, its elements or both count.
+        """
+        ...
+
+    def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
+        """Return the condition that an entry is one of these texts, or None if there are none."""
+        ...
+
+    def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
+        """Return the condition that an entry is one of these numbers, or None if there are none."""
+        ...
+
+    def entry_is_literal(self, entry: str, value: bool | None) -> Part:  # noqa: FBT001  (one of three JSON values)
+        """Return the condition that an entry is null, true or false."""
+        ...
+
+    def entry_is_json(self, entry: str, values: Sequence[str]) -> Part | None:
+        """Return the condition that an entry is one of these objects or lists, given as canonical JSON; None if there are none."""
+        ...
+
+    def entry_compares(self, entry: str, operator: str, value: str | float) -> Part:
+        """Return the condition that compares an entry with a value of the same JSON type."""
+        ...
+
+    def entry_has_text(self, entry: str, part: str) -> Part:
+        """Return the condition that an entry is a text with this part."""
         ...
 
     def in_payload(self, part: str) -> str:

@@ -1,18 +1,17 @@
 """Translate filters into SQL. The SQL text contains only our own column names. All values are bound as parameters."""
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from holdfast.errors import InvalidInput
-from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Space
+from holdfast.protocols import MemoryFilter, MessageFilter, SearchFilter, SessionFilter, Space
 from holdfast.stores.sql import partitions
 from holdfast.stores.sql.connection import Connection, SQLDialect
-from holdfast.stores.sql.rows import stamp
+from holdfast.stores.sql.metadata import metadata_condition
+from holdfast.stores.sql.rows import dump_namespace, stamp
 from holdfast.types import Where
 
-_COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$ne": "<>"}
 _MEMORY_SPACES: tuple[Space, ...] = ("memory", "archive")
 
 
@@ -53,7 +52,10 @@ def memory_clauses(connection: Connection, tenant: str, wanted: MemoryFilter) ->
     for column, values in (("id", wanted.ids), ("item", wanted.items), (kind, wanted.kinds), ("status", wanted.statuses)):
         if values is not None:
             clauses.among(column, list(values))
-    for column, value in (("key", wanted.key), ("topic", wanted.topic), ("content_hash", wanted.content_hash)):
+    if wanted.key is not None:
+        clauses.add(*connection.dialect.key_equals(wanted.key))
+    add_namespace(clauses, wanted.namespace, wanted.namespace_prefix)
+    for column, value in (("topic", wanted.topic), ("content_hash", wanted.content_hash)):
         if value is not None:
             clauses.add(f"{column} = ?", value)
     if wanted.has_topic or wanted.topic is not None:
@@ -103,32 +105,32 @@ def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
         clauses.add("coalesce(last_used_at, 0) < ? AND coalesce(last_seen_at, 0) < ?", moment, moment)
 
 
+def item_clauses(dialect: SQLDialect, tenant: str, where: SearchFilter, partitions: Collection[int]) -> Clauses:
+    """Return the conditions on the memories that a search may find: kind, metadata and namespace."""
+    clauses = Clauses(dialect, "tenant = ?", tenant)
+    clauses.among("partition", list(partitions))
+    clauses.add("recorded_to IS NULL")
+    if where.kinds is not None:
+        clauses.among("kind", list(where.kinds))
+    if where.where:
+        add_metadata(clauses, where.where)
+    add_namespace(clauses, where.namespace, where.namespace_prefix)
+    return clauses
+
+
+def add_namespace(clauses: Clauses, exact: Sequence[str] | None, prefix: Sequence[str]) -> None:
+    """Add the conditions on the namespace. The literal conditions let the planner use the partial index."""
+    if exact is not None:
+        clauses.add("namespace = ? AND namespace <> ''" if exact else "namespace = ?", dump_namespace(exact))
+    if prefix:
+        first = dump_namespace(prefix)
+        # Each label ends with the separator, so that all namespaces below a prefix lie between these two.
+        clauses.add("namespace >= ? AND namespace < ? AND namespace <> ''", first, first[:-1] + chr(ord(first[-1]) + 1))
+
+
 def add_metadata(clauses: Clauses, where: Where) -> None:
-    """Add conditions on metadata entries. The names of the entries are bound as parameters, too."""
-    for key, wanted in where.items():
-        if isinstance(wanted, Mapping):
-            for name, value in wanted.items():
-                if name not in _COMPARISONS:
-                    known = ", ".join(_COMPARISONS)
-                    raise InvalidInput(f"Unknown comparison {name!r} for metadata {key!r}. Use one of {known}.")
-                clauses.add(*_comparison(clauses.dialect, key, _COMPARISONS[name], value))
-        elif isinstance(wanted, list | tuple | set | frozenset):
-            choices = [_comparison(clauses.dialect, key, "=", value) for value in wanted]
-            either = " OR ".join(sql for sql, *_ in choices) or "1 = 0"
-            clauses.add(f"({either})", *(value for _, *values in choices for value in values))
-        else:
-            clauses.add(*_comparison(clauses.dialect, key, "=", wanted))
-
-
-def _comparison(dialect: SQLDialect, key: str, operator: str, value: object) -> tuple[Any, ...]:
-    """Return one comparison with its bound values.
-
-    Values of different JSON types are never equal. For example, true equals neither 1 nor '1'.
-    """
-    if value is not None and not isinstance(value, str | int | float):
-        kind = type(value).__name__
-        raise InvalidInput(f"Metadata {key!r} cannot be compared with {kind}. Use text, a number, a boolean or None.")
-    return dialect.metadata_entry(str(key), operator, value)
+    """Add the condition that the metadata matches a filter."""
+    clauses.add(*metadata_condition(clauses.dialect, where))
 
 
 def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) -> Clauses:

@@ -18,6 +18,7 @@ from holdfast.stores.sql.rows import (
     MESSAGE_COLUMNS,
     SESSION_COLUMNS,
     SPEND_COLUMNS,
+    load_namespace,
     marks,
     moment,
     stamp,
@@ -113,6 +114,14 @@ class SQLReads(AccessReads):
         clauses = memory_clauses(self.connection, self.tenant, wanted)
         rows = self._rows(f"SELECT count(*) FROM memories WHERE {clauses.sql}", clauses.values)
         return int(rows[0][0])
+
+    @guarded
+    def namespaces(self, wanted: MemoryFilter) -> list[tuple[str, ...]]:
+        """List the namespaces of the memories that a filter selects, each once, sorted by label."""
+        clauses = memory_clauses(self.connection, self.tenant, wanted)
+        clauses.add("namespace <> ''")
+        rows = self._rows(f"SELECT DISTINCT namespace FROM memories WHERE {clauses.sql}", clauses.values)
+        return sorted(load_namespace(row[0]) for row in rows)
 
     @guarded
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:

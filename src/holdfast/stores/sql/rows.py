@@ -6,31 +6,32 @@ check misses: that check verifies only the structure of the file, so it misses m
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, make_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, cast
 
+from holdfast.text.chunks import SEPARATOR
 from holdfast.types import AppRecord, Author, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, Spend
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 MEMORY_COLUMNS = (
     "item, id, revision, partition, kind, text, key, topic, importance, tags, metadata, origin, trust, sources, pinned, "
     "language, status, created_at, updated_at, valid_from, valid_to, expires_at, last_used_at, last_seen_at, retired_at, "
-    "replaced_by, reason, content_hash, recorded_at, recorded_to, hash"
+    "replaced_by, reason, content_hash, recorded_at, recorded_to, namespace, indexed, hash"
 )
-MESSAGE_COLUMNS = (
-    "seq, id, session, partition, role, speaker, client_id, text, at, origin, action, language, act, asks, asked, answers, hash"
-)
+MESSAGE_COLUMNS = "seq, id, session, partition, role, speaker, client_id, text, at, origin, action, language, act, asks, asked, answers, payload, hash"
 SESSION_COLUMNS = "id, app, user, agent, status, started_at, last_at, ended_at, digested_to, metadata"
 JOB_COLUMNS = (
     "id, kind, payload, effect, state, priority, attempt, created_at, not_before, lease_until, worker, finished_at, cost, error"
 )
-SEARCHED_TEXT = "CASE WHEN key IS NULL THEN text ELSE key || ': ' || text END"
-"""SQL expression for the searchable text of a memory, equal to ``str(memory)``."""
+SEARCHED_TEXT = "CASE WHEN indexed IS NOT NULL THEN indexed WHEN key IS NULL THEN text ELSE key || ': ' || text END"
+"""SQL expression for the searchable text of a memory, equal to ``searched_text(memory)``."""
 SPEND_COLUMNS = "day, purpose, model, calls, input_tokens, output_tokens, seconds, cost, unpriced, energy"
 APP_COLUMNS = "app, name, installed_at, uninstalled_at, sharing, metadata"
 CHANGE_COLUMNS = "id, batch, at, action, memory, revision, actor, model, prompt, job, reason"
@@ -40,15 +41,22 @@ CHANGE_COLUMNS = "id, batch, at, action, memory, revision, actor, model, prompt,
 _MutableMemory: Any = make_dataclass("_MutableMemory", [field.name for field in fields(Memory)], slots=True)
 _MutableMessage: Any = make_dataclass("_MutableMessage", [field.name for field in fields(Message)], slots=True)
 
-_IN_PLACE = (21, 22, 23, 29, 30)
-"""Positions of the columns that the hash of a memory row does not cover.
+_IN_PLACE = (21, 22, 23, 29)
+"""Positions of the columns of a memory row that can change within a revision. The hash does not cover them.
 
-These are expires_at, last_used_at, last_seen_at, recorded_to and the hash itself. They can change within a revision.
+These are expires_at, last_used_at, last_seen_at and recorded_to.
 """
+_HASHED_MEMORY_COLUMNS = 30
+"""Number of leading columns of a memory row that the hash covers, except ``_IN_PLACE``.
 
-
+The hash covers the namespace and the indexed texts only if they are set, so that it fits the rows of older versions.
+"""
 _HASHED_MESSAGE_COLUMNS = 12
-"""Number of leading columns that the hash of a message row covers. The columns after these are derived from them."""
+"""Number of leading columns that the hash of a message row covers. The columns after these are derived from them.
+
+The payload is covered too if there is one. Rows of older versions have none.
+"""
+_PAYLOAD = MESSAGE_COLUMNS.split(", ").index("payload")
 
 
 def to_time(value: int | None) -> datetime | None:
@@ -81,6 +89,39 @@ def dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
+def dump_payload(payload: object) -> str | None:
+    """Return a payload as JSON, with its keys in the given order. Characters that no database can store are escaped."""
+    if payload is None:
+        return None
+    dumped = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(payload, separators=(",", ":")) if _SURROGATE.search(dumped) else dumped
+
+
+def dump_namespace(namespace: Sequence[str]) -> str:
+    """Return the stored form of a namespace: each label, followed by a separator."""
+    return "".join(label + SEPARATOR for label in namespace)
+
+
+def load_namespace(stored: str) -> tuple[str, ...]:
+    """Return the labels of a stored namespace."""
+    return tuple(stored.split(SEPARATOR)[:-1]) if stored else ()
+
+
+def dump_indexed(texts: Sequence[str] | None) -> str | None:
+    """Return the stored form of the texts that are searched instead of a memory's own text."""
+    return None if texts is None else SEPARATOR.join(texts)
+
+
+def searched_text(memory: Memory) -> str:
+    """Return the text of a memory that is indexed. Several texts are separated by ``SEPARATOR``; '' is not indexed."""
+    own = dump_indexed(memory.indexed)
+    return str(memory) if own is None else own
+
+
+def _separated(stored: str) -> tuple[str, ...]:
+    return tuple(stored.split(SEPARATOR)) if stored else ()
+
+
 def row_hash(values: Sequence[object]) -> bytes:
     """Return the hash of a row's values. It covers the types of the values as well as their contents."""
     digest = hashlib.blake2b(digest_size=16)
@@ -90,12 +131,15 @@ def row_hash(values: Sequence[object]) -> bytes:
 
 def memory_hash(row: Sequence[Any]) -> bytes:
     """Compute the hash that a memory row should contain."""
-    return row_hash([value for place, value in enumerate(row) if place not in _IN_PLACE])
+    own = [value for place, value in enumerate(row[:_HASHED_MEMORY_COLUMNS]) if place not in _IN_PLACE]
+    namespace, indexed = row[_HASHED_MEMORY_COLUMNS : _HASHED_MEMORY_COLUMNS + 2]
+    return row_hash(own if namespace == "" and indexed is None else [*own, namespace, indexed])
 
 
 def message_hash(row: Sequence[Any]) -> bytes:
     """Compute the hash that a message row should contain."""
-    return row_hash(row[:_HASHED_MESSAGE_COLUMNS])
+    own = row[:_HASHED_MESSAGE_COLUMNS]
+    return row_hash(own if row[_PAYLOAD] is None else [*own, row[_PAYLOAD]])
 
 
 def memory_row(memory: Memory, partition: int) -> tuple[Any, ...]:
@@ -106,7 +150,8 @@ def memory_row(memory: Memory, partition: int) -> tuple[Any, ...]:
         dump(list(memory.sources)), int(memory.pinned), memory.language, memory.status, stamp(memory.created_at),
         stamp(memory.updated_at), stamp(memory.valid_from), from_time(memory.valid_to), from_time(memory.expires_at),
         from_time(memory.last_used_at), from_time(memory.last_seen_at), from_time(memory.retired_at), memory.replaced_by,
-        memory.reason, memory.content_hash, stamp(memory.recorded_at), from_time(memory.recorded_to), b"",
+        memory.reason, memory.content_hash, stamp(memory.recorded_at), from_time(memory.recorded_to),
+        dump_namespace(memory.namespace), dump_indexed(memory.indexed), b"",
     ]  # fmt: skip
     row[-1] = memory_hash(row)
     return tuple(row)
@@ -121,6 +166,7 @@ def to_memory(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Memory:
         updated_at=_time(row[18]), valid_from=_time(row[19]), valid_to=to_time(row[20]), expires_at=to_time(row[21]),
         last_used_at=to_time(row[22]), last_seen_at=to_time(row[23]), retired_at=to_time(row[24]), replaced_by=row[25],
         reason=row[26], content_hash=row[27], recorded_at=_time(row[28]), recorded_to=to_time(row[29]),
+        namespace=load_namespace(row[30]), indexed=None if row[31] is None else _separated(row[31]),
     )  # fmt: skip
     memory.__class__ = Memory
     return cast("Memory", memory)
@@ -135,7 +181,7 @@ def message_row(message: Message, partition: int) -> tuple[Any, ...]:
     values = (
         message.seq, message.id, message.session, partition, message.role, message.speaker, message.client_id, message.text,
         stamp(message.at), message.origin, message.action, message.language, message.act,
-        None if message.act is None else int(message.asks), message.asked, message.answers,
+        None if message.act is None else int(message.asks), message.asked, message.answers, dump_payload(message.payload),
     )  # fmt: skip
     return (*values, message_hash(values))
 
@@ -145,7 +191,7 @@ def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
     message = _MutableMessage(
         seq=row[0], id=row[1], session=row[2], scope=scopes[row[3]], role=row[4], speaker=row[5], client_id=row[6],
         text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11], act=row[12],
-        asks=bool(row[13]), asked=row[14], answers=row[15],
+        asks=bool(row[13]), asked=row[14], answers=row[15], payload=None if row[16] is None else json.loads(row[16]),
     )  # fmt: skip
     message.__class__ = Message
     return cast("Message", message)

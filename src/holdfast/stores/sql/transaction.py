@@ -25,12 +25,14 @@ from holdfast.stores.sql.rows import (
     app_row,
     change_row,
     dump,
+    from_time,
     job_row,
     marks,
     memory_hash,
     memory_row,
+    message_hash,
     message_row,
-    row_hash,
+    searched_text,
     session_row,
     stamp,
     to_job,
@@ -130,7 +132,12 @@ class SQLTransaction(SQLReads, AccessWrites):
         return stored
 
     def _index_message(self, partition: int, message: Message) -> None:
-        """Index a message by its text, speaker and day. A reply is also found by the question that it answers."""
+        """Index a message by its text, speaker and day. A reply is also found by the question that it answers.
+
+        A message without text, which has only a payload, is not indexed.
+        """
+        if not message.text.strip():
+            return
         heading = f"{message.speaker or ''} {day_in_words(message.at, message.language)} {message.asked or ''}"
         self._index(partition, message.seq, message.text, message.language, heading=heading)
 
@@ -160,14 +167,16 @@ class SQLTransaction(SQLReads, AccessWrites):
             self._close_revision(before[0], stored)
         self._insert("memories", MEMORY_COLUMNS, memory_row(stored, partition))
         self._note_sources(stored)
-        if before and before[3] == str(stored):
+        text = searched_text(stored)
+        if before and before[3] == text:
             self._text.move(connection, self.tenant, before[0], item, partition)
             self._vectors.move(connection, self.tenant, (before[2], before[0]), (partition, item))
         else:
             if before:
                 self._archive_text(before[0], before[2], stored)
-            heading = day_in_words(stored.valid_from, stored.language)
-            self._index(partition, item, str(stored), stored.language, heading=heading)
+            if text.strip():
+                heading = day_in_words(stored.valid_from, stored.language)
+                self._index(partition, item, text, stored.language, heading=heading)
         return stored
 
     def _close_revision(self, item: int, successor: Memory) -> None:
@@ -210,16 +219,16 @@ class SQLTransaction(SQLReads, AccessWrites):
                 (self.tenant, *batch),
             )
             for row in rows:
-                marked = (*row[:10], action, row[11])
+                marked = (*row[:10], action, *row[11:])
                 self._connection.execute(
                     "UPDATE messages SET action = ?, hash = ? WHERE tenant = ? AND seq = ?",
-                    (action, row_hash(marked), self.tenant, row[0]),
+                    (action, message_hash(marked), self.tenant, row[0]),
                 )
             self._detach_replies([row[0] for row in rows])
 
-    def set_expiry(self, ids: Collection[str], expires_at: datetime) -> None:
-        """Set the expiry time of memories whose lifetime is renewed by use."""
-        self._update_present("expires_at", stamp(expires_at), ids)
+    def set_expiry(self, ids: Collection[str], expires_at: datetime | None) -> None:
+        """Set the expiry time of memories, without a new revision. None means that they never expire."""
+        self._update_present("expires_at", from_time(expires_at), ids)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
         """Remove sources from every revision of a memory. Only the given sources stay."""
@@ -238,7 +247,7 @@ class SQLTransaction(SQLReads, AccessWrites):
             "INSERT INTO provenance (tenant, source, memory) VALUES (?, ?, ?)", [(self.tenant, source, id) for source in sources]
         )
 
-    def _update_present(self, column: str, value: int, ids: Collection[str]) -> None:
+    def _update_present(self, column: str, value: int | None, ids: Collection[str]) -> None:
         for batch in batches(ids):
             self._connection.execute(
                 f"UPDATE memories SET {column} = ? WHERE tenant = ? AND id IN ({marks(batch)}) AND recorded_to IS NULL",
@@ -342,6 +351,14 @@ class SQLTransaction(SQLReads, AccessWrites):
             for table, column in (("changes", "memory"), ("provenance", "memory"), ("provenance", "source")):
                 self._connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({marks(batch)})", values)
         return counts
+
+    def remove_history(self, id: str) -> None:
+        """Remove the earlier revisions and the changes of a memory. Only its current revision stays."""
+        where, values = "tenant = ? AND id = ? AND recorded_to IS NOT NULL", (self.tenant, id)
+        for (item,) in fetch(self._connection, f"SELECT item FROM memories WHERE {where}", values):
+            self._unindex(item)
+        self._connection.execute(f"DELETE FROM memories WHERE {where}", values)
+        self._connection.execute("DELETE FROM changes WHERE tenant = ? AND memory = ?", values)
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
         """Remove messages with their vectors and terms.

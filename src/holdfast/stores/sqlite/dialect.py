@@ -1,12 +1,12 @@
 """SQLite's versions of the expressions that are written differently in PostgreSQL."""
 
 import contextlib
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import apsw
 
-from holdfast.stores.sql.connection import Connection, Part, Primitive, SQLDialect, fetch_value
+from holdfast.stores.sql.connection import Candidates, Connection, Part, SQLDialect, fetch_value
 from holdfast.stores.sql.rows import dump, marks
 
 _MANY = 500
@@ -36,14 +36,63 @@ class SQLiteDialect:
             return f"{column} IN (SELECT value FROM json_each(?))", dump(list(values))
         return f"{column} IN ({marks(values)})", *values
 
-    def metadata_entry(self, key: str, operator: str, value: Primitive) -> Part:
-        """Return the condition that compares a metadata entry with a value. Entries of another JSON type do not match."""
-        types = _json_types(value)
+    def key_equals(self, key: str) -> Part:
+        """Return the condition that a memory has this key."""
+        return "key = ?", key
+
+    def metadata_exists(self, path: Sequence[str]) -> Part:
+        """Return the condition that the metadata has an entry at a path. The path leads through nested objects."""
+        return f"EXISTS (SELECT 1 FROM {_steps(path)})", *path
+
+    def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
+        """Return the condition that the entry at a path, or an element of it if it is a list, fulfills a condition."""
+        entry = f"step{len(path) - 1}"
+        elements, own = condition("element"), condition(entry)
         sql = (
-            "EXISTS (SELECT 1 FROM json_each(metadata) AS entry WHERE entry.key = ? "
-            f"AND entry.type IN ({marks(types)}) AND entry.value {'IS' if value is None else operator} ?)"
+            f"EXISTS (SELECT 1 FROM json_each(CASE WHEN {entry}.type = 'array' THEN {entry}.value ELSE '[]' END) AS element "
+            f"WHERE {elements[0]})"
         )
-        return sql, key, *types, int(value) if isinstance(value, bool) else value
+        if of == "elements":
+            return f"EXISTS (SELECT 1 FROM {_steps(path)} AND {sql})", *path, *elements[1:]
+        if of == "entry":
+            return f"EXISTS (SELECT 1 FROM {_steps(path)} AND ({own[0]}))", *path, *own[1:]
+        return f"EXISTS (SELECT 1 FROM {_steps(path)} AND ({own[0]} OR {sql}))", *path, *own[1:], *elements[1:]
+
+    def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
+        """Return the condition that an entry is one of these texts, or None if there are none."""
+        if not values:
+            return None
+        return f"{entry}.type = 'text' AND {entry}.value IN (SELECT value FROM json_each(?))", dump(list(values))
+
+    def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
+        """Return the condition that an entry is one of these numbers, or None if there are none."""
+        # Numbers are bound as JSON: SQLite then reads them with the routine that reads the stored ones, also beyond 64 bits.
+        if not values:
+            return None
+        sql = f"{entry}.type IN ('integer', 'real') AND {entry}.value IN (SELECT value FROM json_each(?))"
+        return sql, dump(list(values))
+
+    def entry_is_literal(self, entry: str, value: bool | None) -> Part:  # noqa: FBT001  (one of three JSON values)
+        """Return the condition that an entry is null, true or false."""
+        return (f"{entry}.type = ?", dump(value))
+
+    def entry_is_json(self, entry: str, values: Sequence[str]) -> Part | None:
+        """Return the condition that an entry is one of these objects or lists, given as canonical JSON; None if there are none."""
+        if not values:
+            return None
+        either = ", ".join(["json(?)"] * len(values))
+        return f"{entry}.type IN ('object', 'array') AND {entry}.value IN ({either})", *values
+
+    def entry_compares(self, entry: str, operator: str, value: str | float) -> Part:
+        """Return the condition that compares an entry with a value of the same JSON type."""
+        if isinstance(value, str):
+            return f"{entry}.type = 'text' AND {entry}.value {operator} ?", value
+        types = "'true', 'false'" if isinstance(value, bool) else "'integer', 'real'"
+        return f"{entry}.type IN ({types}) AND {entry}.value {operator} (SELECT value FROM json_each(?))", dump([value])
+
+    def entry_has_text(self, entry: str, part: str) -> Part:
+        """Return the condition that an entry is a text with this part."""
+        return f"{entry}.type = 'text' AND instr({entry}.value, ?) > 0", part
 
     def in_payload(self, part: str) -> str:
         """Return the expression for a field of a job's JSON payload, such as ``user`` or ``session``."""
@@ -58,13 +107,13 @@ class SQLiteDialect:
         return "EXISTS (SELECT 1 FROM json_each(sharing) WHERE value IN (?, '*'))"
 
 
-def _json_types(value: Primitive) -> tuple[str, ...]:
-    """Return the type names that SQLite's ``json_each`` uses for values of this type."""
-    if value is None:
-        return ("null",)
-    if isinstance(value, bool):
-        return ("true", "false")
-    return ("text",) if isinstance(value, str) else ("integer", "real")
+def _steps(path: Sequence[str]) -> str:
+    """Return the FROM and WHERE parts that lead to an entry. Each step reads the members of the object before it."""
+    tables = ["json_each(metadata) AS step0"]
+    for number in range(1, len(path)):
+        before = f"step{number - 1}"
+        tables.append(f"json_each(CASE WHEN {before}.type = 'object' THEN {before}.value ELSE '{{}}' END) AS step{number}")
+    return f"{', '.join(tables)} WHERE " + " AND ".join(f"step{number}.key = ?" for number in range(len(path)))
 
 
 SQLITE = SQLiteDialect()

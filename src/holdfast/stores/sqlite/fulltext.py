@@ -17,7 +17,7 @@ from holdfast.stores.sql.rows import marks
 from holdfast.stores.sqlite.allowed_items import AllowedItems
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.word_cache import WordCache
-from holdfast.text.chunks import chunk_spans
+from holdfast.text.chunks import field_spans
 from holdfast.text.terms import document_terms, query_terms
 
 _MAX_CHUNKS = 4096
@@ -38,7 +38,7 @@ def index(
     The terms of the item's heading are added to each chunk.
     """
     partition, item = place
-    spans = chunk_spans(text)
+    spans = field_spans(text)
     above = document_terms(heading, language)
     for window, (start, end) in enumerate(spans):
         terms = [*above, *document_terms(text[start:end], language)]

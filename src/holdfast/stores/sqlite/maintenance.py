@@ -80,14 +80,16 @@ def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, e
     return counts.hashes_finding(table, seen, bad)
 
 
-def scrub(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+def scrub(
+    connection: FileConnection, path: Path, needles: Sequence[bytes], *, rewrite: bool = True
+) -> tuple[bool, tuple[str, ...]]:
     """Overwrite removed data, and search the files for the needles (byte strings from the erased data).
 
     Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. ``residue`` names the
     files that still contain a needle.
     """
     connection.execute("PRAGMA synchronous = FULL")
-    if path.stat().st_size <= _REWRITE_UP_TO:
+    if rewrite and path.stat().st_size <= _REWRITE_UP_TO:
         connection.execute("VACUUM")
     complete = _empty_log(connection)
     residue = _residue(connection, path, needles)
@@ -111,9 +113,9 @@ def _occurs_in_rows(connection: FileConnection, needle: bytes) -> bool:
     return bool(
         fetch_value(
             connection,
-            "SELECT EXISTS (SELECT 1 FROM messages WHERE instr(CAST(concat_ws(char(10), text, speaker) AS BLOB), ?1)) "
+            "SELECT EXISTS (SELECT 1 FROM messages WHERE instr(CAST(concat_ws(char(10), text, speaker, payload) AS BLOB), ?1)) "
             "OR EXISTS (SELECT 1 FROM memories WHERE "
-            "instr(CAST(concat_ws(char(10), text, metadata, key, topic, tags, reason) AS BLOB), ?1)) "
+            "instr(CAST(concat_ws(char(10), text, metadata, key, topic, tags, reason, namespace, indexed) AS BLOB), ?1)) "
             "OR EXISTS (SELECT 1 FROM keys WHERE instr(CAST(concat_ws(char(10), label, user, app, agent) AS BLOB), ?1)) "
             "OR EXISTS (SELECT 1 FROM idempotency WHERE instr(body, ?1)) "
             "OR EXISTS (SELECT 1 FROM units WHERE instr(CAST(terms AS BLOB), ?1)) "

@@ -13,7 +13,7 @@ from holdfast.runtime import forks
 from holdfast.stores.chroma.protocol import IndexPlace
 from holdfast.stores.sql import partitions, vector_tables
 from holdfast.stores.sql.connection import R, cached_fetch, fetch, fetch_value, guarded
-from holdfast.stores.sql.filters import Clauses, add_metadata, said_in
+from holdfast.stores.sql.filters import Clauses, item_clauses, said_in
 from holdfast.stores.sql.reads import SQLReads
 from holdfast.stores.sql.rows import SEARCHED_TEXT, marks
 from holdfast.stores.sql.transaction import SQLTransaction
@@ -176,15 +176,9 @@ class SQLiteStore(SQLReads):
         """Return the items that match the filter's kinds, metadata and time, or None if the filter restricts none of these."""
         if where.said and "message" in where.spaces:
             return self._messages_in_periods(where, seen)
-        if where.kinds is None and not where.where:
+        if not where.selects_memories:
             return None
-        clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
-        clauses.among("partition", list(seen))
-        clauses.add("recorded_to IS NULL")
-        if where.kinds is not None:
-            clauses.among("kind", list(where.kinds))
-        if where.where:
-            add_metadata(clauses, where.where)
+        clauses = item_clauses(self.connection.dialect, self.tenant, where, seen)
         sql = f"SELECT item FROM memories WHERE {clauses.sql}"
         query = (sql, repr(clauses.values))
         return self._allowed_items.get(self.connection, query, lambda: (row[0] for row in self._rows(sql, clauses.values)))
@@ -334,12 +328,15 @@ class SQLiteStore(SQLReads):
         self._tidied = version
         return []
 
-    def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-        """Overwrite removed data in the file and its log."""
+    def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:
+        """Overwrite removed data in the file and its log.
+
+        With ``rewrite=False``, only the log is emptied: SQLite has overwritten the removed data in the pages of the file.
+        """
         self._clear_caches()
         clean = index_maintenance.scrub(self._connections, self.tenant, self.path, self._external)
         with self._connections.exclusive() as connection:
-            complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles)
+            complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles, rewrite=rewrite)
         # A reader that started earlier may have cached erased data again. Readers that start now cannot.
         self._clear_caches()
         return complete and clean, residue

@@ -1,0 +1,179 @@
+"""Check and clean the values of a proposed memory. The values of a plain kind are kept exactly as they are given."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, get_args
+
+from holdfast.errors import InvalidInput, TextTooLong
+from holdfast.learning.changes.keys import split_key
+from holdfast.presets.base import Preset
+from holdfast.runtime.clock import as_utc
+from holdfast.text.chunks import SEPARATOR
+from holdfast.text.clean import (
+    MAX_TEXT,
+    clean_key,
+    clean_metadata,
+    clean_name,
+    clean_namespace,
+    clean_tags,
+    clean_text,
+    content_hash,
+    exact_text,
+)
+from holdfast.text.secrets.redact import redact
+from holdfast.types import Kind, MemoryOrigin, Put, Scope
+
+_MAX_INDEXED = 100
+"""Maximum number of indexed texts per memory."""
+
+
+def make_put(
+    preset: Preset,
+    scope: Scope,
+    *,
+    text: str,
+    kind: str | None = None,
+    key: str | None = None,
+    namespace: Sequence[str] = (),
+    topic: str | None = None,
+    importance: float | None = None,
+    tags: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
+    pinned: bool | None = None,
+    valid_from: datetime | str | None = None,
+    expires_at: datetime | str | None = None,
+    created_at: datetime | str | None = None,
+    index: Sequence[str] | bool = True,
+    sources: Sequence[str] = (),
+    origin: MemoryOrigin = "explicit",
+    trust: float = 1.0,
+) -> Put:
+    """Return the change that stores a memory as a caller describes it."""
+    if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
+        found, text = split_key(text)
+        key = found or preset.default_key
+    return Put(
+        scope=scope,
+        kind=preset.kind(kind).name,
+        text=text,
+        key=key,
+        namespace=clean_namespace(namespace),
+        topic=topic,
+        importance=importance,
+        tags=tuple(tags),
+        metadata=metadata or {},
+        origin=origin,
+        trust=trust,
+        sources=tuple(sources),
+        pinned=pinned,
+        valid_from=None if valid_from is None else as_utc(valid_from, what="valid_from"),
+        expires_at=None if expires_at is None else as_utc(expires_at, what="expires_at"),
+        created_at=None if created_at is None else as_utc(created_at, what="created_at"),
+        indexed=index_texts(index),
+    )
+
+
+def index_texts(index: Sequence[str] | bool) -> tuple[str, ...] | None:  # noqa: FBT001  (the value of an argument)
+    """Return the texts to index, as the argument ``index`` names them. None stands for the memory's own text."""
+    if index is True:
+        return None
+    if index is False:
+        return ()
+    if isinstance(index, str) or not isinstance(index, Sequence):
+        raise InvalidInput("index is a list of texts, True for the memory's own text, or False for none.")
+    if len(index) > _MAX_INDEXED:
+        raise InvalidInput(f"index has {len(index)} texts; the limit is {_MAX_INDEXED}.")
+    cleaned = tuple(clean_text(each, what="a text of index", may_be_empty=True).replace(SEPARATOR, " ") for each in index)
+    if sum(map(len, cleaned)) > MAX_TEXT:
+        raise TextTooLong(f"The texts of index have more than {MAX_TEXT:,} characters.")
+    return tuple(each for each in cleaned if each.strip())
+
+
+def identity(kind: Kind, put: Put) -> str:
+    """Return the hash by which a repeated memory is recognized. A plain kind distinguishes case, accents and punctuation."""
+    own_key, own_text = key(kind, put), text(kind, put)
+    if kind.plain:
+        return _hash(kind.name, own_key, own_text, *put.namespace)
+    folded = content_hash(kind.name, own_key, own_text)
+    return _hash(folded, *put.namespace) if put.namespace else folded
+
+
+def _hash(*parts: str | None) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def key(kind: Kind, put: Put) -> str | None:
+    """Return the key to store. A kind with one value per key has its own name as the default key."""
+    cleaned = clean_key(put.key, exact=kind.plain)
+    if kind.keyed == "no" and cleaned is not None:
+        raise InvalidInput(f"Memories of kind {kind.name!r} have no key; leave it out, or use kind 'fact'.")
+    return kind.name if cleaned is None and kind.keyed == "one" else cleaned
+
+
+def text(kind: Kind, put: Put) -> str:
+    """Return the text to store, with secrets redacted.
+
+    The key counts as a label before the text: with the key "password", the text "sunshine" is a secret.
+    """
+    if kind.plain:
+        return exact_text(put.text)
+    cleaned, label = clean_text(put.text), f"{put.key}: "
+    whole = redact(label + cleaned).text if put.key else ""
+    return whole.removeprefix(label) if whole.startswith(label) else redact(cleaned).text
+
+
+def tags(kind: Kind, put: Put) -> tuple[str, ...]:
+    """Return the tags to store."""
+    return tuple(each if kind.plain else redact(each).text for each in clean_tags(put.tags))
+
+
+def topic(kind: Kind, put: Put) -> str | None:
+    """Return the topic to store."""
+    cleaned = clean_name(put.topic, what="topic")
+    return cleaned if cleaned is None or kind.plain else redact(cleaned).text
+
+
+def indexed(kind: Kind, put: Put) -> tuple[str, ...] | None:
+    """Return the texts to index instead of the memory's own text, or None."""
+    return put.indexed if put.indexed is None or kind.plain else tuple(redact(each).text for each in put.indexed)
+
+
+def metadata(kind: Kind, put: Put) -> dict[str, Any]:
+    """Return the metadata to store. The name of an entry counts as a label before its text."""
+
+    def redacted(name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [redacted(name, entry) for entry in value]
+        if isinstance(value, dict):
+            return {inner: redacted(inner, entry) for inner, entry in value.items()}
+        if not isinstance(value, str):
+            return value
+        label = f"{name}: "
+        whole = redact(label + value).text
+        return whole.removeprefix(label) if whole.startswith(label) else redact(value).text
+
+    cleaned = clean_metadata(put.metadata, exact=kind.plain)
+    return cleaned if kind.plain else {name: redacted(name, value) for name, value in cleaned.items()}
+
+
+def origin(given: MemoryOrigin) -> MemoryOrigin:
+    """Return the origin, or raise InvalidInput."""
+    if given not in get_args(MemoryOrigin):
+        raise InvalidInput(f"origin must be one of {', '.join(get_args(MemoryOrigin))}, not {given!r}.")
+    return given
+
+
+def trust(value: float) -> float:
+    """Return the trust, or raise InvalidInput."""
+    if not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidInput(f"trust must be a number from 0 to 1, not {value!r}.")
+    return float(value)
+
+
+def importance(value: float) -> float:
+    """Return the importance, or raise InvalidInput."""
+    if not isinstance(value, int | float) or not 0 <= value <= 10:
+        raise InvalidInput(f"importance must be a number from 0 to 10, not {value!r}.")
+    return float(value)
