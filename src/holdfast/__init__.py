@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         Message,
         Reason,
         Receipt,
+        Redaction,
         Scope,
         SessionRecord,
         Spend,
@@ -106,6 +107,7 @@ __all__ = [
     "Preset",
     "Reason",
     "Receipt",
+    "Redaction",
     "Scope",
     "ScopedMemory",
     "Session",
@@ -146,7 +148,7 @@ _HOMES = {
     "Session": "holdfast.session",
 }
 _TYPES = frozenset(
-    "ChangeRecord Context Finding Hit Hits Job Kind Memory Message Reason Receipt Scope SessionRecord Spend Stats UserProfile UserRecord".split()
+    "ChangeRecord Context Finding Hit Hits Job Kind Memory Message Reason Receipt Redaction Scope SessionRecord Spend Stats UserProfile UserRecord".split()
 )
 
 

@@ -50,6 +50,7 @@ def revise(
     topic: str | None,
     pinned: bool | None,
     reason: str | None,
+    redact: bool = True,
     reader: Scope | None = None,
 ) -> Memory:
     """Add a revision to a memory. Fields whose argument is None keep their value."""
@@ -69,6 +70,7 @@ def revise(
             pinned=pinned,
             reason=reason,
             emptied=cast("frozenset[Literal['tags', 'metadata']]", emptied),
+            redact=redact,
         )
         (revised,) = writer(services, tx).apply([put])
     services.scheduler.wake()

@@ -147,8 +147,12 @@ class Engine:
         sources: Sequence[str] = (),
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
+        redact: bool = True,
     ) -> Memory:
-        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory."""
+        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
+
+        Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as they are.
+        """
         return self._in(user=user, app=app, agent=agent).remember(
             text,
             kind=kind,
@@ -163,6 +167,7 @@ class Engine:
             sources=sources,
             origin=origin,
             trust=trust,
+            redact=redact,
         )
 
     def revise(
@@ -176,8 +181,12 @@ class Engine:
         topic: str | None = None,
         pinned: bool | None = None,
         reason: str | None = None,
+        redact: bool = True,
     ) -> Memory:
-        """Correct a memory by adding a revision. Fields that are not given keep their value; tags and metadata are replaced."""
+        """Correct a memory by adding a revision. Fields that are not given keep their value; tags and metadata are replaced.
+
+        Secrets in the given values are redacted, unless ``redact`` is False.
+        """
         return by_id.revise(
             self._services,
             id,
@@ -188,6 +197,7 @@ class Engine:
             topic=topic,
             pinned=pinned,
             reason=reason,
+            redact=redact,
         )
 
     def forget(

@@ -33,6 +33,7 @@
 Each class has a stable ``code`` that the command line and the HTTP server print.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -185,15 +186,18 @@ class NoChatModel(ModelError):
     """A reply needs a chat model, and none is configured. The user's message is stored.
 
     ``context`` is the :class:`holdfast.Context` that a model would have received. ``message_id`` is the id of the stored
-    message.
+    message. ``redacted`` lists the secrets that were replaced in it.
     """
 
     code = "no_chat_model"
 
-    def __init__(self, message: str, *, context: object = None, message_id: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, context: object = None, message_id: str | None = None, redacted: Sequence[object] = ()
+    ) -> None:
         super().__init__(message)
         self.context = context
         self.message_id = message_id
+        self.redacted = tuple(redacted)
 
 
 class NoTranscriber(ModelError):

@@ -94,8 +94,12 @@ class ScopedMemory:
         sources: Sequence[str] = (),
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
+        redact: bool = True,
     ) -> Memory:
-        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory."""
+        """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
+
+        Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as they are.
+        """
         preset = self._services.preset
         if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
             found, text = split_key(text)
@@ -115,6 +119,7 @@ class ScopedMemory:
             pinned=pinned,
             valid_from=None if valid_from is None else as_utc(valid_from, what="valid_from"),
             expires_at=None if expires_at is None else as_utc(expires_at, what="expires_at"),
+            redact=redact,
         )
         with self._services.store.write() as tx:
             (memory,) = by_id.writer(self._services, tx).apply([put])
@@ -132,10 +137,12 @@ class ScopedMemory:
         topic: str | None = None,
         pinned: bool | None = None,
         reason: str | None = None,
+        redact: bool = True,
     ) -> Memory:
         """Correct a memory by adding a revision. Values that are not given stay as they are.
 
-        Given tags replace all old tags, and given metadata replaces all old metadata.
+        Given tags replace all old tags, and given metadata replaces all old metadata. Secrets in the given values are redacted,
+        unless ``redact`` is False.
         """
         return by_id.revise(
             self._services,
@@ -147,6 +154,7 @@ class ScopedMemory:
             topic=topic,
             pinned=pinned,
             reason=reason,
+            redact=redact,
             reader=self.scope,
         )
 

@@ -17,7 +17,7 @@ from holdfast.services import Services
 from holdfast.text.clean import clean_name, clean_text
 from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
 from holdfast.text.language import detect_language
-from holdfast.text.secrets.redact import redact
+from holdfast.text.secrets.fields import Redactor
 from holdfast.types import TRUST, Context, Hits, Message, MessageOrigin, Scope, SessionRecord
 
 log = logging.getLogger("holdfast")
@@ -84,30 +84,35 @@ class Session:
         id: str | None = None,
         origin: MessageOrigin | None = None,
         action: str | None = None,
+        redact: bool = True,
     ) -> Message:
-        """Add a message. It is durable when the call returns. A message with the same ``id`` is stored only once."""
+        """Add a message. It is durable when the call returns. A message with the same ``id`` is stored only once.
+
+        Secrets such as passwords are redacted, and ``redacted`` of the returned message lists them. ``redact=False`` stores
+        them as they are.
+        """
         now = self._services.clock.now()
-        text = redact(clean_text(text)).text
         message = Message(
             id=new_id("msg", now),
             session=self.id,
             scope=self.scope,
             role=_required(role, "role"),
-            text=text,
+            text=clean_text(text),
             at=now if at is None else as_utc(at, what="at"),
             speaker=clean_name(speaker, what="speaker"),
             client_id=clean_name(id, what="id"),
             origin=_origin(role, origin),
             action=clean_name(action, what="action"),
-            language=detect_language(text),
         )
+        message = _redacted(message) if redact else message
+        message = replace(message, language=detect_language(message.text))
         if self.off_record:
             self._unrecorded.append(message)
             return message
         with self._services.store.write() as tx:
             stored = _earlier(tx, message) or self._store(tx, message, now)
         self._services.scheduler.wake()
-        return stored
+        return replace(stored, redacted=message.redacted) if message.redacted else stored
 
     def _store(self, tx: Transaction, message: Message, now: datetime) -> Message:
         known = tx.session(self.id)
@@ -237,6 +242,19 @@ def resume(services: Services, record: SessionRecord) -> Session:
     """Return the session for a record that was already read from the store."""
     services.topic_files.use(record.scope)
     return Session(services, id=record.id, scope=record.scope)
+
+
+def _redacted(message: Message) -> Message:
+    """Return a message without secrets. It lists what was replaced."""
+    redactor = Redactor()
+    clean = replace(
+        message,
+        role=redactor.text("role", message.role),
+        speaker=redactor.name("speaker", message.speaker),
+        text=redactor.text("text", message.text),
+        action=redactor.name("action", message.action),
+    )
+    return replace(clean, redacted=redactor.found)
 
 
 def _earlier(tx: Transaction, message: Message) -> Message | None:

@@ -14,8 +14,9 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
 from holdfast.runtime.clock import end_of_day
 from holdfast.runtime.ids import new_id
-from holdfast.text.clean import clean_metadata, clean_name, clean_tags, clean_text, content_hash
+from holdfast.text.clean import content_hash
 from holdfast.text.language import detect_language
+from holdfast.text.secrets.fields import redact_put
 from holdfast.text.secrets.redact import redact
 from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryOrigin, Put, Retire
 
@@ -39,19 +40,24 @@ class Writer:
             for id in _touched(change) if shown is not None else ():
                 if id not in (shown or ()):
                     raise InvalidInput(f"The change names {id}, which its author was not shown. Nothing was changed.")
-        return [self._put(change, batch) if isinstance(change, Put) else self._retire(change, batch) for change in changes]
+        return [
+            self._put(change, batch) if isinstance(change, Put) else self._retire(_clean(change), batch) for change in changes
+        ]
 
     def identity(self, put: Put) -> str:
         """Return the content hash that a memory created by this change would have."""
-        kind = self.preset.kind(put.kind)
-        return content_hash(kind.name, self._key(kind, put.key), _text(put))
+        kind, (clean, _) = self.preset.kind(put.kind), redact_put(put)
+        return content_hash(kind.name, self._key(kind, clean.key), clean.text)
 
     def _put(self, put: Put, batch: str) -> Memory:
-        return self._revise(put, batch) if put.id is not None else self._remember(put, batch)
+        known = None if put.id is None else self._present(put.id)
+        clean, redacted = redact_put(put, known)
+        stored = self._remember(clean, batch) if known is None else self._revise(known, clean, batch)
+        return replace(stored, redacted=redacted) if redacted else stored
 
     def _remember(self, put: Put, batch: str) -> Memory:
         kind = self.preset.kind(put.kind)
-        text, key = _text(put), self._key(kind, put.key)
+        text, key = put.text, self._key(kind, put.key)
         same = self._live_memories(put, content_hash=content_hash(kind.name, key, text))
         if same:
             others = [other for other in self._replaced(put) if other.id != same[0].id]
@@ -93,10 +99,9 @@ class Writer:
         return memory
 
     def _key(self, kind: Kind, key: str | None) -> str | None:
-        cleaned = clean_name(key, what="key")
-        if kind.keyed == "no" and cleaned is not None:
+        if kind.keyed == "no" and key is not None:
             raise InvalidInput(f"Memories of kind {kind.name!r} have no key; leave it out, or use kind 'fact'.")
-        return kind.name if cleaned is None and kind.keyed == "one" else cleaned
+        return kind.name if key is None and kind.keyed == "one" else key
 
     def _live_memories(self, put: Put, **wanted: Any) -> list[Memory]:
         return self.tx.memories(MemoryFilter(exactly=put.scope, unexpired_at=self.now, **wanted))
@@ -118,9 +123,9 @@ class Writer:
         """Return the fields that a change sets, except the text."""
         given = {
             "importance": None if put.importance is None else _importance(put.importance),
-            "tags": _tags(put) or None,
-            "metadata": _metadata(put) or None,
-            "topic": _topic(put),
+            "tags": put.tags or None,
+            "metadata": put.metadata or None,
+            "topic": put.topic,
             "pinned": put.pinned,
         }
         empty: dict[str, Any] = {"tags": (), "metadata": {}}
@@ -136,10 +141,10 @@ class Writer:
             kind=kind.name,
             text=text,
             key=key,
-            topic=_topic(put),
+            topic=put.topic,
             importance=5.0 if put.importance is None else _importance(put.importance),
-            tags=_tags(put),
-            metadata=_metadata(put),
+            tags=put.tags,
+            metadata=put.metadata,
             origin=_origin(put.origin),
             trust=min(_trust(put.trust), self._min_trust(put.sources)),
             sources=put.sources,
@@ -170,14 +175,12 @@ class Writer:
             return end_of_day(since, profile.timezone if profile else "UTC")
         return since + kind.lifetime
 
-    def _revise(self, put: Put, batch: str) -> Memory:
+    def _revise(self, memory: Memory, put: Put, batch: str) -> Memory:
         """Add a revision to an existing memory."""
-        assert put.id is not None
-        memory = self._present(put.id)
         if put.scope != memory.scope:
             raise InvalidInput(f"The change moves {put.id} to another scope, which is not possible. Nothing was changed.")
         kind = self.preset.kind(put.kind)
-        text, key = _text(put), self._key(kind, put.key)
+        text, key = put.text, self._key(kind, put.key)
         identity = content_hash(kind.name, key, text)
         twins = [twin for twin in self._live_memories(put, content_hash=identity) if twin.id != memory.id]
         if twins:
@@ -276,34 +279,9 @@ class Writer:
         return stored
 
 
-def _text(put: Put) -> str:
-    """Return the cleaned text to store, with secrets redacted.
-
-    The key counts as a label before the text: with the key "password", the text "sunshine" is a secret.
-    """
-    text, label = clean_text(put.text), f"{put.key}: "
-    whole = redact(label + text).text if put.key else ""
-    return whole.removeprefix(label) if whole.startswith(label) else redact(text).text
-
-
-def _tags(put: Put) -> tuple[str, ...]:
-    return tuple(redact(tag).text for tag in clean_tags(put.tags))
-
-
-def _topic(put: Put) -> str | None:
-    topic = clean_name(put.topic, what="topic")
-    return None if topic is None else redact(topic).text
-
-
-def _metadata(put: Put) -> dict[str, Any]:
-    def redacted(name: str, value: Any) -> Any:
-        if not isinstance(value, str):
-            return [redacted(name, entry) for entry in value] if isinstance(value, list) else value
-        label = f"{name}: "
-        whole = redact(label + value).text
-        return whole.removeprefix(label) if whole.startswith(label) else redact(value).text
-
-    return {name: redacted(name, value) for name, value in clean_metadata(put.metadata).items()}
+def _clean(retire: Retire) -> Retire:
+    """Return a retirement whose reason contains no secrets."""
+    return replace(retire, reason=redact(retire.reason).text)
 
 
 def _reasons(put: Put) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from holdfast.types.common import (
     MemoryStatus,
     MessageOrigin,
     Metadata,
+    Redaction,
     SessionStatus,
     Where,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "Put",
     "Reason",
     "Receipt",
+    "Redaction",
     "Retire",
     "Scope",
     "SessionRecord",

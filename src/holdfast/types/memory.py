@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
-from holdfast.types.common import MemoryOrigin, MemoryStatus, Metadata, short_repr
+from holdfast.types.common import MemoryOrigin, MemoryStatus, Metadata, Redaction, short_repr
 from holdfast.types.scope import Scope
 
 Keyed: TypeAlias = Literal["no", "one", "many"]
@@ -82,6 +82,8 @@ class Memory:
     """Time when the next revision replaced this one; None for the current revision."""
     item: int = 0
     """The store's number for this revision. The full-text index and the vectors refer to it."""
+    redacted: tuple[Redaction, ...] = field(default=(), compare=False)
+    """Secrets that this write replaced. Only the result of the write lists them; it is empty when the memory is read later."""
 
     def __str__(self) -> str:
         return f"{self.key}: {self.text}" if self.key else self.text
@@ -118,6 +120,8 @@ class Put:
     reason: str | None = None
     emptied: frozenset[Literal["tags", "metadata"]] = frozenset()
     """Fields to clear in a new revision. A field that is empty but not listed here keeps its old value."""
+    redact: bool = True
+    """False to store secrets as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

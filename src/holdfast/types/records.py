@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from holdfast.types.common import TRUST, Act, JobState, KeyLevel, MessageOrigin, Metadata, SessionStatus, short_repr
+from holdfast.types.common import TRUST, Act, JobState, KeyLevel, MessageOrigin, Metadata, Redaction, SessionStatus, short_repr
 from holdfast.types.scope import Scope
 
 
@@ -59,6 +59,8 @@ class Message:
     """The question that the message before it ends with, if another person asked it. The message is indexed with it."""
     answers: int | None = None
     """The sequence number of the message that contains the question in ``asked``."""
+    redacted: tuple[Redaction, ...] = field(default=(), compare=False)
+    """Secrets that this write replaced. Only the result of the write lists them; it is empty when the message is read later."""
 
     @property
     def trust(self) -> float:

@@ -64,6 +64,8 @@ class NewMessage(Body):
     """Where the text came from. Defaults to the role. The origin decides how far memories extracted from the text are trusted."""
     action: Name | None = None
     """A marker such as `IGNORE`. A message with a marker is stored, but nothing is learned from it and it is not recalled."""
+    redact: bool = True
+    """If false, secrets such as passwords and API keys are stored as they are. By default, they are redacted."""
     user: User = None
     """The user of the session. Used only if the session is new."""
     app: Name | None = None
@@ -127,6 +129,8 @@ class NewMemory(ScopedBody):
     """The time since which the memory is true. Defaults to now."""
     expires_at: datetime | None = None
     """The time at which the memory expires. By default, it follows from the lifetime of its kind."""
+    redact: bool = True
+    """If false, secrets such as passwords and API keys are stored as they are. By default, they are redacted."""
 
 
 class Revision(Body):
@@ -146,6 +150,8 @@ class Revision(Body):
     """True to include the memory in every context block, false to stop including it."""
     reason: Annotated[str | None, Field(max_length=2000)] = None
     """The reason for the change, which is kept in the history."""
+    redact: bool = True
+    """If false, secrets in the given fields are stored as they are. By default, they are redacted."""
 
 
 class Forget(ScopedBody):

@@ -38,6 +38,7 @@ def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
         pinned=body.pinned,
         valid_from=body.valid_from,
         expires_at=body.expires_at,
+        redact=body.redact,
         **parts,
     )
     return convert.memory(kept)

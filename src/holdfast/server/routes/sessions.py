@@ -73,6 +73,7 @@ def say(id: _Id, body: requests.NewMessage, caller: Calling, request: Request) -
         id=body.id or client_id(request),
         origin=body.origin,
         action=body.action,
+        redact=body.redact,
     )
     return convert.message(kept)
 
