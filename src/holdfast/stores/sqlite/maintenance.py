@@ -1,5 +1,6 @@
 """Maintenance of a SQLite file: counts, checks, scrubbing and backups."""
 
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import apsw
 
 from holdfast.errors import InvalidInput, StoreError
+from holdfast.runtime.private_files import create_file, create_folder, readers
 from holdfast.stores.sql import counts
 from holdfast.stores.sql.connection import fetch, fetch_value
 from holdfast.stores.sql.partitions import next_number
@@ -40,10 +42,23 @@ def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) ->
         findings += [_hashes(connection, tenant, *table) for table in counts.HASHED]
     size = sum(file.stat().st_size for file in store_files(path))
     pages, free = (connection.pragma(name) for name in ("page_count", "freelist_count"))
+    findings.append(_permissions(path))
     findings.append(
         Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB, {100 * free / max(pages, 1):.0f}% of pages free")
     )
     return findings
+
+
+def _permissions(path: Path) -> Finding:
+    others = readers(path)
+    if others == "everyone":
+        return Finding(
+            check="permissions",
+            ok=False,
+            detail="every user of this machine can read the store",
+            remedy=f"chmod 600 {shlex.quote(str(path))}, and check its backups and topic pages",
+        )
+    return Finding(check="permissions", ok=True, detail=f"readable by {others or 'its owner only'}")
 
 
 def _structure(connection: FileConnection) -> Finding:
@@ -168,9 +183,11 @@ def backup(connection: FileConnection, target: Path) -> None:
     if target.exists():
         raise InvalidInput(f"{target} already exists. No backup was written; choose a new file name.")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        create_folder(target.parent)
+        create_file(target)  # VACUUM INTO keeps the mode of an empty file
         connection.execute("VACUUM INTO ?", (str(target),))
-    except (apsw.SQLError, apsw.CantOpenError, OSError) as error:
+    except (apsw.Error, OSError) as error:
+        target.unlink(missing_ok=True)
         raise StoreError(
             f"The backup to {target} failed: {error}. The store is unchanged. Check the folder, its permissions and free space."
         ) from error

@@ -10,6 +10,7 @@ import numpy as np
 from holdfast.errors import StoreError
 from holdfast.protocols import Match, MissingVector, SearchFilter, Space
 from holdfast.runtime import forks
+from holdfast.runtime.private_files import create_file, create_folder
 from holdfast.stores.chroma.protocol import IndexPlace
 from holdfast.stores.sql import partitions, vector_tables
 from holdfast.stores.sql.connection import R, cached_fetch, fetch, fetch_value, guarded
@@ -62,10 +63,11 @@ class SQLiteStore(SQLReads):
         pace: Pace | None = None,
     ) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_folder(path.parent)
+            create_file(path)  # the write-ahead log gets the mode of the file
         except OSError as error:
             raise StoreError(
-                f"The folder {path.parent} cannot be created: {error}. Check its permissions, or choose another path."
+                f"{path} cannot be created: {error}. Check the permissions of its folder, or choose another path."
             ) from error
         self.path = path
         self.tenant = tenant
