@@ -186,6 +186,7 @@ class AsyncEngine:
     rerun = _awaited(Engine.rerun)
     drain = _awaited(Engine.drain)
     purge_expired = _awaited(Engine.purge_expired)
+    trust_clock = _awaited(Engine.trust_clock)
     spend = _awaited(Engine.spend)
     stats = _awaited(Engine.stats)
     doctor = _awaited(Engine.doctor)

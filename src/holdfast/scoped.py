@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Unpack
 
 from holdfast import by_id
@@ -30,6 +30,8 @@ from holdfast.types import (
     UserProfile,
     Where,
 )
+
+_MAX_CLOCK_DIFFERENCE = timedelta(days=1)
 
 
 class ScopedMemory:
@@ -118,13 +120,19 @@ class ScopedMemory:
             sources=tuple(sources),
             pinned=pinned,
             valid_from=None if valid_from is None else as_utc(valid_from, what="valid_from"),
-            expires_at=None if expires_at is None else as_utc(expires_at, what="expires_at"),
+            expires_at=None if expires_at is None else self._future(as_utc(expires_at, what="expires_at")),
             redact=redact,
         )
         with self._services.store.write() as tx:
             (memory,) = by_id.writer(self._services, tx).apply([put])
         self._services.scheduler.wake()
         return memory
+
+    def _future(self, expires_at: datetime) -> datetime:
+        """Return an expiry time, or raise ``InvalidInput`` if it is long past. Clocks of two machines may differ a little."""
+        if expires_at < self._services.clock.now() - _MAX_CLOCK_DIFFERENCE:
+            raise InvalidInput(f"expires_at {expires_at:%Y-%m-%d %H:%M} UTC is in the past. Nothing was stored.")
+        return expires_at
 
     def revise(
         self,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.access.idempotency import RETENTION
+from holdfast.background.clock_guard import ClockGuard
 from holdfast.background.digest import Digester
 from holdfast.forgetting.erase import SCRUB, mark_erased, own_sources
 from holdfast.presets.base import Preset
@@ -28,23 +29,26 @@ class Housekeeping:
         self._preset = preset
         self._clock = clock
         self._digester = digester
+        self.clock_guard = ClockGuard(store, clock)
+        """Decides by which time data may be purged."""
         self._next_clean_up = clock.now()
         self._next_scrub = clock.now()
 
     def tick(self) -> int:
         """Run the clean-up tasks that are due; returns the number of items processed."""
         done = self._digester.close_idle_sessions() + self._finish_scrubbing()
-        if self._clock.now() >= self._next_clean_up:
+        if _is_due(self._next_clean_up, self._clock.now(), self._preset.clean_every):
             done += self.clean_up()
         return done
 
     def clean_up(self) -> int:
         """Purge old data; returns the number of items purged.
 
-        This covers expired memories, forgotten memories past the undo window, and messages past their retention.
+        This covers expired memories, forgotten memories past the undo window, and messages past their retention. After a
+        jump of the clock, purging waits (see ``clock_guard``).
         """
-        now = self._clock.now()
-        self._next_clean_up = now + self._preset.clean_every
+        self._next_clean_up = self._clock.now() + self._preset.clean_every
+        now = self.clock_guard.trusted_now()
         unused = self._expire_unused(now)
         self._expire_stored_responses(now)
         old_messages = self._outlived(now)
@@ -61,7 +65,7 @@ class Housekeeping:
             tx.remove_done_jobs(before=now - _DONE_JOB_RETENTION)
             if purged or old_messages:
                 mark_erased(tx)
-        self._next_scrub = now
+        self._next_scrub = self._clock.now()
         self._finish_scrubbing()
         return unused + len(purged) + len(old_messages)
 
@@ -101,7 +105,7 @@ class Housekeeping:
     def _finish_scrubbing(self) -> int:
         """Overwrite erased data that could not be overwritten at once, because an open reader still needed it."""
         now = self._clock.now()
-        if now < self._next_scrub or self._store.setting(SCRUB) != "pending":
+        if not _is_due(self._next_scrub, now, _SCRUB_RETRY) or self._store.setting(SCRUB) != "pending":
             return 0
         self._next_scrub = now + _SCRUB_RETRY
         complete, _ = self._store.scrub([])
@@ -147,4 +151,9 @@ class Housekeeping:
             detail=f"{len(waiting)} waiting, {len(dead)} dead",
             remedy="See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`" if dead else None,
         )
-        return [jobs, check_embedder(embedding, recall_timeout)]
+        return [jobs, self.clock_guard.check(), check_embedder(embedding, recall_timeout)]
+
+
+def _is_due(time: datetime, now: datetime, interval: timedelta) -> bool:
+    """Return True if a task is due. A time further away than the interval means that the clock went back."""
+    return now >= time or time - now > interval

@@ -212,3 +212,10 @@ def test_redaction_can_be_switched_off_per_request(served: Served) -> None:
     assert (revised["text"], revised["redacted"]) == (f"now {KEY}", [])
     message = {"role": "user", "text": f"use {KEY}", "user": "ana", "redact": False}
     assert served.client.post("/v1/sessions/s1/messages", json=message).json()["text"] == f"use {KEY}"
+
+
+@pytest.mark.parametrize("expires_at", ["-1", "1969-12-31", -86400])
+def test_an_expiry_in_the_distant_past_is_refused(served: Served, expires_at: object) -> None:
+    answer = served.client.post("/v1/memories", json={"text": "prefers tea", "user": "ana", "expires_at": expires_at})
+    assert answer.status_code in (400, 422)
+    assert served.client.get("/v1/memories?user=ana").json()["total"] == 0

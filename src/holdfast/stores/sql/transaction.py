@@ -6,7 +6,7 @@ The embedding queue lists the chunks that have no vector yet.
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from holdfast.stores.sql import partitions
@@ -42,6 +42,11 @@ from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, Sessio
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_MAX_DELAY = timedelta(minutes=15)
+"""Longer than the pause before any retry of a job."""
+_MAX_LEASE = timedelta(minutes=45)
+"""Longer than the lease of any job."""
 
 
 class TextIndex(Protocol):
@@ -255,13 +260,17 @@ class SQLTransaction(SQLReads, AccessWrites):
         return self._connection.changes() == 1
 
     def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
-        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job."""
+        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
+
+        A job from the future means that the clock went back: it is due. So is a job with a lease that ends too late.
+        """
         chosen = "" if kinds is None else f"AND kind IN ({marks(list(kinds))})"
         row = fetch_one(
             self._connection,
-            f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') AND not_before <= ? "
-            f"AND (state = 'queued' OR lease_until <= ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
-            (self.tenant, stamp(now), stamp(now), *(kinds or ())),
+            f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') "
+            "AND (not_before <= ? OR not_before > ? OR created_at > ?) "
+            f"AND (state = 'queued' OR lease_until <= ? OR lease_until > ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
+            (self.tenant, stamp(now), stamp(now + _MAX_DELAY), stamp(now), stamp(now), stamp(now + _MAX_LEASE), *(kinds or ())),
         )
         if row is None:
             return None
