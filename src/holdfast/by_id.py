@@ -4,11 +4,11 @@
 as missing ids.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import InvalidInput, NotFound, StoreFull
 from holdfast.forgetting.erase import erase
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
 from holdfast.recall.listing import Kinds, kind_names
@@ -81,12 +81,14 @@ def revise(
 def forget(services: Services, id: str, *, reason: str, reader: Scope | None = None) -> int:
     """Retire a memory as forgotten; returns 1, or 0 if it was already retired."""
     id = clean_name(id, what="id") or ""
-    with services.store.write() as tx:
+
+    def find(tx: Transaction) -> list[Memory]:
         found = tx.memories(MemoryFilter(ids=(id,), reader=reader))
         if not found and not tx.memories(MemoryFilter(ids=(id,), reader=reader, statuses=None)):
             raise _not_forgettable(tx, id, reader)
-        _retire(services, tx, found, reason)
-    return len(found)
+        return found
+
+    return _retire(services, find, reason)
 
 
 @watched("forget")
@@ -102,12 +104,14 @@ def forget_key(services: Services, key: str, reader: Scope, *, kind: Kinds, kind
         kinds=None if names is None else [services.preset.kind(name).name for name in names],
         key=clean_name(key, what="key"),
     )
-    with services.store.write() as tx:
+
+    def find(tx: Transaction) -> list[Memory]:
         found = tx.memories(wanted)
         if not found:
             raise NotFound(f"There is no memory with the key {wanted.key!r} in this scope. Nothing was forgotten.")
-        _retire(services, tx, found, reason)
-    return len(found)
+        return found
+
+    return _retire(services, find, reason)
 
 
 def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None = None) -> list[Memory]:
@@ -175,8 +179,20 @@ def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | SessionRe
     return found
 
 
-def _retire(services: Services, tx: Transaction, found: Sequence[Memory], reason: str) -> None:
-    writer(services, tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in found])
+def _retire(services: Services, find: Callable[[Transaction], list[Memory]], reason: str) -> int:
+    """Retire memories as forgotten; returns how many. On a full disk, the reserve of the store makes room for it."""
+
+    def retire() -> int:
+        with services.store.write() as tx:
+            found = find(tx)
+            writer(services, tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in found])
+        return len(found)
+
+    try:
+        return retire()
+    except StoreFull:
+        with services.store.room():
+            return retire()
 
 
 def _sees_batch(tx: Transaction, change: ChangeRecord, reader: Scope | None) -> bool:

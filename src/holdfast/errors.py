@@ -15,6 +15,7 @@
      |    +-- StoreCorrupt       the file is damaged, or a migration was altered
      |    +-- StoreLocked        the encryption key is missing or wrong
      |    +-- StoreBusy          another process held the write lock for too long
+     |    +-- StoreFull          the disk is full
      |    +-- StoreClosed        used after close()
      +-- ModelError              an embedder or chat model failed
           +-- ModelUnknown       no model with that name
@@ -113,6 +114,12 @@ class StoreBusy(StoreError):
     """Another process held the write lock for longer than the busy timeout."""
 
     code = "store_busy"
+
+
+class StoreFull(StoreError):
+    """The disk is full. Reading, forgetting and erasing still work."""
+
+    code = "store_full"
 
 
 class StoreClosed(StoreError):

@@ -1,12 +1,14 @@
 """Erasure: remove rows, derived rows, full text, vectors, queue entries, caches, and the bytes on disk."""
 
 import itertools
+import logging
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from holdfast.errors import StoreClosed, StoreError, StoreFull
 from holdfast.forgetting.rebuild import rebuild
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
@@ -14,6 +16,7 @@ from holdfast.recall.caches import count_erasure
 from holdfast.types import Author, Memory, Message, Receipt
 from holdfast.write import Writer
 
+log = logging.getLogger("holdfast")
 MEMORIES_OF_APP = "memories of app"
 """Key of an erasure target, as in ``{MEMORIES_OF_APP: "cooking"}``, that erases only the memories of an app.
 
@@ -24,6 +27,8 @@ SCRUB = "scrub"
 
 Overwriting may have to wait until an open read of the store has ended.
 """
+_STEP = 16
+"""Number of rows that one transaction removes on a full disk. It is reduced if even these do not fit."""
 _MAX_NEEDLES = 256
 """Maximum number of erased texts that the final scan of the files searches for."""
 
@@ -44,36 +49,115 @@ class _ErasureTargets:
 
 def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime) -> Receipt:
     """Erase a memory, session, source, user, app or agent, or only the memories of an app. Then verify that the data is gone."""
-    with store.write() as tx:
-        targets = _find(tx, target)
-        survivors = _surviving_messages(tx, targets)
-        hidden = _messages_to_hide(tx, target, targets)
-        counts = Counter(tx.remove_memories(targets.memories | set(targets.mixed)))
-        counts.update(tx.remove_messages(targets.messages))
-        counts.update(tx.remove_sessions(targets.sessions))
-        if owner := _owner(target):
-            tx.remove_scope(owner)
-        tx.remove_stored_responses()  # any of them may contain erased data
-        writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
-        tx.set_action(hidden, "forgotten")
-        _forget_sources(tx, targets)
-        rebuilt = rebuild(writer, targets.mixed.values(), survivors)
-        mark_erased(tx)
-    complete, residue = store.scrub(_needles([*targets.texts, *_owner(target).values()]))
-    if complete:
-        with store.write() as tx:
-            tx.set_setting(SCRUB, "done")
-    rows_left = _has_rows(store, targets)
+    try:
+        removed = _remove(store, preset, target, now)
+    except StoreFull:
+        with store.room() as make_room:
+            removed = _remove(store, preset, target, now, _remove_in_steps(store, target, make_room))
+    complete, residue = _scrub(store, _needles([*removed.targets.texts, *_owner(target).values()]))
+    rows_left = _has_rows(store, removed.targets)
     return Receipt(
         target=dict(target),
         at=now,
-        rebuilt=len({memory.id for memory in rebuilt}),
+        rebuilt=removed.rebuilt,
         status="erased" if complete and not residue else "pending",
         verified=complete and not residue and not rows_left,
         residue=residue,
         backups=tuple(store.backups()),
-        **counts,
+        **removed.counts,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Removed:
+    """What an erasure removes from the store, and what it has removed so far."""
+
+    targets: _ErasureTargets
+    hidden: Collection[str]
+    """Ids of the messages to hide."""
+    counts: Counter[str] = field(default_factory=Counter)
+    rebuilt: int = 0
+
+
+def _remove(store: Store, preset: Preset, target: Mapping[str, str], now: datetime, before: _Removed | None = None) -> _Removed:
+    """Remove the rows of a target in one transaction. ``before`` is the result of earlier steps on a full disk."""
+    try:
+        with store.write() as tx:
+            plan = before or _plan(tx, target)
+            targets, counts = plan.targets, Counter(plan.counts)
+            survivors = _surviving_messages(tx, targets)
+            counts.update(tx.remove_memories(targets.memories | set(targets.mixed)))
+            counts.update(tx.remove_messages(targets.messages))
+            counts.update(tx.remove_sessions(targets.sessions))
+            if owner := _owner(target):
+                tx.remove_scope(owner)
+            tx.remove_stored_responses()  # any of them may contain erased data
+            writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
+            tx.set_action(plan.hidden, "forgotten")
+            _forget_sources(tx, targets)
+            rebuilt = rebuild(writer, targets.mixed.values(), survivors)
+            mark_erased(tx)
+    except StoreFull as error:
+        if before is not None and before.counts:
+            raise _partly_erased(before.counts) from error
+        raise
+    return replace(plan, counts=counts, rebuilt=len({memory.id for memory in rebuilt}))
+
+
+def _plan(tx: Transaction, target: Mapping[str, str]) -> _Removed:
+    targets = _find(tx, target)
+    return _Removed(targets, _messages_to_hide(tx, target, targets))
+
+
+def _remove_in_steps(store: Store, target: Mapping[str, str], make_room: Callable[[], object]) -> _Removed:
+    """Remove most rows of a target in small transactions, because a full disk has no room for a large one.
+
+    Memories that must be rebuilt, and everything that is left, are removed by :func:`_remove` afterwards.
+    """
+    with store.write() as tx:
+        plan = _plan(tx, target)
+    done = plan.counts
+    for ids, remove in ((plan.targets.memories, "remove_memories"), (plan.targets.messages, "remove_messages")):
+        left, size = sorted(ids), _STEP
+        while left:
+            make_room()
+            try:
+                with store.write() as tx:
+                    removed = Counter(getattr(tx, remove)(left[:size]))
+                    mark_erased(tx)
+            except StoreFull as error:
+                if size == 1:
+                    if done:
+                        raise _partly_erased(done) from error
+                    raise
+                size = max(1, size // 4)
+            else:
+                done.update(removed)
+                left = left[size:]
+    make_room()
+    return plan
+
+
+def _partly_erased(done: Mapping[str, int]) -> StoreFull:
+    listed = ", ".join(f"{number} {what}" for what, number in done.items() if number)
+    return StoreFull(
+        f"The disk is full, and only a part was erased: {listed or 'nothing'}. The rest is still stored. Free some space and erase again."
+    )
+
+
+def _scrub(store: Store, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
+    """Overwrite the erased bytes. The rows are gone already, so a failure makes the receipt pending and raises nothing."""
+    try:
+        complete, residue = store.scrub(needles)
+        if complete:
+            with store.write() as tx:
+                tx.set_setting(SCRUB, "done")
+    except StoreClosed:
+        raise
+    except StoreError as error:
+        log.warning("The rows are erased, but their bytes could not be overwritten yet: %s", error)
+        return False, (str(error),)
+    return complete, residue
 
 
 def mark_erased(tx: Transaction) -> None:

@@ -1,6 +1,6 @@
 """The protocols of a store: its reads, its transactions and the store itself."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -362,6 +362,10 @@ class Store(Reads, Protocol):
 
     def tidy(self) -> bool:
         """Run one short step of index maintenance. Return True if there is more to do."""
+        ...
+
+    def room(self) -> AbstractContextManager[Callable[[], object]]:
+        """Make room on a full disk for the writes of a block. The block gets a function that makes room again."""
         ...
 
     def scrub(self, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:

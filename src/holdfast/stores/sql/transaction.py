@@ -268,7 +268,7 @@ class SQLTransaction(SQLReads, AccessWrites):
         row = fetch_one(
             self._connection,
             f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') "
-            "AND (not_before <= ? OR not_before > ? OR created_at > ?) "
+            "AND (not_before <= ? OR (attempt > 0 AND not_before > ?) OR created_at > ?) "
             f"AND (state = 'queued' OR lease_until <= ? OR lease_until > ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
             (self.tenant, stamp(now), stamp(now + _MAX_DELAY), stamp(now), stamp(now), stamp(now + _MAX_LEASE), *(kinds or ())),
         )

@@ -1,5 +1,6 @@
 """Maintenance of a SQLite file: counts, checks, scrubbing and backups."""
 
+import logging
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +15,11 @@ from holdfast.stores.sql import counts
 from holdfast.stores.sql.connection import fetch, fetch_value
 from holdfast.stores.sql.partitions import next_number
 from holdfast.stores.sql.scrubbing import held
-from holdfast.stores.sqlite.connection import set_busy_timeout
+from holdfast.stores.sqlite.connection import is_over_size_limit, set_busy_timeout
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.types import Finding
 
+log = logging.getLogger("holdfast")
 _REWRITE_UP_TO = 256 * 1024 * 1024
 """Maximum size in bytes of a file that is vacuumed after every erasure.
 
@@ -99,18 +101,25 @@ def scrub(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> t
     """Overwrite removed data, and search the files for the needles (byte strings from the erased data).
 
     Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. ``residue`` names the
-    files that still contain a needle.
+    files that still contain a needle. On a full disk, the file cannot be rewritten, and ``complete`` is False.
     """
     connection.execute("PRAGMA synchronous = FULL")
-    if path.stat().st_size <= _REWRITE_UP_TO:
-        connection.execute("VACUUM")
-    complete = _empty_log(connection)
-    residue = _residue(connection, path, needles)
-    if residue and complete:
-        connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')")
-        connection.execute("VACUUM")
+    try:
+        if path.stat().st_size <= _REWRITE_UP_TO:
+            connection.execute("VACUUM")
         complete = _empty_log(connection)
         residue = _residue(connection, path, needles)
+        if residue and complete:
+            connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')")
+            connection.execute("VACUUM")
+            complete = _empty_log(connection)
+            residue = _residue(connection, path, needles)
+    except (apsw.FullError, apsw.IOError) as error:
+        if isinstance(error, apsw.IOError) and not is_over_size_limit(error):
+            raise
+        log.info("%s cannot be rewritten on a full disk. Erased data may be in it until there is room.", path)
+        try_checkpoint(connection)
+        return False, _residue(connection, path, needles)
     return complete, residue
 
 
@@ -148,6 +157,17 @@ def _empty_log(connection: FileConnection) -> bool:
     # SQLite syncs the truncated log only with the next write, so write now: after a power cut the old log would be back.
     next_number(connection, "scrub")
     return not busy
+
+
+def try_checkpoint(connection: FileConnection) -> bool:
+    """Move the write-ahead log into the file and truncate it. Return False if a reader or a full disk prevents it."""
+    connection.set_busy_timeout(2000)
+    try:
+        return not fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+    except apsw.Error:
+        return False
+    finally:
+        set_busy_timeout(connection)
 
 
 def store_files(path: Path) -> list[Path]:
