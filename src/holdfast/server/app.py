@@ -8,11 +8,13 @@ from typing import Any, Protocol, cast
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
 from starlette.staticfiles import StaticFiles
 
 from holdfast.config.settings import Settings
 from holdfast.models.transcribers import Transcriber
 from holdfast.server.api.openapi import add_schemas
+from holdfast.server.caller import Calling
 from holdfast.server.error_handlers import add_handlers
 from holdfast.server.metrics import MetricsApp, counting, naming_routes
 from holdfast.server.middleware.latency import Latency
@@ -136,7 +138,7 @@ def make_api(
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/openapi.json",
+        openapi_url=None,
         redirect_slashes=False,
     )
     api.state.pool, api.state.settings, api.state.transcriber = pool, settings, transcriber
@@ -172,6 +174,12 @@ def _document(api: FastAPI) -> None:
         return api.openapi_schema
 
     api.openapi = document  # type: ignore[method-assign]
+
+    @api.get("/openapi.json", include_in_schema=False)
+    def openapi(caller: Calling) -> JSONResponse:
+        """Return the OpenAPI document. It needs a key where other requests do."""
+        caller.may("read")
+        return JSONResponse(api.openapi())
 
 
 def _split_summary(operation: dict[str, Any]) -> None:
