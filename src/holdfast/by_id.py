@@ -142,19 +142,36 @@ def erase_target(
         raise InvalidInput(
             "erase needs exactly one of id=, session=, source=, or a scope of user=, app=, agent=. Nothing was erased."
         )
-    found = _targets(services.store, target)
-    if target and (not found or (reader is not None and not all(reader.sees(row.scope) for row in found))):
+    if session is not None:
+        owner_scope: Scope | None = _session_scope(services, session, reader)
+        found: list[Memory | Message] = []
+    else:
+        found = _targets(services.store, target)
+        owner_scope = found[0].scope if found else None
+    if target and (owner_scope is None or (reader is not None and not all(reader.sees(row.scope) for row in found))):
         ((what, id),) = target.items()
         raise NotFound(f"There is no {'message' if what == 'source' else what} {id}. Nothing was erased.")
     services.reader.forget_uses()
-    owner_scope = found[0].scope if found else None
     pages = services.topic_files.before_erasing(
         scope if owner_scope is None else named(user=owner_scope.user, app=owner_scope.app, agent=owner_scope.agent)
     )
-    receipt = erase(services.store, services.preset, target or scope, services.clock.now())
+    receipt = erase(services.store, services.preset, target or scope, services.clock.now(), scope=owner_scope)
     services.embedding.forget_queries()
     left = tuple(problem for files in pages for problem in files.publish().problems)
     return replace(receipt, status="pending", verified=False, residue=(*receipt.residue, *left)) if left else receipt
+
+
+def only_session(services: Services, id: str, *, reader: Scope | None = None) -> SessionRecord:
+    """Return the session with this id. If several scopes have one, that of the ``reader`` itself is preferred."""
+    found = services.store.sessions(SessionFilter(ids=(id,)))
+    seen = [session for session in found if reader is None or reader.sees(session.scope)]
+    own = [session for session in seen if reader is not None and session.scope == replace(reader, also_apps=())]
+    chosen = own or seen
+    if not chosen:
+        raise NotFound(f"There is no session {id}. To start a session with this id, name its user, app or agent.")
+    if len(chosen) > 1:
+        raise InvalidInput(f"Several users, apps or agents have a session {id}. Name the one that is meant.")
+    return chosen[0]
 
 
 def named(**parts: str | None) -> dict[str, str]:
@@ -162,16 +179,22 @@ def named(**parts: str | None) -> dict[str, str]:
     return {name: value for name, value in parts.items() if value is not None}
 
 
-def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | SessionRecord | Message]:
-    """Return the memories, sessions and messages that an erasure by id refers to.
+def _session_scope(services: Services, id: str, reader: Scope | None) -> Scope | None:
+    """Return the scope of the session with this id, or None if the reader sees no such session."""
+    try:
+        return only_session(services, id, reader=reader).scope
+    except NotFound:
+        return None
+
+
+def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | Message]:
+    """Return the memories and messages that an erasure by id refers to.
 
     If ``source`` is the id of a message that no longer exists, return the memories derived from that message.
     """
-    found: list[Memory | SessionRecord | Message] = []
+    found: list[Memory | Message] = []
     if "memory" in target:
         found += reads.memories(MemoryFilter(ids=(target["memory"],), statuses=None))
-    if "session" in target:
-        found += reads.sessions(SessionFilter(ids=(target["session"],)))
     if "source" in target:
         found += reads.messages(MessageFilter(ids=(target["source"],)))
         found += reads.memories(MemoryFilter(ids=(target["source"],), statuses=None))

@@ -99,17 +99,19 @@ class Engine:
         app: str | None = None,
         agent: str | None = None,
         id: str | None = None,
+        shared: bool = False,
         off_record: bool = False,
     ) -> Session:
         """Start a session, or resume the session with this ``id``. With ``off_record``, nothing is stored.
 
-        ``with memory.session(user="ana") as session:`` ends the session when the block ends. ``session(id=record.id)``
-        resumes a session that :meth:`sessions` lists. The resumed session keeps its scope.
+        ``with memory.session(user="ana") as session:`` ends the session when the block ends. An ``id`` is unique within a scope:
+        the same id of two users names two sessions. ``session(id=record.id)`` without a scope resumes a session that
+        :meth:`sessions` lists; an unknown id raises :class:`holdfast.NotFound`. ``shared=True`` starts or resumes a session
+        that belongs to nobody, so that all users share what is learned from it.
         """
         scope = self._scope(user=user, app=app, agent=agent)
-        known = self._services.store.session(clean_name(id, what="session id") or "") if id and not off_record else None
-        if known is not None and not (user or app or agent):
-            return resume(self._services, known)
+        if id is not None and not shared and not off_record and not (user or app or agent):
+            return resume(self._services, by_id.only_session(self._services, clean_name(id, what="session id") or ""))
         return ScopedMemory(self._services, scope).session(id=id, off_record=off_record)
 
     def sessions(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Unpack
 
 from holdfast import by_id
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import InvalidInput
 from holdfast.learning.changes.keys import split_key
 from holdfast.protocols import SessionFilter
 from holdfast.recall.listing import Kinds, ScopedListing, kind_names, listing_filter
@@ -59,16 +59,12 @@ class ScopedMemory:
     # Sessions
 
     def session(self, *, id: str | None = None, off_record: bool = False) -> Session:
-        """Start a session, or resume the one with this ``id``. With ``off_record``, nothing is stored.
+        """Start a session, or resume the one with this ``id`` in this scope. With ``off_record``, nothing is stored.
 
         In ``with ana.session() as session:``, the session ends when the block ends.
         """
-        id = clean_name(id, what="session id")
-        known = None if id is None or off_record else self._services.store.session(id)
-        if known is not None and known.scope != self.scope:
-            raise NotFound(f"There is no session {id} in this scope.")
         self._services.topic_files.use(self.scope)
-        chosen = id or new_id("ses", self._services.clock.now())
+        chosen = clean_name(id, what="session id") or new_id("ses", self._services.clock.now())
         return Session(self._services, id=chosen, scope=self.scope, off_record=off_record)
 
     def sessions(

@@ -7,7 +7,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self, cast
 
-from holdfast.errors import Conflict, HoldfastError, InvalidInput, NotFound
+from holdfast.errors import Conflict, HoldfastError, InvalidInput
 from holdfast.protocols import MessageFilter, Transaction
 from holdfast.recall.conversation_state import ConversationState, conversation_state, with_state
 from holdfast.recall.listing import Kinds, kind_names
@@ -67,9 +67,7 @@ class Session:
         if self.off_record:
             return new
         with self._services.store.write() as tx:
-            known = tx.session(self.id)
-            if known is not None and known.scope != self.scope:
-                raise NotFound(f"There is no session {self.id} in this scope.")
+            known = tx.session(self.id, self.scope)
             if known is None:
                 tx.add_session(new)
         return known or new
@@ -115,27 +113,24 @@ class Session:
         return replace(stored, redacted=message.redacted) if message.redacted else stored
 
     def _store(self, tx: Transaction, message: Message, now: datetime) -> Message:
-        known = tx.session(self.id)
+        known = tx.session(self.id, self.scope)
         if known is None:
             session = SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
             tx.add_session(session)
-        elif known.scope != self.scope:
-            raise NotFound(f"There is no session {self.id} in this scope.")
         else:
             session = replace(known, status="open", ended_at=None, last_at=now)
             tx.set_session(session)
-        stored = tx.add_message(_with_act(message, tx.messages(MessageFilter(session=self.id, newest=1))))
+        stored = tx.add_message(_with_act(message, tx.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1))))
         self._services.digester.after_message(tx, session, stored)
         return stored
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
         """Return the messages of the session, oldest first. With ``limit``, return only the last ``limit`` messages."""
-        wanted = MessageFilter(session=self.id, newest=limit)
+        wanted = MessageFilter(session=self.id, exactly=self.scope, newest=limit)
         if self.off_record:
             first = 0 if limit is None else max(len(self._unrecorded) - limit, 0)
             return self._unrecorded[first:]
-        found = self._services.store.messages(wanted)
-        return [message for message in found if message.scope == self.scope]
+        return self._services.store.messages(wanted)
 
     def window(self) -> list[Message]:
         """Return the most recent messages, which the prompt contains after the context block."""
@@ -151,7 +146,10 @@ class Session:
             self._unrecorded.clear()
             return
         with self._services.store.write() as tx:
-            session, last = tx.session(self.id), tx.messages(MessageFilter(session=self.id, newest=1))
+            session, last = (
+                tx.session(self.id, self.scope),
+                tx.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1)),
+            )
             if session is not None and last:
                 tx.set_session(with_state(session, window_from=last[0].seq))
 
@@ -190,12 +188,11 @@ class Session:
         if self._services.preset.recall.accumulates and not self.off_record:
             self._save_state(conversation, context)
         if not self.off_record:
-            self._services.reader.note_shown(self.id, context)
+            self._services.reader.note_shown(self.id, self.scope, context)
         return context
 
     def _state(self) -> ConversationState:
-        session = self._services.store.session(self.id)
-        return conversation_state(session if session is not None and session.scope == self.scope else None)
+        return conversation_state(self._services.store.session(self.id, self.scope))
 
     def _save_state(self, state: ConversationState, context: Context) -> None:
         """Record which memories were recalled, so that later context blocks include them again.
@@ -208,8 +205,8 @@ class Session:
         if not new or state.topic is not None:
             return
         with self._services.store.write(durable=False) as tx:
-            session = tx.session(self.id)
-            if session is not None and session.scope == self.scope and session.status == "open":
+            session = tx.session(self.id, self.scope)
+            if session is not None and session.status == "open":
                 tx.set_session(with_state(session, recalled=[*conversation_state(session).recalled_ids, *new]))
 
     def digest(self) -> None:
@@ -217,8 +214,8 @@ class Session:
         if self.off_record:
             return
         with self._services.store.write() as tx:
-            session = tx.session(self.id)
-            if session is not None and session.scope == self.scope:
+            session = tx.session(self.id, self.scope)
+            if session is not None:
                 self._services.digester.digest_so_far(tx, session)
         self._services.scheduler.wake()
 
@@ -231,8 +228,8 @@ class Session:
             self._unrecorded.clear()
             return
         with self._services.store.write() as tx:
-            session = tx.session(self.id)
-            if session is None or session.scope != self.scope or session.status == "ended":
+            session = tx.session(self.id, self.scope)
+            if session is None or session.status == "ended":
                 return
             self._services.digester.close_session(tx, session, "ended")
         self._services.scheduler.wake()
@@ -261,8 +258,8 @@ def _earlier(tx: Transaction, message: Message) -> Message | None:
     """Return the message that was already added with the same client id, or None. Raise ``Conflict`` if its content differs."""
     if message.client_id is None:
         return None
-    found = tx.messages(MessageFilter(session=message.session, client_id=message.client_id))
-    if not found or found[0].scope != message.scope:
+    found = tx.messages(MessageFilter(session=message.session, exactly=message.scope, client_id=message.client_id))
+    if not found:
         return None
     if (found[0].role, found[0].text) != (message.role, message.text):
         raise Conflict(

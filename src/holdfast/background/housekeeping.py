@@ -13,7 +13,7 @@ from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store,
 from holdfast.recall.embedder_check import check_embedder
 from holdfast.recall.embedding import Embedding
 from holdfast.runtime.clock import end_of_day
-from holdfast.types import Author, Finding, Memory, Retire
+from holdfast.types import Author, Finding, Memory, Retire, Scope
 from holdfast.write import Writer
 
 _DONE_JOB_RETENTION = timedelta(days=7)
@@ -118,12 +118,12 @@ class Housekeeping:
         """Return the ids of digested messages that are past their retention."""
         if self._preset.message_retention is None:
             return []
-        digested: dict[str, int] = {}
+        digested: dict[tuple[str, Scope], int] = {}
         old = self._store.messages(MessageFilter(before=now - self._preset.message_retention))
-        for id in {message.session for message in old}:
-            session = self._store.session(id)
-            digested[id] = session.digested_to if session else 0
-        return [message.id for message in old if message.seq <= digested[message.session]]
+        for id, scope in {(message.session, message.scope) for message in old}:
+            session = self._store.session(id, scope)
+            digested[id, scope] = session.digested_to if session else 0
+        return [message.id for message in old if message.seq <= digested[message.session, message.scope]]
 
     def renew(self, tx: Transaction, ids: Collection[str], now: datetime) -> None:
         """Restart the lifetime of used memories. Applies only to kinds whose memories are renewed by use."""

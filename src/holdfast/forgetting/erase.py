@@ -13,7 +13,7 @@ from holdfast.forgetting.rebuild import rebuild
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
 from holdfast.recall.caches import count_erasure
-from holdfast.types import Author, Memory, Message, Receipt
+from holdfast.types import Author, Memory, Message, Receipt, Scope
 from holdfast.write import Writer
 
 log = logging.getLogger("holdfast")
@@ -39,7 +39,7 @@ class _ErasureTargets:
 
     memories: set[str] = field(default_factory=set)
     messages: set[str] = field(default_factory=set)
-    sessions: set[str] = field(default_factory=set)
+    sessions: set[tuple[str, Scope]] = field(default_factory=set)
     mixed: dict[str, Memory] = field(default_factory=dict)
     """Memories with both erased and remaining sources. They are removed, then derived again from the remaining sources."""
     restated: dict[str, Memory] = field(default_factory=dict)
@@ -47,13 +47,17 @@ class _ErasureTargets:
     texts: list[str] = field(default_factory=list)
 
 
-def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime) -> Receipt:
-    """Erase a memory, session, source, user, app or agent, or only the memories of an app. Then verify that the data is gone."""
+def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime, *, scope: Scope | None = None) -> Receipt:
+    """Erase a memory, session, source, user, app or agent, or only the memories of an app. Then verify that the data is gone.
+
+    ``scope`` is the scope of the session to erase.
+    """
     try:
-        removed = _remove(store, preset, target, now)
+        removed = _remove(store, preset, target, now, scope=scope)
     except StoreFull:
         with store.room() as make_room:
-            removed = _remove(store, preset, target, now, _remove_in_steps(store, target, make_room))
+            steps = _remove_in_steps(store, target, scope, make_room)
+            removed = _remove(store, preset, target, now, scope=scope, before=steps)
     complete, residue = _scrub(store, _needles([*removed.targets.texts, *_owner(target).values()]))
     rows_left = _has_rows(store, removed.targets)
     return Receipt(
@@ -79,11 +83,19 @@ class _Removed:
     rebuilt: int = 0
 
 
-def _remove(store: Store, preset: Preset, target: Mapping[str, str], now: datetime, before: _Removed | None = None) -> _Removed:
+def _remove(
+    store: Store,
+    preset: Preset,
+    target: Mapping[str, str],
+    now: datetime,
+    *,
+    scope: Scope | None,
+    before: _Removed | None = None,
+) -> _Removed:
     """Remove the rows of a target in one transaction. ``before`` is the result of earlier steps on a full disk."""
     try:
         with store.write() as tx:
-            plan = before or _plan(tx, target)
+            plan = before or _plan(tx, target, scope)
             targets, counts = plan.targets, Counter(plan.counts)
             survivors = _surviving_messages(tx, targets)
             counts.update(tx.remove_memories(targets.memories | set(targets.mixed)))
@@ -104,18 +116,18 @@ def _remove(store: Store, preset: Preset, target: Mapping[str, str], now: dateti
     return replace(plan, counts=counts, rebuilt=len({memory.id for memory in rebuilt}))
 
 
-def _plan(tx: Transaction, target: Mapping[str, str]) -> _Removed:
-    targets = _find(tx, target)
+def _plan(tx: Transaction, target: Mapping[str, str], scope: Scope | None) -> _Removed:
+    targets = _find(tx, target, scope)
     return _Removed(targets, _messages_to_hide(tx, target, targets))
 
 
-def _remove_in_steps(store: Store, target: Mapping[str, str], make_room: Callable[[], object]) -> _Removed:
+def _remove_in_steps(store: Store, target: Mapping[str, str], scope: Scope | None, make_room: Callable[[], object]) -> _Removed:
     """Remove most rows of a target in small transactions, because a full disk has no room for a large one.
 
     Memories that must be rebuilt, and everything that is left, are removed by :func:`_remove` afterwards.
     """
     with store.write() as tx:
-        plan = _plan(tx, target)
+        plan = _plan(tx, target, scope)
     done = plan.counts
     for ids, remove in ((plan.targets.memories, "remove_memories"), (plan.targets.messages, "remove_messages")):
         left, size = sorted(ids), _STEP
@@ -174,7 +186,7 @@ def _owner(target: Mapping[str, str]) -> dict[str, str]:
     return {part: target[part] for part in ("user", "app", "agent") if part in target}
 
 
-def _find(tx: Transaction, target: Mapping[str, str]) -> _ErasureTargets:
+def _find(tx: Transaction, target: Mapping[str, str], scope: Scope | None) -> _ErasureTargets:
     """Find the rows that an erasure target names, and everything derived from these rows."""
     targets = _ErasureTargets()
     owner = _owner(target)
@@ -185,12 +197,13 @@ def _find(tx: Transaction, target: Mapping[str, str]) -> _ErasureTargets:
         targets.messages.add(target["source"])  # memories can outlive the message they were extracted from
         message_filters.append(MessageFilter(ids=(target["source"],)))
     if "session" in target:
-        targets.sessions.add(target["session"])
-        message_filters.append(MessageFilter(session=target["session"]))
+        assert scope is not None
+        targets.sessions.add((target["session"], scope))
+        message_filters.append(MessageFilter(session=target["session"], exactly=scope))
     if owner:
         memory_filters.append(MemoryFilter(owner=owner, statuses=None))
         message_filters.append(MessageFilter(owner=owner))
-        targets.sessions.update(session.id for session in tx.sessions(SessionFilter(owner=owner)))
+        targets.sessions.update((session.id, session.scope) for session in tx.sessions(SessionFilter(owner=owner)))
     if MEMORIES_OF_APP in target:
         memory_filters.append(MemoryFilter(owner={"app": target[MEMORIES_OF_APP]}, statuses=None))
     targets.memories.update(memory.id for filter in memory_filters for memory in tx.memories(filter))
@@ -286,5 +299,5 @@ def _has_rows(store: Store, targets: _ErasureTargets) -> bool:
     return bool(
         store.memories(MemoryFilter(ids=list(targets.memories), statuses=None))
         or store.messages(MessageFilter(ids=list(targets.messages)))
-        or store.sessions(SessionFilter(ids=list(targets.sessions)))
+        or any(store.session(id, scope) for id, scope in targets.sessions)
     )

@@ -137,7 +137,7 @@ def test_statistics_count_days_kinds_lag_and_recalls(served: Served) -> None:
 
 def test_spend_shows_what_replies_took(tmp_path: Path) -> None:
     with serving(tmp_path, chat=ScriptedChat("Hello.")) as server:
-        server.client.post("/v1/sessions/t/chat", json={"text": "hi"})
+        server.client.post("/v1/sessions/t/chat", json={"text": "hi", **ANA})
         (spend,) = server.client.get("/v1/stats").json()["spend"]
     assert (spend["purpose"], spend["model"], spend["calls"]) == ("chat", "scripted", 1)
 

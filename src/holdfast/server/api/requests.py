@@ -44,7 +44,9 @@ class NewSession(ScopedBody):
     """A session to start, or the id of an existing session to resume."""
 
     id: Name | None = None
-    """The id of the session. Generated if omitted."""
+    """The id of the session, unique within its scope. Generated if omitted. A chosen id needs a user, app or agent, or `shared`."""
+    shared: bool = False
+    """If true, a session with a chosen id may belong to nobody. All users share what is learned from it."""
 
 
 class NewMessage(Body):

@@ -13,6 +13,7 @@ from holdfast.server.api import convert, requests, responses
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.routes.idempotency import Route
+from holdfast.server.routes.sessions import erase_session
 from holdfast.services import services
 from holdfast.types import Where
 
@@ -190,7 +191,7 @@ def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
     if body.id is not None:
         caller.memory_found(body.id, "write")
     elif body.session is not None:
-        caller.session_found(body.session, "write")
+        return convert.receipt(erase_session(caller, caller.session_found(body.session, "write")))
     elif body.source is not None:
         _check_message(caller, body.source)
     return convert.receipt(caller.memory.erase(**one))

@@ -37,7 +37,7 @@ from holdfast.stores.sql.rows import (
     to_message,
 )
 from holdfast.text.dates import day_in_words
-from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, SessionRecord, Spend, UserProfile
+from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, Spend, UserProfile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,7 +124,7 @@ class SQLTransaction(SQLReads, AccessWrites):
 
     def set_session(self, session: SessionRecord) -> None:
         """Replace the record of a session."""
-        self._replace("sessions", SESSION_COLUMNS, session_row(session))
+        self._connection.execute(upsert("sessions", SESSION_COLUMNS, key=4), (self.tenant, *session_row(session)))
 
     def add_message(self, message: Message) -> Message:
         """Store a message, index its text and queue it for embedding. Return the message with its sequence number."""
@@ -367,15 +367,25 @@ class SQLTransaction(SQLReads, AccessWrites):
             self._detach_replies([seq for (seq,) in rows])
         return counts
 
-    def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove sessions and their jobs."""
+    def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
+        """Remove sessions and their jobs. Jobs of older versions do not name the scope of their session."""
         counts = {"sessions": 0, "jobs": 0}
-        for batch in batches(ids):
-            values = (self.tenant, *batch)
-            session = self._connection.dialect.in_payload("session")
-            self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {session} IN ({marks(batch)})", values)
+        field = self._connection.dialect.in_payload
+        same_scope = " AND ".join(f"coalesce({field(part)}, '') = ?" for part in ("app", "user", "agent"))
+        by_scope: dict[Scope, list[str]] = {}
+        for id, scope in sessions:
+            by_scope.setdefault(scope, []).append(id)
+        for scope, batch in ((scope, batch) for scope, ids in by_scope.items() for batch in batches(ids)):
+            values = (self.tenant, *batch, scope.app or "", scope.user or "", scope.agent or "")
+            among = f"IN ({marks(batch)})"
+            unscoped = f"{field('scoped')} IS NULL"
+            self._connection.execute(
+                f"DELETE FROM jobs WHERE tenant = ? AND {field('session')} {among} AND ({unscoped} OR ({same_scope}))", values
+            )
             counts["jobs"] += self._connection.changes()
-            self._connection.execute(f"DELETE FROM sessions WHERE tenant = ? AND id IN ({marks(batch)})", values)
+            self._connection.execute(
+                f"DELETE FROM sessions WHERE tenant = ? AND id {among} AND app = ? AND user = ? AND agent = ?", values
+            )
             counts["sessions"] += self._connection.changes()
         return counts
 
