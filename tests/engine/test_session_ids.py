@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -10,12 +11,12 @@ from holdfast.errors import InvalidInput, NotFound
 from holdfast.testing import FrozenClock
 
 
-def talk(memory: Engine, text: str, **scope: str) -> None:
+def talk(memory: Engine, text: str, **scope: Any) -> None:
     with memory.session(id="main", **scope) as session:
         session.add("user", text, id="m1")
 
 
-def texts(memory: Engine, **scope: str) -> list[str]:
+def texts(memory: Engine, **scope: Any) -> list[str]:
     return [message.text for message in memory.session(id="main", **scope).messages()]
 
 
