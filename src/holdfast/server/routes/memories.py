@@ -13,6 +13,7 @@ from holdfast.server.api.fields import AnyLabel, Key, KindName, Label, Moment, N
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.routes.idempotency import Route
+from holdfast.server.routes.sessions import erase_session
 from holdfast.services import services
 from holdfast.types import NewMemory, Where
 
@@ -41,6 +42,7 @@ def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
         created_at=body.created_at,
         namespace=body.namespace,
         index=body.index,
+        redact=body.redact,
         **parts,
     )
     return convert.memory(kept)
@@ -244,7 +246,7 @@ def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
     if body.id is not None:
         caller.memory_found(body.id, "write")
     elif body.session is not None:
-        caller.session_found(body.session, "write")
+        return convert.receipt(erase_session(caller, caller.session_found(body.session, "write")))
     elif body.source is not None:
         _check_message(caller, body.source)
     return convert.receipt(caller.memory.erase(**one))
