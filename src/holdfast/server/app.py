@@ -154,7 +154,7 @@ def make_api(
 def _serve_document(api: FastAPI) -> None:
     """Serve the OpenAPI document. FastAPI would serve it without a key."""
 
-    @api.get("/openapi.json", include_in_schema=False)
+    @api.api_route("/openapi.json", methods=["GET", "HEAD"], include_in_schema=False)
     def openapi(caller: Calling) -> JSONResponse:
         """Return the OpenAPI document. It needs a key where other requests do."""
         caller.may("read")

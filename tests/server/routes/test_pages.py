@@ -209,7 +209,7 @@ def test_the_openapi_document_needs_a_key_where_others_do(served: Served) -> Non
 
 def test_the_first_key_of_a_server_must_be_an_admin_key(served: Served) -> None:
     refused = served.client.post("/v1/keys", json={"scope": "write"})
-    assert refused.status_code == 400
+    assert refused.status_code == 409
     assert "The first key must be an admin key" in refused.json()["detail"]
     assert served.client.get("/v1/keys").json()["items"] == []
     admin = served.client.post("/v1/keys", json={"scope": "admin"}).json()["key"]

@@ -271,15 +271,17 @@ class SQLTransaction(SQLReads, AccessWrites):
     def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        A job from the future means that the clock went back: it is due. So is a job with a lease that ends too late.
+        A job from the future means that the clock went back: it is due. So is a job with a lease that ends too late, that is,
+        later than any lease and than ``until``.
         """
+        too_late = max(until, now + _MAX_LEASE)
         chosen = "" if kinds is None else f"AND kind IN ({marks(list(kinds))})"
         row = fetch_one(
             self._connection,
             f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') "
             "AND (not_before <= ? OR (attempt > 0 AND not_before > ?) OR created_at > ?) "
             f"AND (state = 'queued' OR lease_until <= ? OR lease_until > ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
-            (self.tenant, stamp(now), stamp(now + _MAX_DELAY), stamp(now), stamp(now), stamp(now + _MAX_LEASE), *(kinds or ())),
+            (self.tenant, stamp(now), stamp(now + _MAX_DELAY), stamp(now), stamp(now), stamp(too_late), *(kinds or ())),
         )
         if row is None:
             return None
