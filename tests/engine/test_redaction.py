@@ -184,3 +184,25 @@ def test_a_chat_reports_what_was_replaced_with_and_without_a_model(open_memory: 
     with pytest.raises(NoChatModel) as raised:
         Agent(open_memory(), user="ana").reply(f"keep {KEY}")
     assert [str(each) for each in raised.value.redacted] == ["api key in text"]
+
+
+def test_several_writes_in_one_call_are_redacted_each_by_its_own_choice(memory: Engine) -> None:
+    first, second = memory.remember_all(
+        [{"text": f"my key is {KEY}"}, {"text": f"her key is {KEY}", "redact": False}], user="ana"
+    )
+    assert KEY not in first.text
+    assert shown(first) == {"api key in text"}
+    assert KEY in second.text
+    assert second.redacted == ()
+    with memory.session(user="ana") as session:
+        said, kept = session.add_all(
+            [{"role": "user", "text": f"use {KEY}"}, {"role": "user", "text": f"keep {KEY}", "redact": False}]
+        )
+    assert (KEY in said.text, shown(said), KEY in kept.text) == (False, {"api key in text"}, True)
+
+
+def test_indexed_texts_and_nested_metadata_are_redacted(memory: Engine) -> None:
+    kept = memory.remember("a note", user="ana", index=[f"about {KEY}"], metadata={"service": {"keys": [KEY], "port": 80}})
+    assert KEY not in f"{kept.indexed} {kept.metadata}"
+    assert kept.metadata["service"]["port"] == 80
+    assert shown(kept) == {"api key in index", "api key in metadata.service.keys"}

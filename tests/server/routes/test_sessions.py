@@ -69,15 +69,18 @@ def test_the_same_id_of_two_users_names_two_sessions(served: Served) -> None:
         assert said["text"] == f"hello from {user}"
     ambiguous = served.client.get("/v1/sessions/talk")
     assert (ambiguous.status_code, ambiguous.json()["code"]) == (400, "invalid_input")
+    assert served.client.delete("/v1/sessions/talk/messages/last").status_code == 400
+    assert served.client.delete("/v1/sessions/talk/messages/last?user=bob").json()["text"] == "hello from bob"
     assert served.client.post("/v1/sessions/talk/end?user=bob").json()["user"] == "bob"
     assert served.client.get("/v1/sessions/talk?user=ana").json()["status"] == "open"
     assert served.client.delete("/v1/sessions/talk?user=ana").json()["messages"] == 1
     assert served.client.get("/v1/sessions/talk").json()["user"] == "bob"
 
 
-@pytest.mark.parametrize("path", ["messages", "chat", "context", "end"])
+@pytest.mark.parametrize("path", ["messages", "messages/batch", "chat", "context", "end"])
 def test_an_unknown_id_without_a_scope_is_refused(served: Served, path: str) -> None:
-    bodies = {"messages": {"role": "user", "text": "hi"}, "chat": {"text": "hi"}}
+    said = {"role": "user", "text": "hi"}
+    bodies = {"messages": said, "messages/batch": {"messages": [said]}, "chat": {"text": "hi"}}
     answer = served.client.post(f"/v1/sessions/ses_nope/{path}", json=bodies.get(path, {}))
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert served.client.post("/v1/sessions", json={"id": "ses_nope"}).status_code == 404
