@@ -56,7 +56,7 @@ lock: $(VENV)/.dev  ## update the lock files, for all systems and Python version
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server --extra multilingual pyproject.toml -c requirements.lock -o requirements-server.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server pyproject.toml -c requirements.lock -o requirements-server.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra peers --no-emit-package holdfast bench/pyproject.toml -o requirements-bench.lock
 
 clean:  ## remove .venv/ and caches (not your memories, not the weights)
@@ -77,7 +77,6 @@ $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock bench/pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./bench
 	@touch $@
 
-# The server also gets the multilingual embedder, since many users do not write English.
 $(VENV)/.server: $(VENV)/.ready requirements-server.lock
 	@$(PYTHON) tools/setup_venv.py $(VENV) --for "the server" --requirements requirements-server.lock
 	@touch $@

@@ -57,9 +57,9 @@ def test_questions_in_spanish_find_their_answers(capsys: pytest.CaptureFixture[s
     models_folder()
     run(FOLDER / "spanish-test.json", as_json=True)
     scores = json.loads(capsys.readouterr().out)
-    assert scores[f"  {WITHIN}"]["R@1"] >= 0.60
-    assert scores[f"  {WITHIN}"]["R@5"] >= 0.85
-    assert scores[f"  {ACROSS}"]["R@1"] >= 0.80
+    assert scores[f"  {WITHIN}"]["R@1"] >= 0.70
+    assert scores[f"  {WITHIN}"]["R@5"] >= 0.90
+    assert scores[f"  {ACROSS}"]["R@1"] >= 0.90
 
 
 @pytest.fixture
