@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reader.examples import Example
+from reader.inputs import MISSING
 from reader.schema import HEADS, columns
 
 STRENGTHS = (0.003, 0.03, 0.3)
@@ -24,13 +25,14 @@ def predict(examples: Sequence[Example], rows: np.ndarray) -> np.ndarray:
     split = np.array([example.split for example in examples])
     train = rows[split == "train"]
     rows = (rows - train.mean(axis=0)) / (train.std(axis=0) + 1e-4)
-    scores = np.zeros((len(rows), max(part.stop for part in columns().values())), dtype=np.float32)
+    labels = {head: np.array([example.labels.get(head, MISSING) for example in examples]) for head in HEADS}
+    learn = {head: answers[split == "train"] for head, answers in labels.items()}
+    tried = [rows @ _fit(rows[split == "train"], learn, strength) for strength in STRENGTHS]
+    scores = np.zeros_like(tried[0])
     for head, part in columns().items():
-        labels = np.array([example.labels.get(head, -1) for example in examples])
-        learn, choose = (np.flatnonzero((split == name) & (labels >= 0)) for name in ("train", "dev"))
-        if len(learn) and len(choose):
-            tried = [rows @ _fit(rows[learn], labels[learn], len(HEADS[head]), strength) for strength in STRENGTHS]
-            scores[:, part] = min(tried, key=lambda found: _loss(found[choose], labels[choose]))
+        choose = (split == "dev") & (labels[head] != MISSING)
+        losses = [_loss(found[choose, part], labels[head][choose]) for found in tried]
+        scores[:, part] = tried[int(np.argmin(losses))][:, part]
     return scores
 
 
@@ -40,16 +42,21 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def _loss(scores: np.ndarray, labels: np.ndarray) -> float:
-    return float(-np.log(_softmax(scores)[np.arange(len(labels)), labels] + 1e-9).mean())
+    return float(-np.log(_softmax(scores)[np.arange(len(labels)), labels] + 1e-9).mean()) if len(labels) else 0.0
 
 
-def _fit(rows: np.ndarray, labels: np.ndarray, answers: int, strength: float) -> np.ndarray:
-    """Return the matrix of a linear classifier, fitted with Adam on all rows at once."""
-    wanted = np.eye(answers, dtype=np.float32)[labels]
-    matrix = np.zeros((rows.shape[1], answers), dtype=np.float32)
+def _fit(rows: np.ndarray, labels: dict[str, np.ndarray], strength: float) -> np.ndarray:
+    """Return the matrix of linear classifiers for all questions, fitted with Adam on all rows at once."""
+    matrix = np.zeros((rows.shape[1], max(part.stop for part in columns().values())), dtype=np.float32)
     first, second = np.zeros_like(matrix), np.zeros_like(matrix)
     for step in range(1, STEPS + 1):
-        slope = rows.T @ (_softmax(rows @ matrix) - wanted) / len(rows) + strength * matrix
+        scores = rows @ matrix
+        wrong = np.zeros_like(scores)
+        for head, part in columns().items():
+            known = labels[head] != MISSING
+            wanted = np.eye(len(HEADS[head]), dtype=np.float32)[labels[head][known]]
+            wrong[known, part] = (_softmax(scores[known, part]) - wanted) / max(int(known.sum()), 1)
+        slope = rows.T @ wrong + strength * matrix
         first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
         matrix -= 0.01 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
     return matrix

@@ -74,16 +74,17 @@ def _without_punctuation(letters: Letters) -> Letters:
 
 
 def _typos(letters: Letters, chance: random.Random) -> Letters:
-    """Drop, double or swap one letter in about one of 25."""
+    """Drop, double or swap a few letters within words. Words of two letters, such as "no", stay."""
     found, number = [], 0
     while number < len(letters):
         one = letters[number]
-        kind = chance.random() if one[0].isalpha() and chance.random() < 0.04 else 1.0
+        is_within = 0 < number < len(letters) - 1 and all(near[0].isalpha() for near in letters[number - 1 : number + 2])
+        kind = chance.random() if is_within and chance.random() < 0.06 else 1.0
         if kind < 0.35:
             pass
         elif kind < 0.6:
             found += [one, one]
-        elif kind < 1.0 and number + 1 < len(letters) and letters[number + 1][0].isalpha():
+        elif kind < 1.0:
             found += [letters[number + 1], one]
             number += 1
         else:

@@ -49,7 +49,8 @@ def main() -> None:
     if not options.no_baseline:
         run.baseline()
     run.readers()
-    run.export()
+    if not options.no_export:
+        run.export()
     run.say("done")
 
 
@@ -251,6 +252,7 @@ def _options() -> argparse.Namespace:
     add("--repeats", type=int, default=2, help="how often wishes and pairs count in an epoch")
     add("--round-from", type=float, default=0.5, help="share of the steps after which training computes with 8 bits")
     add("--no-baseline", action="store_true")
+    add("--no-export", action="store_true", help="measure only")
     return parser.parse_args()
 
 
