@@ -6,6 +6,7 @@ import numpy as np
 
 from reader.examples import Example
 from reader.inputs import MISSING
+from reader.measure import softmax
 from reader.schema import HEADS, columns
 
 STRENGTHS = (0.003, 0.03, 0.3)
@@ -36,13 +37,8 @@ def predict(examples: Sequence[Example], rows: np.ndarray) -> np.ndarray:
     return scores
 
 
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return raised / raised.sum(axis=1, keepdims=True)
-
-
 def _loss(scores: np.ndarray, labels: np.ndarray) -> float:
-    return float(-np.log(_softmax(scores)[np.arange(len(labels)), labels] + 1e-9).mean()) if len(labels) else 0.0
+    return float(-np.log(softmax(scores)[np.arange(len(labels)), labels] + 1e-9).mean()) if len(labels) else 0.0
 
 
 def _fit(rows: np.ndarray, labels: dict[str, np.ndarray], strength: float) -> np.ndarray:
@@ -55,7 +51,7 @@ def _fit(rows: np.ndarray, labels: dict[str, np.ndarray], strength: float) -> np
         for head, part in columns().items():
             known = labels[head] != MISSING
             wanted = np.eye(len(HEADS[head]), dtype=np.float32)[labels[head][known]]
-            wrong[known, part] = (_softmax(scores[known, part]) - wanted) / max(int(known.sum()), 1)
+            wrong[known, part] = (softmax(scores[known, part]) - wanted) / max(int(known.sum()), 1)
         slope = rows.T @ wrong + strength * matrix
         first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
         matrix -= 0.01 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)

@@ -50,7 +50,7 @@ def encode(made: Tokenizer, examples: Sequence[Example]) -> list[Input]:
     firsts = made.encode_batch([example.first for example in examples], add_special_tokens=False)
     texts = made.encode_batch([example.text for example in examples], add_special_tokens=False)
     ends = [made.token_to_id(name) for name in ("[CLS]", "[MASK]", "[SEP]")]
-    return [_input(example, *parts, ends) for example, *parts in zip(examples, firsts, texts, strict=True)]
+    return [_input(example, first, text, ends) for example, first, text in zip(examples, firsts, texts, strict=True)]
 
 
 def _input(example: Example, first: Any, text: Any, ends: list[int]) -> Input:

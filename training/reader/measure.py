@@ -6,6 +6,12 @@ from typing import Any
 import numpy as np
 
 
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Return the chance of each answer, row by row."""
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
 def kappa(one: Sequence[Any], other: Sequence[Any]) -> float:
     """Return Cohen's kappa of two labelers: agreement beyond chance. It is 1 if both always give the same single answer."""
     agreed = sum(a == b for a, b in zip(one, other, strict=True)) / len(one)

@@ -22,7 +22,7 @@ class Report:
     def __init__(self, examples: Sequence[Example], scores: np.ndarray, spans: Sequence[tuple[int, int]]) -> None:
         """Store the examples, the scores of all answers, and the spans that were found."""
         self.examples, self.spans = examples, spans
-        self.chances = {head: _softmax(scores[:, part]) for head, part in columns().items()}
+        self.chances = {head: measure.softmax(scores[:, part]) for head, part in columns().items()}
         self.labels = {head: np.array([example.labels.get(head, -1) for example in examples]) for head in HEADS}
 
     def all(self) -> Result:
@@ -160,11 +160,6 @@ class Report:
 
 def _share(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return raised / raised.sum(axis=1, keepdims=True)
 
 
 def _plain(text: str, span: tuple[int, int]) -> str:
