@@ -9,7 +9,7 @@ from reader.inputs import MISSING
 from reader.measure import softmax
 from reader.schema import HEADS, columns
 
-STRENGTHS = (0.003, 0.03, 0.3)
+STRENGTHS = (0.03, 0.3, 2.0)
 """Strengths of the penalty on weights. The examples kept aside choose one per question."""
 STEPS = 250
 
