@@ -1,4 +1,4 @@
-"""The labels from which the reader learns, and how its training spells them anew."""
+"""The labels for the reader, and the spelling variants that training makes of them."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""What the reader learns from, in memory: clauses, wishes about memory, and pairs of an old and a new claim."""
+"""The training data of the reader in memory: clauses, wishes about memory, and pairs of an old and a new claim."""
 
 import hashlib
 import json
