@@ -13,10 +13,10 @@ BENCH := $(VENV)/bench/$(notdir $(BIN))
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
 
-serve: $(VENV)/.weights $(VENV)/.server  ## run the server (dashboard, HTTP and MCP) with the default settings
+serve: $(VENV)/.server  ## run the server (dashboard, HTTP and MCP) with the default settings
 	@$(BIN)/holdfast serve $(ARGS)
 
-demo: $(VENV)/.weights  ## play a demo conversation over two sessions
+demo: $(VENV)/.ready  ## play a demo conversation over two sessions
 	@$(BIN)/holdfast demo
 
 # One worker per core, at most four. Bytecode is always cached, since the tests start many processes.
@@ -37,7 +37,7 @@ format: $(VENV)/.dev  ## fix style and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.weights $(VENV)/.bench  ## compare the speed with Chroma, sqlite-vec and mem0
+bench: $(VENV)/.bench  ## compare the speed with Chroma, sqlite-vec and mem0
 	$(BENCH)/holdfast bench speed $(ARGS)
 
 wheels: $(VENV)/.ready  ## check that every dependency has a wheel for a 64-bit ARM board
@@ -56,7 +56,7 @@ lock: $(VENV)/.dev  ## update the lock files, for all systems and Python version
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server --extra multilingual pyproject.toml -c requirements.lock -o requirements-server.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server pyproject.toml -c requirements.lock -o requirements-server.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra peers --no-emit-package holdfast bench/pyproject.toml -o requirements-bench.lock
 
 clean:  ## remove .venv/ and caches (not your memories, not the weights)
@@ -77,7 +77,6 @@ $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock bench/pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./bench
 	@touch $@
 
-# The server also gets the multilingual embedder, since many users do not write English.
 $(VENV)/.server: $(VENV)/.ready requirements-server.lock
 	@$(PYTHON) tools/setup_venv.py $(VENV) --for "the server" --requirements requirements-server.lock
 	@touch $@
@@ -88,11 +87,9 @@ $(VENV)/.bench: $(VENV)/.ready requirements-bench.lock bench/pyproject.toml
 	@$(BENCH)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./bench
 	@touch $@
 
-$(VENV)/.weights: $(VENV)/.ready src/holdfast/models/local/registry.py
-	@$(BIN)/holdfast models pull
-	@touch $@
-
-$(VENV)/.testweights: $(VENV)/.weights
+# Holdfast contains the weights of its default embedder. Some tests need others.
+$(VENV)/.testweights: $(VENV)/.ready src/holdfast/models/local/registry.py
+	@$(BIN)/holdfast models pull arctic-embed-s || echo "arctic-embed-s could not be fetched: tests that need it are skipped"
 	@$(BIN)/holdfast models pull ms-marco-minilm-l12 || echo "ms-marco-minilm-l12 could not be fetched: tests that need it are skipped"
 	@$(BIN)/holdfast models pull all-minilm-l6-v2 || echo "all-minilm-l6-v2 could not be fetched: tests that need it are skipped"
 	@touch $@

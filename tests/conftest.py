@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("holdfast", deadline=None)  # a busy machine pauses a test at any moment
+settings.load_profile("holdfast")
 
 pytest.register_assert_rewrite(
     *(

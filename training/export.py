@@ -16,7 +16,7 @@ ROW_TOP = 127
 """Largest value in the vector of a token. These are looked up and not multiplied in 8 bits."""
 
 
-class _Graph:
+class Graph:
     """Collects the nodes and the weights of a graph."""
 
     def __init__(self, weights: Weights) -> None:
@@ -80,7 +80,14 @@ def quantize(matrix: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
 
 def build(weights: Weights) -> onnx.ModelProto:
     """Return the ONNX model of an encoder. Its inputs are those of BERT, its output one state per text."""
-    graph = _Graph(weights)
+    graph = Graph(weights)
+    states_of(graph, weights.layers, first_only=True)
+    graph.nodes[-1].output[0] = "last_hidden_state"
+    return model_of(graph, {"last_hidden_state": ["batch", 1, 384]})
+
+
+def states_of(graph: Graph, layers: int, *, first_only: bool) -> str:
+    """Add an encoder and return the name of its last states: those of the first token only, or those of all tokens."""
     one, zero = graph.constant("one", np.array(1, np.int64)), graph.constant("zero", np.array(0, np.int64))
     length = graph.add("Gather", graph.add("Shape", "input_ids"), one)
     places = graph.add("Range", zero, length, one)
@@ -91,21 +98,25 @@ def build(weights: Weights) -> onnx.ModelProto:
         "Sub", graph.constant("unit", np.array(1, np.float32)), graph.add("Cast", "attention_mask", to=TensorProto.FLOAT)
     )
     mask = graph.add("Unsqueeze", graph.add("Mul", hidden, graph.constant("far", np.array(-1e4, np.float32))), axes)
-    for layer in range(weights.layers):
-        states = _layer(graph, states, mask, f"layers.{layer}", is_last=layer == weights.layers - 1)
-    graph.nodes[-1].output[0] = "last_hidden_state"
-    shape = ["batch", "tokens"]
+    for number in range(layers):
+        states = layer(graph, states, mask, f"layers.{number}", is_last=first_only and number == layers - 1)
+    return states
+
+
+def model_of(graph: Graph, outputs: dict[str, list[str | int]]) -> onnx.ModelProto:
+    """Return a graph as a model with BERT's inputs and some outputs, each with its shape."""
     inputs = [
-        helper.make_tensor_value_info(name, TensorProto.INT64, shape)
+        helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
         for name in ("input_ids", "attention_mask", "token_type_ids")
     ]
-    output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", 1, 384])
+    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()]
     initializers = [numpy_helper.from_array(value, name) for name, value in graph.values.items()]
-    made = helper.make_graph(graph.nodes, "holdfast", inputs, [output], initializers)
+    made = helper.make_graph(graph.nodes, "holdfast", inputs, results, initializers)
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8, producer_name="holdfast")
 
 
-def _layer(graph: _Graph, states: str, mask: str, key: str, *, is_last: bool) -> str:
+def layer(graph: Graph, states: str, mask: str, key: str, *, is_last: bool) -> str:
+    """Add a layer and return the name of its states. The last one may compute the first token only."""
     width = graph.weights["norm.weight"].shape[0]
     if is_last:
         first = graph.add("Slice", states, *(graph.constant(f"at{number}", np.array([number], np.int64)) for number in (0, 1, 1)))

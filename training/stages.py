@@ -94,11 +94,11 @@ class Trainer:
                 loss = loss + plan.states * _state_loss(ours, states, lengths)
             return loss, {"cosine": likeness.mean()}
 
-        self._run("A", _by_length(encoded.lengths(), plan.batch, self.random), loss_of, plan)
+        self._run("A", by_length(encoded.lengths(), plan.batch, self.random), loss_of, plan)
 
     def contrast(self, pairs: "Pairs", encoded: Encoded, teacher: Teacher, plan: Plan) -> None:
         """Run stage B: a question's vector comes near its document and away from the others; the rest stays in place."""
-        anchors = _by_length(encoded.lengths(), plan.batch, self.random)
+        anchors = by_length(encoded.lengths(), plan.batch, self.random)
 
         def loss_of(chosen: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
             questions, documents = pairs.draw(chosen, plan.negatives, self.random)
@@ -195,7 +195,7 @@ def _state_loss(ours: list[Tensor], states: list[Tensor], lengths: Tensor) -> Te
     return total / len(ours)
 
 
-def _by_length(lengths: np.ndarray, batch: int, random: np.random.Generator) -> Iterator[np.ndarray]:
+def by_length(lengths: np.ndarray, batch: int, random: np.random.Generator) -> Iterator[np.ndarray]:
     """Yield batches of rows of like length, without end, each row once per round."""
     while True:
         order = random.permutation(len(lengths))

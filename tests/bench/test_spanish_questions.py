@@ -8,8 +8,7 @@ import pytest
 
 import holdfast_bench
 from holdfast.errors import ModelError
-from holdfast.models.local.packaged import is_installed
-from holdfast.models.local.registry import DEFAULT_MODEL, PACKAGED, SECOND_MODEL, find
+from holdfast.models.local.registry import DEFAULT_MODEL, find
 from holdfast.models.local.weights import locate
 from holdfast.text.terms import document_terms, query_terms
 from holdfast_bench.recall.benchmark import run
@@ -54,14 +53,13 @@ def test_the_halves_share_neither_facts_nor_people() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not is_installed(PACKAGED[SECOND_MODEL]), reason="needs pip install 'holdfast[multilingual]'")
 def test_questions_in_spanish_find_their_answers(capsys: pytest.CaptureFixture[str], models_folder: Callable[[], Path]) -> None:
     models_folder()
     run(FOLDER / "spanish-test.json", as_json=True)
     scores = json.loads(capsys.readouterr().out)
-    assert scores[f"  {WITHIN}"]["R@1"] >= 0.60
-    assert scores[f"  {WITHIN}"]["R@5"] >= 0.85
-    assert scores[f"  {ACROSS}"]["R@1"] >= 0.80
+    assert scores[f"  {WITHIN}"]["R@1"] >= 0.70
+    assert scores[f"  {WITHIN}"]["R@5"] >= 0.90
+    assert scores[f"  {ACROSS}"]["R@1"] >= 0.90
 
 
 @pytest.fixture

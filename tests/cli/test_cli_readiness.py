@@ -46,7 +46,7 @@ def test_a_missing_package_stops_the_start_and_is_named_with_its_command(holdfas
 
 @pytest.mark.long
 @every_start
-@pytest.mark.parametrize("setting", ["CHAT", "EMBEDDER", "SECOND_EMBEDDER"])
+@pytest.mark.parametrize("setting", ["CHAT", "EMBEDDER"])
 def test_a_missing_key_stops_the_start_and_is_named_by_its_variable(
     holdfast: Holdfast, command: tuple[str, ...], setting: str
 ) -> None:

@@ -171,8 +171,16 @@ def test_stats_are_typed_and_a_plain_dict_if_wanted(memory: Engine) -> None:
     assert stats.to_dict() == services(memory).store.stats()
 
 
-def test_an_index_and_a_second_embedder_are_settings(folder: Path) -> None:
+def test_an_index_is_a_setting(folder: Path) -> None:
     with pytest.raises(holdfast.SettingsError, match="index must be memory, chroma"):
         holdfast.open(folder / "memory.db", settings={"index": "magic"}, embedder=HashEmbedder(), worker="none")
-    with pytest.raises(holdfast.HoldfastError, match="nonsense"):
-        holdfast.open(folder / "memory.db", settings={"second_embedder": "nonsense"}, embedder=HashEmbedder(), worker="none")
+
+
+def test_a_removed_setting_is_refused_with_what_to_do_instead(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    instead = "remove it.*set embedder to use-multilingual"
+    for settings in ({"second_embedder": "auto"}, {"second_embedder": "none", "worker": "none"}):
+        with pytest.raises(holdfast.SettingsError, match=f"second_embedder in the settings.*{instead}"):
+            holdfast.open(folder / "memory.db", settings=settings, embedder=HashEmbedder())
+    monkeypatch.setenv("HOLDFAST_SECOND_EMBEDDER", "none")
+    with pytest.raises(holdfast.SettingsError, match=f"second_embedder in the environment.*{instead}"):
+        holdfast.open(folder / "memory.db", embedder=HashEmbedder(), worker="none")

@@ -17,6 +17,7 @@ def _fill(memory: Engine) -> None:
     memory.remember("a note about rivers", user="ana")
 
 
+@pytest.mark.ledger("X40")
 @BOTH
 def test_namespaces_are_listed_by_prefix_suffix_and_depth(memory: Engine) -> None:
     _fill(memory)

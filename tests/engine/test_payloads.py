@@ -23,6 +23,7 @@ CALL: dict[str, Any] = {
 }
 
 
+@pytest.mark.ledger("X40")
 @pytest.mark.everywhere("sqlite", "postgres")
 def test_a_payload_is_returned_as_it_was_given(memory: Engine, open_memory: Callable[..., Engine]) -> None:
     with memory.session(user="ana", id="s") as talk:

@@ -18,6 +18,7 @@ NESTED = {
 }
 
 
+@pytest.mark.ledger("X40")
 @pytest.mark.everywhere("sqlite", "postgres")
 def test_a_change_needs_the_revision_that_it_names(memory: Engine) -> None:
     tea = memory.remember("prefers tea", user="ana")

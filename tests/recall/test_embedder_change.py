@@ -12,7 +12,7 @@ from holdfast.protocols import Role
 from holdfast.services import services
 from holdfast.testing import EmbedderSuite, HashEmbedder
 
-OLD, NEW = HashEmbedder("old", 64), HashEmbedder("new", 96)
+OLD, NEW, THIRD = HashEmbedder("old", 64), HashEmbedder("new", 96), HashEmbedder("third", 32)
 DONE = 32
 """Number of texts that are embedded before ``Fragile`` fails. It is the size of one batch."""
 TEXTS = [f"the parrot number {n} is called Basil" for n in range(40)]
@@ -104,6 +104,22 @@ def test_going_back_before_it_was_complete_needs_no_new_vectors(open_memory: Cal
     assert memory.recall("parrot number 7", user="ana")[0].similarity is not None
     assert memory.drain() == 0
     assert memory.stats().models == ("old",)
+
+
+@pytest.mark.ledger("X17")
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize("chosen", [OLD, NEW, THIRD], ids=lambda embedder: embedder.name)
+def test_a_store_with_complete_vectors_of_two_models_keeps_only_those_of_the_configured_one(
+    open_memory: Callable[..., Engine], chosen: HashEmbedder
+) -> None:
+    with open_memory(embedder=NEW) as both:
+        services(both).embedding.catch_up()
+        assert (both.stats().models, both.stats().vectors) == (("old", "new"), 2 * len(TEXTS))
+    memory = open_memory(embedder=chosen)
+    assert memory.recall("parrot number 7", user="ana")[0].text == TEXTS[7]
+    memory.drain()
+    assert (memory.stats().models, memory.stats().vectors) == ((chosen.name,), len(TEXTS))
+    assert memory.recall("parrot number 7", user="ana")[0].similarity is not None
 
 
 @pytest.mark.usefixtures("embedded")

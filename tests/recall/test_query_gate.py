@@ -1,10 +1,16 @@
 """The query gate: general questions need stronger hits than questions about a person's life."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
+from holdfast import Engine
 from holdfast.models.local.registry import DEFAULT_MODEL, find
+from holdfast.recall.query_vector import QueryVector
 from holdfast.recall.relevance.query_gate import UNKNOWN, QueryGate, gate_of
+from holdfast.services import services
+from holdfast.testing import HashEmbedder
 
 
 def test_the_default_model_has_a_gate_that_fits_its_vectors() -> None:
@@ -31,3 +37,15 @@ def test_a_vector_of_another_length_is_an_error() -> None:
     gate = QueryGate(weights=np.array([1.0, 0.0], dtype=np.float32), bias=0.0, floor=3.0, slope=5.0, foreign_shift=2.0)
     with pytest.raises(ValueError, match="mismatch"):
         gate.judge(np.zeros(3, dtype=np.float32), foreign=False)
+
+
+def test_a_query_in_another_language_needs_stronger_hits(open_memory: Callable[..., Engine]) -> None:
+    parts = services(open_memory(embedder=HashEmbedder(DEFAULT_MODEL, find(DEFAULT_MODEL).dimensions)))
+    vector = np.zeros(find(DEFAULT_MODEL).dimensions, dtype=np.float32)
+    english, spanish = (
+        QueryVector(parts.store, parts.embedding, text, vector=vector).verdict for text in ("Where do I live?", "¿Dónde vivo?")
+    )
+    gate = gate_of(DEFAULT_MODEL)
+    assert gate is not None
+    assert spanish.floor - english.floor == pytest.approx(gate.foreign_shift)
+    assert gate.foreign_shift > 0

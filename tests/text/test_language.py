@@ -1,10 +1,10 @@
-"""Language identification by stop words."""
+"""Language identification by stop words, accents and scripts."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.text.language import STOP_WORDS, detect_language, is_stop_word
+from holdfast.text.language import STOP_WORDS, detect_language, is_foreign, is_stop_word
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,43 @@ def test_stop_words_go_by_language() -> None:
     assert not is_stop_word("the", "es")
     assert is_stop_word("que", "es")
     assert is_stop_word("the", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "¿Dónde vivo?",
+        "Vivo en Madrid",
+        "Qué coche conduzco",
+        "Soy alérgica a los cacahuetes.",
+        "ME GUSTA EL TÉ",
+        "Je ne mange pas de viande",
+        "Ich wohne in der Stadt und bin müde",
+        "Я живу в Москве",
+        "私は東京に住んでいます",
+    ],
+)
+def test_another_language_shows(text: str) -> None:
+    assert is_foreign(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in Lyon now.",
+        "Loves Las Vegas",
+        "Los Angeles is hot",
+        "See ya!",
+        "",
+        "42",
+        "👍",
+        "Basil",
+        "No",
+        "She read Don Quijote de la Mancha to us",
+        "the café near us",
+        "Prefers tea",
+        "Who moved to El Paso?",
+    ],
+)
+def test_english_and_what_could_be_either_does_not(text: str) -> None:
+    assert not is_foreign(text)

@@ -28,7 +28,6 @@ def build_services(
     *,
     preset: Preset,
     embedder: EmbedderSource | None = None,
-    second: EmbedderSource | None = None,
     chat: ChatSource | None = None,
     reranker: Reranker | Literal["chat"] | None = None,
     limits: ChatBudget | None = None,
@@ -37,9 +36,9 @@ def build_services(
     clock: Clock | None = None,
     worker: Worker = "thread",
 ) -> Services:
-    """Build the engine's components on an open store. ``second`` is the embedder for languages other than English."""
+    """Build the engine's components on an open store."""
     clock = clock or SystemClock()
-    embedding = Embedding(store, embedder, second)
+    embedding = Embedding(store, embedder)
     budgeted = BudgetedChat(store, chat, clock, limits)
     meter = Energy(store, energy, asks_model=chat is not None)
     condenser = Condenser(store, preset, clock, embedding=embedding, chat=budgeted)

@@ -60,10 +60,6 @@ def make_embedder(
 def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
     """Return an embedder from an optional extra. If the extra is not installed, raise an error that names the extra."""
     packaged.locate(spec)
-    return _packaged_source(spec)
-
-
-def _packaged_source(spec: registry.PackagedSpec) -> EmbedderSource:
     return EmbedderSource(name=spec.name, load=lambda: _shared_multilingual(spec.name), computes=True)
 
 
@@ -75,25 +71,6 @@ def _shared_multilingual(name: str) -> Embedder:
     embedder = MultilingualEmbedder(registry.PACKAGED[name])
     embedder.load()
     return embedder
-
-
-def make_second_embedder(
-    name: "str | Embedder | EmbedderSource | None", first: EmbedderSource | None, settings: Settings
-) -> EmbedderSource | None:
-    """Return the embedder for languages other than English, or None.
-
-    The setting ``auto`` selects the multilingual embedder if two conditions hold. The first embedder is a built-in model for
-    English alone. The extra that contains the multilingual embedder is installed.
-    """
-    if first is None:
-        return None
-    chosen = settings.second_embedder if name is None else name
-    if chosen != "auto":
-        return make_embedder(chosen)
-    default = registry.PACKAGED[registry.SECOND_MODEL]
-    # Nobody asked for this model by name, so damaged files must not prevent opening: they are reported on first use.
-    own = registry.MODELS.get(first.name)
-    return _packaged_source(default) if own and own.languages == ("en",) and packaged.is_installed(default) else None
 
 
 def _embedding_function(function: "Callable[[str], Any]", preset: Preset | None, dimensions: int | None) -> Embedder:

@@ -11,7 +11,7 @@ from holdfast.background.scheduler import Worker
 from holdfast.chat import ChatModel
 from holdfast.config.assembly import build_services
 from holdfast.config.folders import data_directory
-from holdfast.config.models import make_models, make_reranker, make_second_embedder
+from holdfast.config.models import make_models, make_reranker
 from holdfast.config.settings import Settings, SettingsSource, load_settings
 from holdfast.config.stores import is_database, make_store, store_path
 from holdfast.engine import Engine
@@ -79,7 +79,6 @@ def open_engine(
     preset: str | Preset | None = None,
     settings: SettingsSource | None = None,
     embedder: "str | Embedder | EmbedderSource | Callable[[str], Any] | None" = None,
-    second: "str | Embedder | EmbedderSource | None" = None,
     chat: "str | ChatModel | ChatSource | Callable[..., Any] | None" = None,
     reranker: "str | Reranker | None" = None,
     energy: Callable[[], float] | None = None,
@@ -88,7 +87,7 @@ def open_engine(
     worker: Worker | None = None,
     clock: Clock | None = None,
 ) -> Engine:
-    """Open a memory as :func:`open` does. Also accepts a second embedder, and models shared between engines."""
+    """Open a memory as :func:`open` does. Also accepts models shared between engines."""
     arguments = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker}
     arguments["preset"] = preset.name if isinstance(preset, Preset) else preset
     loaded = load_settings(settings, **arguments)
@@ -100,7 +99,6 @@ def open_engine(
         make_store(loaded),
         preset=chosen,
         embedder=embedder_source,
-        second=make_second_embedder(second, embedder_source, loaded),
         chat=chat_source,
         reranker=make_reranker(loaded.reranker if reranker is None else reranker),
         recall_timeout=loaded.recall_timeout,

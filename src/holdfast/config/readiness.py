@@ -30,7 +30,7 @@ class ModelProblem:
     """The reason why a configured model cannot be used now."""
 
     setting: str
-    """The setting that names the model: ``chat``, ``embedder``, ``second_embedder`` or ``reranker``."""
+    """The setting that names the model: ``chat``, ``embedder`` or ``reranker``."""
     error: ModelError
     blocking: bool
     """True if the problem stays until a person installs a package, sets a key or downloads weights."""
@@ -51,14 +51,10 @@ def model_problems(settings: Settings, preset: Preset) -> list[ModelProblem]:
     Missing weights of an embedder or reranker do not block work, because recall works without the embedder and the reranker.
     """
     found: list[ModelProblem] = []
-    embedder = settings.embedder or preset.embedder or registry.DEFAULT_MODEL
     with _collect(found, "chat"):
         _check_chat(settings)
     with _collect(found, "embedder"):
-        _check_embedder(embedder, settings.embedder_url)
-    if embedder.casefold() != "none":
-        with _collect(found, "second_embedder"):
-            _check_embedder(settings.second_embedder, None)
+        _check_embedder(settings.embedder or preset.embedder or registry.DEFAULT_MODEL, settings.embedder_url)
     with _collect(found, "reranker"):
         _check_reranker(settings)
     return found

@@ -42,6 +42,11 @@ _NUMBERS = {
 """Numeric settings and their types. All values must be positive."""
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 """Accepted texts for settings that are true or false."""
+_REMOVED = {
+    "second_embedder": "One embedder serves all languages now. The default knows English and Spanish. "
+    "For other languages, install holdfast[multilingual] and set embedder to use-multilingual.",
+}
+"""Settings that no longer exist, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +76,6 @@ class Settings:
     embedder: str | None = field(
         default=None,
         metadata={"help": "The embedding model, or `none` to search by words alone. Default: the preset's, else `talk-embed-s`."},
-    )
-    second_embedder: str = field(
-        default="auto",
-        metadata={
-            "help": "The embedding model for languages other than English, used alongside an English one: a name, `none` or `auto`. "
-            "`auto` means `use-multilingual` if `holdfast[multilingual]` is installed. See [models.md](../models.md)."
-        },
     )
     embedder_url: str | None = field(
         default=None, metadata={"help": "The URL of a remote embedder, if it is not the provider's."}
@@ -208,14 +206,19 @@ def load_settings(source: SettingsSource | None = None, **arguments: Any) -> Set
     if isinstance(source, DesignSettings):  # passed in code, so it takes precedence over the environment
         chosen = {"preset": source.preset, "store": source.store}
         arguments |= {name: value for name, value in chosen.items() if arguments.get(name) is None}
-    defined = environment.defined_variables(variables().values())
-    named = {name: defined[variable] for name, variable in variables().items() if variable in defined}
+    names = variables() | {name: _variable(name) for name in _REMOVED}
+    defined = environment.defined_variables(names.values())
+    named = {name: defined[variable] for name, variable in names.items() if variable in defined}
     return merge(file, named, arguments)
 
 
 def variables() -> dict[str, str]:
     """Return the name of the environment variable for each setting that has one."""
-    return {item.name: f"HOLDFAST_{item.name.upper()}" for item in fields(Settings) if not item.metadata.get("table")}
+    return {item.name: _variable(item.name) for item in fields(Settings) if not item.metadata.get("table")}
+
+
+def _variable(setting: str) -> str:
+    return f"HOLDFAST_{setting.upper()}"
 
 
 def from_folders(folders: Sequence[Path]) -> Mapping[str, Any]:
@@ -235,7 +238,7 @@ def from_source(source: SettingsSource) -> Mapping[str, Any]:
     """
     if isinstance(source, DesignSettings):
         return {"preset": source.preset, "memory": source}
-    names = {item.name for item in fields(Settings)}
+    names = {item.name for item in fields(Settings)} | _REMOVED.keys()
     table = source if isinstance(source, Mapping) else read_file(Path(source).expanduser())
     settings = {name: value for name, value in table.items() if name in names or not isinstance(value, Mapping)}
     return settings if not settings or names & set(settings) else {"memory": settings}
@@ -272,6 +275,8 @@ def merge(file: Mapping[str, Any], variables: Mapping[str, Any], arguments: Mapp
     merged: dict[str, Any] = {}
     for origin, values in (("settings", file), ("environment", variables), ("arguments", arguments)):
         for name, value in values.items():
+            if name in _REMOVED:
+                raise SettingsError(f"The setting {name} in the {origin} no longer exists: remove it. {_REMOVED[name]}")
             if name not in known:
                 raise SettingsError(f"Unknown setting {name!r} in the {origin}. Known settings: {', '.join(sorted(known))}.")
             if value is not None and name != "memory":

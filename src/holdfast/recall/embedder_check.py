@@ -24,8 +24,6 @@ def check_embedder(embedding: Embedding, recall_timeout: float | None) -> Findin
         problem = f"{embedding.name} takes {seconds:.2f} s for a query, and a recall waits at most {recall_timeout:g} s"
         return _failed(problem, remedy)
     detail = f"{embedding.name} ready" + (f", {seconds:.2f} s per query" if seconds is not None else "")
-    if embedding.second is not None:
-        detail = f"{detail}, {embedding.second.name} for other languages"
     return Finding(check="embedder", ok=True, detail=detail)
 
 

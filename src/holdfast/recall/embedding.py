@@ -3,9 +3,6 @@
 Without an embedder, or before its weights are downloaded, only text search works, and the log says so once. After a
 change of the embedder, all texts are embedded again in the background. Until that is done, text search is used. Then the
 vectors of the old model are dropped. The queue of texts to embed is in the store, so it survives a restart.
-
-In addition to an embedder for English, there may be a second embedder for other languages. It is first used when a text or
-a query is not in English. From then on, it embeds all texts. A store with only English texts and queries never loads it.
 """
 
 import contextlib
@@ -24,11 +21,10 @@ from holdfast.protocols import Embedder, MissingVector, Role, Store, Vectors
 from holdfast.recall.caches import QueryCache
 from holdfast.recall.embedder_calls import EmbedderCalls
 from holdfast.recall.lease import ProcessLease
-from holdfast.recall.notices import other_languages_by_words, words_only
+from holdfast.recall.notices import words_only
 from holdfast.runtime import forks
 from holdfast.runtime.bounded_calls import BoundedCalls, NotAnswered
 from holdfast.runtime.wait_budget import WaitBudget, current_budget
-from holdfast.text.language import is_foreign
 from holdfast.types import Scope
 
 log = logging.getLogger("holdfast")
@@ -61,24 +57,11 @@ class EmbedderSource:
 class Embedding:
     """The embedder of an engine, together with the queue of texts to embed."""
 
-    def __init__(
-        self,
-        store: Store,
-        source: EmbedderSource | None,
-        second: EmbedderSource | None = None,
-        *,
-        use_now: bool = True,
-        queries: QueryCache | None = None,
-    ) -> None:
+    def __init__(self, store: Store, source: EmbedderSource | None) -> None:
         self._store = store
         self._source = source
-        self.queries = queries or QueryCache(store)
-        """Cached vectors of recent queries, for both embedders."""
-        second = second if source and second and source.name != second.name else None
-        self.second = Embedding(store, second, use_now=False, queries=self.queries) if second else None
-        """The embedder for texts that are not in English, or None."""
-        self.foreign: dict[int, bool] = {}
-        """Maps item numbers to True if the item is not in English. This is a cache of detected languages."""
+        self.queries = QueryCache(store)
+        """Cached vectors of recent queries."""
         self._lock = threading.Lock()
         forks.register(self)
         # One process embeds in the background, so that no text is embedded twice.
@@ -87,8 +70,8 @@ class Embedding:
         self._retry_at = 0.0
         self._reported = False
         self._load_problem: str | None = None
-        self._old_models = {name for name in store.models() if name not in (self.name, self.second and self.second.name)}
-        if use_now and not self.is_in_use:
+        self._old_models = {name for name in store.models() if name != self.name}
+        if not self.is_in_use:
             self.start_using()
 
     def after_fork(self) -> None:
@@ -103,7 +86,7 @@ class Embedding:
     @property
     def computes(self) -> bool:
         """True if all vectors are computed in this process, without a server."""
-        return (self._source is None or self._source.computes) and (self.second is None or self.second.computes)
+        return self._source is None or self._source.computes
 
     @property
     def problem(self) -> str | None:
@@ -113,11 +96,7 @@ class Embedding:
     @property
     def notices(self) -> list[str]:
         """Notices for people about parts that recall currently cannot use."""
-        found = [words_only(self.problem)] if self.problem is not None else []
-        second = self.second
-        if second is not None and second.problem is not None and not found:
-            found.append(other_languages_by_words(second.problem))
-        return found
+        return [words_only(self.problem)] if self.problem is not None else []
 
     @property
     def is_in_use(self) -> bool:
@@ -214,19 +193,16 @@ class Embedding:
 
     def catch_up_under_lease(self, *, limit: int) -> int:
         """Embed up to ``limit`` queued chunks, unless another process holds the lease. Return the number of embedded chunks."""
-        second = 0 if self.second is None else self.second.catch_up_under_lease(limit=limit)
         if self.name is None or not self.is_in_use or not self._store.missing_vectors(self.name, limit=1):
-            return second
+            return 0
         # A process whose embedder is not available must not hold the lease.
         if self.embedder() is None or self._source is None or self._source.calls.is_paused or not self._lease.acquire():
-            return second
-        return second + self._catch_up(None, limit)
+            return 0
+        return self.catch_up(limit=limit)
 
     def release_lease(self) -> None:
         """Release the lease on embedding, so that another process can continue immediately."""
         self._lease.release()
-        if self.second is not None:
-            self.second.release_lease()
 
     def catch_up(
         self,
@@ -236,7 +212,7 @@ class Embedding:
         remote_seconds: float | None = None,
         candidates: Callable[[], ChunkIds] = tuple,
     ) -> int:
-        """Embed up to ``limit`` queued chunks per model. Return the number of embedded chunks.
+        """Embed up to ``limit`` queued chunks. Return the number of embedded chunks.
 
         With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` chunks are queued, only the
         ``candidates`` are embedded. If the candidates do not fill one batch, the newest chunks are embedded too. The limit is a
@@ -245,43 +221,6 @@ class Embedding:
         """
         if reader is not None and self._is_complete(reader):
             return 0
-        done = self._catch_up(reader, limit, remote_seconds, candidates)
-        if self.second is not None and self.second.is_in_use:
-            done += self.second._catch_up(reader, limit, remote_seconds, candidates)  # noqa: SLF001  (the same class)
-        return done
-
-    def catch_up_for(self, reader: Scope, *, limit: int, candidates: Callable[[], ChunkIds]) -> int:
-        """Embed queued chunks before a recall. Return the number of items that have no vector of this model yet.
-
-        Return 0 if the query itself cannot be embedded, because then no item is found by meaning.
-        """
-        if self._is_complete(reader):
-            return 0
-        self.catch_up(reader=reader, limit=limit, candidates=candidates)
-        if self.name is None or self._embedder is None or (self._source and self._source.calls.is_query_failing):
-            return 0
-        return self._store.count_missing_vectors(self.name, reader=reader)
-
-    def end_pauses(self) -> None:
-        """Call the embedders again now, even if they failed a moment ago."""
-        if self._source is not None:
-            self._source.calls.end_pauses()
-        if self.second is not None:
-            self.second.end_pauses()
-
-    def _is_complete(self, reader: Scope) -> bool:
-        """Return True if all texts that a reader may see have vectors of every model in use."""
-        names = (self.name, self.second.name if self.second is not None and self.second.is_in_use else None)
-        with self._store.snapshot():
-            return not any(self._store.missing_vectors(name, reader=reader, limit=1) for name in names if name is not None)
-
-    def _catch_up(
-        self,
-        reader: Scope | None,
-        limit: int | None,
-        remote_seconds: float | None = None,
-        candidates: Callable[[], ChunkIds] = tuple,
-    ) -> int:
         embedder = self.embedder()
         if embedder is None or self._source is None:
             return 0
@@ -301,6 +240,27 @@ class Embedding:
             if deadline is not None and time.monotonic() >= deadline:
                 break
         return done
+
+    def catch_up_for(self, reader: Scope, *, limit: int, candidates: Callable[[], ChunkIds]) -> int:
+        """Embed queued chunks before a recall. Return the number of items that have no vector of this model yet.
+
+        Return 0 if the query itself cannot be embedded, because then no item is found by meaning.
+        """
+        if self._is_complete(reader):
+            return 0
+        self.catch_up(reader=reader, limit=limit, candidates=candidates)
+        if self.name is None or self._embedder is None or (self._source and self._source.calls.is_query_failing):
+            return 0
+        return self._store.count_missing_vectors(self.name, reader=reader)
+
+    def end_pauses(self) -> None:
+        """Call the embedder again now, even if it failed a moment ago."""
+        if self._source is not None:
+            self._source.calls.end_pauses()
+
+    def _is_complete(self, reader: Scope) -> bool:
+        """Return True if all texts that a reader may see have vectors."""
+        return self.name is None or not self._store.missing_vectors(self.name, reader=reader, limit=1)
 
     def _batches(
         self, model: str, reader: Scope | None, limit: int | None, candidates: Callable[[], ChunkIds]
@@ -324,27 +284,13 @@ class Embedding:
 
     def _embed_chunks(self, embedder: Embedder, waiting: Sequence[MissingVector]) -> None:
         """Embed chunks and store their vectors. Raise ``ModelError`` if the embedder fails."""
-        texts = [chunk.text for chunk in waiting]
-        vectors = _embed(embedder, texts, "document")
-        second = self._newly_needed(texts)
+        vectors = _embed(embedder, [chunk.text for chunk in waiting], "document")
         with self._store.write(durable=False) as tx:
-            if second is not None:
-                tx.use_model(second)
             tx.put_vectors(embedder.name, [(chunk.item, chunk.chunk) for chunk in waiting], vectors)
 
-    def _newly_needed(self, texts: Sequence[str]) -> str | None:
-        """Return the name of the second embedder if it is not in use yet and one of these texts is not in English; else None."""
-        second = self.second
-        # Using a model again would count all missing vectors, so it is done only once.
-        if second is None or second.is_in_use or not any(map(is_foreign, texts)):
-            return None
-        return second.name
-
     def preload(self) -> None:
-        """Load the embedder now, and the second embedder if it is in use. A failure is reported like one during a recall."""
+        """Load the embedder now. A failure is reported like one during a recall."""
         self.embedder()
-        if self.second is not None and self.second.is_in_use:
-            self.second.preload()
 
     def retry(self) -> None:
         """If the last call failed and its pause is over, call the embedder again, within the budget of the current recall."""

@@ -23,11 +23,6 @@ def words_only(problem: str) -> str:
     return f"Searched by words only: {_sentence(problem)}"
 
 
-def other_languages_by_words(problem: str) -> str:
-    """Return the notice that texts in other languages than English were not compared by meaning."""
-    return f"Searched texts that are not in English by words only: {_sentence(problem)}"
-
-
 def not_embedded_yet(count: int) -> str:
     """Return the notice that some items have no vectors yet. They were found by words only."""
     items = "1 item is" if count == 1 else f"{count:,} items are"

@@ -194,11 +194,10 @@ def with_context_gains(
     question: str,
     *,
     periods: Sequence[Period] = (),
-    answer_weight: float = 1.0,
 ) -> dict[int, float]:
     """Return the strength of each item. Messages get gains from their context; memories stay unchanged.
 
-    ``places`` contains the messages. ``answer_weight`` scales how much an assistant's answer raises the message before it.
+    ``places`` contains the messages.
     """
     messages = {seq: strengths[seq] + period_gain(place.at, periods) for seq, place in places.items() if seq in strengths}
     if len(messages) < 2:
@@ -206,7 +205,7 @@ def with_context_gains(
     messages = _with_named_speaker_gain(messages, places, question)
     messages = {seq: value + _role_gain(places[seq]) for seq, value in messages.items()}
     messages = _with_session_gain(messages, places)
-    messages = _with_neighbor_gain(messages, places, answer_weight)
+    messages = _with_neighbor_gain(messages, places)
     return {**strengths, **messages}
 
 
@@ -257,9 +256,7 @@ def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, Mess
     return {seq: value + _SESSION_SHARE * (best[places[seq].session] - mean) for seq, value in strengths.items()}
 
 
-def _with_neighbor_gain(
-    strengths: Mapping[int, float], places: Mapping[int, MessagePlace], answer_weight: float
-) -> dict[int, float]:
+def _with_neighbor_gain(strengths: Mapping[int, float], places: Mapping[int, MessagePlace]) -> dict[int, float]:
     """Raise the strength of each message whose neighbor is stronger than the mean of all found messages.
 
     Neighbors are consecutive messages of one session.
@@ -269,7 +266,7 @@ def _with_neighbor_gain(
     for first, second in itertools.pairwise(sorted(strengths)):
         if second - first > _MAX_NEIGHBOR_GAP or places[first].session != places[second].session:
             continue
-        to_second, to_first = _neighbor_shares(places[first], places[second], answer_weight)
+        to_second, to_first = _neighbor_shares(places[first], places[second])
         raised[second] += to_second * max(strengths[first] - mean, 0.0)
         raised[first] += to_first * max(strengths[second] - mean, 0.0)
     return raised
@@ -280,11 +277,11 @@ def _role_gain(place: MessagePlace) -> float:
     return 0.0 if place.speaker else _USER_GAIN if place.role == "user" else -_USER_GAIN
 
 
-def _neighbor_shares(first: MessagePlace, second: MessagePlace, answer_weight: float) -> tuple[float, float]:
+def _neighbor_shares(first: MessagePlace, second: MessagePlace) -> tuple[float, float]:
     """Return how much two consecutive messages gain if the other one is strong, as two factors.
 
     The first factor is for the later message, the second for the earlier message.
     """
     if first.speaker or second.speaker:
         return _PREVIOUS_SHARE, _NEXT_SHARE
-    return 0.0, answer_weight * _ANSWER_SHARE if first.role == "user" and first.speaker is None else 0.0
+    return 0.0, _ANSWER_SHARE if first.role == "user" and first.speaker is None else 0.0

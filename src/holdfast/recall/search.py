@@ -18,7 +18,7 @@ from holdfast.recall.duplicates import without_duplicates
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.hydration import read_rows
 from holdfast.recall.query import RecallQuery
-from holdfast.recall.query_vectors import QueryVectors, catch_up
+from holdfast.recall.query_vector import QueryVector, catch_up
 from holdfast.recall.ranking import (
     SHORT_PERIOD,
     Background,
@@ -56,7 +56,7 @@ _MAX_WHOLE_CHARACTERS = 1600
 
 # Embedding before a search
 _MAX_NEW_CHUNKS = 64
-"""Maximum number of new chunks per model to embed before a search.
+"""Maximum number of new chunks to embed before a search.
 
 It is a count and not a time. Items without a vector get another score than items with one, so a time limit would make
 scores depend on the load of the machine.
@@ -164,9 +164,9 @@ def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hi
         limit=_MAX_NEW_CHUNKS,
         candidates=lambda: _matching_chunks(store, question),
     )
-    vectors = QueryVectors(store, embedding, text, reader=question.reader, vector=question.vector)
+    vector = QueryVector(store, embedding, text, vector=question.vector)
     with store.snapshot():
-        return _ranked_hits(store, embedding, vectors, question)
+        return _ranked_hits(store, embedding, vector, question)
 
 
 def _matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int, int]]:
@@ -178,13 +178,13 @@ def _matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int, int
     ]
 
 
-def _ranked_hits(store: Store, embedding: Embedding, vectors: QueryVectors, question: RecallQuery) -> list[Hit]:
-    found, places = _candidates(store, vectors, question)
-    own = _strengths(embedding, question, found, word_weight=vectors.word_weight)
+def _ranked_hits(store: Store, embedding: Embedding, vector: QueryVector, question: RecallQuery) -> list[Hit]:
+    found, places = _candidates(store, vector, question)
+    own = _strengths(embedding, question, found)
     if not is_about_asking(question.text) and not any(period.alone for period in question.periods):
         own = without_questions(own, places, query_terms(question.text, question.languages))
-    strengths = with_context_gains(own, places, question.text, periods=question.periods, answer_weight=vectors.word_weight)
-    verdict = vectors.verdict
+    strengths = with_context_gains(own, places, question.text, periods=question.periods)
+    verdict = vector.verdict
     background = _background(question, found, places, strengths, verdict.personal)
     hits = (
         hit
@@ -260,7 +260,7 @@ def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: Abstract
     return not owner.sources or not shown >= set(owner.sources)
 
 
-def _candidates(store: Store, vectors: QueryVectors, question: RecallQuery) -> tuple[dict[int, _Found], dict[int, MessagePlace]]:
+def _candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, _Found], dict[int, MessagePlace]]:
     """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
 
     Messages from after ``now`` are left out. If most messages are that new, the search is repeated with more candidates.
@@ -268,7 +268,7 @@ def _candidates(store: Store, vectors: QueryVectors, question: RecallQuery) -> t
     latest = question.now + _CLOCK_TOLERANCE
     depth = max(_MIN_CANDIDATES, 3 * question.limit) * (3 if question.periods else 1)
     for limit in (depth, 4 * depth):
-        found = _search(store, vectors, question, limit)
+        found = _search(store, vector, question, limit)
         places = _places(store, found)
         future = [seq for seq, place in places.items() if place.at is not None and place.at > latest]
         for seq in future:
@@ -278,18 +278,18 @@ def _candidates(store: Store, vectors: QueryVectors, question: RecallQuery) -> t
     return found, places
 
 
-def _search(store: Store, vectors: QueryVectors, question: RecallQuery, depth: int) -> dict[int, _Found]:
+def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int) -> dict[int, _Found]:
     """Run every arm (retrieval method) for memories and for messages separately. Otherwise messages would crowd out memories."""
     found: dict[int, _Found] = {}
     short = [period for period in question.periods if period.alone or period.end - period.start < SHORT_PERIOD]
     for where in _search_filters(question):
         in_messages = "message" in where.spaces
         limit = max(depth, _MIN_MESSAGES) if in_messages else depth
-        _collect(found, "meaning", vectors.nearest(where, limit=limit))
+        _collect(found, "meaning", vector.nearest(where, limit=limit))
         _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=limit))
         if short and in_messages:
             ranges = [(period.start, period.end) for period in short]
-            _add_period_messages(store, vectors, question, replace(where, said=ranges), found)
+            _add_period_messages(store, vector, question, replace(where, said=ranges), found)
     _add_pinned_and_recent(store, question, found)
     return found
 
@@ -326,7 +326,7 @@ def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> No
 
 
 def _add_period_messages(
-    store: Store, vectors: QueryVectors, question: RecallQuery, where: SearchFilter, found: dict[int, _Found]
+    store: Store, vector: QueryVector, question: RecallQuery, where: SearchFilter, found: dict[int, _Found]
 ) -> None:
     """Add messages from the periods of time that the question names.
 
@@ -339,7 +339,7 @@ def _add_period_messages(
             found.setdefault(message.seq, _Found(chunk=0, space="message")).why.append(_Vote("time", rank, 1 / rank))
         return
     for arm, matches in (
-        ("meaning", vectors.nearest(where, limit=_MAX_PERIOD_MESSAGES)),
+        ("meaning", vector.nearest(where, limit=_MAX_PERIOD_MESSAGES)),
         ("text", store.find_text(question.text, where, languages=question.languages, limit=_MAX_PERIOD_MESSAGES)),
     ):
         known = {item for item, entry in found.items() if any(vote.arm == arm for vote in entry.why)}
@@ -368,8 +368,8 @@ def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int,
             entry.why.append(_Vote(arm, rank, 1 / rank))
 
 
-def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, _Found], *, word_weight: float) -> dict[int, float]:
-    """Return the strength of each item from its cosine and word match. ``word_weight`` scales the word match."""
+def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, _Found]) -> dict[int, float]:
+    """Return the strength of each item from its cosine and word match."""
     if question.is_empty:
         return dict.fromkeys(found, 0.0)
     embedder = embedding.embedder()
@@ -378,7 +378,7 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, _Fo
     lowest = min(cosines, default=None)
     calibration = embedder.calibration if embedder and cosines else None
     return {
-        item: strength(lowest if entry.similarity is None else entry.similarity, word_weight * entry.text, calibration)
+        item: strength(lowest if entry.similarity is None else entry.similarity, entry.text, calibration)
         for item, entry in found.items()
     }
 

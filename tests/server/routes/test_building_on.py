@@ -13,6 +13,7 @@ from holdfast.testing import HashEmbedder
 from tests.server.http_support import Served, serving
 
 
+@pytest.mark.ledger("X40")
 def test_a_payload_goes_in_and_comes_out_unchanged(served: Served) -> None:
     payload = {"z": 1, "a": [None, {"b": 2.5}]}
     made = served.client.post("/v1/sessions/s/messages", json={"role": "assistant", "payload": payload, "user": "ana"})

@@ -10,7 +10,7 @@ from holdfast.testing import HashEmbedder
 
 
 def _open(path: Path) -> Engine:
-    return open_engine(path, embedder=HashEmbedder(), second="none", worker="none")
+    return open_engine(path, embedder=HashEmbedder(), worker="none")
 
 
 def _found(memory: Engine, **wanted: object) -> set[str]:

@@ -13,7 +13,7 @@ from holdfast.testing import HashEmbedder
 
 def _filled(path: Path) -> tuple[Engine, str, list[int]]:
     embedder = HashEmbedder()
-    memory = open_engine(path, embedder=embedder, second="none", worker="none")
+    memory = open_engine(path, embedder=embedder, worker="none")
     for user in ("ana", "luis"):
         for number in range(6):
             memory.remember(f"note {number} of {user} about the garden and the harbour", user=user)

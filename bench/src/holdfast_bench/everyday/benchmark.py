@@ -11,12 +11,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from holdfast.config.folders import models_directory
-from holdfast.config.models import make_embedder, make_second_embedder
+from holdfast.config.models import make_embedder
 from holdfast.config.opening import open_engine
-from holdfast.config.settings import load_settings
 from holdfast.engine import Engine
 from holdfast.protocols import Embedder
-from holdfast.recall.embedding import EmbedderSource
 from holdfast.services import services
 from holdfast.testing.clock import FrozenClock
 from holdfast.text.clean import fold
@@ -63,7 +61,7 @@ def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, emb
 
     In a store of size ``FEW``, each question is asked of a store of its own.
     """
-    model, second = _cached(embedder)
+    model = _cached(embedder)
     clock = FrozenClock()
     parts: list[tuple[list[Talk], Sequence[Question]]]
     if size == FEW:
@@ -76,7 +74,7 @@ def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, emb
     for talks, questions in parts:
         with (
             tempfile.TemporaryDirectory() as folder,
-            open_engine(Path(folder) / "memory.db", embedder=model, second=second, worker="none", clock=clock) as engine,
+            open_engine(Path(folder) / "memory.db", embedder=model, worker="none", clock=clock) as engine,
         ):
             turns = _keep(engine, clock, person.id, talks)
             for question in questions:
@@ -85,15 +83,10 @@ def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, emb
     return outcomes
 
 
-def _cached(embedder: str) -> tuple[Embedder | str, EmbedderSource | str]:
-    """Return the embedders. The vector of each text is cached between runs."""
+def _cached(embedder: str) -> Embedder | str:
+    """Return the embedder. The vector of each text is cached between runs."""
     source = make_embedder(embedder)
-    if source is None:
-        return "none", "none"
-    file = models_directory().parent / "bench" / "vectors.db"
-    other = make_second_embedder(None, source, load_settings())
-    second = "none" if other is None else EmbedderSource(name=other.name, load=lambda: CachedEmbedder(other.load(), file))
-    return CachedEmbedder(source.load(), file), second
+    return "none" if source is None else CachedEmbedder(source.load(), models_directory().parent / "bench" / "vectors.db")
 
 
 def _few(person: Person, question: Question) -> list[Talk]:

@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.config.folders import models_directory
-from holdfast.config.models import make_embedder, make_second_embedder
+from holdfast.config.models import make_embedder
 from holdfast.config.opening import open_engine
-from holdfast.config.settings import load_settings
 from holdfast.engine import Engine
 from holdfast.recall.context_block import render_block
-from holdfast.recall.embedding import EmbedderSource
 from holdfast.services import services
 from holdfast.types import Hit
 from holdfast_bench.recall.datasets import Conversation, Dataset, Question, load
@@ -90,13 +88,9 @@ def _open(place: str | Path, embedder: str, reranker: str | None = None) -> Engi
     """Open a temporary store, or a new tenant of a database. The vector of each text is cached between runs."""
     tenant = f"bench-{uuid.uuid4().hex[:12]}"
     source = make_embedder(embedder)
-    if source is None:
-        return open_engine(place, embedder="none", reranker=reranker, worker="none", tenant=tenant)
     file = models_directory().parent / "bench" / "vectors.db"
-    other = make_second_embedder(None, source, load_settings())
-    second = "none" if other is None else EmbedderSource(name=other.name, load=lambda: CachedEmbedder(other.load(), file))
-    cached = CachedEmbedder(source.load(), file)
-    return open_engine(place, embedder=cached, second=second, reranker=reranker, worker="none", tenant=tenant)
+    cached = "none" if source is None else CachedEmbedder(source.load(), file)
+    return open_engine(place, embedder=cached, reranker=reranker, worker="none", tenant=tenant)
 
 
 def _answers(

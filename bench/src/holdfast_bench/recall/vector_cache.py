@@ -27,11 +27,13 @@ class CachedEmbedder:
         self.name = embedder.name
         self.dimensions = embedder.dimensions
         self.calibration = embedder.calibration
+        # One vector stands for the weights: a model that was trained again under its name has no vectors in the cache.
+        self._model = f"{self.name}\0{np.asarray(embedder.embed(['fingerprint'], role='document')).tobytes().hex()}"
 
     def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
         """Return the vectors of texts, embedding only those that are not in the cache."""
         keys = [
-            hashlib.blake2b(f"{self.name}\0{role}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            hashlib.blake2b(f"{self._model}\0{role}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
             for text in texts
         ]
         known = {key: self._find(key) for key in keys}

@@ -127,7 +127,7 @@ def _floor(report: Report, folder: Path, seed: int) -> Any:
     )
     real = floor.real_embedder()
     if real is None:
-        report.say("floor: no embedder is installed (holdfast models pull), so embedding is not measured")
+        report.say("floor: the embedder cannot be loaded, so embedding is not measured (holdfast doctor says why)")
         return None
     asked = make_corpus(1000, questions=40, seed=seed + 1, dimensions=8).questions
     report.floor["embedding"] = floor.embedding(real, asked)

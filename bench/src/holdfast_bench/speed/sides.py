@@ -80,7 +80,7 @@ class Holdfast:
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.memory: Engine = open_engine(folder / "memory.db", embedder=embedder, second="none", worker="none")
+        self.memory: Engine = open_engine(folder / "memory.db", embedder=embedder, worker="none")
 
     def put(self, rows: Sequence[Row]) -> None:
         """Store memories and their vectors in one durable transaction."""

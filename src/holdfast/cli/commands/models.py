@@ -29,7 +29,7 @@ from holdfast.models.local.registry import (
 )
 
 
-@click.group(invoke_without_command=True, epilog="Example: holdfast models pull")
+@click.group(invoke_without_command=True, epilog="Example: holdfast models pull arctic-embed-s")
 @with_flags(scope=False, store=False)
 def models(flags: Flags) -> None:
     """List, download and verify models that run on this machine.
@@ -93,7 +93,7 @@ def _purpose(spec: Spec) -> str:
     return "chat" if isinstance(spec, ChatSpec) else "reranking" if isinstance(spec, RerankerSpec) else "search"
 
 
-@models.command("pull", epilog="Example: holdfast models pull --from /media/usb/weights")
+@models.command("pull", epilog="Example: holdfast models pull arctic-embed-s --from /media/usb/weights")
 @click.argument("name", default=DEFAULT_MODEL)
 @click.option(
     "--from",

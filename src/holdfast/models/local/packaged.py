@@ -6,12 +6,7 @@ from pathlib import Path
 from holdfast.errors import ExtraMissing, WeightsCorrupt
 from holdfast.models.local.registry import PackagedSpec, Weight, WheelMember
 
-__all__ = ["damaged", "is_installed", "locate"]
-
-
-def is_installed(spec: PackagedSpec) -> bool:
-    """Return True if the extra that contains a model is installed."""
-    return _folder(spec) is not None
+__all__ = ["damaged", "locate"]
 
 
 def locate(spec: PackagedSpec) -> dict[str, Path]:

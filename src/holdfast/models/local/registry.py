@@ -20,7 +20,6 @@ __all__ = [
     "NETWORK",
     "PACKAGED",
     "RERANKERS",
-    "SECOND_MODEL",
     "VOCABULARY",
     "Carrier",
     "ChatSpec",
@@ -129,8 +128,6 @@ class ModelSpec(Spec):
     """Text that is prepended to queries, but not to documents."""
     calibration: tuple[float, float]
     """Two cosines of a query: with a typical unrelated document, and with a typical matching document."""
-    languages: tuple[str, ...] = ("en",)
-    """Languages for which the model was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +191,6 @@ _TALK_EMBED_S: Final = ModelSpec(
     max_tokens=512,
     query_prefix="Represent this sentence for searching relevant passages: ",
     calibration=(0.25, 0.52),
-    languages=("en", "es"),
     files=(
         Weight(
             filename=NETWORK,
@@ -362,8 +358,6 @@ PACKAGED: Final[Mapping[str, PackagedSpec]] = MappingProxyType({_USE_MULTILINGUA
 CHAT_MODELS: Final[Mapping[str, ChatSpec]] = MappingProxyType({spec.name: spec for spec in (_QWEN_1_5B, _QWEN_CODER_1_5B)})
 RERANKERS: Final[Mapping[str, RerankerSpec]] = MappingProxyType({_MS_MARCO_MINILM.name: _MS_MARCO_MINILM})
 DEFAULT_MODEL: Final = _TALK_EMBED_S.name
-SECOND_MODEL: Final = _USE_MULTILINGUAL.name
-"""The embedder for languages that the first one does not know."""
 
 
 def find(name: str) -> ModelSpec:

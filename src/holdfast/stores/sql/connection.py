@@ -13,7 +13,7 @@ Part: TypeAlias = tuple[Any, ...]
 """A piece of SQL text, followed by the values of its ``?`` parameters."""
 
 Candidates: TypeAlias = Literal["entry", "elements", "both"]
-"""What a condition on a metadata entry applies to: the entry itself, its elements if it is a list, or both."""
+"""The values that a condition checks: the metadata entry itself, its elements if it is a list, or both."""
 
 P = ParamSpec("P")
 R = TypeVar("R")

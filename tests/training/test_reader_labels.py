@@ -1,0 +1,95 @@
+"""The labels for the reader, and the spelling variants that training makes of them."""
+
+import importlib
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import pytest
+
+TRAINING = Path(__file__).resolve().parents[2] / "training"
+LABELS = TRAINING / "reader" / "labels"
+Load: TypeAlias = Callable[[str], ModuleType]
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (LABELS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Load:
+    monkeypatch.syspath_prepend(str(TRAINING))
+
+    def load(name: str) -> ModuleType:
+        return importlib.import_module(f"reader.{name}")
+
+    return load
+
+
+@pytest.mark.parametrize("name", ["real", "clauses", "wishes", "changes"])
+def test_every_label_is_an_answer_that_the_reader_can_give(name: str, module: Load) -> None:
+    schema = module("schema")
+    for row in rows(name):
+        for head, answer in schema.numbers(row).items() if name in ("real", "clauses") else ():
+            assert 0 <= answer < len(schema.HEADS[head]), row["id"]
+        assert row.get("consent", "none").replace("dont-save", "off_record") in schema.HEADS["consent"]
+        assert row.get("change", "ends") in schema.HEADS["change"]
+
+
+@pytest.mark.parametrize("name", ["real", "clauses", "wishes", "changes"])
+def test_no_id_appears_twice(name: str) -> None:
+    ids = [row["id"] for row in rows(name)]
+    assert len(ids) == len(set(ids))
+
+
+def test_real_clauses_are_stored_without_their_text() -> None:
+    known = {"id", "source", "split", "draw", "lang", "at", "sum", "span"}
+    labels = {"keep", "whose", "neg", "kind", "time", "real", "act", "consent", "reply"}
+    for row in rows("real"):
+        assert set(row) <= known | labels
+        assert all(len(value) <= 24 for field, value in row.items() if isinstance(value, str) and field != "id")
+
+
+def test_each_source_of_real_text_is_in_one_split() -> None:
+    splits: dict[str, set[str]] = {}
+    for row in rows("real"):
+        splits.setdefault(row["source"], set()).add(row["split"])
+    assert all(len(found) == 1 for found in splits.values())
+    assert {source for source, found in splits.items() if found == {"test"}} == {"meena", "persuasion", "arena"}
+
+
+def test_unseen_wishes_are_never_trained_on() -> None:
+    assert {row["split"] for row in rows("wishes") if row["source"] == "consent_unseen"} == {"test"}
+
+
+def test_a_dialogue_that_we_wrote_is_in_one_split() -> None:
+    splits: dict[str, set[str]] = {}
+    for row in rows("clauses"):
+        splits.setdefault(row["id"].rsplit(":", 2)[0], set()).add(row["split"])
+    assert all(len(found) == 1 for found in splits.values())
+
+
+def test_the_span_lies_in_the_clause_and_only_where_it_is_kept() -> None:
+    for row in rows("clauses"):
+        assert ("span" in row) == (row.get("keep", 0) == 1), row["id"]
+        if "span" in row:
+            start, end = row["span"]
+            assert 0 <= start < end <= len(row["text"])
+
+
+def test_a_span_stays_on_its_words_when_the_text_is_spelled_anew(module: Load) -> None:
+    noisy = module("noise").noisy
+    text = "well, I really don't eat pork (my doctor says so!)"
+    start = text.index("I really")
+    changed = set()
+    for seed in range(200):
+        found, span = noisy(text, (start, start + len("I really don't eat pork")), "en", random.Random(seed))
+        words = found[span[0] : span[1]].split()
+        assert words[0] == "I"
+        assert words[-1][0] == "p"
+        changed.add(found)
+    assert text in changed
+    assert len(changed) > 20

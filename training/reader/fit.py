@@ -1,0 +1,197 @@
+"""Train a reader: several questions at once, each counted where its answer is known."""
+
+import math
+import random
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from stages import by_length
+from tokenizers import Tokenizer
+from tokens import Encoded
+from torch import Tensor
+
+from reader.examples import Example
+from reader.inputs import MISSING, Batch, Input, batch, best_span, encode, shuffled
+from reader.network import Reader
+from reader.schema import HEADS, columns
+
+WEIGHTS = {"keep": 2.0, "consent": 2.0, "change": 2.0, "time": 0.7, "real": 0.7, "reply": 0.7}
+"""How much each question counts. One that is not named counts 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How long and how fast a reader learns."""
+
+    epochs: float
+    batch: int
+    rate: float
+    rate_words: float
+    rate_heads: float
+    span: float
+    """Weight of the span."""
+    anchor: float
+    """Weight of the likeness of each text's vector to the embedder's. With 0 the layers are free."""
+    repeats: int
+    """How often wishes and pairs count in an epoch."""
+    round_from: float
+    """Share of the steps after which the layers compute with 8 bits."""
+    unknown: float
+    """Share of the tokens that are hidden in training."""
+    steps: int | None
+    """Most steps, for a trial."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anchor:
+    """Texts alone, and the vectors that the embedder gives them."""
+
+    encoded: Encoded
+    vectors: np.ndarray
+
+
+class Fit:
+    """Trains one reader on one device."""
+
+    def __init__(self, reader: Reader, made: Tokenizer, device: str, seed: int) -> None:
+        """Store the arguments."""
+        self.reader, self.made, self.device = reader.to(device), made, device
+        self.random, self.chance = np.random.default_rng(seed), random.Random(seed)
+        self.history: list[dict[str, float]] = []
+
+    def run(self, examples: Sequence[Example], plan: Plan, anchor: Anchor | None = None) -> None:
+        """Learn from examples."""
+        rows = [example for example in examples for _ in range(plan.repeats if len(example.labels) == 1 else 1)]
+        balance = _balance(rows, self.device)
+        total = math.ceil(plan.epochs * math.ceil(len(rows) / plan.batch))
+        total = min(total, plan.steps or total)
+        optimizer, bases = self._optimizer(plan)
+        step, start = 0, time.monotonic()
+        self.reader.train()
+        while step < total:
+            inputs = encode(self.made, [shuffled(row, self.chance) for row in rows])
+            lengths = np.array([len(one.ids) for one in inputs])
+            order = by_length(lengths, plan.batch, self.random)
+            for _ in range(min(math.ceil(len(rows) / plan.batch), total - step)):
+                self.reader.round(rounds=step >= plan.round_from * total)
+                share = min(1.0, (step + 1) / max(1, 0.06 * total)) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / total)))
+                for group, base in zip(optimizer.param_groups, bases, strict=True):
+                    group["lr"] = base * share
+                loss, parts = self._loss([inputs[row] for row in next(order)], balance, plan, anchor)
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(self.reader.parameters(), 1.0)
+                optimizer.step()
+                step += 1
+                if step % 200 == 0 or step in (1, total):
+                    self._note(step, time.monotonic() - start, parts)
+        self.reader.round(rounds=False)
+
+    def _note(self, step: int, seconds: float, parts: dict[str, Tensor]) -> None:
+        row = {name: round(float(value.detach()), 4) for name, value in parts.items()}
+        self.history.append({"step": step, "seconds": round(seconds, 1), **row})
+        print(f"  step {step} {seconds:.0f} s {row}", flush=True)
+
+    def _optimizer(self, plan: Plan) -> tuple[Any, list[float]]:
+        words = self.reader.trunk.words.weight
+        heads = [*self.reader.answers.parameters(), *self.reader.span.parameters()]
+        known = {id(value) for value in (words, *heads)}
+        rest = [value for value in self.reader.parameters() if id(value) not in known]
+        groups = [
+            {"params": rest, "lr": plan.rate},
+            {"params": [words], "lr": plan.rate_words, "weight_decay": 0.0},
+            {"params": heads, "lr": plan.rate_heads},
+        ]
+        bases = [plan.rate, plan.rate_words, plan.rate_heads]
+        return torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98)), bases
+
+    def autocast(self) -> Any:
+        """Return the context of a forward pass: bfloat16 on a GPU, float elsewhere."""
+        return torch.autocast("cuda", dtype=torch.bfloat16) if self.device == "cuda" else nullcontext()
+
+    def _tensor(self, value: np.ndarray) -> Tensor:
+        return torch.from_numpy(value).to(self.device)
+
+    def _scores(self, one: Batch, ids: np.ndarray) -> tuple[Tensor, Tensor]:
+        with self.autocast():
+            return self.reader(self._tensor(ids), self._tensor(one.kinds), self._tensor(one.lengths))
+
+    def _loss(
+        self, inputs: list[Input], balance: "Balance", plan: Plan, anchor: Anchor | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of some inputs, and its parts."""
+        one = batch(inputs, 8 if self.device == "cuda" else 1)
+        hidden = (self.random.random(one.ids.shape) < plan.unknown) & (one.ids > self.made.token_to_id("[MASK]"))
+        scores, tokens = self._scores(one, np.where(hidden, self.made.token_to_id("[UNK]"), one.ids))
+        labels, parts = self._tensor(one.labels), {}
+        for number, (head, part) in enumerate(columns().items()):
+            if (one.labels[:, number] != MISSING).any():
+                wrong = F.cross_entropy(
+                    scores[:, part], labels[:, number], weight=balance.weights[head], ignore_index=MISSING, reduction="sum"
+                )
+                parts[head] = wrong / (len(inputs) * balance.known[head])
+        known = one.inside != MISSING
+        if known.any():
+            mask = self._tensor(known.astype(np.float32))
+            wrong = F.binary_cross_entropy_with_logits(
+                tokens, self._tensor((one.inside == 1).astype(np.float32)), reduction="none"
+            )
+            parts["span"] = (wrong * mask).sum() / mask.sum()
+        if anchor is not None:
+            parts["anchor"] = self._away(anchor, self.random.integers(0, len(anchor.vectors), len(inputs)))
+        weights = {**WEIGHTS, "span": plan.span, "anchor": plan.anchor}
+        return sum(weights.get(name, 1.0) * value for name, value in parts.items()), parts  # type: ignore[return-value]
+
+    def _away(self, anchor: Anchor, rows: np.ndarray) -> Tensor:
+        """Return how far the vectors of some texts are from the embedder's."""
+        ids, lengths = anchor.encoded.batch(rows)
+        with self.autocast():
+            states = self.reader.states(self._tensor(ids), self._tensor(np.zeros_like(ids)), self._tensor(lengths))
+        vectors = F.normalize(states[:, 0].float(), dim=-1)
+        return (1 - (vectors * self._tensor(anchor.vectors[rows])).sum(-1)).mean()
+
+    def predict(self, inputs: Sequence[Input], size: int = 256) -> tuple[np.ndarray, list[tuple[int, int]]]:
+        """Return the scores of all answers, and the span of each text, in float."""
+        order = np.argsort([len(one.ids) for one in inputs], kind="stable")
+        scores = np.zeros((len(inputs), max(part.stop for part in columns().values())), dtype=np.float32)
+        spans: list[tuple[int, int]] = [(0, 0)] * len(inputs)
+        self.reader.eval()
+        with torch.no_grad():
+            for start in range(0, len(order), size):
+                rows = order[start : start + size]
+                one = batch([inputs[row] for row in rows], 8 if self.device == "cuda" else 1)
+                found, tokens = (part.float().cpu().numpy() for part in self._scores(one, one.ids))
+                scores[rows] = found
+                for row, token_scores in zip(rows, tokens, strict=True):
+                    spans[row] = best_span(token_scores, inputs[row])
+        return scores, spans
+
+
+@dataclass(frozen=True, kw_only=True)
+class Balance:
+    """How often each question has an answer, and how much each answer counts."""
+
+    known: dict[str, float]
+    weights: dict[str, Tensor]
+
+
+def _balance(rows: Sequence[Example], device: str) -> Balance:
+    """Weigh rare answers by the root of their rarity, between a third and five, so that the mean over the data is 1."""
+    known, weights = {}, {}
+    for head, answers in HEADS.items():
+        counts = np.zeros(len(answers))
+        for row in rows:
+            if head in row.labels:
+                counts[row.labels[head]] += 1
+        total = max(counts.sum(), 1.0)
+        raw = np.clip(np.sqrt(total / (len(answers) * np.maximum(counts, 1.0))), 1 / 3, 5.0)
+        raw = raw * total / max((raw * counts).sum(), 1e-6)
+        known[head] = total / len(rows)
+        weights[head] = torch.from_numpy(raw.astype(np.float32)).to(device)
+    return Balance(known=known, weights=weights)

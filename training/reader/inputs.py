@@ -1,0 +1,116 @@
+"""Examples as numbers: ``[CLS] before [SEP] clause [SEP]``, or ``[MASK] old [SEP] new [SEP]`` for a pair."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from reader.examples import Example
+from reader.noise import noisy
+from reader.schema import HEADS
+
+MAX_FIRST = 56
+"""Most tokens of the first part. Of a turn, the last ones count; of an old claim, the first ones."""
+MAX_TEXT = 128
+MAX_TOKENS = MAX_FIRST + MAX_TEXT + 3
+MISSING = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """One example as the network reads it."""
+
+    ids: np.ndarray
+    kinds: np.ndarray
+    """0 for the first part, 1 for the text."""
+    labels: np.ndarray
+    """The number of the right answer of each head, or -1."""
+    inside: np.ndarray
+    """For each token 1 if it belongs to the span, 0 if not, -1 if that is not known."""
+    places: np.ndarray
+    """Start and end of each token in the text, or zeros."""
+
+
+def shuffled(example: Example, chance: random.Random) -> Example:
+    """Return an example in another spelling. A clause that needs no turn before sometimes stands alone."""
+    text, span = noisy(example.text, example.span, example.lang, chance)
+    first = noisy(example.first, None, example.lang, chance)[0] if example.first else ""
+    labels = example.labels
+    if first and labels.get("reply") == HEADS["reply"].index("no") and chance.random() < 0.12:
+        first, labels = "", {head: answer for head, answer in labels.items() if head != "act"}
+    return replace(example, first=first, text=text, span=span, labels=labels)
+
+
+def encode(made: Tokenizer, examples: Sequence[Example]) -> list[Input]:
+    """Return examples as numbers."""
+    made.no_truncation()
+    firsts = made.encode_batch([example.first for example in examples], add_special_tokens=False)
+    texts = made.encode_batch([example.text for example in examples], add_special_tokens=False)
+    ends = [made.token_to_id(name) for name in ("[CLS]", "[MASK]", "[SEP]")]
+    return [_input(example, first, text, ends) for example, first, text in zip(examples, firsts, texts, strict=True)]
+
+
+def _input(example: Example, first: Any, text: Any, ends: list[int]) -> Input:
+    clause, pair, end = ends
+    head = first.ids[:MAX_FIRST] if example.is_pair else first.ids[-MAX_FIRST:]
+    body, offsets = text.ids[:MAX_TEXT], text.offsets[:MAX_TEXT]
+    lead = [pair if example.is_pair else clause, *head, end]
+    inside = np.full(len(lead) + len(body) + 1, MISSING, dtype=np.int64)
+    places = np.zeros((len(inside), 2), dtype=np.int64)
+    if body:
+        places[len(lead) : -1] = offsets
+    if example.span is not None:
+        start, stop = example.span
+        inside[len(lead) : -1] = [start < high and low < stop for low, high in offsets]
+    return Input(
+        ids=np.array([*lead, *body, end], dtype=np.int64),
+        kinds=np.array([0] * len(lead) + [1] * (len(body) + 1), dtype=np.int64),
+        labels=np.array([example.labels.get(head, MISSING) for head in HEADS], dtype=np.int64),
+        inside=inside,
+        places=places,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Several inputs, padded to the longest."""
+
+    ids: np.ndarray
+    kinds: np.ndarray
+    lengths: np.ndarray
+    labels: np.ndarray
+    inside: np.ndarray
+
+
+def batch(inputs: Sequence[Input], multiple: int = 1) -> Batch:
+    """Return inputs as one batch, whose width is a multiple of some number."""
+    lengths = np.array([len(one.ids) for one in inputs])
+    width = int(lengths.max())
+    width += -width % multiple
+
+    def padded(name: str, value: int) -> np.ndarray:
+        rows = np.full((len(inputs), width), value, dtype=np.int64)
+        for number, one in enumerate(inputs):
+            rows[number, : len(one.ids)] = getattr(one, name)
+        return rows
+
+    labels = np.stack([one.labels for one in inputs])
+    return Batch(ids=padded("ids", 0), kinds=padded("kinds", 0), lengths=lengths, labels=labels, inside=padded("inside", MISSING))
+
+
+def best_span(scores: np.ndarray, one: Input) -> tuple[int, int]:
+    """Return the piece of the text whose tokens have the greatest sum of scores, as characters. It has at least one token."""
+    tokens = np.flatnonzero(one.kinds == 1)[:-1]
+    if not len(tokens):
+        return 0, 0
+    best, best_sum, start, total = (tokens[0], tokens[0]), -np.inf, tokens[0], 0.0
+    for token in tokens:
+        if total <= 0:
+            start, total = token, 0.0
+        total += float(scores[token])
+        if total > best_sum:
+            best, best_sum = (start, token), total
+    return int(one.places[best[0], 0]), int(one.places[best[1], 1])

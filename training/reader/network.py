@@ -1,0 +1,88 @@
+"""The reader: the embedder's layers, with an answer to each question on the first token and a span over the text."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from model import Encoder, Weights
+from torch import Tensor, nn
+
+from reader.schema import columns
+
+WIDTH = 384
+ANSWERS = max(part.stop for part in columns().values())
+
+
+class Reader(nn.Module):
+    """Reads a text with what stands before it. Returns the scores of all answers, and a score of each token."""
+
+    def __init__(self, trunk: Encoder, dropout: float) -> None:
+        super().__init__()
+        self.trunk = trunk
+        self.answers = nn.Linear(WIDTH, ANSWERS)
+        self.span = nn.Linear(WIDTH, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def round(self, *, rounds: bool) -> None:
+        """Switch rounding to 8 bits on or off. The exported reader computes every token in its last layer."""
+        self.trunk.round(rounds=rounds)
+        last = self.trunk.layers[-1]
+        last.mix.per_token = last.up.per_token = last.down.per_token = False
+
+    def states(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> Tensor:
+        """Return the states after the last layer."""
+        trunk = self.trunk
+        places = torch.arange(ids.shape[1], device=ids.device)
+        mask = (places[None, :] < lengths[:, None])[:, None, None, :]
+        states = self.dropout(trunk.norm(trunk.words(ids) + trunk.positions(places)[None] + trunk.kinds(kinds)))
+        for layer in trunk.layers:
+            states = layer(states, mask)
+        return states
+
+    def forward(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the scores of all answers, and how much each token belongs to the span."""
+        states = self.dropout(self.states(ids, kinds, lengths).float())
+        with torch.autocast(ids.device.type, enabled=False):
+            return self.answers(states[:, 0]), self.span(states)[:, :, 0]
+
+    def weights(self) -> Weights:
+        """Return all weights by name. Those of the trunk have the embedder's names."""
+        own = {name: value.detach().float().cpu().numpy() for name, value in self.state_dict().items()}
+        return Weights(tensors={name.removeprefix("trunk."): value for name, value in own.items()})
+
+
+def start(weights: Weights, vocabulary: Sequence[str], layers: Sequence[int]) -> Weights:
+    """Return the embedder's weights as the reader starts: some of its layers, both kinds alike, and pairs that begin as texts."""
+    tensors = dict(weights.keep(layers).tensors)
+    tensors["kinds.weight"] = np.repeat(tensors["kinds.weight"][:1], 2, axis=0)
+    words = tensors["words.weight"].copy()
+    words[vocabulary.index("[MASK]")] = words[vocabulary.index("[CLS]")]
+    return Weights(tensors={**tensors, "words.weight": words})
+
+
+def prune(weights: Weights, vocabulary: Sequence[str], used: set[str], size: int) -> tuple[Weights, list[str]]:
+    """Return the weights and the vocabulary of the most useful tokens, in their old order.
+
+    Tokens of the training text and single characters of the Latin script stay. Then come the English and the Spanish tokens
+    by their rank, which is their place: Spanish ones fill the first thousand places and those after the English ones.
+    """
+    order = sorted(range(len(vocabulary)), key=lambda number: _rank(number, vocabulary, used))
+    kept = sorted(order[:size])
+    words = weights.tensors["words.weight"][kept]
+    return Weights(tensors={**weights.tensors, "words.weight": words}), [vocabulary[number] for number in kept]
+
+
+ENGLISH_END = 30_522
+"""The first place after the tokens of BERT's English vocabulary."""
+
+
+def _rank(number: int, vocabulary: Sequence[str], used: set[str]) -> tuple[int, float]:
+    token = vocabulary[number]
+    plain = token.removeprefix("##")
+    if token.startswith("[") or token in used or (len(plain) == 1 and plain.isascii()):
+        return 0, number
+    if not all(ord(letter) < 0x250 for letter in plain):
+        return 2, number
+    place = number - ENGLISH_END if number >= ENGLISH_END else number
+    total = len(vocabulary) - ENGLISH_END if number >= ENGLISH_END else ENGLISH_END
+    return 1, place / total

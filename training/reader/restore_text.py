@@ -1,0 +1,82 @@
+"""Put the text of the real clauses back from the sources, which are not in this repository.
+
+``labels/real.jsonl`` has the place of each clause in the user's turn and a checksum. The result is a file that git ignores:
+id, the turn before, the user's own words before the clause, and the clause.
+"""
+
+import argparse
+import hashlib
+import json
+import lzma
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from data.sources import Mirror
+
+from reader.dialogues import READERS, Turn
+
+HERE = Path(__file__).resolve().parent
+BEFORE_CHARS = 300
+
+
+def main() -> None:
+    """Write the texts of all real clauses. Fail if one is missing or differs from what was labeled."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mirror", type=Path, required=True, help="folder of bare git directories, owner+name/repo")
+    parser.add_argument("--labels", type=Path, default=HERE / "labels" / "real.jsonl")
+    parser.add_argument("--to", type=Path, default=HERE / "bundle" / "texts.jsonl.xz")
+    options = parser.parse_args()
+    rows = [json.loads(line) for line in options.labels.read_text(encoding="utf-8").splitlines()]
+    options.to.parent.mkdir(parents=True, exist_ok=True)
+    with lzma.open(options.to, "wt", encoding="utf-8") as file:
+        for found in restore(rows, Mirror(options.mirror)):
+            file.write(json.dumps(found, ensure_ascii=False) + "\n")
+    print(f"{len(rows)} clauses in {options.to}")
+
+
+def restore(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[str, str]]:
+    """Yield the text of each clause, source by source. Raise ``ValueError`` if a text is missing or differs."""
+    wanted = {row["id"]: row for row in rows}
+    for source in dict.fromkeys(row["source"] for row in rows):
+        turns = turns_of(source, mirror, {row["id"].rsplit(":", 1)[0] for row in rows if row["source"] == source})
+        for row in (row for row in rows if row["source"] == source):
+            before, turn = turns[row["id"].rsplit(":", 1)[0]]
+            start, end = row["at"]
+            clause = turn[start:end]
+            if checksum(clause) != row["sum"]:
+                raise ValueError(f"{row['id']}: this is not the clause that was labeled; the source has another version")
+            yield {"id": row["id"], "before": before, "own": turn[:start].rstrip(), "text": clause}
+            del wanted[row["id"]]
+    if wanted:
+        raise ValueError(f"{len(wanted)} clauses were not found, such as {next(iter(wanted))}")
+
+
+def turns_of(source: str, mirror: Mirror, wanted: set[str]) -> dict[str, tuple[str, str]]:
+    """Return some turns of a source, by source, dialogue and place: the end of the turn before, and the user's turn."""
+    found = {}
+    for name, turns in READERS[source](mirror):
+        safe = re.sub(r"[^\w-]", "_", name)
+        for place in range(len(turns)):
+            key = f"{source}:{safe}:{place}"
+            if key in wanted:
+                found[key] = (_before(turns, place), turns[place][1])
+    return found
+
+
+def _before(turns: list[Turn], place: int) -> str:
+    text = turns[place - 1][1] if place else ""
+    return text if len(text) <= BEFORE_CHARS else "…" + text[1 - BEFORE_CHARS :]
+
+
+def checksum(text: str) -> str:
+    """Return a short checksum of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+if __name__ == "__main__":
+    main()
