@@ -221,5 +221,17 @@ def test_redaction_can_be_switched_off_per_request(served: Served) -> None:
 @pytest.mark.parametrize("expires_at", ["-1", "1969-12-31", -86400])
 def test_an_expiry_in_the_distant_past_is_refused(served: Served, expires_at: object) -> None:
     answer = served.client.post("/v1/memories", json={"text": "prefers tea", "user": "ana", "expires_at": expires_at})
-    assert answer.status_code in (400, 422)
+    assert answer.status_code in (400, 409)
     assert served.client.get("/v1/memories?user=ana").json()["total"] == 0
+
+
+def test_a_valid_request_with_a_past_expiry_contradicts_the_clock(served: Served) -> None:
+    past = {"expires_at": "0408-10-03T20:24:38Z"}
+    made = served.client.post("/v1/memories", json={"text": "prefers tea", "user": "ana"}).json()
+    for answer in (
+        served.client.post("/v1/memories", json={"text": "prefers tea", "user": "ana", **past}),
+        served.client.post("/v1/remember", json={"memories": [{"text": "likes tea", **past}], "user": "ana"}),
+        served.client.patch(f"/v1/memories/{made['id']}", json=past),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+        assert "is in the past" in answer.json()["detail"]
