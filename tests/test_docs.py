@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.adapters.frameworks import frameworks, skip_without
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -60,6 +62,9 @@ def _fits(shown: str, printed: str) -> bool:
 @pytest.mark.long
 @pytest.mark.parametrize("page", _programs_by_page())
 def test_python_in_the_documents_runs_and_prints_what_they_show(page: Path, home: dict[str, str], tmp_path: Path) -> None:
+    for framework in frameworks().values():
+        if page.parent.name == "adapters" and page.name in framework.pages:
+            skip_without(framework)
     for number, (body, shown) in enumerate(_programs(page)):
         folder = tmp_path / str(number)
         folder.mkdir()

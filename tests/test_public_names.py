@@ -68,7 +68,20 @@ def test_the_async_twins_have_the_same_names_and_signatures(memory: holdfast.Eng
 
 
 def test_open_takes_what_is_often_needed_and_settings_for_the_rest() -> None:
-    expected = ["path", "preset", "settings", "embedder", "chat", "reranker", "energy", "key", "tenant", "worker", "clock"]
+    expected = [
+        "path",
+        "preset",
+        "kinds",
+        "settings",
+        "embedder",
+        "chat",
+        "reranker",
+        "energy",
+        "key",
+        "tenant",
+        "worker",
+        "clock",
+    ]
     signature = inspect.signature(holdfast.open)
     assert [*signature.parameters] == expected
     assert "Source" not in str(signature).replace("SettingsSource", "")

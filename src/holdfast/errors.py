@@ -23,7 +23,7 @@
           +-- WeightsMissing     the weights are not on this machine
           +-- WeightsCorrupt     a weight file has the wrong checksum
           +-- WeightsUnavailable the weights could not be downloaded
-          +-- ExtraMissing       a package that this model needs is not installed
+          +-- ExtraMissing       a package of an extra is not installed
           +-- KeyMissing         the provider's API key is missing or was rejected
           +-- ModelUnavailable   no response: no connection, a timeout, an overloaded or broken server
           |    +-- ModelBusy     rate limited (429); ``retry_after`` is the wait in seconds, if known
@@ -174,8 +174,8 @@ class WeightsUnavailable(ModelError):
     code = "weights_unavailable"
 
 
-class ExtraMissing(ModelError):
-    """A package that this model needs is not installed."""
+class ExtraMissing(ModelError, ImportError):
+    """A package of an extra is not installed. The message names the extra."""
 
     code = "extra_missing"
 

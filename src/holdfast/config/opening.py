@@ -1,7 +1,7 @@
 """Opens an engine from settings, store, preset and models."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +11,7 @@ from holdfast.background.scheduler import Worker
 from holdfast.chat import ChatModel
 from holdfast.config.assembly import build_services
 from holdfast.config.folders import data_directory
+from holdfast.config.kinds import with_kinds, with_recorded_kinds
 from holdfast.config.models import make_models, make_reranker
 from holdfast.config.settings import Settings, SettingsSource, load_settings
 from holdfast.config.stores import is_database, make_store, store_path
@@ -21,6 +22,7 @@ from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Embedder, Reranker
 from holdfast.recall.embedding import EmbedderSource
+from holdfast.types import Kind
 
 log = logging.getLogger("holdfast")
 _WORKERS: dict[str, Worker] = {"thread": "thread", "inline": "inline", "none": "none"}
@@ -30,6 +32,7 @@ def open(
     path: str | Path | None = None,
     *,
     preset: str | Preset | None = None,
+    kinds: Sequence[Kind] = (),
     settings: SettingsSource | None = None,
     embedder: "str | Embedder | Callable[[str], Any] | None" = None,
     chat: "str | ChatModel | Callable[..., Any] | None" = None,
@@ -45,6 +48,7 @@ def open(
     Args:
         path: The store: a file, a folder, or ``postgresql://USER@HOST/DATABASE``.
         preset: The way of remembering: ``default``, ``apps``, ``lobug``, ``reachy``, ``rostro``, ``rumi``, or an object.
+        kinds: Kinds of memory to add to those of the preset. The store remembers the plain ones: later openings know them.
         settings: A settings file, a mapping (``{"index": "chroma"}``), or a ``DesignSettings`` object of a preset.
         embedder: A name, an embedder, a function from a text to a vector, or ``"none"`` to search by words alone.
         chat: A name such as ``"openai:gpt-4o-mini"``, a model, or a function from messages to text. Without one,
@@ -61,6 +65,7 @@ def open(
     return open_engine(
         path,
         preset=preset,
+        kinds=kinds,
         settings=settings,
         embedder=embedder,
         chat=chat,
@@ -77,6 +82,7 @@ def open_engine(
     path: str | Path | None = None,
     *,
     preset: str | Preset | None = None,
+    kinds: Sequence[Kind] = (),
     settings: SettingsSource | None = None,
     embedder: "str | Embedder | EmbedderSource | Callable[[str], Any] | None" = None,
     chat: "str | ChatModel | ChatSource | Callable[..., Any] | None" = None,
@@ -93,10 +99,16 @@ def open_engine(
     loaded = load_settings(settings, **arguments)
     if loaded.worker not in _WORKERS:
         raise SettingsError(f"The setting worker must be thread, inline or none, not {loaded.worker!r}.")
-    chosen = make_preset(loaded, preset)
+    chosen = with_kinds(make_preset(loaded, preset), kinds)
     embedder_source, chat_source = make_models(loaded, chosen, embedder=embedder, chat=chat)
+    store = make_store(loaded)
+    try:
+        chosen = with_recorded_kinds(store, chosen)
+    except BaseException:
+        store.close()
+        raise
     services = build_services(
-        make_store(loaded),
+        store,
         preset=chosen,
         embedder=embedder_source,
         chat=chat_source,

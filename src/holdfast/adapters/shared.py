@@ -1,0 +1,51 @@
+"""Helpers that all adapters share: the kind of their items, their namespaces, and the error for a missing framework."""
+
+from typing import TypedDict
+
+import holdfast
+
+ITEM = holdfast.Kind(name="item", meaning="An item that a program stores exactly as it is", keyed="one", plain=True)
+"""The plain kind in which adapters keep items and files. Pass it to ``holdfast.open(kinds=[ITEM])``."""
+
+
+class Owner(TypedDict):
+    """The scope of an adapter's data, as arguments for the calls of an engine."""
+
+    user: str | None
+    app: str | None
+    agent: str | None
+
+
+def extra_missing(framework: str, extra: str, error: ImportError) -> holdfast.ExtraMissing:
+    """Return the error to raise when the package of a framework cannot be imported."""
+    return holdfast.ExtraMissing(
+        f"The adapter for {framework} cannot import {error.name or framework}. Run: pip install 'holdfast[{extra}]'"
+    )
+
+
+def check_engine(memory: object) -> holdfast.Engine:
+    """Return the memory if it is an engine, or raise InvalidInput."""
+    if not isinstance(memory, holdfast.Engine):
+        raise holdfast.InvalidInput(
+            f"An adapter needs the memory that holdfast.open() returns, not {type(memory).__name__}. Its async calls use threads."
+        )
+    return memory
+
+
+def check_items(memory: object) -> holdfast.Engine:
+    """Return the memory if it is an engine that has the kind of adapters' items, or raise InvalidInput."""
+    engine = check_engine(memory)
+    if ITEM not in engine.preset.kinds:
+        raise holdfast.InvalidInput(
+            "This memory has no kind for the items of adapters. Open it with: holdfast.open(kinds=[holdfast.adapters.ITEM])"
+        )
+    return engine
+
+
+def root_label(adapter: str, owner: Owner) -> str:
+    """Return the first label of an adapter's namespaces.
+
+    Reads of a user also see data that all users share. The label contains the owner, so that an adapter with a user never sees
+    the items of an adapter without one.
+    """
+    return " ".join([adapter, *(f"{part}={name}" for part, name in owner.items() if name is not None)])

@@ -1,0 +1,83 @@
+"""Adapters use the public API alone, and say which extra is missing."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast import adapters
+from holdfast.adapters.shared import check_engine, check_items
+from tests.adapters.frameworks import ROOT, frameworks
+from tests.parsing import parse
+
+pytestmark = pytest.mark.ledger("X14")
+FOLDER = Path(adapters.__file__).parent
+MODULES = sorted(FOLDER.glob("*.py"))
+BY_NAME = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+
+
+@BY_NAME
+def test_an_adapter_imports_the_public_api_alone(path: Path) -> None:
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        inside = [name for name in names if name.startswith("holdfast.")]
+        assert all(name.startswith("holdfast.adapters.") for name in inside), f"{path.name} imports {inside}"
+
+
+@BY_NAME
+def test_an_adapter_uses_public_names_alone(path: Path) -> None:
+    for node in ast.walk(parse(path)):
+        if not isinstance(node, ast.Attribute):
+            continue
+        own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+        private = node.attr.startswith("_") and not node.attr.startswith("__")
+        assert own or not private, f"{path.name} line {node.lineno} reaches for {node.attr}"
+        if isinstance(node.value, ast.Name) and node.value.id == "holdfast":
+            assert node.attr in holdfast.__all__, f"{path.name} line {node.lineno} uses holdfast.{node.attr}"
+
+
+@pytest.mark.parametrize("name", [name for name in frameworks() if (FOLDER / f"{name}.py").exists()])
+def test_a_missing_framework_is_an_error_that_names_the_extra(name: str) -> None:
+    framework = frameworks()[name]
+    if not framework.extras:
+        pytest.skip("the adapter needs no extra")
+    blocked = sorted({module.partition(".")[0] for module in framework.modules})
+    code = f"import sys\nfor name in {blocked}: sys.modules[name] = None\nimport holdfast.adapters.{name}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ExtraMissing" in done.stderr
+    assert f"pip install 'holdfast[{framework.extras[0]}]'" in done.stderr
+
+
+def test_the_error_for_a_missing_framework_is_an_import_error() -> None:
+    assert issubclass(holdfast.ExtraMissing, ImportError)
+
+
+def test_an_adapter_takes_an_engine(memory: holdfast.Engine) -> None:
+    assert check_engine(memory) is memory
+    with pytest.raises(holdfast.InvalidInput, match=r"holdfast\.open\(\)"):
+        check_engine(memory.for_user("ana"))
+
+
+def test_a_memory_without_the_kind_of_items_is_an_error_that_says_how_to_open_it(memory: holdfast.Engine) -> None:
+    with pytest.raises(holdfast.InvalidInput, match=r"kinds=\[holdfast\.adapters\.ITEM\]"):
+        check_items(memory)
+
+
+def test_every_adapter_has_a_suite_a_page_and_an_example() -> None:
+    for path in MODULES:
+        if path.stem in ("__init__", "shared"):
+            continue
+        framework = frameworks()[path.stem]
+        assert framework.lock.exists()
+        assert framework.pages
+        assert framework.examples
+        assert all((ROOT / "docs" / "adapters" / page).exists() for page in framework.pages)
+        assert all((ROOT / "examples" / example).exists() for example in framework.examples)
