@@ -167,7 +167,7 @@ def run_suite(framework: Framework, suite: Suite, archive: Path, deadline: float
             packed.extractall(name, filter="data")
         (root,) = Path(name).iterdir()
         plugins = ["-p", "holdfast_suite", "-p", "holdfast_swap"]
-        arguments = [*plugins, *suite.options, "-p", "no:cacheprovider", "-q", *suite.tests]
+        arguments = [*plugins, *suite.options, "-p", "no:cacheprovider", "-qqq", *suite.tests]
         path = [ROOT / "src", PLUGIN, framework.folder, root]
         return run_pytest(framework, arguments, cwd=root, path=path, excluded=suite.excluded, deadline=deadline)
 
@@ -176,7 +176,9 @@ def run_own(framework: Framework, deadline: float) -> Outcome:
     """Run our tests of an adapter, its example and the programs on its page."""
     pages = [f"{_DOCS_TEST}[{page}]" for page in framework.pages]
     tests = [f"tests/adapters/{framework.name}", f"{_EXAMPLES_TEST}[{framework.name}]", *pages]
-    arguments = ["-p", "holdfast_suite", "-p", "no:cacheprovider", *tests]
+    # Our asynchronous tests need no plugin. The frameworks' deprecations are not ours.
+    options = ["-p", "holdfast_suite", "-p", "no:cacheprovider", "-p", "no:asyncio", "-W", "default::DeprecationWarning"]
+    arguments = [*options, *tests]
     return run_pytest(framework, arguments, cwd=ROOT, path=[ROOT / "src", PLUGIN, ROOT], excluded={}, deadline=deadline)
 
 
