@@ -27,6 +27,8 @@ from holdfast.text.secrets.fields import redact_put
 from holdfast.types import Kind, Memory, MemoryOrigin, Put, Redaction, Scope
 
 _MAX_CLOCK_DIFFERENCE = timedelta(days=1)
+MAX_UNINDEXED_TEXT = 4 * MAX_TEXT
+"""Maximum length of a text of a plain kind, in characters, if other texts or none are indexed instead of it."""
 _MAX_INDEXED = 100
 """Maximum number of indexed texts per memory."""
 
@@ -106,9 +108,10 @@ def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tup
 
     ``known`` is the memory that the change revises.
     """
+    limit = MAX_TEXT if put.indexed is None else MAX_UNINDEXED_TEXT
     clean = replace(
         put,
-        text=exact_text(put.text) if kind.plain else clean_text(put.text),
+        text=exact_text(put.text, limit=limit) if kind.plain else clean_text(put.text),
         key=clean_key(put.key, exact=kind.plain),
         topic=clean_name(put.topic, what="topic"),
         tags=clean_tags(put.tags),

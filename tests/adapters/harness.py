@@ -105,7 +105,7 @@ def summary(framework: Framework, suites: Sequence[Outcome], own: Outcome, probl
     lines = [f"{framework.name:15} {'FAILED' if problems else 'ok'}; {'; '.join(parts)}; {seconds}"]
     for suite, outcome in zip(framework.suites, suites, strict=True):
         names = sorted({name.partition("[")[0] for name in outcome.excluded})
-        lines += [f"    excluded {name.rpartition('::')[2]}: {suite.excluded[name]}" for name in names]
+        lines += [f"    excluded {name.partition('::')[2]}: {suite.excluded[name]}" for name in names]
     return "\n".join([*lines, *(f"    PROBLEM {each}" for each in problems)])
 
 

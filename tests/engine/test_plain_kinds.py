@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Conflict, Engine, InvalidInput, Kind, NotFound, RevisionConflict
+from holdfast import Conflict, Engine, InvalidInput, Kind, NotFound, RevisionConflict, TextTooLong
 from holdfast.presets import find_preset
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import FrozenClock, ScriptedChat
@@ -49,6 +49,16 @@ def test_texts_that_differ_only_in_case_or_punctuation_differ(memory: Engine) ->
         assert stored.text == text
     assert memory.count_memories(user="ana", kind="note") == 4
     assert memory.count_memories(user="ana", kind="item") == 1
+
+
+def test_a_text_that_is_not_indexed_may_be_longer(memory: Engine) -> None:
+    text = "x" * (5 << 20)
+    with pytest.raises(TextTooLong, match="4,194,304"):
+        memory.remember(text, kind="item", key="k", user="ana")
+    stored = memory.remember(text, kind="item", key="k", user="ana", index=["a long text"])
+    assert len(memory.get(stored.id).text) == len(text)
+    with pytest.raises(TextTooLong, match="16,777,216"):
+        memory.remember("x" * (17 << 20), kind="item", key="k", user="ana", index=False)
 
 
 @BOTH

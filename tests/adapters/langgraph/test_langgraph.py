@@ -50,6 +50,15 @@ def test_a_deleted_item_is_gone_from_the_store(store: HoldfastStore, memory: hol
     assert memory.memories(kind="item", retired=True) == []
 
 
+def test_a_new_value_replaces_all_of_the_old_one(store: HoldfastStore, memory: holdfast.Engine) -> None:
+    store.put(("docs",), "k", {"color": "red"}, ttl=5)
+    store.put(("docs",), "k", {})
+    assert store.get(("docs",), "k").value == {}
+    assert store.search(("docs",), filter={"color": "red"}) == []
+    (stored,) = memory.memories(kind="item", key="k")
+    assert (stored.expires_at, stored.tags) == (None, ())
+
+
 def test_owners_are_separate(memory: holdfast.Engine) -> None:
     shared, ana = HoldfastStore(memory), HoldfastStore(memory, user="ana")
     for store, text in ((shared, "shared"), (ana, "of ana")):

@@ -1,0 +1,150 @@
+"""Anthropic's memory tool: what its own suite does not cover."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import anyio
+import pytest
+
+import holdfast
+from holdfast.adapters import ITEM
+
+pytest.importorskip("anthropic.lib.tools", reason="Anthropic's memory tool is not installed: make test-adapters runs its tests")
+
+from anthropic.lib.tools import ToolError
+
+from holdfast.adapters.anthropic import HoldfastAsyncMemoryTool, HoldfastMemoryTool
+
+pytestmark = pytest.mark.ledger("X14")
+SECRET = "password: hunter2hunter2\r\n  4111 1111 1111 1111 \n"
+
+
+@pytest.fixture
+def memory(open_memory: Callable[..., holdfast.Engine]) -> holdfast.Engine:
+    return open_memory(kinds=[ITEM])
+
+
+@pytest.fixture
+def tool(memory: holdfast.Engine) -> HoldfastMemoryTool:
+    return HoldfastMemoryTool(memory, user="ana")
+
+
+def _create(tool: HoldfastMemoryTool, path: str, text: str = "hello") -> str:
+    return str(tool.call({"command": "create", "path": path, "file_text": text}))
+
+
+def _view(tool: HoldfastMemoryTool, path: str) -> str:
+    return str(tool.call({"command": "view", "path": path}))
+
+
+def test_the_tool_presents_itself_as_the_memory_tool(memory: holdfast.Engine) -> None:
+    cached = HoldfastMemoryTool(memory, cache_control={"type": "ephemeral"})
+    assert cached.to_dict() == {"type": "memory_20250818", "name": "memory", "cache_control": {"type": "ephemeral"}}
+
+
+def test_a_file_is_kept_exactly_and_survives_a_restart(open_memory: Callable[..., holdfast.Engine]) -> None:
+    _create(HoldfastMemoryTool(open_memory(kinds=[ITEM])), "/memories/a.txt", SECRET)
+    later = open_memory()
+    assert [item.text for item in later.memories(kind="item")] == [SECRET]
+    assert "hunter2hunter2\r\n" in _view(HoldfastMemoryTool(later), "/memories/a.txt")
+
+
+def test_an_empty_file_is_a_file(tool: HoldfastMemoryTool) -> None:
+    _create(tool, "/memories/empty.txt", "")
+    assert _view(tool, "/memories/empty.txt").endswith("     1\t")
+    tool.call({"command": "insert", "path": "/memories/empty.txt", "insert_line": 0, "insert_text": "first"})
+    assert _view(tool, "/memories/empty.txt").endswith("     1\tfirst\n     2\t")
+
+
+def test_the_root_exists_without_files(tool: HoldfastMemoryTool) -> None:
+    assert _view(tool, "/memories").splitlines()[1:] == ["0B\t/memories"]
+
+
+def test_a_listing_shows_two_levels_with_sizes_and_without_hidden_files(tool: HoldfastMemoryTool) -> None:
+    for path in ("a.txt", "b/c.txt", "b/d/e.txt", "b/d/f/g.txt", ".hidden", "b/.hidden/x"):
+        _create(tool, f"/memories/{path}", "12345")
+    assert _view(tool, "/memories").splitlines()[1:] == [
+        "30B\t/memories",
+        "5B\t/memories/a.txt",
+        "15B\t/memories/b/",
+        "5B\t/memories/b/c.txt",
+        "10B\t/memories/b/d/",
+    ]
+
+
+def test_a_folder_moves_with_all_its_files(tool: HoldfastMemoryTool) -> None:
+    for path in ("a/one.txt", "a/b/two.txt"):
+        _create(tool, f"/memories/{path}", path)
+    tool.call({"command": "rename", "old_path": "/memories/a", "new_path": "/memories/z/y"})
+    assert "a/b/two.txt" in _view(tool, "/memories/z/y/b/two.txt")
+    with pytest.raises(ToolError, match="does not exist"):
+        _view(tool, "/memories/a")
+    with pytest.raises(ToolError, match="into itself"):
+        tool.call({"command": "rename", "old_path": "/memories/z", "new_path": "/memories/z/y/x"})
+
+
+def test_a_file_is_no_folder_and_a_folder_is_no_file(tool: HoldfastMemoryTool) -> None:
+    _create(tool, "/memories/a/b.txt")
+    with pytest.raises(ToolError, match=r"/memories/a/b\.txt is a file"):
+        _create(tool, "/memories/a/b.txt/c.txt")
+    with pytest.raises(ToolError, match="already exists"):
+        _create(tool, "/memories/a")
+    with pytest.raises(ToolError, match="is not a file"):
+        tool.call({"command": "insert", "path": "/memories/a", "insert_line": 0, "insert_text": "x"})
+
+
+@pytest.mark.parametrize("path", ["/memoriesX/a", "memories/a", "/", ""])
+def test_a_path_outside_is_an_error(tool: HoldfastMemoryTool, path: str) -> None:
+    with pytest.raises(ToolError, match="must start with /memories"):
+        _create(tool, path)
+
+
+def test_a_name_that_cannot_be_stored_is_an_error_for_the_model(tool: HoldfastMemoryTool) -> None:
+    with pytest.raises(ToolError, match="limit"):
+        _create(tool, "/memories/" + 5000 * "x")
+    with pytest.raises(ToolError, match="NUL"):
+        _create(tool, "/memories/a\x00b")
+
+
+def test_users_have_different_files(memory: holdfast.Engine, tool: HoldfastMemoryTool) -> None:
+    _create(tool, "/memories/a.txt", "of ana")
+    _create(HoldfastMemoryTool(memory), "/memories/a.txt", "of nobody")
+    assert "of ana" in _view(tool, "/memories/a.txt")
+    memory.erase(user="ana")
+    with pytest.raises(ToolError, match="does not exist"):
+        _view(tool, "/memories/a.txt")
+    assert tool.clear_all_memory() == "All memory cleared"
+    assert "of nobody" in _view(HoldfastMemoryTool(memory), "/memories/a.txt")
+
+
+def test_edits_of_several_threads_are_all_kept(tool: HoldfastMemoryTool) -> None:
+    _create(tool, "/memories/log.txt", "")
+
+    def add(number: int) -> None:
+        tool.call({"command": "insert", "path": "/memories/log.txt", "insert_line": 0, "insert_text": f"entry {number}"})
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, range(12)))
+    text = _view(tool, "/memories/log.txt")
+    assert all(f"entry {number}\n" in text for number in range(12))
+
+
+def test_files_can_be_recalled(tool: HoldfastMemoryTool, memory: holdfast.Engine) -> None:
+    _create(tool, "/memories/drinks.md", "Ana likes green tea.")
+    memory.drain()
+    assert memory.recall("green tea", user="ana")[0].text == "Ana likes green tea."
+
+
+def test_the_async_tool_runs_the_same_commands(memory: holdfast.Engine) -> None:
+    tool = HoldfastAsyncMemoryTool(memory, user="ana")
+
+    async def use() -> str:
+        await tool.call({"command": "create", "path": "/memories/a.txt", "file_text": "one"})
+        with pytest.raises(ToolError, match="already exists"):
+            await tool.call({"command": "create", "path": "/memories/a.txt", "file_text": "two"})
+        shown = str(await tool.call({"command": "view", "path": "/memories/a.txt"}))
+        assert await tool.clear_all_memory() == "All memory cleared"
+        return shown
+
+    assert anyio.run(use).endswith("1\tone")
+    assert memory.memories(kind="item", user="ana") == []
