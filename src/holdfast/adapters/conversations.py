@@ -1,0 +1,82 @@
+"""A conversation of another framework, kept as a session. The framework's own messages are the payloads."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar
+
+import holdfast
+from holdfast.adapters.shared import Owner, check_engine
+
+T = TypeVar("T")
+
+
+class Conversation:
+    """The session with an id that the caller has chosen. It is created by its first message."""
+
+    def __init__(self, memory: holdfast.Engine, id: str, owner: Owner) -> None:
+        """Use the session ``id`` of ``owner``. Nothing is read or written yet."""
+        self.memory = check_engine(memory)
+        self.id = id
+        self._owner = owner
+        self._session: holdfast.Session | None = None
+
+    @property
+    def session(self) -> holdfast.Session:
+        """The session. Raise NotFound if the id belongs to a session of another owner."""
+        if self._session is None:
+            found = self.memory.session(id=self.id, **self._owner)
+            if (found.scope.user, found.scope.app, found.scope.agent) != tuple(self._owner.values()):
+                raise holdfast.NotFound(f"There is no session {self.id} in this scope.")
+            self._session = found
+        return self._session
+
+    def messages(self, limit: int | None = None) -> list[holdfast.Message]:
+        """Return the last ``limit`` messages, or all, oldest first."""
+        return [] if limit is not None and limit <= 0 else self.session.messages(limit=limit)
+
+    def add(self, messages: Sequence[holdfast.NewMessage]) -> None:
+        """Add messages in one transaction."""
+        if messages:
+            self.session.add_all(messages)
+
+    def pop(self) -> holdfast.Message | None:
+        """Erase the last message with everything derived from it, and return it."""
+        return self.session.pop()
+
+    def clear(self) -> None:
+        """Erase all messages with everything derived from them."""
+        if self.session.messages(limit=1):
+            self.memory.erase(session=self.session.id)
+
+    def context(self, query: str | None, max_tokens: int | None) -> str:
+        """Return the context block for the next reply."""
+        return self.session.context(query, max_tokens=max_tokens).text
+
+    def end(self) -> None:
+        """End the session."""
+        self.session.end()
+
+
+async def completed(work: Awaitable[T]) -> T:
+    """Await a write. If the caller is canceled, wait for the result of the write first, so that its outcome is certain."""
+    task = asyncio.ensure_future(work)
+    canceled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            canceled = canceled or error
+    if canceled is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # retrieved, so that it is not logged as lost
+    raise canceled
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a message's content: a string, or a list of strings and of parts with a text."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | dict)]
+    return "\n".join(text for text in texts if isinstance(text, str) and text)

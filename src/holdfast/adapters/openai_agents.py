@@ -1,0 +1,94 @@
+"""A session for OpenAI's Agents SDK: the history of a conversation, from which Holdfast also learns.
+
+::
+
+    session = HoldfastSession("thread-7", memory, user="ana")
+    await Runner.run(agent, "Hello", session=session)
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, cast
+
+import holdfast
+from holdfast.adapters.conversations import Conversation, completed, text_of
+from holdfast.adapters.shared import extra_missing
+
+try:
+    from agents import TResponseInputItem
+    from agents.memory import SessionSettings
+except ImportError as error:
+    raise extra_missing("OpenAI Agents", "openai-agents", error) from error
+
+
+class HoldfastSession:
+    """A ``Session`` of the Agents SDK. Items come back exactly; their texts can be recalled, and memories are learned from them."""
+
+    def __init__(
+        self,
+        session_id: str,
+        memory: holdfast.Engine,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:
+        """Keep the items of a conversation in ``memory``.
+
+        Args:
+            session_id: The id of the conversation. The same id continues it.
+            memory: The memory.
+            user: The user of the conversation. What is learned from it belongs to this user.
+            app: The app that the conversation belongs to.
+            agent: The agent that the conversation belongs to.
+            session_settings: The SDK's settings, such as the default limit of ``get_items``.
+        """
+        self.session_id = session_id
+        self.session_settings = SessionSettings().resolve(session_settings)
+        self._conversation = Conversation(memory, session_id, {"user": user, "app": app, "agent": agent})
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """Return the last ``limit`` items, oldest first. Without a limit, that of the settings applies, or all are returned."""
+        chosen = self.session_settings.limit if limit is None and self.session_settings else limit
+        found = await asyncio.to_thread(self._conversation.messages, chosen)
+        return [_item(message) for message in found]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Add items. All are stored or none."""
+        messages = [_message(item) for item in items]
+        await completed(asyncio.to_thread(self._conversation.add, messages))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Remove the last item and return it. It is erased with everything derived from it."""
+        found = await completed(asyncio.to_thread(self._conversation.pop))
+        return None if found is None else _item(found)
+
+    async def clear_session(self) -> None:
+        """Erase all items, with the memories that were learned from them."""
+        await completed(asyncio.to_thread(self._conversation.clear))
+
+    async def context(self, query: str | None = None, *, max_tokens: int | None = None) -> str:
+        """Return what the memory knows for the agent's instructions. Without a query, the user's last message is the query."""
+        return await asyncio.to_thread(self._conversation.context, query, max_tokens)
+
+    async def end(self) -> None:
+        """End the conversation, so that Holdfast learns from it now. Otherwise it does so when the conversation is idle."""
+        await completed(asyncio.to_thread(self._conversation.end))
+
+
+def _message(item: TResponseInputItem) -> holdfast.NewMessage:
+    """Return the message for an item. Calls of tools and reasoning have no text, so nothing is learned from them."""
+    if not isinstance(item, Mapping):
+        raise holdfast.InvalidInput(f"An item of a session is a dict, not {type(item).__name__}. Nothing was stored.")
+    kind, role = item.get("type"), item.get("role")
+    if isinstance(role, str):
+        return {"role": role, "text": text_of(item.get("content")), "payload": dict(item)}
+    if isinstance(kind, str) and kind.endswith("_output"):
+        return {"role": "tool", "text": text_of(item.get("output")), "payload": dict(item)}
+    return {"role": "assistant", "payload": dict(item)}
+
+
+def _item(message: holdfast.Message) -> TResponseInputItem:
+    """Return the item of a message. A message that another program added becomes a simple item."""
+    return cast("TResponseInputItem", message.payload or {"role": message.role, "content": message.text})

@@ -1,0 +1,1 @@
+"""The session of OpenAI's Agents SDK."""
