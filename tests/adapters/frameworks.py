@@ -26,6 +26,8 @@ class Suite:
     """Number of tests that must pass. A smaller number means that tests were not collected."""
     options: Sequence[str] = ()
     """More arguments for pytest."""
+    added: Sequence[str] = ()
+    """Files of ours that are copied into the root of the sdist, for suites whose tests are base classes."""
     excluded: Mapping[str, str] = field(default_factory=dict)
     """Tests that are left out, as ``file::name`` or ``file::class::name``, with the reasons."""
 

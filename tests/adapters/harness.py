@@ -43,7 +43,8 @@ class Outcome:
     passed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    excluded: list[str] = field(default_factory=list)
+    excluded: dict[str, str] = field(default_factory=dict)
+    """The excluded tests, each with the exclusion that names it."""
     uses: int = 0
     """Number of times the adapter was created."""
 
@@ -104,7 +105,7 @@ def summary(framework: Framework, suites: Sequence[Outcome], own: Outcome, probl
     parts.append(f"our tests: {own.counts()}")
     lines = [f"{framework.name:15} {'FAILED' if problems else 'ok'}; {'; '.join(parts)}; {seconds}"]
     for suite, outcome in zip(framework.suites, suites, strict=True):
-        names = sorted({name.partition("[")[0] for name in outcome.excluded})
+        names = sorted(set(outcome.excluded.values()))
         lines += [f"    excluded {name.partition('::')[2]}: {suite.excluded[name]}" for name in names]
     return "\n".join([*lines, *(f"    PROBLEM {each}" for each in problems)])
 
@@ -116,8 +117,8 @@ def suite_problems(suite: Suite, outcome: Outcome) -> list[str]:
         problems.append(f"{len(outcome.passed)} tests passed; suite.toml expects {suite.passed}")
     if not outcome.uses:
         problems.append("the suite never used the adapter")
-    left_out = {name.partition("[")[0] for name in outcome.excluded}
-    return problems + [f"the exclusion {name} matches no test" for name in suite.excluded if name not in left_out]
+    used = set(outcome.excluded.values())
+    return problems + [f"the exclusion {name} matches no test" for name in suite.excluded if name not in used]
 
 
 def own_problems(outcome: Outcome) -> list[str]:
@@ -166,6 +167,8 @@ def run_suite(framework: Framework, suite: Suite, archive: Path, deadline: float
         with tarfile.open(archive) as packed:
             packed.extractall(name, filter="data")
         (root,) = Path(name).iterdir()
+        for file in suite.added:
+            shutil.copy(framework.folder / file, root)
         plugins = ["-p", "holdfast_suite", "-p", "holdfast_swap"]
         arguments = [*plugins, *suite.options, "-p", "no:cacheprovider", "-qqq", *suite.tests]
         path = [ROOT / "src", PLUGIN, framework.folder, root]
@@ -264,4 +267,7 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except HarnessError as error:
+        sys.exit(f"error: {error}")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 _EXCLUDED: dict[str, str] = json.loads(os.environ.get("HOLDFAST_SUITE_EXCLUDED", "{}"))
-_report: dict[str, Any] = {"passed": [], "failed": [], "skipped": [], "excluded": [], "uses": 0}
+_report: dict[str, Any] = {"passed": [], "failed": [], "skipped": [], "excluded": {}, "uses": 0}
 
 
 def note_use() -> None:
@@ -20,11 +20,14 @@ def note_use() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the excluded tests."""
-    left_out = [item for item in items if item.nodeid.partition("[")[0] in _EXCLUDED]
-    _report["excluded"] = [item.nodeid for item in left_out]
+    """Deselect the excluded tests. An exclusion without parameters stands for all parameters."""
+    for item in items:
+        names = [name for name in (item.nodeid, item.nodeid.partition("[")[0]) if name in _EXCLUDED]
+        if names:
+            _report["excluded"][item.nodeid] = names[0]
+    left_out = [item for item in items if item.nodeid in _report["excluded"]]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    items[:] = [item for item in items if item.nodeid not in _report["excluded"]]
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -1,0 +1,1 @@
+"""LangChain's retriever and chat message history."""
