@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, cast
 
-from holdfast.errors import InvalidInput, NotFound, RevisionConflict, StoreFull
+from holdfast.errors import InvalidInput, NotFound, StoreFull
 from holdfast.forgetting.erase import erase, mark_erased
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
 from holdfast.recall.listing import Kinds, kind_names, lookup_key
@@ -19,7 +19,7 @@ from holdfast.services import Services
 from holdfast.text.clean import clean_name, clean_namespace
 from holdfast.types import Author, ChangeRecord, Memory, Message, Put, Receipt, Retire, Scope, SessionRecord
 from holdfast.values import check_expiry, index_texts
-from holdfast.write import Writer
+from holdfast.write import Writer, check_revision
 
 NEVER = "never"
 """Value of ``expires_at`` in ``revise`` that removes the expiry of a memory."""
@@ -88,7 +88,7 @@ def revise(
     only_expiry = expires_at is not None and all(each is None for each in rest)
     with services.store.write() as tx:
         memory = _one(tx.memories(MemoryFilter(ids=(id,), reader=reader)), id)
-        _check_revision(memory, if_revision)
+        check_revision(memory, if_revision)
         if only_expiry:
             tx.set_expiry([memory.id], moment)
             return replace(memory, expires_at=moment)
@@ -116,19 +116,6 @@ def revise(
 
 def _is_empty(value: Sequence[str] | Mapping[str, Any] | None) -> bool:
     return value is not None and not value
-
-
-def _check_revision(memory: Memory, expected: int | None) -> None:
-    """Raise RevisionConflict unless the memory has the expected revision. None allows any."""
-    if expected is None or expected == memory.revision:
-        return
-    if not isinstance(expected, int) or isinstance(expected, bool):
-        raise InvalidInput(f"if_revision must be the number of a revision, not {expected!r}.")
-    raise RevisionConflict(
-        f"{memory.id} has revision {memory.revision}, not {expected}. Nothing was changed; read it again and repeat the change.",
-        expected=expected,
-        current=memory.revision,
-    )
 
 
 @watched("forget")

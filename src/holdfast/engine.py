@@ -149,12 +149,15 @@ class Engine(Maintenance):
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
         redact: bool = True,
+        if_revision: int | None = None,
     ) -> Memory:
         """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
 
         ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
         first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; False makes it unsearchable.
         Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as they are.
+        With ``if_revision``, the memory that this one would replace or refresh must have this revision, and 0 means that there
+        must be none. Otherwise :class:`holdfast.RevisionConflict` is raised.
         """
         return self._in(user=user, app=app, agent=agent).remember(
             text,
@@ -174,6 +177,7 @@ class Engine(Maintenance):
             origin=origin,
             trust=trust,
             redact=redact,
+            if_revision=if_revision,
         )
 
     def remember_all(

@@ -54,6 +54,7 @@ def make_put(
     origin: MemoryOrigin = "explicit",
     trust: float = 1.0,
     redact: bool = True,
+    if_revision: int | None = None,
 ) -> Put:
     """Return the change that stores a memory as a caller describes it."""
     if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
@@ -78,6 +79,7 @@ def make_put(
         created_at=None if created_at is None else as_utc(created_at, what="created_at"),
         indexed=index_texts(index),
         redact=redact,
+        if_revision=if_revision,
     )
 
 

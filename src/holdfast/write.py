@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast import values
-from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.errors import Conflict, InvalidInput, NotFound, RevisionConflict
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
 from holdfast.runtime.clock import end_of_day
@@ -59,6 +59,9 @@ class Writer:
     def _remember(self, put: Put, batch: str) -> Memory:
         kind = self.preset.kind(put.kind)
         same = self._live_memories(put, content_hash=identity(kind, put))
+        if put.if_revision is not None:
+            known = self._with_key(put, values.key(kind, put)) if kind.keyed == "one" else same
+            check_revision(known[0] if known else None, put.if_revision)
         if kind.plain:
             return self._put_plain(put, kind, same, batch)
         if same:
@@ -68,7 +71,7 @@ class Writer:
         memory = self._new(put, kind)
         if kind.keyed == "one":
             key = memory.key
-            others = self._with_key(put, memory)
+            others = self._with_key(put, key)
             memory = self._supersede(memory, others, batch, reasons=(f"a newer value of {key!r}", f"an older value of {key!r}"))
         if put.replaces and memory.status == "live":
             memory = self._supersede(memory, self._replaced(put), batch, reasons=_reasons(put))
@@ -104,16 +107,17 @@ class Writer:
     def _put_plain(self, put: Put, kind: Kind, same: Sequence[Memory], batch: str) -> Memory:
         """Store a value of a plain kind. It replaces the value with the same key, or the same value without a key, in place."""
         new = self._new(put, kind)
-        known = self._with_key(put, new) if kind.keyed == "one" else same
+        known = self._with_key(put, new.key) if kind.keyed == "one" else same
         if not known:
             return self._store(new, batch, "created", put.reason)
         now = new.created_at if put.created_at else self.now
         changed = replace(new, id=known[0].id, created_at=known[0].created_at, updated_at=now, last_used_at=known[0].last_used_at)
         return self._store(changed, batch, "revised", put.reason)
 
-    def _with_key(self, put: Put, memory: Memory) -> list[Memory]:
-        """Return the live memories with the same kind, namespace and key."""
-        return self._live_memories(put, kinds=(memory.kind,), key=memory.key, namespace=memory.namespace)
+    def _with_key(self, put: Put, key: str | None) -> list[Memory]:
+        """Return the live memories with the same kind and namespace, and with this key."""
+        kinds = (self.preset.kind(put.kind).name,)
+        return self._live_memories(put, kinds=kinds, key=key, namespace=clean_namespace(put.namespace))
 
     def _live_memories(self, put: Put, **wanted: Any) -> list[Memory]:
         return self.tx.memories(MemoryFilter(exactly=put.scope, unexpired_at=self.now, **wanted))
@@ -301,6 +305,23 @@ class Writer:
 def _clean(retire: Retire) -> Retire:
     """Return a retirement whose reason contains no secrets."""
     return replace(retire, reason=redact(retire.reason).text)
+
+
+def check_revision(memory: Memory | None, expected: int | None) -> None:
+    """Raise RevisionConflict unless the memory has the expected revision, which is 0 for no memory. None allows any."""
+    if expected is None:
+        return
+    if not isinstance(expected, int) or isinstance(expected, bool):
+        raise InvalidInput(f"if_revision must be the number of a revision, not {expected!r}.")
+    current = 0 if memory is None else memory.revision
+    if expected != current:
+        missing = f"There is no such memory, so it does not have revision {expected}."
+        found = missing if memory is None else f"{memory.id} has revision {current}, not {expected}."
+        raise RevisionConflict(
+            f"{found} Nothing was changed; read it again and repeat the change.",
+            expected=expected,
+            current=current,
+        )
 
 
 def _reasons(put: Put) -> tuple[str, str]:

@@ -51,6 +51,23 @@ def test_texts_that_differ_only_in_case_or_punctuation_differ(memory: Engine) ->
     assert memory.count_memories(user="ana", kind="item") == 1
 
 
+@BOTH
+def test_a_value_is_stored_only_if_the_key_has_the_expected_revision(memory: Engine) -> None:
+    first = memory.remember("1", kind="item", key="k", user="ana", if_revision=0)
+    with pytest.raises(RevisionConflict, match="has revision 1, not 0") as raised:
+        memory.remember_all(
+            [{"text": "x", "kind": "item", "key": "new"}, {"text": "2", "kind": "item", "key": "k", "if_revision": 0}], user="ana"
+        )
+    assert (raised.value.expected, raised.value.current) == (0, 1)
+    assert [item.text for item in memory.memories(user="ana", kind="item")] == ["1"]
+    second = memory.remember("2", kind="item", key="k", user="ana", if_revision=first.revision)
+    assert (second.id, second.text, second.revision) == (first.id, "2", 2)
+    with pytest.raises(RevisionConflict, match="There is no such memory"):
+        memory.remember("2", kind="item", key="other", user="ana", if_revision=2)
+    memory.remember("1", kind="item", key="k", user="bob", if_revision=0)  # another scope
+    memory.remember("1", kind="item", key="k", user="ana", namespace=("docs",), if_revision=0)  # another namespace
+
+
 def test_a_text_that_is_not_indexed_may_be_longer(memory: Engine) -> None:
     text = "x" * (5 << 20)
     with pytest.raises(TextTooLong, match="4,194,304"):

@@ -29,6 +29,11 @@ def test_a_change_needs_the_revision_that_it_names(memory: Engine) -> None:
     assert (caught.value.expected, caught.value.current, caught.value.code) == (1, 2, "revision_conflict")
     assert isinstance(caught.value, Conflict)
     assert memory.get(tea.id).text == "prefers green tea"
+    memory.remember("has a cat", user="ana", if_revision=0)
+    with pytest.raises(RevisionConflict):
+        memory.remember("Has a cat!", user="ana", if_revision=0)  # the same statement
+    with pytest.raises(InvalidInput, match="if_revision"):
+        memory.remember("has a dog", user="ana", if_revision="0")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="if_revision"):
         memory.revise(tea.id, "x", if_revision="2")  # type: ignore[arg-type]
 

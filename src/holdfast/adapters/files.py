@@ -55,7 +55,7 @@ class MemoryFiles:
         if not parts or self._file(parts) is not None or self._has_files(parts):
             raise FileError(f"File {path} already exists")
         self._check_folders(path, parts)
-        self._store([(parts, text)])
+        self._store([(parts, text)], exists=f"File {path} already exists")
         return f"File created successfully at: {path}"
 
     def str_replace(self, path: str, old: str, new: str) -> str:
@@ -105,23 +105,24 @@ class MemoryFiles:
         self._forget(gone)
         return f"Successfully deleted {path}"
 
-    def rename(self, old: str, new: str) -> str:
+    def rename(self, old_path: str, new_path: str) -> str:
         """Move a file, or a folder with all its files, to a path that does not exist."""
-        source, target = _parts(old), _parts(new)
+        source, target = _parts(old_path), _parts(new_path)
         if not source:
             raise FileError(f"Cannot rename the {ROOT} directory itself")
         if not target or self._file(target) is not None or self._has_files(target):
-            raise FileError(f"The destination {new} already exists")
+            raise FileError(f"The destination {new_path} already exists")
         if target[: len(source)] == source:
-            raise FileError(f"Cannot move {old} into itself")
-        self._check_folders(new, target)
+            raise FileError(f"Cannot move {old_path} into itself")
+        self._check_folders(new_path, target)
         found = self._file(source)
         moved = [found] if found else list(self._files(source))
         if not moved:
-            raise FileError(f"The path {old} does not exist")
-        self._store([((*target, *self._path(each)[len(source) :]), each.text) for each in moved])
+            raise FileError(f"The path {old_path} does not exist")
+        new = [((*target, *self._path(each)[len(source) :]), each.text) for each in moved]
+        self._store(new, exists=f"The destination {new_path} already exists")
         self._forget(moved)
-        return f"Successfully renamed {old} to {new}"
+        return f"Successfully renamed {old_path} to {new_path}"
 
     def clear(self) -> str:
         """Delete all files."""
@@ -153,13 +154,23 @@ class MemoryFiles:
     def _path(self, file: holdfast.Memory) -> Parts:
         return (*file.namespace[1:], file.key or "")
 
-    def _store(self, files: Iterable[tuple[Parts, str]]) -> None:
-        """Store files in one transaction."""
+    def _store(self, files: Iterable[tuple[Parts, str]], *, exists: str) -> None:
+        """Store new files in one transaction. If one exists by now, raise FileError with the text ``exists``."""
         new: list[holdfast.NewMemory] = [
-            {"text": text, "kind": ITEM.name, "key": parts[-1], "namespace": (self._root, *parts[:-1]), "index": _indexed(text)}
+            {
+                "text": text,
+                "kind": ITEM.name,
+                "key": parts[-1],
+                "namespace": (self._root, *parts[:-1]),
+                "index": _indexed(text),
+                "if_revision": 0,
+            }
             for parts, text in files
         ]
-        self.memory.remember_all(new, **self._owner)
+        try:
+            self.memory.remember_all(new, **self._owner)
+        except holdfast.RevisionConflict as error:
+            raise FileError(exists) from error
 
     def _forget(self, files: Iterable[holdfast.Memory]) -> None:
         for file in files:

@@ -124,6 +124,7 @@ class NewMemory(TypedDict, total=False):
     origin: MemoryOrigin
     trust: float
     redact: bool
+    if_revision: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +160,8 @@ class Put:
     """Fields to clear in a new revision. A field that is empty but not listed here keeps its old value."""
     redact: bool = True
     """False to store secrets as they are."""
+    if_revision: int | None = None
+    """Revision that the memory must have that this one would replace or refresh; 0 if there must be none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ class DiskFiles(MemoryFiles):
             self.root.mkdir(parents=True, exist_ok=True)
             files = [path for path in self.root.rglob("*") if path.is_file()]
             self.clear()
-            self._store([(path.relative_to(self.root).parts, path.read_bytes().decode()) for path in files])
+            self._store([(path.relative_to(self.root).parts, path.read_bytes().decode()) for path in files], exists="")
             try:
                 return command(*arguments)
             finally:

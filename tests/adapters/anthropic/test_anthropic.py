@@ -129,6 +129,21 @@ def test_edits_of_several_threads_are_all_kept(tool: HoldfastMemoryTool) -> None
     assert all(f"entry {number}\n" in text for number in range(12))
 
 
+def test_one_of_several_threads_creates_a_file(memory: holdfast.Engine) -> None:
+    tools = [HoldfastMemoryTool(memory, user="ana") for _ in range(4)]
+
+    def create(number: int) -> str | None:
+        try:
+            return _create(tools[number], "/memories/a.txt", f"by {number}")
+        except ToolError as error:
+            return None if "already exists" in str(error) else str(error)
+
+    with ThreadPoolExecutor(4) as pool:
+        created = [number for number, result in enumerate(pool.map(create, range(4))) if result]
+    assert len(created) == 1
+    assert f"by {created[0]}" in _view(tools[0], "/memories/a.txt")
+
+
 def test_files_can_be_recalled(tool: HoldfastMemoryTool, memory: holdfast.Engine) -> None:
     _create(tool, "/memories/drinks.md", "Ana likes green tea.")
     memory.drain()

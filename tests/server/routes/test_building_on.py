@@ -135,6 +135,10 @@ def test_compare_and_set_and_expiry(served: Served) -> None:
     assert changed.json()["revision"] == 2
     lost = served.client.patch(f"/v1/memories/{id}", json={"text": "black tea", "if_revision": 1})
     assert (lost.status_code, lost.json()["code"]) == (409, "revision_conflict")
+    new = {"text": "green tea", "if_revision": 0}
+    lost = served.client.post("/v1/memories", json={"user": "ana", **new})
+    assert (lost.status_code, lost.json()["code"]) == (409, "revision_conflict")
+    assert served.client.post("/v1/remember", json={"user": "ana", "memories": [new]}).json()["code"] == "revision_conflict"
     later = served.client.patch(f"/v1/memories/{id}", json={"expires_at": "2100-01-01T00:00:00Z"}).json()
     assert (later["expires_at"], later["revision"]) == ("2100-01-01T00:00:00Z", 2)
     assert served.client.patch(f"/v1/memories/{id}", json={"expires_at": "never"}).json()["expires_at"] is None

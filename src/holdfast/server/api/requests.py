@@ -180,6 +180,8 @@ class MemoryFields(Body):
     """The texts to search instead of the memory's own text; false makes the memory unsearchable."""
     redact: Flag = True
     """If false, secrets such as passwords and API keys are stored as they are. By default, they are redacted."""
+    if_revision: Whole | None = None
+    """The revision of the memory that this one replaces or refreshes; 0 if there must be none. Otherwise the response is 409."""
 
 
 class NewMemory(MemoryFields, ScopedBody):

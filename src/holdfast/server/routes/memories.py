@@ -48,6 +48,7 @@ def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
         namespace=body.namespace,
         index=body.index,
         redact=body.redact,
+        if_revision=body.if_revision,
         **parts,
     )
     return convert.memory(kept)
