@@ -1,6 +1,6 @@
 """Run the test suites of other frameworks against our adapters, each in its own locked environment.
 
-    python -m tests.adapters.harness [--lock] [FRAMEWORK ...]
+    python -m tests.adapters.harness [--jobs N] [--lock] [FRAMEWORK ...]
 
 Environments and downloads are kept in ``.venv/adapters``. A suite is the sdist of its framework: it is downloaded from the
 package index, checked by its hash, and never stored in this repository. ``--lock`` updates the locked packages instead.
@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Test or lock the chosen frameworks. Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK", help=f"one of: {', '.join(frameworks())} (default: all)")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="frameworks to test at once (default: 2)")
     parser.add_argument("--lock", action="store_true", help="update the locked packages instead of testing")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.frameworks if name not in frameworks()]
@@ -70,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     budget = sum(framework.minutes for framework in chosen)
     say(f"Testing {len(chosen)} adapters. The time budget is {budget:g} minutes, without the setup of new environments.")
-    lines = [check(framework) for framework in chosen]
+    with ThreadPoolExecutor(max(given.jobs, 1)) as pool:
+        lines = list(pool.map(check, chosen))
     say("")
     for _, text in lines:
         say(text)
@@ -79,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def check(framework: Framework) -> tuple[bool, str]:
     """Run all tests of a framework. Return True if they passed, and the summary to print."""
-    say(f"\n== {framework.title}")
+    say(f"{framework.name}: started")
     began = time.monotonic()
     try:
         set_up(framework)
@@ -89,9 +92,11 @@ def check(framework: Framework) -> tuple[bool, str]:
         suites = [run_suite(framework, suite, path, deadline) for suite, path in zip(framework.suites, archives, strict=True)]
         own = run_own(framework, deadline)
     except HarnessError as error:
+        say(f"{framework.name}: failed")
         return False, f"{framework.name:15} FAILED: {error}"
     problems = [each for suite, outcome in zip(framework.suites, suites, strict=True) for each in suite_problems(suite, outcome)]
     problems += own_problems(own)
+    say(f"{framework.name}: {'failed' if problems else 'passed'}")
     seconds = f"{time.monotonic() - ready:.0f} s of {60 * framework.minutes:.0f} s, setup {ready - began:.0f} s"
     return not problems, summary(framework, suites, own, problems, seconds)
 
@@ -133,7 +138,7 @@ def set_up(framework: Framework) -> None:
     stamp = place / ".locked"
     if stamp.exists() and stamp.read_text("utf-8") == wanted:
         return
-    say(f"Setting up {place.relative_to(ROOT)} ...")
+    say(f"{framework.name}: setting up the environment")
     shutil.rmtree(place, ignore_errors=True)
     command([uv(), "venv", "--quiet", "--python", sys.executable, str(place)])
     python = str(python_of(framework))
@@ -146,7 +151,7 @@ def fetch(suite: Suite) -> Path:
     folder = HOME / "archives" / suite.archive.replace("==", "-")
     found = sorted(folder.glob("*.tar.gz"))
     if not found:
-        say(f"Downloading {suite.archive} ...")
+        say(f"{suite.archive}: downloading the tests")
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as name:
             wanted = Path(name) / "wanted.txt"
@@ -207,10 +212,21 @@ def run_pytest(
         left = max(deadline - time.monotonic(), 1)
         try:
             done = subprocess.run(
-                [str(python_of(framework)), "-m", "pytest", *arguments], cwd=cwd, env=environment, timeout=left, check=False
+                [str(python_of(framework)), "-m", "pytest", *arguments],
+                cwd=cwd,
+                env=environment,
+                timeout=left,
+                check=False,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",
             )
         except subprocess.TimeoutExpired as error:
+            say(_text(error.output))
             raise HarnessError(f"the tests took longer than the budget of {framework.minutes:g} minutes.") from error
+        if done.returncode:
+            say(f"\n{framework.name}: the output of the tests\n{done.stdout}")
         if not report.exists():
             raise HarnessError(f"pytest ended with exit code {done.returncode} before it could report.")
         outcome = Outcome(**json.loads(report.read_text("utf-8")))
@@ -251,6 +267,10 @@ def uv() -> str:
     if found is None:
         raise SystemExit("uv is not installed. Run: make test-adapters")
     return found
+
+
+def _text(output: object) -> str:
+    return output.decode("utf-8", "replace") if isinstance(output, bytes) else str(output or "")
 
 
 def command(arguments: Sequence[str]) -> None:

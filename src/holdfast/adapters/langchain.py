@@ -12,7 +12,7 @@ from typing import Any
 
 import holdfast
 from holdfast.adapters.conversations import Conversation, completed, text_of
-from holdfast.adapters.shared import check_engine, extra_missing
+from holdfast.adapters.shared import extra_missing
 
 try:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -48,11 +48,6 @@ class HoldfastRetriever(BaseRetriever):
     """Search only namespaces that start with these labels."""
     min_score: float = 0.0
     """Minimum score of a document, from 0 to 1."""
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Check the memory."""
-        super().model_post_init(context)
-        check_engine(self.memory)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
