@@ -72,6 +72,7 @@ class AsyncSession:
     add = _awaited(Session.add)
     add_all = _awaited(Session.add_all)
     pop = _awaited(Session.pop)
+    erase = _awaited(Session.erase)
     messages = _awaited(Session.messages)
     recall = _awaited(Session.recall)
     context = _awaited(Session.context)

@@ -20,7 +20,7 @@ from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
 from holdfast.text.fields import check_fields, naming
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.fields import Redactor
-from holdfast.types import TRUST, Context, Hits, Message, MessageOrigin, NewMessage, Scope, SessionRecord
+from holdfast.types import TRUST, Context, Hits, Message, MessageOrigin, NewMessage, Receipt, Scope, SessionRecord
 
 log = logging.getLogger("holdfast")
 _ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
@@ -124,6 +124,16 @@ class Session:
             if receipt.messages:
                 return last[0]
         return None
+
+    def erase(self) -> Receipt:
+        """Erase the session with everything derived from it; this cannot be undone. The next message starts it again.
+
+        Raises :class:`holdfast.NotFound` if nothing is stored of the session.
+        """
+        if self.off_record:
+            self._unrecorded.clear()
+            return Receipt(target={"session": self.id}, at=self._services.clock.now())
+        return by_id.erase_target(self._services, session=self.id, owner={}, reader=self.scope)
 
     def _made(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import Conflict, Engine, InvalidInput, NewMessage, TextTooLong
+from holdfast import Conflict, Engine, InvalidInput, NewMessage, NotFound, TextTooLong
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import FrozenClock
 
@@ -182,6 +182,30 @@ def test_pop_erases_the_last_message_and_what_was_derived_from_it(memory: Engine
     assert popped.text == "I have a cat."
     assert talk.pop() is None
     assert memory.session(user="ana").pop() is None
+
+
+@pytest.mark.everywhere("sqlite", "postgres")
+def test_a_session_is_erased_with_what_was_derived_from_it_and_no_other(memory: Engine) -> None:
+    talks = [memory.session(user="ana", id="s"), memory.session(user="bob", id="s"), memory.session(id="s", shared=True)]
+    for talk in talks:
+        talk.add("user", "I live in Zaragoza now.")
+        talk.end()
+    memory.drain()
+    receipt = talks[0].erase()
+    assert (receipt.sessions, receipt.messages) == (1, 1)
+    assert (talks[0].messages(), memory.memories(user="ana", kind="fact", retired=True)) == ([], [])
+    assert talks[2].erase().messages == 1
+    assert [message.text for message in talks[1].messages()] == ["I live in Zaragoza now."]
+    with pytest.raises(NotFound):
+        talks[0].erase()
+    assert talks[0].add("user", "hello again").text == "hello again"
+
+
+def test_a_session_off_the_record_is_erased(memory: Engine) -> None:
+    talk = memory.session(user="ana", off_record=True)
+    talk.add("user", "hello")
+    assert talk.erase().messages == 0
+    assert talk.messages() == []
 
 
 def test_pop_works_off_the_record(memory: Engine) -> None:

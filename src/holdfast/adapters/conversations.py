@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import holdfast
@@ -22,12 +23,10 @@ class Conversation:
 
     @property
     def session(self) -> holdfast.Session:
-        """The session. Raise NotFound if the id belongs to a session of another owner."""
+        """The session. The same id of another owner names another session."""
         if self._session is None:
-            found = self.memory.session(id=self.id, **self._owner)
-            if (found.scope.user, found.scope.app, found.scope.agent) != tuple(self._owner.values()):
-                raise holdfast.NotFound(f"There is no session {self.id} in this scope.")
-            self._session = found
+            shared = not any(self._owner.values())
+            self._session = self.memory.session(id=self.id, shared=shared, **self._owner)
         return self._session
 
     def messages(self, limit: int | None = None) -> list[holdfast.Message]:
@@ -45,8 +44,8 @@ class Conversation:
 
     def clear(self) -> None:
         """Erase all messages with everything derived from them."""
-        if self.session.messages(limit=1):
-            self.memory.erase(session=self.session.id)
+        with suppress(holdfast.NotFound):  # there are none
+            self.session.erase()
 
     def context(self, query: str | None, max_tokens: int | None) -> str:
         """Return the context block for the next reply."""

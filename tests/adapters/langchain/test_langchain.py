@@ -75,10 +75,13 @@ def test_messages_of_other_programs_are_messages(history: HoldfastChatMessageHis
     assert history.messages == [HumanMessage("Hello"), AIMessage("Hello"), ChatMessage("Hello", role="referee")]
 
 
-def test_the_id_of_another_user_is_not_found(history: HoldfastChatMessageHistory, memory: holdfast.Engine) -> None:
+def test_the_same_id_of_another_user_names_another_conversation(
+    history: HoldfastChatMessageHistory, memory: holdfast.Engine
+) -> None:
     history.add_messages(TALK)
-    with pytest.raises(holdfast.NotFound):
-        _ = HoldfastChatMessageHistory("thread-7", memory, user="bob").messages
+    assert HoldfastChatMessageHistory("thread-7", memory).messages == []
+    assert HoldfastChatMessageHistory("thread-7", memory, user="bob").messages == []
+    assert HoldfastChatMessageHistory("thread-7", memory, app="desk").messages == []
 
 
 def test_a_document_says_where_it_is_from(memory: holdfast.Engine) -> None:

@@ -92,11 +92,16 @@ def test_a_list_with_a_wrong_item_is_not_stored(session: HoldfastSession) -> Non
     assert asyncio.run(session.get_items()) == []
 
 
-def test_the_id_of_another_user_is_not_found(session: HoldfastSession, memory: holdfast.Engine) -> None:
+def test_the_same_id_of_another_user_names_another_conversation(session: HoldfastSession, memory: holdfast.Engine) -> None:
     asyncio.run(session.add_items(TALK))
-    for other in (HoldfastSession("thread-7", memory), HoldfastSession("thread-7", memory, user="bob")):
-        with pytest.raises(holdfast.NotFound):
-            asyncio.run(other.get_items())
+    others = (HoldfastSession("thread-7", memory), HoldfastSession("thread-7", memory, user="bob"))
+    for other in others:
+        assert asyncio.run(other.get_items()) == []
+        asyncio.run(other.add_items(TALK[:1]))
+    asyncio.run(session.clear_session())
+    assert [asyncio.run(other.get_items()) for other in others] == [TALK[:1], TALK[:1]]
+    asyncio.run(others[0].clear_session())
+    assert asyncio.run(others[1].get_items()) == TALK[:1]
 
 
 def test_messages_of_other_programs_are_items(session: HoldfastSession, memory: holdfast.Engine) -> None:
