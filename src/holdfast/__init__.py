@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         StoreClosed,
         StoreCorrupt,
         StoreError,
+        StoreForeign,
         StoreFull,
         StoreLocked,
         StoreTooNew,
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
         WeightsMissing,
         WeightsUnavailable,
     )
+    from holdfast.exporters.save import ExportResult
+    from holdfast.importers.run import ImportCounts, ImportResult
     from holdfast.presets.base import Preset
     from holdfast.scoped import ScopedMemory
     from holdfast.session import Session
@@ -89,12 +92,15 @@ __all__ = [
     "Conflict",
     "Context",
     "Engine",
+    "ExportResult",
     "ExtraMissing",
     "Finding",
     "Forbidden",
     "Hit",
     "Hits",
     "HoldfastError",
+    "ImportCounts",
+    "ImportResult",
     "InvalidInput",
     "Job",
     "KeyMissing",
@@ -127,6 +133,7 @@ __all__ = [
     "StoreClosed",
     "StoreCorrupt",
     "StoreError",
+    "StoreForeign",
     "StoreFull",
     "StoreLocked",
     "StoreTooNew",
@@ -151,6 +158,9 @@ _HOMES = {
     "open_async": "holdfast.aio",
     "open": "holdfast.config.opening",
     "Engine": "holdfast.engine",
+    "ExportResult": "holdfast.exporters.save",
+    "ImportCounts": "holdfast.importers.run",
+    "ImportResult": "holdfast.importers.run",
     "Preset": "holdfast.presets.base",
     "ScopedMemory": "holdfast.scoped",
     "Session": "holdfast.session",

@@ -147,6 +147,8 @@ class AsyncScopedMemory:
     memories = _awaited(ScopedMemory.memories)
     count_memories = _awaited(ScopedMemory.count_memories)
     namespaces = _awaited(ScopedMemory.namespaces)
+    export = _awaited(ScopedMemory.export)
+    import_from = _awaited(ScopedMemory.import_from)
     get = _awaited(ScopedMemory.get)
     history = _awaited(ScopedMemory.history)
 
@@ -198,6 +200,8 @@ class AsyncEngine:
     stats = _awaited(Engine.stats)
     doctor = _awaited(Engine.doctor)
     backup = _awaited(Engine.backup)
+    export = _awaited(Engine.export)
+    import_from = _awaited(Engine.import_from)
     _close = _awaited(Engine.close)
 
     def session(

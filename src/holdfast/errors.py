@@ -12,6 +12,7 @@
      +-- Forbidden               the access key does not allow this
      +-- SettingsError           an invalid setting, preset or environment variable
      +-- StoreError              the store failed
+     |    +-- StoreForeign       written by another program; left untouched
      |    +-- StoreTooNew        written by a newer Holdfast; left untouched
      |    +-- StoreCorrupt       the file is damaged, or a migration was altered
      |    +-- StoreLocked        the encryption key is missing or wrong
@@ -103,6 +104,12 @@ class StoreError(HoldfastError):
     """The store failed, or cannot do what was requested."""
 
     code = "store"
+
+
+class StoreForeign(StoreError):
+    """The file was written by another program. It was left untouched."""
+
+    code = "store_foreign"
 
 
 class StoreTooNew(StoreError):

@@ -65,6 +65,8 @@ class MemoryFilter:
     retired_before: datetime | None = None
     unused_since: datetime | None = None
     """Select unpinned, automatically extracted memories that have been neither used nor stated again since this time."""
+    after_id: str | None = None
+    """Select only memories with a greater id, and list them by id. ``""`` selects all. Use it to read a large store in pages."""
     limit: int | None = None
     offset: int = 0
     newest_first: bool = True
@@ -113,10 +115,13 @@ class MessageFilter:
     """Half-open time ranges. If any are given, only messages from these ranges are selected."""
     newest: int | None = None
     """Only the last N messages."""
+    oldest: int | None = None
+    """Only the first N messages. It excludes ``newest``."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput for a negative ``newest``."""
+        """Raise InvalidInput for a negative ``newest`` or ``oldest``."""
         check_page(limit=self.newest)
+        check_page(limit=self.oldest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +130,8 @@ class SessionFilter:
 
     ids: Collection[str] | None = None
     """Only sessions with one of these ids. An id is unique within a scope."""
+    after_id: str | None = None
+    """Only sessions with a greater id, listed by id. ``""`` selects all. Use it to read a large store in pages."""
     owner: Mapping[str, str] = field(default_factory=dict)
     exactly: Scope | None = None
     """Only sessions whose scope equals this one in every part."""

@@ -3,10 +3,19 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from holdfast.runtime.clock import as_utc
 from holdfast.services import Services
 from holdfast.types import Finding, Job, JobState, Spend, Stats, UserRecord
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from holdfast.exporters.save import ExportFormat, ExportResult
+    from holdfast.exporters.walk import Progress as ExportProgress
+    from holdfast.importers.run import ImportResult
+    from holdfast.importers.run import Progress as ImportProgress
 
 
 class Maintenance:
@@ -67,3 +76,65 @@ class Maintenance:
         path = Path(target).expanduser()
         self._services.store.backup(path)
         return path
+
+    def export(
+        self,
+        target: "str | PathLike[str] | BinaryIO",
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        format: "ExportFormat" = "jsonl",
+        replace: bool = False,
+        progress: "ExportProgress | None" = None,
+    ) -> "ExportResult":
+        """Write everything, the data of a user, app or agent, or one session, to a file or an open binary file.
+
+        The formats are ``jsonl``, which :meth:`import_from` reads back without loss, ``markdown`` and ``pam`` (Portable AI
+        Memory). The export has everything that ``erase`` with the same arguments removes. An existing file is kept, unless
+        ``replace`` is True.
+        """
+        owner = {"user": user, "app": app, "agent": agent}
+        from holdfast.exporters.save import export  # noqa: PLC0415  (most programs export nothing)
+
+        store, preset, now = self._services.store, self._services.preset, self._services.clock.now()
+        return export(store, preset, now, target, owner=owner, session=session, format=format, replace=replace, progress=progress)
+
+    def import_from(
+        self,
+        path: "str | PathLike[str]",
+        *,
+        format: str | None = None,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        learn: int | None = None,
+        dry_run: bool = False,
+        collection: str = "memories",
+        progress: "ImportProgress | None" = None,
+    ) -> "ImportResult":
+        """Import a file or folder of another program, or an export of Holdfast. The format is recognized if none is named.
+
+        Everything is checked first: if the file is damaged, nothing is stored. You can repeat an import; records that the store
+        has are skipped. Imported conversations are queued for learning; ``learn`` limits that to the newest N of them.
+        ``collection`` names the collection of a Chroma or Qdrant folder.
+        """
+        from holdfast.importers.start import import_path  # noqa: PLC0415  (most programs import nothing)
+
+        services = self._services
+        result = import_path(
+            services.store,
+            services.preset,
+            services.clock,
+            services.digester,
+            path,
+            owner={"user": user, "app": app, "agent": agent},
+            format=format,
+            learn=learn,
+            dry_run=dry_run,
+            collection=collection,
+            progress=progress,
+        )
+        services.scheduler.wake()
+        return result

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 from holdfast import by_id
 from holdfast.errors import InvalidInput
@@ -32,6 +32,14 @@ from holdfast.types import (
     Where,
 )
 from holdfast.values import check_expiry, make_put
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from holdfast.exporters.save import ExportFormat, ExportResult
+    from holdfast.exporters.walk import Progress as ExportProgress
+    from holdfast.importers.run import ImportResult
+    from holdfast.importers.run import Progress as ImportProgress
 
 
 class ScopedMemory:
@@ -216,6 +224,56 @@ class ScopedMemory:
         everything = id is None and session is None and source is None
         owner: Mapping[str, str] = self._owner if everything else {}
         return by_id.erase_target(self._services, memory=id, session=session, source=source, owner=owner, reader=self.scope)
+
+    def export(
+        self,
+        target: "str | PathLike[str] | BinaryIO",
+        *,
+        session: str | None = None,
+        format: "ExportFormat" = "jsonl",
+        replace: bool = False,
+        progress: "ExportProgress | None" = None,
+    ) -> "ExportResult":
+        """Write all data of this scope, or one session, to a file: everything that :meth:`erase` would remove.
+
+        See :meth:`Engine.export` for the arguments.
+        """
+        from holdfast.exporters.save import export  # noqa: PLC0415  (most programs export nothing)
+
+        store, preset, now = self._services.store, self._services.preset, self._services.clock.now()
+        return export(
+            store, preset, now, target, owner=self._owner, session=session, format=format, replace=replace, progress=progress
+        )
+
+    def import_from(
+        self,
+        path: "str | PathLike[str]",
+        *,
+        format: str | None = None,
+        learn: int | None = None,
+        dry_run: bool = False,
+        collection: str = "memories",
+        progress: "ImportProgress | None" = None,
+    ) -> "ImportResult":
+        """Import a file or folder of another program into this scope. See :meth:`Engine.import_from` for the arguments."""
+        from holdfast.importers.start import import_path  # noqa: PLC0415  (most programs import nothing)
+
+        services = self._services
+        result = import_path(
+            services.store,
+            services.preset,
+            services.clock,
+            services.digester,
+            path,
+            owner={part: getattr(self.scope, part) for part in ("user", "app", "agent")},
+            format=format,
+            learn=learn,
+            dry_run=dry_run,
+            collection=collection,
+            progress=progress,
+        )
+        services.scheduler.wake()
+        return result
 
     def set_user(self, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
         """Set the user's language or time zone. The time zone decides when their day ends."""

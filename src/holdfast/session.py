@@ -5,25 +5,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from holdfast import by_id
-from holdfast.errors import Conflict, HoldfastError, InvalidInput, NotFound
+from holdfast.errors import HoldfastError, NotFound
+from holdfast.messages import earlier, make_message, with_act, with_redactions
 from holdfast.protocols import MessageFilter, Transaction
 from holdfast.recall.conversation_state import ConversationState, conversation_state, with_state
 from holdfast.recall.listing import Kinds, kind_names
-from holdfast.runtime.clock import as_utc
-from holdfast.runtime.ids import new_id
 from holdfast.services import Services
-from holdfast.text.clean import clean_name, clean_payload, clean_text
-from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
 from holdfast.text.fields import check_fields, naming
-from holdfast.text.language import detect_language
-from holdfast.text.secrets.fields import Redactor
-from holdfast.types import TRUST, Context, Hits, Message, MessageOrigin, NewMessage, Receipt, Scope, SessionRecord
+from holdfast.types import Context, Hits, Message, MessageOrigin, NewMessage, Receipt, Scope, SessionRecord
 
 log = logging.getLogger("holdfast")
-_ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
 
 
 class Session:
@@ -135,36 +129,9 @@ class Session:
             return Receipt(target={"session": self.id}, at=self._services.clock.now())
         return by_id.erase_target(self._services, session=self.id, owner={}, reader=self.scope)
 
-    def _made(
-        self,
-        *,
-        role: str,
-        text: str = "",
-        at: datetime | str | None = None,
-        speaker: str | None = None,
-        id: str | None = None,
-        origin: MessageOrigin | None = None,
-        action: str | None = None,
-        payload: Any = None,
-        redact: bool = True,
-    ) -> Message:
+    def _made(self, **fields: Any) -> Message:
         """Check the fields of a message and return it."""
-        now = self._services.clock.now()
-        message = Message(
-            id=new_id("msg", now),
-            session=self.id,
-            scope=self.scope,
-            role=_required(role, "role"),
-            text=clean_text(text, may_be_empty=payload is not None),
-            at=now if at is None else as_utc(at, what="at"),
-            speaker=clean_name(speaker, what="speaker"),
-            client_id=clean_name(id, what="id"),
-            origin=_origin(role, origin),
-            action=clean_name(action, what="action"),
-            payload=clean_payload(payload),
-        )
-        message = _redacted(message) if redact else message
-        return replace(message, language=detect_language(message.text))
+        return make_message(self.id, self.scope, self._services.clock.now(), **fields)
 
     def _add(self, messages: Sequence[Message]) -> list[Message]:
         if self.off_record:
@@ -173,9 +140,9 @@ class Session:
         if not messages:
             return []
         with self._services.store.write() as tx:
-            stored = [_earlier(tx, message) or self._store(tx, message) for message in messages]
+            stored = [earlier(tx, message) or self._store(tx, message) for message in messages]
         self._services.scheduler.wake()
-        return [_with_redactions(kept, message) for kept, message in zip(stored, messages, strict=True)]
+        return [with_redactions(kept, message) for kept, message in zip(stored, messages, strict=True)]
 
     def _store(self, tx: Transaction, message: Message) -> Message:
         known, now = tx.session(self.id, self.scope), self._services.clock.now()
@@ -185,7 +152,7 @@ class Session:
         else:
             session = replace(known, status="open", ended_at=None, last_at=now)
             tx.set_session(session)
-        stored = tx.add_message(_with_act(message, tx.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1))))
+        stored = tx.add_message(with_act(message, tx.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1))))
         self._services.digester.after_message(tx, session, stored)
         return stored
 
@@ -304,68 +271,3 @@ def resume(services: Services, record: SessionRecord) -> Session:
     """Return the session for a record that was already read from the store."""
     services.topic_files.use(record.scope)
     return Session(services, id=record.id, scope=record.scope)
-
-
-def _redacted(message: Message) -> Message:
-    """Return a message without secrets. It lists what was replaced."""
-    redactor = Redactor()
-    clean = replace(
-        message,
-        role=redactor.text("role", message.role),
-        speaker=redactor.name("speaker", message.speaker),
-        text=redactor.text("text", message.text),
-        action=redactor.name("action", message.action),
-    )
-    return replace(clean, redacted=redactor.found)
-
-
-def _with_redactions(stored: Message, message: Message) -> Message:
-    return replace(stored, redacted=message.redacted) if message.redacted else stored
-
-
-def _earlier(tx: Transaction, message: Message) -> Message | None:
-    """Return the message that was already added with the same client id, or None. Raise ``Conflict`` if its content differs."""
-    if message.client_id is None:
-        return None
-    found = tx.messages(MessageFilter(session=message.session, exactly=message.scope, client_id=message.client_id))
-    if not found:
-        return None
-    if (found[0].role, found[0].text, found[0].payload) != (message.role, message.text, message.payload):
-        raise Conflict(
-            f"This session already has a message with id {message.client_id!r} and other content. "
-            "Nothing was stored; use a new id for a new message."
-        )
-    return found[0]
-
-
-def _with_act(message: Message, previous: Sequence[Message]) -> Message:
-    """Return a message with its dialogue act. If the message before it ends with a question, that question is added.
-
-    ``previous`` contains the message before this one, or nothing.
-    """
-    before = next((each for each in previous if each.action is None and _can_answer(message, each)), None)
-    act = classify_act(message.text, None if before is None else before.text)
-    asks = bool(split_acts(message.text)[0])
-    asked = asked_in(before.text) if before is not None and act in ("reply", "statement") else None
-    return replace(message, act=act, asks=asks, asked=asked, answers=before.seq if before is not None and asked else None)
-
-
-def _can_answer(message: Message, question: Message) -> bool:
-    """Return True if a message can answer the message before it: a user answers the assistant, people answer each other."""
-    if message.speaker or question.speaker:
-        return message.speaker != question.speaker
-    return message.role == "user" and question.role == "assistant"
-
-
-def _origin(role: str, origin: str | None) -> MessageOrigin:
-    chosen = origin or _ORIGIN_OF_ROLE.get(role, "user")
-    if chosen not in TRUST:
-        raise InvalidInput(f"origin must be one of {', '.join(TRUST)}, not {chosen!r}.")
-    return cast("MessageOrigin", chosen)
-
-
-def _required(name: str, what: str) -> str:
-    cleaned = clean_name(name, what=what)
-    if cleaned is None:
-        raise InvalidInput(f"{what} is missing.")
-    return cleaned

@@ -276,7 +276,7 @@ def test_restore_refuses_what_is_no_sound_backup(holdfast: Holdfast, tmp_path: P
 
     assert codes == {
         "cut": "store_corrupt",
-        "foreign": "store",
+        "foreign": "store_foreign",
         "empty": "invalid_input",
         "text": "store_locked",
         "altered": "store_corrupt",

@@ -197,7 +197,7 @@ def test_completion_knows_the_commands(holdfast: Holdfast) -> None:
     assert set(ran.stdout.decode().split()) == {"plain,remember", "plain,recall", "plain,restore", "plain,revise"}
 
 
-@pytest.mark.parametrize("args", [(), ("users",), ("import",)])
+@pytest.mark.parametrize("args", [(), ("users",), ("store",)])
 def test_a_bare_command_or_group_prints_its_help_once_and_succeeds(holdfast: Holdfast, args: tuple[str, ...]) -> None:
     ran = holdfast.run(*args)
 

@@ -25,7 +25,8 @@ from holdfast.learning.summaries.summaries import Summary, distill, distill_with
 from holdfast.learning.topics.splitting import follow, split
 from holdfast.models.chat_budget import BudgetedChat
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, SessionFilter, Store, Transaction
+from holdfast.recall.conversation_state import UNLEARNED_TO
 from holdfast.recall.embedding import Embedding
 from holdfast.types import Author, Job, Memory, Message, Put, Scope
 from holdfast.write import Writer
@@ -83,12 +84,18 @@ class Condenser:
         tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
 
     def _unsummarized(self, reads: Reads, scope: Scope) -> list[Message]:
-        """Return the messages of all sessions in a scope that no summary covers yet, oldest first."""
-        mark = reads.setting(_mark(scope))
+        """Return the messages of all sessions in a scope that no summary covers yet, oldest first.
+
+        Messages of imported sessions from which nothing is to be learned are left out.
+        """
+        mark = reads.setting(summarized_setting(scope))
         if mark is None:  # no summary yet, or a store from before the marks
             summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), statuses=None))
             mark = str(max((int(memory.metadata.get("to", 0)) for memory in summaries), default=0))
-        return reads.messages(MessageFilter(exactly=scope, after_seq=int(mark)))
+        found = reads.messages(MessageFilter(exactly=scope, after_seq=int(mark)))
+        sessions = reads.sessions(SessionFilter(ids={message.session for message in found}, exactly=scope)) if found else []
+        unlearned = {session.id: int(session.metadata.get(UNLEARNED_TO, 0)) for session in sessions}
+        return [message for message in found if message.seq > unlearned.get(message.session, 0)]
 
     def _unincorporated(self, reads: Reads, scope: Scope) -> list[Memory]:
         """Return the summaries that are not in the base document yet, oldest first."""
@@ -140,7 +147,9 @@ class Condenser:
         outcome = Outcome(
             changes=(put,), model=summary.model, prompt=summary.prompt, flaws=_flaws(problem, summary.flaws), usage=summary.usage
         )
-        return self._work(job, scope, outcome, unchanged, also=lambda tx: tx.set_setting(_mark(scope), str(taken[-1].seq)))
+        return self._work(
+            job, scope, outcome, unchanged, also=lambda tx: tx.set_setting(summarized_setting(scope), str(taken[-1].seq))
+        )
 
     def _distill(self, job: Job) -> Work:
         """Merge recent facts, and all summaries except the newest ones, into the base document."""
@@ -255,7 +264,7 @@ class Condenser:
         return Scope(tenant=self._store.tenant, **parts)
 
 
-def _mark(scope: Scope) -> str:
+def summarized_setting(scope: Scope) -> str:
     """Return the name of the setting that stores the last summarized message of a scope: "rolled-up:" and a hash of the scope."""
     owner = json.dumps([scope.app, scope.user, scope.agent]).encode()
     return f"rolled-up:{hashlib.blake2b(owner, digest_size=12).hexdigest()}"

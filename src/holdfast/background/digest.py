@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from holdfast.background.condense import Condenser
 from holdfast.background.find_topic import TopicFinder
@@ -90,11 +91,16 @@ class Digester:
         self._condenser = condenser
         self._topics = topics
 
-    def close_session(self, tx: Transaction, session: SessionRecord, status: SessionStatus) -> None:
-        """Close a session, clear its list of recalled memories, and queue its digest, all in one transaction."""
+    def close_session(
+        self, tx: Transaction, session: SessionRecord, status: SessionStatus, *, at: datetime | None = None
+    ) -> None:
+        """Close a session, clear its list of recalled memories, and queue its digest, all in one transaction.
+
+        ``at`` is the time at which an imported session ended. Other sessions end now.
+        """
         last = tx.messages(MessageFilter(session=session.id, exactly=session.scope, newest=1))
         closed = with_state(session, closed_to=last[0].seq if last else None, recalled=None)
-        tx.set_session(replace(closed, status=status, ended_at=self._clock.now()))
+        tx.set_session(replace(closed, status=status, ended_at=at or self._clock.now()))
         self._queue(tx, closed)
 
     def after_message(self, tx: Transaction, session: SessionRecord, message: Message) -> None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
-from holdfast.cli.console import note, notes
+from holdfast.cli.console import note, notes, say
+from holdfast.errors import StoreForeign
 from holdfast.services import services
 
 if TYPE_CHECKING:
@@ -123,13 +124,38 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmati
 @contextmanager
 def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
     """Open the engine that the flags select. The engine's warnings go to stderr. A repeated warning is printed once."""
+    with notes(as_json=flags.json, quiet=quiet, traces=flags.debug):
+        try:
+            opened = _open(flags)
+        except StoreForeign:
+            if not sys.stdin.isatty():
+                raise
+            convert_store(flags)
+            opened = _open(flags)
+        with opened as memory:
+            yield memory
+
+
+def _open(flags: Flags) -> "Engine":
     from holdfast.config.opening import open_engine  # noqa: PLC0415  (heavy: not needed for --help)
 
-    with (
-        notes(as_json=flags.json, quiet=quiet, traces=flags.debug),
-        open_engine(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker="none") as memory,
-    ):
-        yield memory
+    return open_engine(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker="none")
+
+
+def convert_store(flags: Flags, *, yes: bool = False) -> None:
+    """Offer to convert the store of another program: move its file aside, and import it into a new store in its place."""
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.stores import store_path  # noqa: PLC0415  (as above)
+    from holdfast.importers.convert import moved_aside  # noqa: PLC0415  (as above)
+    from holdfast.importers.formats import find_format  # noqa: PLC0415  (as above)
+
+    file = store_path(load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant))
+    found = find_format(file)
+    confirm(f"{file} is {found.title}. Convert it? The file itself is kept under another name.", yes=yes)
+    with moved_aside(file, found.name) as kept, _open(flags) as memory:
+        result = memory.import_from(kept, format=found.name, **flags.scope)
+    imported = f"{result.memories.imported:,} memories and {result.messages.imported:,} messages"
+    say(f"Converted {file}: {imported}. The original is {kept}.", as_json=flags.json)
 
 
 def check_models(flags: Flags, settings: "Settings | None" = None) -> None:

@@ -9,6 +9,12 @@ from holdfast.cli.console import say
 _WIDTH = 30
 
 
+def _bar(done: int, total: int) -> str:
+    share = min(done / total, 1.0)
+    filled = "#" * int(_WIDTH * share)
+    return f"[{filled:.<{_WIDTH}}] {share:4.0%}"
+
+
 class Progress:
     """Shows the progress of several steps in turn, each under its label."""
 
@@ -21,7 +27,7 @@ class Progress:
         self._label = ""
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` items are finished. A ``total`` of 0 means that the total is unknown."""
+        """Show that ``done`` of ``total`` items are finished. A ``total`` of 0 means that the total is unknown: then ``done`` is shown."""
         if self._quiet:
             return
         if label != self._label:
@@ -31,9 +37,7 @@ class Progress:
                 size = f" ({total / self._unit:.1f} MB)" if total and self._unit else ""
                 say(f"{self._verb} {label}{size} ...")
         if self._bar:
-            share = min(done / total, 1.0) if total else 0.0
-            filled = "#" * int(_WIDTH * share)
-            line = f"\r{self._verb} {label}  [{filled:.<{_WIDTH}}] {share:4.0%}"
+            line = f"\r{self._verb} {label}  {_bar(done, total) if total else f'{done // 100 * 100:,}'}"
             if line != self._shown:  # redraw only when the line changes
                 self._shown = line
                 click.echo(line, nl=False, err=True)

@@ -251,7 +251,7 @@ def _follow_sources(tx: Transaction, targets: _ErasureTargets) -> None:
         for memory in derived:
             if memory.id in targets.memories or memory.id in targets.mixed or memory.id in targets.restated:
                 continue
-            if _is_restated(tx.revisions(memory.id), gone):
+            if is_restated(tx.revisions(memory.id), gone):
                 targets.restated[memory.id] = memory
                 continue
             reached.add(memory.id)
@@ -261,7 +261,7 @@ def _follow_sources(tx: Transaction, targets: _ErasureTargets) -> None:
                 targets.mixed[memory.id] = memory
 
 
-def _is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
+def is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
     """Return True if a source that is not erased also stated the memory's present text, so that the memory can stay."""
     present = revisions[-1]
     if revisions[0].content_hash == present.content_hash and gone.isdisjoint(revisions[0].sources):

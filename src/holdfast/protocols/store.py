@@ -162,7 +162,10 @@ class Transaction(Reads, Protocol):
         ...
 
     def add_revision(self, memory: Memory) -> Memory:
-        """Store a new revision of a memory, which becomes the current one. Also index its text and queue it for embedding."""
+        """Store a new revision of a memory, which becomes the current one. Also index its text and queue it for embedding.
+
+        The revision is numbered after the previous one. The first stored revision keeps the number that it was given.
+        """
         ...
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:

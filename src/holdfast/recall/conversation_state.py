@@ -9,6 +9,9 @@ from typing import Any
 
 from holdfast.types import SessionRecord
 
+UNLEARNED_TO = "unlearned_to"
+"""Entry of a session's metadata: the last message of an imported session from which nothing is to be learned."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationState:

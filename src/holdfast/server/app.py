@@ -25,6 +25,7 @@ from holdfast.server.routes import (
     chat,
     design_paths,
     events,
+    export,
     jobs,
     keys,
     memories,
@@ -38,7 +39,7 @@ from holdfast.server.routes.events import ChangeFeed
 from holdfast.server.tenants import EnginePool
 from holdfast.version import __version__
 
-_ROUTERS = (sessions, chat, memories, recall, topics, jobs, stats, users, keys, events, apps, design_paths)
+_ROUTERS = (sessions, chat, memories, recall, topics, jobs, stats, users, keys, events, apps, export, design_paths)
 DASHBOARD = Path(__file__).parent / "dashboard"
 _ABOUT = "Persistent memory for AI assistants: store conversations, recall what matters."
 

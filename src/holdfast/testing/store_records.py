@@ -64,6 +64,14 @@ class SessionPromises:
         assert [s.id for s in store.sessions(SessionFilter())] == ["newest", "middle", "old"]
         assert [s.id for s in store.sessions(SessionFilter(limit=1, offset=1))] == ["middle"]
 
+    def test_sessions_are_read_in_pages_by_id(self, store: Store) -> None:
+        """``after_id`` orders by code point and selects the sessions after an id."""
+        with store.write() as tx:
+            for id in ("b", "é", "B", "a"):
+                tx.add_session(a_session(id))
+        assert [s.id for s in store.sessions(SessionFilter(after_id="", limit=3))] == ["B", "a", "b"]
+        assert [s.id for s in store.sessions(SessionFilter(after_id="b"))] == ["é"]
+
     def test_sessions_are_chosen_by_owner_status_and_silence(self, store: Store) -> None:
         """Each filter of ``SessionFilter`` works on its own."""
         with store.write() as tx:
@@ -115,6 +123,7 @@ class MessagePromises:
         say(store, *(a_message(text) for text in ("one", "two", "three")))
         assert [m.text for m in store.messages(MessageFilter(session="ses_1"))] == ["one", "two", "three"]
         assert [m.text for m in store.messages(MessageFilter(session="ses_1", newest=2))] == ["two", "three"]
+        assert [m.text for m in store.messages(MessageFilter(session="ses_1", oldest=2))] == ["one", "two"]
 
     def test_messages_are_chosen_by_each_condition(self, store: Store) -> None:
         """Each filter of ``MessageFilter`` works on its own."""
@@ -200,6 +209,20 @@ class MemoryPromises:
         (stored,) = remember(store, memory)
         assert stored == replace(memory, item=stored.item)
         assert open_store().memories(MemoryFilter(ids=(memory.id,))) == [stored]
+
+    def test_memories_are_read_in_pages_by_id(self, store: Store) -> None:
+        """``after_id`` orders by id and lists the current revision of each memory once."""
+        remember(store, *(a_memory(id, id=id, scope=scope) for id, scope in (("mem_c", BOB), ("mem_a", ANA), ("mem_b", ANA))))
+        remember(store, a_memory("revised", id="mem_a"))
+        every = MemoryFilter(after_id="", statuses=None)
+        assert [(m.id, m.revision) for m in store.memories(every)] == [("mem_a", 2), ("mem_b", 1), ("mem_c", 1)]
+        assert [m.id for m in store.memories(replace(every, after_id="mem_a", limit=1))] == ["mem_b"]
+        assert [m.id for m in store.memories(replace(every, owner={"user": "bob"}))] == ["mem_c"]
+
+    def test_the_first_stored_revision_keeps_its_number(self, store: Store) -> None:
+        """A memory whose history was removed elsewhere keeps its revision number. The next revision follows it."""
+        first, second = remember(store, a_memory("one", id="mem_a", revision=7), a_memory("two", id="mem_a"))
+        assert (first.revision, second.revision) == (7, 8)
 
     def test_a_change_adds_a_revision_and_closes_the_one_before(self, store: Store) -> None:
         """After a change, only the current revision is listed; ``revisions`` returns both."""

@@ -47,6 +47,7 @@ def memory_clauses(connection: Connection, tenant: str, wanted: MemoryFilter) ->
     clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     _add_scope(clauses, connection, tenant, wanted)
     _add_time(clauses, wanted)
+    _add_page(clauses, wanted.after_id)
     # Few memories are pinned but many may have the kind: an expression keeps the planner from using the index on kind.
     kind = "(kind || '')" if wanted.pinned else "kind"
     for column, values in (("id", wanted.ids), ("item", wanted.items), (kind, wanted.kinds), ("status", wanted.statuses)):
@@ -79,6 +80,12 @@ def _add_scope(clauses: Clauses, connection: Connection, tenant: str, wanted: Me
         clauses.among("partition", [number for number in found if number is not None])
     if wanted.owner:
         clauses.among("partition", partitions.owned(connection, tenant, wanted.owner, _MEMORY_SPACES))
+
+
+def _add_page(clauses: Clauses, after_id: str | None) -> None:
+    """Add the condition that selects the ids after the last one of the page before."""
+    if after_id is not None:
+        clauses.add("id > ?", after_id)
 
 
 def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
@@ -188,6 +195,7 @@ def session_clauses(connection: Connection, tenant: str, wanted: SessionFilter) 
     clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     if wanted.ids is not None:
         clauses.among("id", list(wanted.ids))
+    _add_page(clauses, wanted.after_id)
     if wanted.statuses is not None:
         clauses.among("status", list(wanted.statuses))
     for part in ("app", "user", "agent"):

@@ -60,8 +60,9 @@ class SQLReads(AccessReads):
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
         """List sessions, most recently active first."""
         clauses = session_clauses(self.connection, self.tenant, wanted)
+        order = "last_at DESC, id DESC" if wanted.after_id is None else "id"
         rows = self._rows(
-            f"SELECT {SESSION_COLUMNS} FROM sessions WHERE {clauses.sql} ORDER BY last_at DESC, id DESC LIMIT ? OFFSET ?",
+            f"SELECT {SESSION_COLUMNS} FROM sessions WHERE {clauses.sql} ORDER BY {order} LIMIT ? OFFSET ?",
             (*clauses.values, self._limit(wanted.limit), wanted.offset),
         )
         return [to_session(row, self.tenant) for row in rows]
@@ -70,12 +71,15 @@ class SQLReads(AccessReads):
     def messages(self, wanted: MessageFilter) -> list[Message]:
         """List messages, oldest first."""
         clauses = message_clauses(self.connection, self.tenant, wanted)
+        order, limit = ("seq DESC", wanted.newest) if wanted.oldest is None else ("seq", wanted.oldest)
         rows = self._rows(
-            f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE {clauses.sql} ORDER BY seq DESC LIMIT ?",
-            (*clauses.values, self._limit(wanted.newest)),
+            f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE {clauses.sql} ORDER BY {order} LIMIT ?",
+            (*clauses.values, self._limit(limit)),
         )
+        if wanted.oldest is None:
+            rows.reverse()
         scopes = partitions.scopes_of(self.connection, self.tenant, {row[3] for row in rows})
-        return [to_message(row, scopes) for row in reversed(rows) if row[3] in scopes]
+        return [to_message(row, scopes) for row in rows if row[3] in scopes]
 
     @guarded
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
@@ -84,6 +88,9 @@ class SQLReads(AccessReads):
             return []
         clauses = memory_clauses(self.connection, self.tenant, wanted)
         sql = f"SELECT {MEMORY_COLUMNS} FROM memories WHERE {clauses.sql}"
+        if wanted.after_id is not None:
+            page = (*clauses.values, self._limit(wanted.limit), wanted.offset)
+            return self._to_memories(self._rows(f"{sql} ORDER BY id LIMIT ? OFFSET ?", page))
         if wanted.is_selective and wanted.limit is None and not wanted.offset:
             # Sorting a few rows here is faster than in the database, which copies whole rows to sort them.
             rows = sorted(self._rows(sql, clauses.values), key=_CHANGED_AT, reverse=wanted.newest_first)

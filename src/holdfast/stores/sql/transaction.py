@@ -166,7 +166,7 @@ class SQLTransaction(SQLReads, AccessWrites):
             (self.tenant, memory.id),
         )
         item = partitions.next_number(connection, "item")
-        stored = replace(memory, item=item, revision=before[1] + 1 if before else 1, recorded_to=None)
+        stored = replace(memory, item=item, revision=before[1] + 1 if before else memory.revision, recorded_to=None)
         partition = partitions.ensure(connection, stored.scope, "memory" if stored.status == "live" else "archive")
         if before:
             self._close_revision(before[0], stored)

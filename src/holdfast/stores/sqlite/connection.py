@@ -14,11 +14,13 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.errors import InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreFull, StoreLocked
+from holdfast.errors import InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreForeign, StoreFull, StoreLocked
 from holdfast.runtime import forks
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.disk_space import file_size_limit
 
+_APPLICATION_ID = 0x486F6C64
+"""Number in the SQLite header that identifies Holdfast files."""
 BUSY_SECONDS = 60.0
 """Maximum time to wait for a lock before a call fails, in seconds."""
 _SPARE_PAGES = 32
@@ -163,6 +165,7 @@ class SQLiteConnections:
             if self._key is not None:
                 unlock(connection, self._key)
             check_readable(connection, self.path, encrypted=self._key is not None)
+            refuse_foreign(connection, self.path)
             enable_wal(connection)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")
@@ -198,6 +201,17 @@ def check_readable(connection: apsw.Connection, path: Path, *, encrypted: bool) 
         raise StoreLocked(
             f"{path} is encrypted or is not a Holdfast file. If it is encrypted, set its key with HOLDFAST_KEY or open(key=...)."
         ) from error
+
+
+def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
+    """Raise an error if another program created the file. Write nothing."""
+    # Count tables before reading the id: a process that creates the file now commits both in one transaction.
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if tables and connection.pragma("application_id") != _APPLICATION_ID:
+        raise StoreForeign(
+            f"{path} was not created by Holdfast. Nothing was changed. If another assistant created it, "
+            f"`holdfast import {path} --store {path}` converts it; otherwise, choose another file."
+        )
 
 
 @contextlib.contextmanager

@@ -5,13 +5,10 @@ transaction, which also records that it ran. If a recorded migration has changed
 fails before anything is written.
 """
 
-from holdfast.errors import StoreError
 from holdfast.stores.sql.connection import fetch_value
 from holdfast.stores.sql.migrations import Migration, migrations, pending
 from holdfast.stores.sqlite.dialect import FileConnection
 
-APPLICATION_ID = 0x486F6C64
-"""Number in the SQLite header that identifies Holdfast files."""
 _RECORDS = """
 CREATE TABLE IF NOT EXISTS migrations (
     number INTEGER NOT NULL PRIMARY KEY,
@@ -22,11 +19,8 @@ CREATE TABLE IF NOT EXISTS migrations (
 
 
 def migrate(connection: FileConnection) -> None:
-    """Apply the pending migrations, each in its own transaction. Raise an error if another program created the file."""
+    """Apply the pending migrations, each in its own transaction."""
     known = list(migrations())
-    # Count tables before reading the id: a process that creates the file now commits both in one transaction.
-    if fetch_value(connection, "SELECT count(*) FROM sqlite_schema") and connection.pragma("application_id") != APPLICATION_ID:
-        raise StoreError("This SQLite file was not created by Holdfast. Nothing was changed; choose another file.")
     if _pending(connection, known):
         for migration in known:
             with _immediate(connection):

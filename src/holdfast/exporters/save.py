@@ -1,0 +1,141 @@
+"""Write an export to a file or a stream. The file is complete or absent, and only its owner may read it."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeAlias, cast, get_args
+
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.exporters.jsonl import write_jsonl
+from holdfast.exporters.markdown import write_markdown
+from holdfast.exporters.portable import write_portable
+from holdfast.exporters.selection import Selection, select
+from holdfast.exporters.walk import Progress, Walk
+from holdfast.presets.base import Preset
+from holdfast.protocols import Store
+from holdfast.types import Scope
+
+ExportFormat: TypeAlias = Literal["jsonl", "markdown", "pam"]
+MEDIA_TYPES: Mapping[str, str] = {
+    "jsonl": "application/x-ndjson",
+    "markdown": "text/markdown; charset=utf-8",
+    "pam": "application/zip",
+}
+EXTENSIONS: Mapping[str, str] = {"jsonl": "jsonl", "markdown": "md", "pam": "zip"}
+_MIN_CHUNK = 64 * 1024
+"""Minimum number of bytes per piece of a stream, except the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportResult:
+    """Result of an export: the format, the file if there is one, its size, and the number of entries by type."""
+
+    format: ExportFormat
+    path: Path | None = None
+    bytes: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def check_format(format: str) -> ExportFormat:
+    """Return the format, or raise InvalidInput."""
+    if format not in get_args(ExportFormat):
+        raise InvalidInput(f"There is no export format {format!r}. The formats are {', '.join(get_args(ExportFormat))}.")
+    return cast("ExportFormat", format)
+
+
+def export(
+    store: Store,
+    preset: Preset,
+    now: datetime,
+    target: str | os.PathLike[str] | BinaryIO,
+    *,
+    owner: Mapping[str, str | None],
+    session: str | None = None,
+    format: str = "jsonl",
+    replace: bool = False,
+    progress: Progress | None = None,
+) -> ExportResult:
+    """Write an export to a file or an open binary file."""
+    chosen, selection = check_format(format), select(store, session=session, **owner)
+    walk = Walk(store, preset, selection, progress)
+    path, size = save(stream(walk, preset, selection, format=chosen, now=now), target, replace=replace)
+    return ExportResult(format=chosen, path=path, bytes=size, counts={name: walk.counts[name] for name in sorted(walk.counts)})
+
+
+def export_parts(
+    store: Store,
+    preset: Preset,
+    now: datetime,
+    *,
+    owner: Mapping[str, str | None],
+    session: str | None,
+    format: str,
+    sees: Callable[[Scope], bool],
+) -> Iterator[bytes]:
+    """Return the pieces of an export. The arguments are checked at once, before the first piece is read.
+
+    Memories of scopes that ``sees`` rejects are left out, even if they were derived from exported data.
+    """
+    chosen, selection = check_format(format), select(store, session=session, **owner)
+    return stream(Walk(store, preset, selection, sees=sees), preset, selection, format=chosen, now=now)
+
+
+def stream(walk: Walk, preset: Preset, selection: Selection, *, format: ExportFormat, now: datetime) -> Iterator[bytes]:
+    """Yield an export in pieces of at least 64 kB, except the last one."""
+    if format == "jsonl":
+        parts = write_jsonl(walk.entries(), preset=preset.name, selection=selection)
+    elif format == "markdown":
+        parts = write_markdown(walk)
+    else:
+        parts = write_portable(walk, selection=selection, now=now)
+    pending, size = [], 0
+    for part in parts:
+        pending.append(part)
+        size += len(part)
+        if size >= _MIN_CHUNK:
+            yield b"".join(pending)
+            pending, size = [], 0
+    if pending:
+        yield b"".join(pending)
+
+
+def save(parts: Iterator[bytes], target: str | os.PathLike[str] | BinaryIO, *, replace: bool = False) -> tuple[Path | None, int]:
+    """Write the pieces to a new file, or to an open binary file. Return the path and the number of bytes.
+
+    Raises ``Conflict`` if the file exists, unless ``replace`` is True.
+    """
+    if not isinstance(target, str | os.PathLike):
+        return None, sum(_written(target, part) for part in parts)
+    path = Path(target).expanduser()
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder. Name a file. Nothing was exported.")
+    if path.exists() and not replace:
+        raise Conflict(f"{path} exists. Nothing was exported; name another file, or replace it explicitly.")
+    with _new_file(path) as file:
+        size = sum(_written(file, part) for part in parts)
+    return path, size
+
+
+def _written(file: BinaryIO, part: bytes) -> int:
+    file.write(part)
+    return len(part)
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file with mode 0600 in the same folder. Rename it when the block ends; remove it if the block raises."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise

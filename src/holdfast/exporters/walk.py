@@ -1,0 +1,312 @@
+"""Read the selected data from a store, entry by entry, in a fixed order and with little memory.
+
+The order is: users, apps, messages, sessions, summarized messages, memories, jobs. Messages come before sessions, so that an
+import knows the sequence numbers of messages when it stores a session. Each page is a read of its own: data that is written
+during an export may or may not be part of it.
+"""
+
+import heapq
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
+
+from holdfast.background.condense import summarized_setting
+from holdfast.background.jobs import session_of
+from holdfast.exporters.entries import (
+    COVERED,
+    JOB_PLACES,
+    SESSION_PLACES,
+    Entry,
+    JobEntry,
+    MemoryEntry,
+    MessageEntry,
+    RevisionEntry,
+    SessionEntry,
+    SummarizedEntry,
+)
+from holdfast.exporters.selection import Selection, belongs
+from holdfast.forgetting.erase import is_restated
+from holdfast.presets.base import Preset
+from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store
+from holdfast.types import AppRecord, Job, Memory, Message, Scope, SessionRecord, UserProfile
+
+Progress: TypeAlias = Callable[[str, int], None]
+"""Callback that receives a type of data, such as ``messages``, and how many of them were read."""
+_PAGE = 500
+"""Number of rows per read."""
+_Read = TypeVar("_Read", bound=Entry)
+
+
+class Walk:
+    """Reads the selected data of a store. :meth:`entries` yields all of it."""
+
+    def __init__(
+        self,
+        store: Store,
+        preset: Preset,
+        selection: Selection,
+        progress: Progress | None = None,
+        *,
+        sees: Callable[[Scope], bool] = lambda scope: True,
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        """Number of entries read so far, by type."""
+        self._progress = progress
+        self._sees = sees
+        self._store = store
+        self._preset = preset
+        self._selection = selection
+        self._scopes: set[Scope] = set()
+        """Scopes of the messages read so far."""
+        self._derived: dict[str, Memory] | None = None
+        """Memories outside the selection that were derived from selected data, by id. Erasing removes them, too."""
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield all entries."""
+        yield from self.users()
+        yield from self.apps()
+        yield from self.messages()
+        yield from self.sessions()
+        yield from self.summarized()
+        yield from self.memories()
+        yield from self.jobs()
+
+    def _counted(self, name: str, entries: Iterator[_Read]) -> Iterator[_Read]:
+        for entry in entries:
+            self.counts[name] += 1
+            if self._progress is not None:
+                self._progress(name, self.counts[name])
+            yield entry
+
+    def users(self) -> Iterator[UserProfile]:
+        """Yield the profiles of all users, or of the one selected user."""
+        if self._selection.is_whole:
+            names: Iterator[str] | Sequence[str] = self._user_names()
+        else:
+            owner = self._selection.owner
+            names = [owner["user"]] if set(owner) == {"user"} else []
+        yield from self._counted("users", (self._store.user(name) for name in names))
+
+    def _user_names(self) -> Iterator[str]:
+        offset = 0
+        while names := self._store.user_names(limit=_PAGE, offset=offset):
+            yield from names
+            offset += len(names)
+
+    def apps(self) -> Iterator[AppRecord]:
+        """Yield the records of all apps, or of the one selected app."""
+        owner = self._selection.owner
+        found = self._store.apps() if self._selection.is_whole or set(owner) == {"app"} else []
+        yield from self._counted("apps", (app for app in found if owner.get("app") in (None, app.app)))
+
+    def messages(self, *, session: SessionRecord | None = None) -> Iterator[MessageEntry]:
+        """Yield the selected messages, or those of one session, in the order in which they were stored."""
+        yield from self._counted("messages", self._read_messages(session))
+
+    def _read_messages(self, session: SessionRecord | None) -> Iterator[MessageEntry]:
+        for page in self._message_pages(session):
+            asked = {message.answers for message in page if message.answers is not None}
+            known = {message.seq: message.id for message in page}
+            known |= {each.seq: each.id for each in self._store.messages(MessageFilter(seqs=asked - set(known)))}
+            for message in page:
+                self._scopes.add(message.scope)
+                yield MessageEntry(message=message, answers=known.get(message.answers or 0))
+
+    def _message_pages(self, session: SessionRecord | None = None) -> Iterator[list[Message]]:
+        chosen = session or self._selection.session
+        wanted = MessageFilter(owner=self._selection.owner, oldest=_PAGE)
+        if chosen is not None:
+            wanted = MessageFilter(session=chosen.id, exactly=chosen.scope, oldest=_PAGE)
+        last = 0
+        while page := self._store.messages(replace(wanted, after_seq=last)):
+            last = page[-1].seq
+            yield page
+
+    def sessions(self, *, again: bool = False) -> Iterator[SessionEntry]:
+        """Yield the selected sessions, by id. With ``again``, they are not counted."""
+        yield from self._read_sessions() if again else self._counted("sessions", self._read_sessions())
+
+    def _read_sessions(self) -> Iterator[SessionEntry]:
+        if self._selection.session is not None:
+            yield self._session(self._selection.session)
+            return
+        wanted, last = SessionFilter(owner=self._selection.owner, limit=_PAGE), ""
+        while page := self._store.sessions(replace(wanted, after_id=last)):
+            last = page[-1].id
+            # An id is unique within a scope only, so the page may end between sessions with the same id.
+            same = self._store.sessions(SessionFilter(owner=self._selection.owner, ids=(last,)))
+            page = [*(session for session in page if session.id != last), *same]
+            yield from map(self._session, sorted(page, key=lambda session: (session.id, _scope_key(session.scope))))
+
+    def _session(self, session: SessionRecord) -> SessionEntry:
+        numbers = {"digested_to": session.digested_to}
+        numbers |= {name: int(session.metadata[name]) for name in SESSION_PLACES if name in session.metadata}
+        places = {name: self._message_before(number, session=session.id, scope=session.scope) for name, number in numbers.items()}
+        return SessionEntry(session=session, places={name: id for name, id in places.items() if id is not None})
+
+    def _message_before(self, seq: int, *, session: str | None = None, scope: Scope | None = None) -> str | None:
+        """Return the id of the last message up to a sequence number, or None. The message with that number may be removed."""
+        found = self._store.messages(MessageFilter(session=session, exactly=scope, up_to_seq=seq, newest=1)) if seq else []
+        return found[0].id if found else None
+
+    def summarized(self) -> Iterator[Entry]:
+        """Yield the last summarized message of each scope whose messages were read. It belongs to the scope, so an export of one session has none."""
+        scopes = self._scopes if self._selection.session is None else set()
+        for scope in sorted(scopes, key=_scope_key):
+            mark = self._store.setting(summarized_setting(scope))
+            up_to = None if mark is None else self._message_before(int(mark), scope=scope)
+            if up_to is not None:
+                yield SummarizedEntry(scope=scope, up_to=up_to)
+
+    def memories(self, *, again: bool = False) -> Iterator[MemoryEntry]:
+        """Yield the selected memories and those derived from selected data, by id. With ``again``, they are not counted."""
+        yield from self._read_memories() if again else self._counted("memories", self._read_memories())
+
+    def _read_memories(self) -> Iterator[MemoryEntry]:
+        own = (memory for page in self._memory_pages() for memory in page)
+        derived = (memory for _, memory in sorted(self._find_derived().items()))
+        yield from map(self._memory, heapq.merge(own, derived, key=lambda memory: memory.id))
+
+    def has_memory(self, id: str) -> bool:
+        """Return True if :meth:`memories` yields the memory with this id."""
+        found = self._store.memories(MemoryFilter(ids=(id,), statuses=None))
+        return bool(found) and (self._selection.owns(found[0].scope) or id in self._find_derived())
+
+    def message(self, id: str) -> Message | None:
+        """Return the message with this id if it is selected, otherwise None."""
+        found = self._store.messages(MessageFilter(ids=(id,)))
+        return found[0] if found and self._selection.has(found[0]) else None
+
+    def _memory_pages(self) -> Iterator[list[Memory]]:
+        wanted = MemoryFilter(owner=self._selection.owner, statuses=None, limit=_PAGE)
+        last = ""
+        while self._selection.session is None and (page := self._store.memories(replace(wanted, after_id=last))):
+            last = page[-1].id
+            yield page
+
+    def _find_derived(self) -> dict[str, Memory]:
+        """Return the memories outside the selection that were derived from selected data."""
+        if self._derived is None:
+            self._derived = {}
+            reached: list[str] = []
+            if not self._selection.is_whole:
+                pages: Iterator[Sequence[Message | Memory]] = itertools.chain(self._message_pages(), self._memory_pages())
+                for page in pages:
+                    reached += self._note_derived(self._derived, [each.id for each in page])
+            while reached:
+                reached = self._note_derived(self._derived, reached)
+        return self._derived
+
+    def _memory(self, memory: Memory) -> MemoryEntry:
+        changes = {change.revision: change for change in self._store.changes(memory=memory.id)}
+        revisions = self._store.revisions(memory.id) or [memory]  # erased since: export what was read
+        return MemoryEntry(
+            revisions=[
+                RevisionEntry(memory=each, change=changes.get(each.revision), covers=self._covered(each)) for each in revisions
+            ]
+        )
+
+    def _covered(self, memory: Memory) -> dict[str, str]:
+        """Return the first and last message that a summary or the base document covers."""
+        base = self._preset.base.kind if self._preset.base else None
+        if memory.kind not in ("summary", base) or memory.origin != "auto":
+            return {}
+        found = {}
+        for name in COVERED:
+            number = memory.metadata.get(name)
+            if isinstance(number, int) and not isinstance(number, bool):
+                found[name] = self._first_covered(memory, number) if name == "from" else self._last_covered(memory, number)
+        return {name: id for name, id in found.items() if id is not None}
+
+    def _first_covered(self, memory: Memory, seq: int) -> str | None:
+        found = self._store.messages(MessageFilter(exactly=memory.scope, after_seq=seq - 1, oldest=1))
+        return found[0].id if found else None
+
+    def _last_covered(self, memory: Memory, seq: int) -> str | None:
+        return self._message_before(seq, scope=memory.scope)
+
+    def jobs(self) -> Iterator[JobEntry]:
+        """Yield the jobs that work on selected data."""
+        yield from self._counted("jobs", self._read_jobs())
+
+    def _read_jobs(self) -> Iterator[JobEntry]:
+        effects: set[str] = set()
+        for job in self._store.jobs():
+            if belongs(job, self._selection, self._store):
+                entry = self._job(job)
+                effect = effect_with(entry.job.effect, entry.place)
+                if effect not in effects:  # two jobs can name the same message after others were erased
+                    effects.add(effect)
+                    yield entry
+
+    def _job(self, job: Job) -> JobEntry:
+        parts: dict[str, Any] = {part: job.payload.get(part) for part in ("app", "user", "agent")}
+        scope: Scope | None = Scope(tenant=self._store.tenant, **parts)
+        id = job.payload.get("session")
+        if id is not None:
+            session = session_of(self._store, job)
+            scope = None if session is None else session.scope
+        numbers = {name: int(job.payload[name]) for name in JOB_PLACES if isinstance(job.payload.get(name), int)}
+        places = {name: self._message_before(number, session=id, scope=scope) for name, number in numbers.items()} if id else {}
+        number = effect_number(job.effect)
+        place = None if number is None else self._message_before(number, session=id, scope=scope)
+        return JobEntry(job=job, places={name: id for name, id in places.items() if id is not None}, place=place)
+
+    def _note_derived(self, known: dict[str, Memory], sources: Sequence[str]) -> list[str]:
+        """Add the memories outside the selection that were derived from these sources. Return the ids of new ones."""
+        found = self._store.memories(MemoryFilter(sources=sources, statuses=None))
+        new = [memory for memory in found if memory.id not in known and not self._selection.owns(memory.scope)]
+        new = [memory for memory in new if self._sees(memory.scope) and not self._is_restated(memory, known)]
+        known |= {memory.id: memory for memory in new}
+        return [memory.id for memory in new]
+
+    def _is_restated(self, memory: Memory, known: Collection[str]) -> bool:
+        """Return True if a source outside the selection states the same, so that erasing the selection would keep the memory."""
+        revisions = self._store.revisions(memory.id)
+        sources = {source for revision in revisions for source in revision.sources}
+        messages = {each.id for each in self._store.messages(MessageFilter(ids=sources)) if self._selection.has(each)}
+        memories = self._store.memories(MemoryFilter(ids=sources, statuses=None))
+        own = {each.id for each in memories if self._selection.owns(each.scope) or each.id in known}
+        return bool(revisions) and is_restated(revisions, messages | own)
+
+
+def _scope_key(scope: Scope) -> tuple[str, str, str]:
+    """Return the sort key of a scope."""
+    return scope.user or "", scope.app or "", scope.agent or ""
+
+
+def effect_number(effect: str) -> int | None:
+    """Return the sequence number at the end of the name of a job's effect, or None.
+
+    Names of effects are ``digest:SESSION:NUMBER``, ``topic:SESSION:NUMBER`` and ``rollup:[APP, USER, AGENT, NUMBER]``.
+    """
+    kind, _, rest = effect.partition(":")
+    if kind in ("digest", "topic"):
+        number = rest.rpartition(":")[2]
+        return int(number) if number.isdecimal() else None
+    if kind == "rollup":
+        last = json.loads(rest)[-1]
+        return last if isinstance(last, int) else None
+    return None
+
+
+def effect_with(effect: str, place: str | int | None) -> str:
+    """Return the name of an effect with another message at its end: an id in an export, a sequence number in a store."""
+    kind, _, rest = effect.partition(":")
+    if place is None:
+        return effect
+    if kind == "rollup":
+        return f"rollup:{json.dumps([*json.loads(rest)[:-1], place], ensure_ascii=False)}"
+    return f"{kind}:{rest.rpartition(':')[0]}:{place}"
+
+
+def effect_place(effect: str) -> str | None:
+    """Return the id of the message at the end of the name of an exported effect, or None."""
+    kind, _, rest = effect.partition(":")
+    if kind == "rollup":
+        last = json.loads(rest)[-1]
+        return last if isinstance(last, str) else None
+    return rest.rpartition(":")[2] if kind in ("digest", "topic") and effect_number(effect) is None else None

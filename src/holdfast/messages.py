@@ -1,0 +1,117 @@
+"""Check the fields of messages, and classify messages, before they are stored."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.protocols import MessageFilter, Transaction
+from holdfast.runtime.clock import as_utc
+from holdfast.runtime.ids import new_id
+from holdfast.text.clean import clean_name, clean_payload, clean_text
+from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
+from holdfast.text.language import detect_language
+from holdfast.text.secrets.fields import Redactor
+from holdfast.types import TRUST, Message, MessageOrigin, Scope
+
+_ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
+
+
+def make_message(
+    session: str,
+    scope: Scope,
+    now: datetime,
+    *,
+    role: str,
+    text: str = "",
+    at: datetime | str | None = None,
+    speaker: str | None = None,
+    id: str | None = None,
+    origin: MessageOrigin | None = None,
+    action: str | None = None,
+    payload: Any = None,
+    redact: bool = True,
+) -> Message:
+    """Check the fields of a message and return it, without secrets unless ``redact`` is False. ``id`` is the caller's id."""
+    message = Message(
+        id=new_id("msg", now),
+        session=session,
+        scope=scope,
+        role=_required(role, "role"),
+        text=clean_text(text, may_be_empty=payload is not None),
+        at=now if at is None else as_utc(at, what="at"),
+        speaker=clean_name(speaker, what="speaker"),
+        client_id=clean_name(id, what="id"),
+        origin=_origin(role, origin),
+        action=clean_name(action, what="action"),
+        payload=clean_payload(payload),
+    )
+    message = _redacted(message) if redact else message
+    return replace(message, language=detect_language(message.text))
+
+
+def _redacted(message: Message) -> Message:
+    """Return a message without secrets. It lists what was replaced."""
+    redactor = Redactor()
+    clean = replace(
+        message,
+        role=redactor.text("role", message.role),
+        speaker=redactor.name("speaker", message.speaker),
+        text=redactor.text("text", message.text),
+        action=redactor.name("action", message.action),
+    )
+    return replace(clean, redacted=redactor.found)
+
+
+def with_redactions(stored: Message, message: Message) -> Message:
+    """Return a stored message that lists the secrets that this write replaced."""
+    return replace(stored, redacted=message.redacted) if message.redacted else stored
+
+
+def earlier(tx: Transaction, message: Message) -> Message | None:
+    """Return the message that was already added with the same client id, or None. Raise ``Conflict`` if its content differs."""
+    if message.client_id is None:
+        return None
+    found = tx.messages(MessageFilter(session=message.session, exactly=message.scope, client_id=message.client_id))
+    if not found:
+        return None
+    if (found[0].role, found[0].text, found[0].payload) != (message.role, message.text, message.payload):
+        raise Conflict(
+            f"This session already has a message with id {message.client_id!r} and other content. "
+            "Nothing was stored; use a new id for a new message."
+        )
+    return found[0]
+
+
+def with_act(message: Message, previous: Sequence[Message]) -> Message:
+    """Return a message with its dialogue act. If the message before it ends with a question, that question is added.
+
+    ``previous`` contains the message before this one, or nothing.
+    """
+    before = next((each for each in previous if each.action is None and _can_answer(message, each)), None)
+    act = classify_act(message.text, None if before is None else before.text)
+    asks = bool(split_acts(message.text)[0])
+    asked = asked_in(before.text) if before is not None and act in ("reply", "statement") else None
+    return replace(message, act=act, asks=asks, asked=asked, answers=before.seq if before is not None and asked else None)
+
+
+def _can_answer(message: Message, question: Message) -> bool:
+    """Return True if a message can answer the message before it: a user answers the assistant, people answer each other."""
+    if message.speaker or question.speaker:
+        return message.speaker != question.speaker
+    return message.role == "user" and question.role == "assistant"
+
+
+def _origin(role: str, origin: str | None) -> MessageOrigin:
+    chosen = origin or _ORIGIN_OF_ROLE.get(role, "user")
+    if chosen not in TRUST:
+        raise InvalidInput(f"origin must be one of {', '.join(TRUST)}, not {chosen!r}.")
+    return cast("MessageOrigin", chosen)
+
+
+def _required(name: str, what: str) -> str:
+    cleaned = clean_name(name, what=what)
+    if cleaned is None:
+        raise InvalidInput(f"{what} is missing.")
+    return cleaned

@@ -1,0 +1,63 @@
+"""The ``export`` command."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .support import Holdfast
+
+
+@pytest.fixture
+def filled(holdfast: Holdfast) -> Holdfast:
+    holdfast.talk("I live in Lyon.", user="ana")
+    holdfast.talk("I live in Oslo.", user="bob")
+    holdfast("remember", "prefers tea", "--user", "ana")
+    return holdfast
+
+
+@pytest.mark.ledger("U7", "X13", "X18")
+def test_one_command_exports_all_there_is_of_a_person(filled: Holdfast, tmp_path: Path) -> None:
+    file = tmp_path / "ana.jsonl"
+    printed = filled("export", str(file), "--user", "ana").stdout
+    assert printed.startswith("Exported 1 job, 1 memory, 1 message, 1 session, 1 user to ")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert b"Lyon" in file.read_bytes()
+    assert b"Oslo" not in file.read_bytes()
+
+
+@pytest.mark.ledger("U7")
+def test_the_extension_chooses_the_format(filled: Holdfast, tmp_path: Path) -> None:
+    for name, start in (("a.md", b"# Memories"), ("a.zip", b"PK"), ("a.jsonl", b'{"type":"holdfast-export"'), ("a.txt", b"{")):
+        filled("export", str(tmp_path / name))
+        assert (tmp_path / name).read_bytes().startswith(start), name
+
+
+def test_standard_output_has_only_the_export(filled: Holdfast) -> None:
+    ran = filled.run("export", "-", "--user", "ana")
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert (lines[0]["type"], lines[-1]["type"]) == ("holdfast-export", "end")
+    assert b"Exported 1 job" in ran.stderr
+
+
+def test_an_existing_file_is_replaced_only_on_request(filled: Holdfast, tmp_path: Path) -> None:
+    file = tmp_path / "all.jsonl"
+    file.write_text("mine")
+    assert "exists" in filled.error("export", str(file))["message"]
+    assert file.read_text() == "mine"
+    assert filled.json("export", str(file), "--replace")["counts"]["messages"] == 2
+
+
+@pytest.mark.ledger("X13")
+def test_what_is_exported_is_imported_by_the_command(filled: Holdfast, tmp_path: Path) -> None:
+    file, other = tmp_path / "all.jsonl", Holdfast(home=tmp_path / "other", models=filled.models, embedder=filled.embedder)
+    filled("export", str(file))
+    assert other("import", str(file), "--dry-run").stdout.endswith("Nothing was stored.\n")
+    assert other.json("list", "--user", "ana") == []
+    printed = other("import", str(file)).stdout
+    assert printed.startswith(
+        "Format: holdfast.\nImported 1 memory of 1.\nImported 2 messages of 2.\nImported 2 sessions of 2.\n"
+    )
+    other("export", str(tmp_path / "again.jsonl"))
+    assert (tmp_path / "again.jsonl").read_bytes() == file.read_bytes()
+    assert "skipped: 2 already stored" in other("import", str(file)).stdout
