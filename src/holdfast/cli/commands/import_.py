@@ -1,50 +1,112 @@
-"""The ``import`` commands: import memories from other programs."""
+"""The ``import`` command: import conversations, memories and documents of other programs."""
 
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli.options import Flags, open_memory, with_flags
+from holdfast.cli.options import Flags, convert_store, open_memory, with_flags, yes_option
 from holdfast.cli.output import count, emit
 from holdfast.cli.progress import Progress
 
+if TYPE_CHECKING:
+    from holdfast.importers.run import ImportCounts, ImportResult
 
-@click.group("import", epilog="Example: holdfast import chroma ~/.reachy/memory --user alex")
-def importing() -> None:
-    """Import memories from other programs."""
+FORMATS = (
+    "holdfast", "chatgpt", "claude", "claude-code", "mem0", "mcp-memory", "letta", "rumi", "rostro", "lobug", "apps", "chroma", "pdf",
+    "pasted", "markdown", "text",
+)  # fmt: skip
+"""Names of the formats. They are repeated here, because ``--help`` must not import the readers."""
+_SKIPPED = {"known": "already stored", "repeated": "repeated", "expired": "expired", "empty": "without text"}
 
 
-@importing.command("chroma", epilog="Example: holdfast import chroma ~/.reachy/memory --user alex")
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--collection", default="memories", show_default=True, metavar="NAME", help="Collection to read.")
+@click.command("import", epilog="Example: holdfast import conversations.json --user ana")
+@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--format", type=click.Choice(FORMATS), help="Format of PATH. Default: recognized by its content.")
+@click.option(
+    "--learn", type=click.IntRange(min=0), metavar="N", help="Learn only from the N newest conversations. Default: all."
+)
+@click.option("--dry-run", is_flag=True, help="Only check and count; store nothing.")
+@yes_option
+@click.option(
+    "--collection", default="memories", show_default=True, metavar="NAME", help="Collection of a Chroma or Qdrant folder."
+)
 @with_flags()
-def chroma(flags: Flags, path: Path, *, collection: str) -> None:
-    """Import a Chroma collection of the Reachy design.
+def importing(
+    flags: Flags, path: Path, *, format: str | None, learn: int | None, dry_run: bool, yes: bool, collection: str
+) -> None:
+    """Import conversations, memories and documents of other programs.
 
-    PATH is the folder with chroma.sqlite3, which is only read. The default preset is `reachy`. You can run the import again: it
-    adds nothing twice. Needs chromadb: pip install 'holdfast[chroma]'
+    PATH is a file or folder of another program, or an export of Holdfast; `-` reads pasted text from standard input. PATH is only
+    read. The whole file is checked first: if it is damaged, nothing is stored. If an import was interrupted, run it again: it adds
+    nothing twice. If PATH is also the --store, it is converted: PATH is kept under another name. Background work learns from the imported conversations afterwards; `holdfast worker` or `serve` does it.
     """
-    from holdfast.importers.chroma import import_chroma  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.importers.formats import find_format  # noqa: PLC0415  (heavy: not needed for --help)
 
+    if not dry_run and _is_store(flags, path):
+        convert_store(flags, yes=yes)
+        return
     shown = Progress("importing", quiet=flags.json)
-    with open_memory(replace(flags, preset=flags.preset or "reachy")) as memory:
-        result = import_chroma(
-            memory,
-            path,
+    with _file(path) as file, open_memory(replace(flags, preset=flags.preset or find_format(file, format).preset)) as memory:
+        result = memory.import_from(
+            file,
+            format=format,
+            learn=learn,
+            dry_run=dry_run,
             collection=collection,
-            progress=lambda done, total: shown(count(total, "memory"), done, total),
+            progress=lambda done, total: shown(count(total, "record"), done, total),
             **flags.scope,
         )
     shown.finish()
-    skipped = {
-        "already stored": result.known,
-        "repeated": result.repeated,
-        "expired": result.expired,
-        "without text": result.empty,
-    }
-    why = ", ".join(f"{number:,} {reason}" for reason, number in skipped.items() if number)
-    line = f"Imported {count(result.imported, 'memory')} of {result.found:,}" + (f"; skipped: {why}." if why else ".")
-    if result.redacted:
-        line += f" Secrets were replaced in {count(result.redacted, 'memory')}."
-    emit(result, [line], as_json=flags.json)
+    emit(result, _lines(result), as_json=flags.json)
+
+
+def _is_store(flags: Flags, path: Path) -> bool:
+    """Return True if the file to import is at the path of the store."""
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (as above)
+
+    settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
+    return path.is_file() and not is_database(settings) and path.resolve() == store_path(settings).resolve()
+
+
+@contextmanager
+def _file(path: Path) -> Iterator[Path]:
+    """Yield the path. Standard input is written to a temporary file, because an import reads its file twice."""
+    if str(path) != "-":
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
+        pasted = Path(folder) / "pasted.txt"
+        pasted.write_bytes(sys.stdin.buffer.read())
+        yield pasted
+
+
+def _lines(result: "ImportResult") -> list[str]:
+    parts = (
+        ("memory", result.memories),
+        ("message", result.messages),
+        ("session", result.sessions),
+        ("other record", result.others),
+    )
+    verb = "Found" if result.dry_run else "Imported"
+    lines = [_line(verb, noun, counts) for noun, counts in parts if counts.found]
+    if not lines:
+        return [f"{verb} nothing: the {result.format} file is empty."]
+    if result.learning:
+        lines.append(f"Queued for learning: {count(result.learning, 'session')}.")
+    return [f"Format: {result.format}.", *lines, *(["Nothing was stored."] if result.dry_run else [])]
+
+
+def _line(verb: str, noun: str, counts: "ImportCounts") -> str:
+    skipped = [f"{number:,} {why}" for name, why in _SKIPPED.items() if (number := getattr(counts, name))]
+    rest = f"; {'of these' if verb == 'Found' else 'skipped'}: {', '.join(skipped)}" if skipped else ""
+    if verb == "Found":
+        return f"Found {count(counts.found, noun)}{rest}."
+    secrets = f" Secrets were replaced in {count(counts.redacted, noun)}." if counts.redacted else ""
+    return f"Imported {count(counts.imported, noun)} of {counts.found:,}{rest}.{secrets}"

@@ -1,0 +1,41 @@
+"""Find and open files by name in a folder, in a zip archive, or given directly."""
+
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from holdfast.errors import InvalidInput
+
+
+def names_in(path: Path) -> list[str]:
+    """Return the names of the files in a zip archive or directly in a folder. For another file, return its own name."""
+    if path.is_dir():
+        return sorted(each.name for each in path.iterdir() if each.is_file())
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return sorted(name for name in archive.namelist() if not name.endswith("/"))
+    return [path.name]
+
+
+def find_files(path: Path, fits: Callable[[str], bool]) -> list[str]:
+    """Return the files whose name, without folders, fits."""
+    return [name for name in names_in(path) if fits(PurePosixPath(name).name)]
+
+
+@contextmanager
+def opened(path: Path, name: str) -> Iterator[IO[bytes]]:
+    """Open a file that :func:`names_in` has listed."""
+    if path.is_dir():
+        with (path / name).open("rb") as file:
+            yield file
+    elif path.name == name and not zipfile.is_zipfile(path):
+        with path.open("rb") as file:
+            yield file
+    else:
+        try:
+            with zipfile.ZipFile(path) as archive, archive.open(name) as file:
+                yield file
+        except (zipfile.BadZipFile, RuntimeError, KeyError) as error:  # a password raises RuntimeError
+            raise InvalidInput(f"{path}: {name} cannot be read: {error}. Nothing was imported.") from error

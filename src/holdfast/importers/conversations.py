@@ -1,0 +1,104 @@
+"""Store imported conversations as sessions.
+
+The messages are stored first, and the session last. So a conversation whose import was killed has no session yet, and nothing is
+learned from it. Repeating the import stores what is missing.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from holdfast.background.digest import Digester
+from holdfast.importers.records import Conversation, Said
+from holdfast.importers.restore import Outcome
+from holdfast.messages import make_message, with_act
+from holdfast.protocols import MessageFilter, Transaction
+from holdfast.recall.conversation_state import UNLEARNED_TO, with_state
+from holdfast.text.clean import MAX_TEXT, clean_name, one_line
+from holdfast.text.secrets.redact import redact
+from holdfast.types import Message, Scope, SessionRecord
+
+_CUT = "\n[cut]"
+
+
+@dataclass(slots=True)
+class OpenConversation:
+    """The conversation that is being imported."""
+
+    start: Conversation
+    scope: Scope
+    source: str
+    """Name of the format, which is kept in the metadata of the session."""
+    learn: bool
+    added: int = 0
+    """Number of messages that this run has stored."""
+    redacted: int = 0
+    """Number of stored messages in which secrets were replaced."""
+    last_at: datetime | None = None
+    previous: Message | None = None
+
+    @property
+    def id(self) -> str:
+        """Id of the session."""
+        return clean_name(self.start.id, what="id of the conversation") or ""
+
+
+def add_said(tx: Transaction, talk: OpenConversation, said: Said, now: datetime) -> Outcome:
+    """Store a message of a conversation, unless the session has a message with this id."""
+    at = said.at or talk.last_at or talk.start.at or now
+    talk.last_at = at
+    if not said.text.strip() and said.payload is None:
+        return "empty"
+    own = MessageFilter(session=talk.id, exactly=talk.scope)
+    known = tx.messages(replace(own, client_id=clean_name(said.id, what="id")))
+    if known:
+        talk.previous = known[0]
+        return "known"
+    message = make_message(
+        talk.id,
+        talk.scope,
+        now,
+        role=said.role,
+        text=_fitting(said.text),
+        at=at,
+        speaker=said.speaker,
+        id=said.id,
+        origin=said.origin,
+        action=said.action,
+        payload=said.payload,
+    )
+    before = [talk.previous] if talk.previous else tx.messages(replace(own, newest=1))
+    talk.previous = tx.add_message(with_act(message, before))
+    talk.added += 1
+    talk.redacted += bool(message.redacted)
+    return "imported"
+
+
+def _fitting(text: str) -> str:
+    """Return the text, cut if it is longer than a message can be."""
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - len(_CUT)] + _CUT
+
+
+def close_conversation(tx: Transaction, digester: Digester, talk: OpenConversation, now: datetime) -> Outcome:
+    """Store the session of a conversation and queue its digest, or mark it as digested if nothing is to be learned."""
+    known = tx.session(talk.id, talk.scope)
+    last = tx.messages(MessageFilter(session=talk.id, exactly=talk.scope, newest=1))
+    if not last:
+        return "empty"
+    if known is not None and not talk.added:
+        return "known"
+    session = known or _new_session(talk, now)
+    ended = talk.last_at or now
+    session = replace(session, status="ended", last_at=max(session.last_at, ended), ended_at=ended)
+    if not talk.learn:
+        session = with_state(replace(session, digested_to=last[0].seq), **{UNLEARNED_TO: last[0].seq, "closed_to": last[0].seq})
+    (tx.add_session if known is None else tx.set_session)(session)
+    if talk.learn:
+        digester.close_session(tx, session, "ended", at=ended)
+    return "imported" if known is None else "known"
+
+
+def _new_session(talk: OpenConversation, now: datetime) -> SessionRecord:
+    start = talk.start.at or talk.last_at or now
+    title = {"title": redact(one_line(talk.start.title)).text} if talk.start.title else {}
+    metadata = {**talk.start.metadata, **title, "imported_from": talk.source}
+    return SessionRecord(id=talk.id, scope=talk.scope, started_at=start, last_at=start, metadata=metadata)

@@ -1,0 +1,33 @@
+"""Convert the store of another program in place: its file is moved aside, and a new store takes its path."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+_SUFFIXES = ("", "-wal", "-shm", "-journal")
+
+
+@contextmanager
+def moved_aside(file: Path, format: str) -> Iterator[Path]:
+    """Rename a database with its log, such as ``memory.db`` to ``memory.rumi.db``, and yield the new path.
+
+    If the block raises an error, the new store is removed and the old file gets its name back.
+    """
+    names = (file.with_name(f"{file.stem}.{format}{f'-{number}' if number else ''}{file.suffix}") for number in count())
+    kept = next(name for name in names if not name.exists())
+    _move(file, kept)
+    try:
+        yield kept
+    except BaseException:
+        for suffix in _SUFFIXES:
+            Path(f"{file}{suffix}").unlink(missing_ok=True)
+        _move(kept, file)
+        raise
+
+
+def _move(file: Path, target: Path) -> None:
+    for suffix in _SUFFIXES:
+        part = Path(f"{file}{suffix}")
+        if part.exists():
+            part.rename(f"{target}{suffix}")

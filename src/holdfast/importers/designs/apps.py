@@ -1,0 +1,40 @@
+"""Read the database of an app host: the memories of its apps."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import InvalidInput
+from holdfast.importers.databases import rows
+from holdfast.importers.fields import Fields, moment
+from holdfast.importers.records import Note, Record
+
+COLUMNS = frozenset({"id", "app_id", "content", "source_conversation_id"})
+
+
+def read_apps(path: Path) -> Iterator[Record]:
+    """Yield the memories of all apps, oldest first. Each keeps its app."""
+    for row in rows(path, "SELECT * FROM app_memories ORDER BY id"):
+        place = f"{path.name}, memory {row['id']}"
+        known = Fields(_metadata(row["metadata"], place), place)
+        more: dict[str, Any] = {name: value for name, value in known.values.items() if name not in ("importance", "tags")}
+        if row["source_conversation_id"]:
+            more["conversation"] = str(row["source_conversation_id"])
+        yield Note(
+            id=str(row["id"]),
+            text=str(row["content"]),
+            kind="memory",
+            tags=known.texts("tags"),
+            importance=min(max(known.number("importance"), 0.0), 10.0) if "importance" in known.values else None,
+            metadata=more,
+            created_at=moment(row["created_at"]),
+            app=str(row["app_id"]),
+        )
+
+
+def _metadata(text: str | None, place: str) -> Any:
+    try:
+        return json.loads(text) if text else {}
+    except ValueError as error:
+        raise InvalidInput(f"{place}: the metadata is not valid JSON. Nothing was imported.") from error

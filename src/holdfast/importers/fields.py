@@ -1,0 +1,123 @@
+"""Checked access to the fields of a JSON object from a file. Errors name the place in the file."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.errors import InvalidInput
+from holdfast.runtime.clock import as_utc
+
+MAX_YEAR_SECONDS = 253_402_300_799
+"""Seconds since 1970 at the end of the year 9999."""
+
+
+class Fields:
+    """The fields of a JSON object. ``place`` names the object in errors, such as ``line 7``."""
+
+    def __init__(self, value: object, place: str) -> None:
+        if not isinstance(value, Mapping):
+            raise InvalidInput(f"{place}: expected a JSON object, found {_name_of(value)}.")
+        self.values: Mapping[str, Any] = value
+        self.place = place
+
+    def fail(self, problem: str) -> InvalidInput:
+        """Return an error that names the place."""
+        return InvalidInput(f"{self.place}: {problem}")
+
+    def text(self, name: str) -> str:
+        """Return a required text. It may be empty."""
+        value = self.values.get(name)
+        if not isinstance(value, str):
+            raise self.fail(f"{name!r} must be text, not {_name_of(value)}.")
+        return value
+
+    def name(self, name: str) -> str:
+        """Return a required text that is not blank."""
+        value = self.text(name)
+        if not value.strip():
+            raise self.fail(f"{name!r} is empty.")
+        return value
+
+    def maybe(self, name: str) -> str | None:
+        """Return an optional text."""
+        return None if self.values.get(name) is None else self.text(name)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts. A missing list is empty."""
+        value = self.values.get(name)
+        if value is None:
+            return ()
+        if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
+            raise self.fail(f"{name!r} must be a list of texts.")
+        return tuple(value)
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """Return a number."""
+        value = self.values.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.fail(f"{name!r} must be a number, not {_name_of(value)}.")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """Return an optional boolean. A missing one is False."""
+        value = self.values.get(name, False)
+        if not isinstance(value, bool):
+            raise self.fail(f"{name!r} must be true or false, not {_name_of(value)}.")
+        return value
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """Return an object. A missing one is empty."""
+        value = self.values.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            raise self.fail(f"{name!r} must be an object, not {_name_of(value)}.")
+        return dict(value)
+
+    def objects(self, name: str) -> list["Fields"]:
+        """Return a list of objects. A missing list is empty."""
+        value = self.values.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise self.fail(f"{name!r} must be a list, not {_name_of(value)}.")
+        return [Fields(each, f"{self.place}, {name}[{number}]") for number, each in enumerate(value)]
+
+    def chosen(self, name: str, choices: Sequence[str], default: str | None = None) -> Any:
+        """Return one of several texts."""
+        value = self.values.get(name, default)
+        if value not in choices:
+            raise self.fail(f"{name!r} must be one of {', '.join(choices)}, not {value!r}.")
+        return value
+
+    def time(self, name: str) -> datetime:
+        """Return a required time."""
+        found = self.maybe_time(name)
+        if found is None:
+            raise self.fail(f"{name!r} is missing.")
+        return found
+
+    def maybe_time(self, name: str) -> datetime | None:
+        """Return an optional time: ISO 8601 text, or seconds since 1970."""
+        try:
+            return moment(self.values.get(name))
+        except InvalidInput as error:
+            raise self.fail(f"{name!r}: {error}") from error
+
+
+def moment(value: object) -> datetime | None:
+    """Return a time from ISO 8601 text or from seconds since 1970. None and empty text stand for no time."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InvalidInput(f"{value!r} is not a time.")
+    if isinstance(value, str):
+        return as_utc(value.strip())
+    if not 0 <= value <= MAX_YEAR_SECONDS:
+        raise InvalidInput(f"{value} is not a number of seconds since 1970.")
+    return datetime.fromtimestamp(value, UTC)
+
+
+def _name_of(value: object) -> str:
+    names = {type(None): "nothing", str: "text", bool: "a boolean", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "an object")

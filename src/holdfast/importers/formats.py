@@ -1,0 +1,198 @@
+"""The formats that can be imported, and how each is recognized."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.exporters.records import FORMAT
+from holdfast.importers.designs import apps, lobug, reachy, rostro, rumi
+from holdfast.importers.probe import Probe
+from holdfast.importers.readers import claude_code, documents, letta, markdown, mcp_memory, mem0, pasted
+from holdfast.importers.readers.chatgpt import read_chatgpt
+from holdfast.importers.readers.claude import read_claude
+from holdfast.importers.readers.jsonl import read_jsonl
+from holdfast.importers.records import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Options of an import that some formats use."""
+
+    tenant: str
+    collection: str = "memories"
+    """Collection of a vector database."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A format: its name, its description, how it is recognized, and its reader."""
+
+    name: str
+    title: str
+    fits: Callable[[Probe], bool]
+    read: Callable[[Path, Options], Iterator[Record]]
+    preset: str | None = None
+    """Preset to open if the command line names none."""
+    has_scope: bool = False
+    """True if each record names its user, so that an import cannot choose one."""
+
+
+def _has(name: str) -> Callable[[Probe], bool]:
+    """Return a check that the first conversation of an export has an entry with this name."""
+    return lambda probe: isinstance(probe.first_item, Mapping) and name in probe.first_item
+
+
+def _is_rostro(probe: Probe) -> bool:
+    database = Probe(rostro.database(probe.path))
+    has_pages = probe.path.is_dir() and (probe.path / "topics" / "index.txt").is_file()
+    return has_pages or database.has_table("memories", rostro.COLUMNS)
+
+
+def _is_mem0(probe: Probe) -> bool:
+    found: Any = probe.document
+    listed = found.get("results") or found.get("memories") if isinstance(found, Mapping) else None
+    first = listed[0] if isinstance(listed, list) and listed else probe.first_item
+    is_history = probe.has_table("history", frozenset({"memory_id", "new_memory", "event"}))
+    return mem0.looks_like_memory(first) or is_history or (probe.path.is_dir() and bool(mem0.collections(probe.path)))
+
+
+def _read_mem0(path: Path, options: Options) -> Iterator[Record]:
+    if path.is_dir():
+        return mem0.read_qdrant(path, options.collection)
+    return mem0.read_history(path) if Probe(path).tables else mem0.read_json(path)
+
+
+def _is_claude_code(probe: Probe) -> bool:
+    files = claude_code.transcripts(probe.path)
+    return any(claude_code.looks_like_transcript(Probe(file).first_line) for file in files[:5])
+
+
+def _is_text(probe: Probe) -> bool:
+    return probe.path.suffix.lower() in (".txt", ".text", ".rst", ".org", "") and bool(probe.text.strip())
+
+
+FORMATS: Sequence[Format] = (
+    Format(
+        name="holdfast",
+        title="an export of Holdfast (JSONL)",
+        fits=lambda probe: isinstance(probe.first_line, Mapping) and probe.first_line.get("type") == FORMAT,
+        read=lambda path, options: read_jsonl(path, options.tenant),
+        has_scope=True,
+    ),
+    Format(
+        name="chatgpt",
+        title="an export of ChatGPT (the zip file, or its conversations.json)",
+        fits=_has("mapping"),
+        read=lambda path, _: read_chatgpt(path),
+    ),
+    Format(
+        name="claude",
+        title="an export of Claude (the zip file, or its conversations.json)",
+        fits=_has("chat_messages"),
+        read=lambda path, _: read_claude(path),
+    ),
+    Format(
+        name="claude-code",
+        title="transcripts of Claude Code (a .jsonl file, or a folder such as ~/.claude/projects)",
+        fits=_is_claude_code,
+        read=lambda path, _: claude_code.read_claude_code(path),
+    ),
+    Format(
+        name="mem0",
+        title="memories of mem0 (JSON, its Qdrant folder, or history.db)",
+        fits=_is_mem0,
+        read=_read_mem0,
+    ),
+    Format(
+        name="mcp-memory",
+        title="memory.jsonl of the MCP memory server",
+        fits=lambda probe: mcp_memory.looks_like_graph(probe.first_line),
+        read=lambda path, _: mcp_memory.read_mcp_memory(path),
+    ),
+    Format(
+        name="letta",
+        title="an agent file of Letta (.af)",
+        fits=lambda probe: letta.looks_like_agent_file(probe.document),
+        read=lambda path, _: letta.read_letta(path),
+    ),
+    Format(
+        name="rumi",
+        title="memory.db of the design Rumi",
+        fits=lambda probe: probe.has_table("facts", rumi.COLUMNS),
+        read=lambda path, _: rumi.read_rumi(path),
+    ),
+    Format(
+        name="rostro",
+        title="memory.db of the design Rostro, or its data folder with topics",
+        fits=_is_rostro,
+        read=lambda path, _: rostro.read_rostro(path),
+    ),
+    Format(
+        name="lobug",
+        title="lobug_memory.db of the design Lo-Bug",
+        fits=lambda probe: probe.has_table("conversation_log", lobug.COLUMNS),
+        read=lambda path, _: lobug.read_lobug(path),
+    ),
+    Format(
+        name="apps",
+        title="a database of an app host with app_memories",
+        fits=lambda probe: probe.has_table("app_memories", apps.COLUMNS),
+        read=lambda path, _: apps.read_apps(path),
+    ),
+    Format(
+        name="chroma",
+        title="a Chroma collection of the design Reachy (a folder with chroma.sqlite3)",
+        fits=lambda probe: probe.path.name == reachy.FILE or (probe.path / reachy.FILE).is_file(),
+        read=lambda path, options: reachy.read_chroma(path, options.collection),
+        preset="reachy",
+    ),
+    Format(
+        name="pdf",
+        title="a PDF document",
+        fits=lambda probe: probe.head.startswith(b"%PDF"),
+        read=lambda path, _: documents.read_pdf(path),
+    ),
+    Format(
+        name="pasted",
+        title="memories as an assistant lists them, one per line: [2024-05-01] - Prefers tea",
+        fits=lambda probe: pasted.looks_like_list(probe.text),
+        read=lambda path, _: pasted.read_pasted(path),
+    ),
+    Format(
+        name="markdown",
+        title="a Markdown file, or a folder of them such as an Obsidian vault",
+        fits=lambda probe: (
+            (probe.path.is_dir() or probe.path.suffix.lower() in (".md", ".markdown")) and bool(markdown.pages(probe.path))
+        ),
+        read=lambda path, _: markdown.read_markdown(path),
+    ),
+    Format(name="text", title="a text document", fits=_is_text, read=lambda path, _: documents.read_plain_text(path)),
+)
+
+
+def find_format(path: Path, name: str | None = None) -> Format:
+    """Return the format with this name, or the format of a file or folder. Raise an error that lists the formats."""
+    if not path.exists():
+        raise NotFound(f"There is no file or folder {path}. Nothing was imported.")
+    if name is not None:
+        for each in FORMATS:
+            if each.name == name:
+                return each
+        raise InvalidInput(f"There is no format {name!r}. Nothing was imported. The formats are:\n{listed_formats()}")
+    probe = Probe(path)
+    for each in FORMATS:
+        if each.fits(probe):
+            return each
+    if "partitions" in probe.tables and "provenance" in probe.tables:
+        raise InvalidInput(
+            f"{path} is a store of Holdfast. Nothing was imported. Export it first: holdfast --store {path} export all.jsonl"
+        )
+    raise InvalidInput(f"The format of {path} was not recognized. Nothing was imported. Name one of these:\n{listed_formats()}")
+
+
+def listed_formats() -> str:
+    """Return the formats, one per line."""
+    width = max(len(each.name) for each in FORMATS)
+    return "\n".join(f"  {each.name:{width}}  {each.title}" for each in FORMATS)

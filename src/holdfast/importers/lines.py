@@ -1,0 +1,96 @@
+"""Read files that contain one JSON object per line, or one JSON value that is too large to parse at once."""
+
+import codecs
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from holdfast.errors import InvalidInput
+from holdfast.importers.fields import Fields
+
+_CHUNK = 1 << 20
+"""Number of characters per read."""
+_MAX_ITEM = 512 << 20
+"""Maximum number of characters of one item of a list. A longer one is taken for a damaged file."""
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Fields]]:
+    """Yield the number and the object of each line. Blank lines are skipped."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield number, parse_line(line, f"{path.name}, line {number}")
+
+
+def parse_line(line: bytes, place: str) -> Fields:
+    """Return the object of a line, or raise InvalidInput."""
+    try:
+        return Fields(json.loads(line.decode("utf-8-sig")), place)
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{place}: the line is not UTF-8.") from error
+    except ValueError as error:
+        raise InvalidInput(f"{place}: the line is not valid JSON: {error}.") from error
+
+
+def json_items(file: IO[bytes], name: str) -> Iterator[tuple[int, Any]]:
+    """Yield the number and the value of each item of a JSON list, one at a time."""
+    text = _Text(file, name)
+    if text.peek() != "[":
+        raise InvalidInput(f"{name}: expected a JSON list, found {text.peek() or 'the end of the file'!r}.")
+    text.skip(1)
+    number = 0
+    while (sign := text.peek()) != "]":
+        if number and sign != ",":
+            raise InvalidInput(f"{name}, item {number + 1}: expected a comma, found {sign or 'the end of the file'!r}.")
+        text.skip(1 if number else 0)
+        number += 1
+        yield number, text.value(f"{name}, item {number}")
+
+
+class _Text:
+    """Decodes a file piece by piece, and parses JSON values from it."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._file = file
+        self._name = name
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._parser = json.JSONDecoder()
+        self._buffer = ""
+        self._ended = False
+
+    def peek(self) -> str:
+        """Return the next character that is not white space, or '' at the end."""
+        while True:
+            self._buffer = self._buffer.lstrip(" \t\r\n")
+            if self._buffer or not self._read():
+                return self._buffer[:1]
+
+    def skip(self, count: int) -> None:
+        self._buffer = self._buffer[count:]
+
+    def value(self, place: str) -> Any:
+        """Return the next JSON value."""
+        self.peek()
+        while True:
+            try:
+                value, end = self._parser.raw_decode(self._buffer)
+            except ValueError as error:
+                if len(self._buffer) > _MAX_ITEM or not self._read():
+                    raise InvalidInput(f"{place} is not valid JSON: {error}.") from error
+            else:
+                if end < len(self._buffer) or not self._read():  # a number at the end of the buffer may continue
+                    self._buffer = self._buffer[end:]
+                    return value
+
+    def _read(self) -> bool:
+        """Add a piece to the buffer, twice as long as the last one. Return False at the end of the file."""
+        if self._ended:
+            return False
+        piece = self._file.read(max(_CHUNK, len(self._buffer)))
+        self._ended = not piece
+        try:
+            self._buffer += self._decoder.decode(piece, final=self._ended)
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"{self._name} is not UTF-8: {error.reason}.") from error
+        return True

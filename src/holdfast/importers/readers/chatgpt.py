@@ -1,0 +1,119 @@
+"""Read a ChatGPT export: ``conversations.json``, or the zip file or folder that contains it.
+
+A conversation is a tree, because messages can be edited and answers repeated. Only the branch that ends in ``current_node`` is
+read: the one that the user sees.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.importers.archives import find_files, opened
+from holdfast.importers.fields import Fields
+from holdfast.importers.lines import json_items
+from holdfast.importers.payloads import limited
+from holdfast.importers.records import Conversation, Record, Said
+
+_FILE = re.compile(r"conversations(-\d+)?\.json")
+_ROLES = {"user", "assistant", "tool", "system"}
+_SHOWN = frozenset({"text", "multimodal_text", "code", "audio_transcription"})
+"""Content types whose text was said. Others, such as search results and thoughts, are kept as a payload."""
+
+
+def files(path: Path) -> list[str]:
+    """Return the names of the files with conversations."""
+    return find_files(path, lambda name: _FILE.fullmatch(name) is not None) or ([path.name] if path.suffix == ".json" else [])
+
+
+def read_chatgpt(path: Path) -> Iterator[Record]:
+    """Yield the conversations of an export."""
+    for name in files(path):
+        with opened(path, name) as file:
+            for number, item in json_items(file, name):
+                yield from _conversation(Fields(item, f"{name}, conversation {number}"))
+
+
+def _conversation(talk: Fields) -> Iterator[Record]:
+    values = talk.values
+    yield Conversation(
+        id=str(values.get("conversation_id") or values.get("id") or talk.name("id")),
+        title=talk.maybe("title"),
+        at=talk.maybe_time("create_time"),
+        metadata={"model": values["default_model_slug"]} if isinstance(values.get("default_model_slug"), str) else {},
+    )
+    for id, node in _branch(talk):
+        if node.values.get("message") is not None:
+            yield from _said(id, Fields(node.values["message"], f"{node.place}, message"))
+
+
+def _branch(talk: Fields) -> list[tuple[str, Fields]]:
+    """Return the nodes from the root to the current node."""
+    nodes = {id: Fields(node, f"{talk.place}, node {id}") for id, node in talk.mapping("mapping").items()}
+    current = talk.maybe("current_node")
+    if current not in nodes:
+        current = _newest_leaf(nodes)
+    found: list[tuple[str, Fields]] = []
+    seen: set[str] = set()
+    while current in nodes and current not in seen:  # a damaged export could contain a circle
+        seen.add(current)
+        found.append((current, nodes[current]))
+        current = nodes[current].maybe("parent") or ""
+    return found[::-1]
+
+
+def _newest_leaf(nodes: Mapping[str, Fields]) -> str:
+    """Return the leaf whose message is the newest, for exports without a current node."""
+    leaves = [id for id, node in nodes.items() if not node.values.get("children")]
+    return max(leaves, key=lambda leaf: _time_of(nodes[leaf]), default="")
+
+
+def _time_of(node: Fields) -> float:
+    message = node.values.get("message")
+    time = message.get("create_time") if isinstance(message, Mapping) else None
+    return float(time) if isinstance(time, int | float) else 0.0
+
+
+def _said(id: str, message: Fields) -> Iterator[Said]:
+    author, content = Fields(message.mapping("author"), message.place), message.mapping("content")
+    role = author.maybe("role") or "user"
+    metadata = message.mapping("metadata")
+    if metadata.get("is_visually_hidden_from_conversation") or message.values.get("weight") == 0 or role == "system":
+        return
+    text, rest = _content(content)
+    recipient = message.maybe("recipient") or "all"
+    if role == "tool" or recipient != "all":  # a call of a tool, or its result
+        rest = {**rest, "content": content, **({"recipient": recipient} if recipient != "all" else {})}
+        rest |= {"name": name} if (name := author.maybe("name")) else {}
+        text = ""
+    if attachments := metadata.get("attachments"):
+        rest["attachments"] = attachments
+    if not text.strip() and not rest:
+        return
+    if isinstance(metadata.get("model_slug"), str):
+        rest["model"] = metadata["model_slug"]
+    yield Said(
+        id=message.maybe("id") or id,
+        role=role if role in _ROLES else "tool",
+        text=text,
+        at=message.maybe_time("create_time"),
+        payload=limited(rest) if rest else None,
+    )
+
+
+def _content(content: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the text of a message, and the parts of it that are not text, such as images."""
+    kind = content.get("content_type", "text")
+    if kind not in _SHOWN:
+        return "", {"content": dict(content)} if content.get("parts") or content.get("text") or content.get("result") else {}
+    if isinstance(content.get("text"), str):
+        return content["text"], {}
+    texts, others = [], []
+    for part in content.get("parts") or ():
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, Mapping) and isinstance(part.get("text"), str):  # a transcript of speech
+            texts.append(part["text"])
+        elif part is not None:
+            others.append(part)
+    return "\n\n".join(text for text in texts if text.strip()), {"parts": others} if others else {}

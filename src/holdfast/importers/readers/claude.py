@@ -1,0 +1,103 @@
+"""Read a Claude export: ``conversations.json``, with ``memories.json`` and ``projects.json`` if they are there."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from holdfast.importers.archives import find_files, opened
+from holdfast.importers.documents import sections
+from holdfast.importers.fields import Fields
+from holdfast.importers.lines import json_items
+from holdfast.importers.payloads import limited
+from holdfast.importers.records import Conversation, Note, Record, Said
+
+_ROLES = {"human": "user", "assistant": "assistant"}
+
+
+def read_claude(path: Path) -> Iterator[Record]:
+    """Yield the conversations of an export, then the memories and the documents of projects."""
+    readers = {"conversations.json": _conversation, "memories.json": _memories, "projects.json": _project}
+    for wanted, read in readers.items():
+        for name in find_files(path, lambda name, wanted=wanted: name == wanted) or _alone(path, wanted):  # type: ignore[misc]
+            with opened(path, name) as file:
+                for number, item in json_items(file, name):
+                    yield from read(Fields(item, f"{PurePosixPath(name).name}, item {number}"))
+
+
+def _alone(path: Path, wanted: str) -> list[str]:
+    """Return the file itself if it is a renamed ``conversations.json``."""
+    return [path.name] if wanted == "conversations.json" and path.is_file() and path.suffix == ".json" else []
+
+
+def _conversation(talk: Fields) -> Iterator[Record]:
+    yield Conversation(id=talk.name("uuid"), title=talk.maybe("name") or None, at=talk.maybe_time("created_at"))
+    for message in _branch(talk.objects("chat_messages")):
+        yield from _said(message)
+
+
+def _branch(messages: Sequence[Fields]) -> list[Fields]:
+    """Return the branch that ends in the last message. Without links between the messages, return all of them."""
+    by_id = {message.maybe("uuid"): message for message in messages}
+    parents = [message.maybe("parent_message_uuid") for message in messages]
+    if not messages or not any(parent in by_id for parent in parents):
+        return list(messages)
+    found: dict[str | None, Fields] = {}
+    current: Fields | None = messages[-1]
+    while current is not None and current.maybe("uuid") not in found:  # a damaged export could contain a circle
+        found[current.maybe("uuid")] = current
+        current = by_id.get(current.maybe("parent_message_uuid"))
+    return list(found.values())[::-1]
+
+
+def _said(message: Fields) -> Iterator[Said]:
+    sender = message.maybe("sender") or "human"
+    texts, others = _content(message)
+    attachments = [
+        {"name": each.maybe("file_name"), "type": each.maybe("file_type"), "text": each.maybe("extracted_content")}
+        for each in message.objects("attachments")
+    ]
+    others |= {"attachments": attachments} if attachments else {}
+    files = [each.maybe("file_name") for each in message.objects("files")]
+    others |= {"files": files} if files else {}
+    if texts.strip() or others:
+        yield Said(
+            id=message.name("uuid"),
+            role=_ROLES.get(sender, sender),
+            text=texts,
+            at=message.maybe_time("created_at"),
+            payload=limited(others) if others else None,
+        )
+
+
+def _content(message: Fields) -> tuple[str, dict[str, Any]]:
+    """Return the text of a message, and its other blocks, such as calls of tools. Thoughts are left out."""
+    blocks = message.objects("content")
+    if not blocks:
+        return message.maybe("text") or "", {}
+    texts = [block.maybe("text") or "" for block in blocks if block.values.get("type") == "text"]
+    others = [dict(block.values) for block in blocks if block.values.get("type") not in ("text", "thinking")]
+    return "\n\n".join(text for text in texts if text.strip()), {"blocks": others} if others else {}
+
+
+def _memories(item: Fields) -> Iterator[Record]:
+    """Yield what Claude remembers, paragraph by paragraph."""
+    texts: dict[str, Any] = {"": item.values.get("conversations_memory"), **item.mapping("project_memories")}
+    for project, text in texts.items():
+        for number, section in enumerate(sections(text if isinstance(text, str) else "")):
+            metadata: Mapping[str, Any] = {"project": project} if project else {}
+            yield Note(id=f"memory {project} {number} {section.digest}", text=section.text, metadata=metadata)
+
+
+def _project(project: Fields) -> Iterator[Record]:
+    name = project.maybe("name") or "project"
+    for document in project.objects("docs"):
+        file = document.maybe("filename") or "document"
+        for section in sections(document.maybe("content") or ""):
+            yield Note(
+                id=f"{document.maybe('uuid')} {section.digest}",
+                text=section.text,
+                namespace=("projects", name[:200], file[:200]),
+                metadata={"file": file, **({"heading": section.heading} if section.heading else {})},
+                created_at=document.maybe_time("created_at"),
+                trust=0.6,
+            )

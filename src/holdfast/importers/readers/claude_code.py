@@ -1,0 +1,74 @@
+"""Read transcripts of Claude Code: a ``.jsonl`` file, or a folder of them such as ``~/.claude/projects``."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.importers.fields import Fields
+from holdfast.importers.lines import json_lines
+from holdfast.importers.payloads import limited
+from holdfast.importers.records import Conversation, Record, Said
+
+_WRAPPED = re.compile(r"<(command-name|command-message|local-command-\w+|system-reminder|bash-\w+)>")
+"""Start of a message that the program wrote in the name of the user: a slash command, or its output."""
+
+
+def transcripts(path: Path) -> list[Path]:
+    """Return the transcript files of a folder, oldest name first, or the file itself."""
+    return sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+
+
+def looks_like_transcript(line: Any) -> bool:
+    """Return True if a parsed line is one of a transcript."""
+    if not isinstance(line, Mapping):
+        return False
+    return ("sessionId" in line and "type" in line) or (line.get("type") == "summary" and "leafUuid" in line)
+
+
+def read_claude_code(path: Path) -> Iterator[Record]:
+    """Yield one conversation per transcript file. Talks of subagents are left out."""
+    for file in transcripts(path):
+        yield from _transcript(file)
+
+
+def _transcript(file: Path) -> Iterator[Record]:
+    title, started = None, False
+    for _, line in json_lines(file):
+        kind = line.values.get("type")
+        if kind == "summary":
+            title = line.maybe("summary")
+        if kind not in ("user", "assistant") or line.values.get("isSidechain") or line.values.get("isMeta"):
+            continue
+        if not started:
+            started = True
+            yield _conversation(file, line, title)
+        yield from _said(line)
+
+
+def _conversation(file: Path, line: Fields, title: str | None) -> Conversation:
+    known = {"cwd": line.values.get("cwd"), "git_branch": line.values.get("gitBranch")}
+    metadata = {name: value for name, value in known.items() if isinstance(value, str) and value}
+    return Conversation(id=line.maybe("sessionId") or file.stem, title=title, at=line.maybe_time("timestamp"), metadata=metadata)
+
+
+def _said(line: Fields) -> Iterator[Said]:
+    message = Fields(line.values.get("message"), f"{line.place}, message")
+    role, id, at = message.maybe("role") or str(line.values["type"]), line.name("uuid"), line.maybe_time("timestamp")
+    if isinstance(message.values.get("content"), str):
+        if text := _spoken(message.text("content")):
+            yield Said(id=id, role=role, text=text, at=at)
+        return
+    blocks = message.objects("content")
+    texts = [_spoken(block.maybe("text") or "") for block in blocks if block.values.get("type") == "text"]
+    others = [dict(block.values) for block in blocks if block.values.get("type") not in ("text", "thinking", "redacted_thinking")]
+    text = "\n\n".join(text for text in texts if text)
+    is_result = any(block.get("type") == "tool_result" for block in others)
+    if text or others:
+        payload = limited({"blocks": others}) if others else None
+        yield Said(id=id, role="tool" if is_result and not text else role, text=text, at=at, payload=payload)
+
+
+def _spoken(text: str) -> str:
+    """Return the text, or '' if the program wrote it."""
+    return "" if _WRAPPED.match(text.lstrip()) else text.strip()

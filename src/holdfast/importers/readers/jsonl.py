@@ -1,0 +1,59 @@
+"""Read our own JSONL export."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.errors import InvalidInput
+from holdfast.exporters.entries import Entry
+from holdfast.exporters.records import FORMAT, VERSION
+from holdfast.importers.decode import to_entry
+from holdfast.importers.fields import Fields
+from holdfast.importers.lines import json_lines
+
+
+def read_jsonl(path: Path, tenant: str) -> Iterator[Entry]:
+    """Yield the entries of an export. Raise InvalidInput for a wrong line, or if the end of the file is missing."""
+    counts: Counter[str] = Counter()
+    ended = False
+    for number, fields in json_lines(path):
+        kind = fields.name("type")
+        if number == 1:
+            _check_header(fields, kind)
+        elif ended:
+            raise fields.fail("there are lines after the end of the export.")
+        elif kind == "end":
+            ended = True
+            _check_end(fields, counts)
+        else:
+            counts[kind] += 1
+            yield _entry(fields, tenant)
+    if not ended:
+        raise InvalidInput(f"{path} is incomplete: its last line, with the counts, is missing. Export again.")
+
+
+def _entry(fields: Fields, tenant: str) -> Entry:
+    try:
+        return to_entry(fields, tenant)
+    except InvalidInput as error:
+        if str(error).startswith(fields.place):
+            raise
+        raise fields.fail(str(error)) from error
+
+
+def _check_header(fields: Fields, kind: str) -> None:
+    if kind != FORMAT:
+        raise fields.fail(f"this is not an export of Holdfast: the type of the first line is {kind!r}, not {FORMAT!r}.")
+    if fields.number("version") > VERSION:
+        raise fields.fail(
+            f"the export has version {fields.number('version')}; this version of Holdfast reads {VERSION}. Upgrade it."
+        )
+
+
+def _check_end(fields: Fields, counts: Counter[str]) -> None:
+    declared = fields.mapping("counts")
+    if declared != dict(counts):
+        raise fields.fail(
+            f"lines are missing or were added: the export counts {json.dumps(declared)}, the file has {json.dumps(counts)}."
+        )

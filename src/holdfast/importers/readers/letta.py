@@ -1,0 +1,125 @@
+"""Read agent files of Letta (``.af``): the memory blocks and the messages of agents. Both versions of the format are read."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import InvalidInput
+from holdfast.importers.fields import Fields
+from holdfast.importers.payloads import limited
+from holdfast.importers.records import Conversation, Note, Record, Said
+
+_ROLES = ("user", "assistant", "tool", "system")
+_UNSPOKEN = frozenset({"heartbeat", "login", "system_alert", "bootup"})
+"""Types of user messages that the program wrote."""
+
+
+def looks_like_agent_file(value: Any) -> bool:
+    """Return True if a JSON object is an agent file."""
+    if not isinstance(value, Mapping):
+        return False
+    return ("agents" in value and "blocks" in value) or ("agent_type" in value and "core_memory" in value)
+
+
+def load(path: Path) -> Fields:
+    """Return the content of an agent file."""
+    try:
+        return Fields(json.loads(path.read_text("utf-8-sig")), path.name)
+    except ValueError as error:
+        raise InvalidInput(f"{path.name} is not valid JSON: {error}. Nothing was imported.") from error
+
+
+def read_letta(path: Path) -> Iterator[Record]:
+    """Yield the memory blocks, then the messages of each agent."""
+    file = load(path)
+    if "agents" not in file.values:
+        yield from _blocks(file.objects("core_memory"), file.maybe("name") or path.stem)
+        yield from _messages(file, file.maybe("id") or file.maybe("name") or path.stem)
+        return
+    blocks = {block.maybe("id"): block for block in file.objects("blocks")}
+    for agent in file.objects("agents"):
+        own = [blocks[id] for id in agent.texts("block_ids") if id in blocks] or list(blocks.values())
+        name = agent.maybe("name") or agent.name("id")
+        yield from _blocks(own, name)
+        yield from _messages(agent, f"{path.stem}-{agent.maybe('id') or name}")
+
+
+def _blocks(blocks: list[Fields], agent: str) -> Iterator[Note]:
+    for number, block in enumerate(blocks):
+        label = block.maybe("label") or "memory"
+        yield Note(
+            id=f"{agent}/{block.maybe('id') or number}/{label}",
+            text=block.maybe("value") or "",
+            key=label,
+            metadata={"agent": agent, "block": label},
+            created_at=block.maybe_time("created_at"),
+        )
+
+
+def _messages(agent: Fields, conversation: str) -> Iterator[Record]:
+    messages = agent.objects("messages")
+    if not messages:
+        return
+    metadata = {"agent": name} if (name := agent.maybe("name")) else {}
+    yield Conversation(id=conversation, at=messages[0].maybe_time("created_at"), metadata=metadata)
+    for number, message in enumerate(messages):
+        yield from _said(message, number)
+
+
+def _said(message: Fields, number: int) -> Iterator[Said]:
+    role = message.maybe("role") or "user"
+    if role == "system":  # the prompt with the blocks in it
+        return
+    text = _unwrapped(_text(message)) if role == "user" else _text(message)
+    calls = [dict(call.values) for call in message.objects("tool_calls")]
+    sent = [argument for call in calls if (argument := _sent(call)) is not None]
+    others = [call for call in calls if _sent(call) is None]
+    if sent:
+        text = "\n\n".join(sent)
+    elif role == "assistant" and calls:
+        text = ""  # thoughts before a call
+    payload: dict[str, Any] = {"tool_calls": others} if others else {}
+    if role == "tool":
+        payload, text = {"content": text, "name": message.maybe("name")}, ""
+    if text.strip() or payload:
+        yield Said(
+            id=message.maybe("id") or f"message-{number}",
+            role=role if role in _ROLES else "tool",
+            text=text,
+            at=message.maybe_time("created_at"),
+            payload=limited(payload) if payload else None,
+        )
+
+
+def _text(message: Fields) -> str:
+    content = message.values.get("content", message.values.get("text"))
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n\n".join(part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str))
+
+
+def _unwrapped(text: str) -> str:
+    """Return what a user said. Older versions wrap it in JSON; '' if the program wrote the message."""
+    try:
+        value = json.loads(text) if text.lstrip().startswith("{") else None
+    except ValueError:
+        return text
+    if not isinstance(value, Mapping):
+        return text
+    if value.get("type") in _UNSPOKEN:
+        return ""
+    return str(value["message"]) if isinstance(value.get("message"), str) else text
+
+
+def _sent(call: Mapping[str, Any]) -> str | None:
+    """Return the text that an assistant sent with the tool ``send_message``, or None for other tools."""
+    function = call.get("function", call)
+    if not isinstance(function, Mapping) or function.get("name") != "send_message":
+        return None
+    try:
+        arguments = json.loads(function.get("arguments") or "{}")
+    except (TypeError, ValueError):
+        return None
+    return str(arguments["message"]) if isinstance(arguments, Mapping) and "message" in arguments else None

@@ -1,0 +1,99 @@
+"""Read Markdown files, one or a folder of them, such as an Obsidian vault. Each section of a file becomes a memory.
+
+The properties at the top of a file give tags and dates. Hidden folders, such as ``.obsidian`` and ``.trash``, are skipped.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from holdfast.errors import InvalidInput
+from holdfast.importers.documents import sections
+from holdfast.importers.fields import moment
+from holdfast.importers.records import Note, Record
+from holdfast.importers.texts import read_text
+
+_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(\r?\n|\Z)", re.DOTALL)
+_TAG = re.compile(r"(?<![\w/#&])#([A-Za-zÀ-ÿ_][\w/-]*)")
+_LINK = re.compile(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_CREATED = ("created", "created_at", "date", "date created")
+
+
+def pages(path: Path) -> list[Path]:
+    """Return the Markdown files of a folder, by name, or the file itself."""
+    if path.is_file():
+        return [path]
+    found = (file for pattern in ("*.md", "*.markdown") for file in path.rglob(pattern) if file.is_file())
+    return sorted(file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
+
+
+def read_markdown(path: Path) -> Iterator[Record]:
+    """Yield the sections of all files."""
+    for file in pages(path):
+        name = file.name if path.is_file() else file.relative_to(path).as_posix()
+        yield from _page(file, name)
+
+
+def _page(file: Path, name: str) -> Iterator[Note]:
+    text = read_text(file)
+    properties, body = _properties(text, name)
+    at = _created(properties) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    title = str(properties.get("title") or Path(name).stem)
+    tags = _tags(properties.get("tags", properties.get("tag")))
+    for section in sections(body):
+        prose = _CODE.sub(" ", section.text)
+        links = list(dict.fromkeys(link.strip() for link in _LINK.findall(prose)))
+        heading = (section.heading or "").removeprefix(title).removeprefix(" > ") or None
+        known = {"file": name, "title": title, "heading": heading, "links": links}
+        yield Note(
+            id=f"{name}#{section.digest}",
+            text=f"{title}{f' > {heading}' if heading else ''}: {section.text}",
+            namespace=("notes", *_labels(name)),
+            tags=tuple(dict.fromkeys([*tags, *_TAG.findall(prose)])),
+            metadata={key: value for key, value in known.items() if value},
+            created_at=at,
+        )
+
+
+def _labels(name: str) -> list[str]:
+    """Return the folders and the name of a file as labels of a namespace, which has at most 1,024 bytes."""
+    return [part[:100] for part in Path(name).with_suffix("").parts][-5:]
+
+
+def _properties(text: str, name: str) -> tuple[Mapping[str, Any], str]:
+    """Return the properties at the top of a file, and the rest."""
+    found = _FRONT.match(text)
+    if found is None:
+        return {}, text
+    try:
+        properties = yaml.safe_load(found[1] or "")
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 2}" if where is not None else ""
+        raise InvalidInput(f"{name}{line}: the properties at the top are not valid YAML. Nothing was imported.") from error
+    return (properties if isinstance(properties, Mapping) else {}), text[found.end() :]
+
+
+def _tags(value: Any) -> list[str]:
+    words = value.replace(",", " ").split() if isinstance(value, str) else value if isinstance(value, list) else []
+    return [str(word).lstrip("#").strip() for word in words if str(word).lstrip("#").strip()]
+
+
+def _created(properties: Mapping[str, Any]) -> datetime | None:
+    for name in _CREATED:
+        value = properties.get(name)
+        if isinstance(value, datetime):
+            return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        if isinstance(value, date):
+            return datetime(value.year, value.month, value.day, tzinfo=UTC)
+        if isinstance(value, str):
+            try:
+                return moment(value)
+            except InvalidInput:
+                continue
+    return None

@@ -1,0 +1,128 @@
+"""Read memories of mem0: JSON as its API returns it, its local Qdrant folder, or its history database.
+
+A local Qdrant folder holds pickled points. They are unpickled with stand-ins for Qdrant's classes, and no other class or function
+is ever called.
+"""
+
+import io
+import json
+import pickle
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from holdfast.errors import InvalidInput
+from holdfast.importers.databases import rows
+from holdfast.importers.fields import Fields, moment
+from holdfast.importers.records import Note, Record
+
+STORAGE = "storage.sqlite"
+_TEXT = ("memory", "data", "text")
+_SCOPES = ("user_id", "agent_id", "app_id", "run_id", "actor_id")
+_TAKEN = frozenset(
+    {*_TEXT, *_SCOPES, "id", "hash", "created_at", "updated_at", "metadata", "categories", "score", "text_lemmatized"}
+)
+
+
+def looks_like_memory(item: Any) -> bool:
+    """Return True if a JSON object is a memory of mem0."""
+    return isinstance(item, Mapping) and "id" in item and isinstance(item.get("memory"), str)
+
+
+def collections(path: Path) -> dict[str, Path]:
+    """Return the database of each collection of a Qdrant folder, by the collection's name."""
+    found = sorted(path.glob(f"collection/*/{STORAGE}")) or sorted(path.glob(f"*/{STORAGE}"))
+    own = [path / STORAGE] if (path / STORAGE).is_file() else []
+    return {file.parent.name: file for file in [*own, *found]}
+
+
+def read_json(path: Path) -> Iterator[Record]:
+    """Yield the memories of a JSON file: a list, or an object with ``results`` or ``memories``."""
+    try:
+        found = json.loads(path.read_text("utf-8-sig"))
+    except ValueError as error:
+        raise InvalidInput(f"{path.name} is not valid JSON: {error}. Nothing was imported.") from error
+    if isinstance(found, Mapping):
+        found = found.get("results") or found.get("memories") or []
+    for number, item in enumerate(found, 1):
+        yield _note(Fields(item, f"{path.name}, memory {number}"))
+
+
+def read_qdrant(path: Path, collection: str) -> Iterator[Record]:
+    """Yield the memories of a local Qdrant folder. If it has one collection, the name does not matter."""
+    found = collections(path)
+    if len(found) == 1:
+        collection = next(iter(found))
+    if collection not in found:
+        raise InvalidInput(f"{path} has no collection {collection!r}. Its collections are: {', '.join(found) or 'none'}.")
+    for number, row in enumerate(rows(found[collection], "SELECT id, point FROM points ORDER BY rowid"), 1):
+        point = _unpickled(row["point"], f"{collection}, point {number}")
+        payload = getattr(point, "payload", None)
+        yield _note(Fields({"id": str(getattr(point, "id", row["id"])), **(payload or {})}, f"{collection}, point {number}"))
+
+
+def read_history(path: Path) -> Iterator[Record]:
+    """Yield the present memories according to a history database. It does not say whose they are."""
+    present: dict[str, tuple[str, Any]] = {}
+    for row in rows(path, "SELECT memory_id, new_memory, event, created_at, updated_at FROM history ORDER BY rowid"):
+        id = str(row["memory_id"])
+        if row["event"] == "DELETE":
+            present.pop(id, None)
+        elif row["new_memory"]:
+            first = present[id][1] if id in present else row["created_at"] or row["updated_at"]
+            present[id] = (str(row["new_memory"]), first)
+    for id, (text, at) in present.items():
+        yield Note(id=id, text=text, created_at=moment(at))
+
+
+def _note(item: Fields) -> Note:
+    values = item.values
+    text = next((values[name] for name in _TEXT if isinstance(values.get(name), str)), None)
+    if text is None:
+        raise item.fail("the memory has no text.")
+    metadata = {name: value for name, value in values.items() if name not in _TAKEN and value is not None}
+    metadata |= item.mapping("metadata")
+    metadata |= {name: values[name] for name in ("run_id", "actor_id", "updated_at") if isinstance(values.get(name), str)}
+    return Note(
+        id=item.name("id"),
+        text=text,
+        metadata=metadata,
+        tags=item.texts("categories"),
+        created_at=item.maybe_time("created_at"),
+        user=item.maybe("user_id"),
+        agent=item.maybe("agent_id"),
+        app=item.maybe("app_id"),
+    )
+
+
+class _Stub:
+    """Stands in for every class of Qdrant. It keeps the attributes of an object."""
+
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
+        return super().__new__(cls)
+
+    def __init__(self, *_args: Any, **_kwargs: Any) -> None:
+        pass
+
+    def __setstate__(self, state: Any) -> None:
+        values = state.get("__dict__", state) if isinstance(state, Mapping) else {}
+        self.__dict__.update({str(name): value for name, value in values.items()})
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads pickled points without running code: only stand-ins for Qdrant's classes are created."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.split(".", maxsplit=1)[0] in ("qdrant_client", "pydantic", "pydantic_core"):
+            return _Stub
+        if (module, name) in (("builtins", "set"), ("builtins", "frozenset")):
+            return {"set": set, "frozenset": frozenset}[name]
+        raise pickle.UnpicklingError(f"it contains {module}.{name}, which is not data")
+
+
+def _unpickled(data: bytes, place: str) -> Any:
+    try:
+        return _Unpickler(io.BytesIO(data)).load()
+    except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, TypeError, ValueError, sqlite3.Error) as error:
+        raise InvalidInput(f"{place} cannot be read: {error}. Nothing was imported.") from error

@@ -1,0 +1,75 @@
+"""The records that readers of foreign formats yield: conversations, what was said in them, and notes.
+
+A reader only computes records. ``write.py`` stores them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from holdfast.exporters.entries import Entry
+from holdfast.types import MessageOrigin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """The start of a conversation. The records of what was said in it follow."""
+
+    id: str
+    """Id of the conversation in the foreign program. It becomes the id of the session."""
+    title: str | None = None
+    at: datetime | None = None
+    """Time of the start."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    learn: bool = True
+    """False if nothing is to be learned from the conversation, for example because its program has learned from it already."""
+    app: str | None = None
+    """App of the conversation, if the foreign store names one. It replaces the app of the import."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One message of the conversation that was started last."""
+
+    id: str
+    role: str
+    text: str = ""
+    at: datetime | None = None
+    """Time of the message; None stands for the time of the message before it."""
+    speaker: str | None = None
+    payload: Any = None
+    origin: MessageOrigin | None = None
+    action: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One memory."""
+
+    id: str
+    """Id in the foreign program. A second import skips a memory with the same id."""
+    text: str
+    kind: str | None = None
+    """Name of the kind. If the preset has no such kind, the default kind is used and the name is kept in the metadata."""
+    other_kind: str | None = None
+    """Name of the kind to use if the preset does not have ``kind``."""
+    key: str | None = None
+    topic: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    importance: float | None = None
+    pinned: bool | None = None
+    namespace: tuple[str, ...] = ()
+    trust: float = 1.0
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+    user: str | None = None
+    """User of the memory, if the foreign store names one. It is used if the import names no user."""
+    app: str | None = None
+    """App of the memory, if the foreign store names one. It replaces the app of the import."""
+    agent: str | None = None
+    """Agent of the memory, if the foreign store names one. It is used if the import names no agent."""
+
+
+Record: TypeAlias = Entry | Conversation | Said | Note

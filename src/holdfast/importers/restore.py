@@ -1,0 +1,153 @@
+"""Store the entries of our own export exactly as they were, with their ids, times, revisions and history.
+
+What the store already has is skipped, so that an import can be repeated.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from holdfast.background.condense import summarized_setting
+from holdfast.errors import InvalidInput
+from holdfast.exporters.entries import (
+    Entry,
+    JobEntry,
+    MemoryEntry,
+    MessageEntry,
+    RevisionEntry,
+    SessionEntry,
+    SummarizedEntry,
+)
+from holdfast.exporters.walk import effect_place, effect_with
+from holdfast.presets.base import Preset
+from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
+from holdfast.types import AppRecord, Memory, Put, UserProfile
+from holdfast.values import identity
+
+Outcome: TypeAlias = Literal["imported", "known", "repeated", "expired", "empty"]
+"""What happened to a record.
+
+``known``: an earlier import stored it. ``repeated``: the store says the same already. ``expired``: its lifetime is over.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """Stores entries in one transaction."""
+
+    tx: Transaction
+    preset: Preset
+
+    def apply(self, entry: Entry) -> Outcome:
+        """Store an entry, unless the store has it."""
+        if isinstance(entry, UserProfile):
+            return self._user(entry)
+        if isinstance(entry, AppRecord):
+            return self._app(entry)
+        if isinstance(entry, MessageEntry):
+            return self._message(entry)
+        if isinstance(entry, SessionEntry):
+            return self._session(entry)
+        return self._rest(entry)
+
+    def _rest(self, entry: SummarizedEntry | MemoryEntry | JobEntry) -> Outcome:
+        if isinstance(entry, SummarizedEntry):
+            return self._summarized(entry)
+        return self._memory(entry) if isinstance(entry, MemoryEntry) else self._job(entry)
+
+    def _user(self, profile: UserProfile) -> Outcome:
+        if self.tx.user(profile.user) != UserProfile(user=profile.user):
+            return "known"
+        self.tx.set_user(profile)
+        return "imported"
+
+    def _app(self, app: AppRecord) -> Outcome:
+        if self.tx.app(app.app) is not None:
+            return "known"
+        self.tx.set_app(app)
+        return "imported"
+
+    def _message(self, entry: MessageEntry) -> Outcome:
+        message = entry.message
+        if self.tx.messages(MessageFilter(ids=(message.id,))):
+            return "known"
+        own = MessageFilter(session=message.session, exactly=message.scope, client_id=message.client_id)
+        if message.client_id is not None and self.tx.messages(own):
+            return "known"
+        answers = self._numbers([entry.answers] if entry.answers else [])
+        self.tx.add_message(replace(message, answers=answers.get(entry.answers or "")))
+        return "imported"
+
+    def _numbers(self, ids: Collection[str]) -> dict[str, int]:
+        """Return the sequence number of each of these messages that the store has."""
+        return {message.id: message.seq for message in self.tx.messages(MessageFilter(ids=ids))} if ids else {}
+
+    def _session(self, entry: SessionEntry) -> Outcome:
+        session = entry.session
+        if self.tx.session(session.id, session.scope) is not None:
+            return "known"
+        places = self._places(entry.places)
+        digested_to = places.pop("digested_to", 0)
+        self.tx.add_session(replace(session, digested_to=digested_to, metadata={**session.metadata, **places}))
+        return "imported"
+
+    def _places(self, places: Mapping[str, str]) -> dict[str, Any]:
+        numbers = self._numbers(set(places.values()))
+        return {name: numbers[id] for name, id in places.items() if id in numbers}
+
+    def _summarized(self, entry: SummarizedEntry) -> Outcome:
+        name, numbers = summarized_setting(entry.scope), self._numbers([entry.up_to])
+        if self.tx.setting(name) is not None or entry.up_to not in numbers:
+            return "known"
+        self.tx.set_setting(name, str(numbers[entry.up_to]))
+        return "imported"
+
+    def _memory(self, entry: MemoryEntry) -> Outcome:
+        memory = entry.memory
+        if self.tx.memories(MemoryFilter(ids=(memory.id,), statuses=None)):
+            return "known"
+        if memory.status == "live" and self._taken(memory):
+            return "repeated"
+        for revision in entry.revisions:
+            self.tx.add_revision(self._revision(revision))
+            if revision.change is not None:
+                self.tx.add_change(revision.change)
+        return "imported"
+
+    def _taken(self, memory: Memory) -> bool:
+        """Return True if a live memory says the same, or has the only place for the key."""
+        wanted = [MemoryFilter(exactly=memory.scope, content_hash=self._identity(memory))]
+        if self.preset.kind(memory.kind).keyed == "one":
+            own = MemoryFilter(exactly=memory.scope, kinds=(memory.kind,), key=memory.key, namespace=memory.namespace)
+            wanted.append(own)
+        return any(self.tx.memories(each) for each in wanted)
+
+    def _revision(self, entry: RevisionEntry) -> Memory:
+        metadata = {**entry.memory.metadata, **self._places(entry.covers)}
+        return replace(entry.memory, metadata=metadata, content_hash=self._identity(entry.memory))
+
+    def _identity(self, memory: Memory) -> str:
+        put = Put(scope=memory.scope, kind=memory.kind, text=memory.text, key=memory.key, namespace=memory.namespace)
+        return identity(self.preset.kind(memory.kind), put)
+
+    def _job(self, entry: JobEntry) -> Outcome:
+        job, place = entry.job, effect_place(entry.job.effect)
+        numbers = self._numbers([place] if place else [])
+        effect = effect_with(job.effect, numbers.get(place or ""))
+        payload = {**job.payload, **self._places(entry.places)}
+        if job.kind == "digest":
+            payload.setdefault("from", 0)
+        if self.tx.jobs(ids=(job.id,)):
+            return "known"
+        return "imported" if self.tx.add_job(replace(job, payload=payload, effect=effect)) else "known"
+
+
+def check_kinds(preset: Preset, entry: MemoryEntry) -> None:
+    """Raise InvalidInput if the preset lacks a kind of the memory."""
+    known = {kind.name for kind in preset.kinds}
+    for revision in entry.revisions:
+        if revision.memory.kind not in known:
+            raise InvalidInput(
+                f"The preset {preset.name!r} has no kind {revision.memory.kind!r}. "
+                "Open the memory with the preset that is named in the first line of the export."
+            )

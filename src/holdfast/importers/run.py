@@ -1,0 +1,222 @@
+"""Run an import in two passes: check and count everything first, then store it in batches.
+
+An error in the file is found in the first pass, before anything is stored. Each batch is one transaction. An import that was
+killed is continued by running it again, because records that the store has are skipped.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+from holdfast.errors import InvalidInput
+from holdfast.exporters.entries import JobEntry, MemoryEntry, MessageEntry, SessionEntry
+from holdfast.importers.conversations import OpenConversation, add_said, close_conversation
+from holdfast.importers.notes import NoteWriter
+from holdfast.importers.records import Conversation, Note, Record, Said
+from holdfast.importers.restore import Outcome, Restore, check_kinds
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
+from holdfast.types import Scope
+
+if TYPE_CHECKING:
+    from holdfast.background.digest import Digester
+    from holdfast.presets.base import Preset
+
+_BATCH_SIZE = 500
+_NEVER = datetime(1, 1, 1, tzinfo=UTC)
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Callback that receives the number of stored records and their total."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportCounts:
+    """Counts of one type of data. The counts up to ``empty`` add up to ``found``, except in a dry run."""
+
+    found: int = 0
+    imported: int = 0
+    known: int = 0
+    """Number of records that the store has, including imported memories that were forgotten since."""
+    repeated: int = 0
+    """Number of memories that say the same as another one."""
+    expired: int = 0
+    empty: int = 0
+    redacted: int = 0
+    """Number of imported records in which secrets were replaced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportResult:
+    """Result of an import."""
+
+    format: str
+    dry_run: bool = False
+    memories: ImportCounts = field(default_factory=ImportCounts)
+    messages: ImportCounts = field(default_factory=ImportCounts)
+    sessions: ImportCounts = field(default_factory=ImportCounts)
+    others: ImportCounts = field(default_factory=ImportCounts)
+    """Users, apps and jobs of an export of Holdfast."""
+    learning: int = 0
+    """Number of imported sessions from which background work will learn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What to import: the records, which can be read twice, the name of their format, and whose data it becomes."""
+
+    name: str
+    records: Callable[[], Iterator[Record]]
+    scope: Scope
+
+
+class Import:
+    """One run of an import."""
+
+    def __init__(self, store: Store, preset: "Preset", clock: Clock, digester: "Digester", source: Source) -> None:
+        self._store = store
+        self._preset = preset
+        self._clock = clock
+        self._digester = digester
+        self._source = source
+        self._counts: dict[str, Counter[str]] = {name: Counter() for name in ("memories", "messages", "sessions", "others")}
+        self._notes = NoteWriter(preset, source.scope, source.name)
+        self._talk: OpenConversation | None = None
+        self._newest: set[str] | None = None
+        self._learning = 0
+
+    def run(self, *, learn: int | None = None, dry_run: bool = False, progress: Progress | None = None) -> ImportResult:
+        """Check all records, then store them. With ``dry_run``, only count them and those that the store has."""
+        total = self._check(learn)
+        done = 0
+        for batch in _batches(self._source.records(), _BATCH_SIZE):
+            if dry_run:
+                self._look_up(batch)
+            else:
+                with self._store.write() as tx:
+                    self._write(tx, batch)
+            done += len(batch)
+            if progress is not None:
+                progress(done, total)
+        if self._talk is not None and not dry_run:
+            with self._store.write() as tx:
+                self._close(tx)
+        self._counts["memories"]["redacted"] = self._notes.redacted
+        found = {name: ImportCounts(**counts) for name, counts in self._counts.items()}
+        return ImportResult(format=self._source.name, dry_run=dry_run, learning=self._learning, **found)
+
+    def _check(self, learn: int | None) -> int:
+        """Read all records once, and return their number. Choose the newest conversations if learning is limited."""
+        total = 0
+        newest: list[tuple[datetime, str]] = []
+        talk, ended = None, _NEVER
+        for record in self._source.records():
+            total += 1
+            self._counts[_type_of(record)]["found"] += 1
+            if isinstance(record, MemoryEntry):
+                check_kinds(self._preset, record)
+            if isinstance(record, Conversation):
+                _note_newest(newest, talk, ended, learn)
+                talk, ended = (record.id if record.learn else None), record.at or _NEVER
+            elif isinstance(record, Said):
+                ended = max(ended, record.at or _NEVER)
+        _note_newest(newest, talk, ended, learn)
+        self._newest = None if learn is None else {id for _, id in newest}
+        return total
+
+    def _look_up(self, batch: Sequence[Record]) -> None:
+        """Count the records that the store has."""
+        for record in batch:
+            if isinstance(record, Conversation):
+                self._talk = self._opened(record)
+            if _is_known(self._store, record, self._talk):
+                self._counts[_type_of(record)]["known"] += 1
+        notes = [record for record in batch if isinstance(record, Note)]
+        self._counts["memories"]["known"] += self._notes.count_known(self._store, notes)
+
+    def _write(self, tx: Transaction, batch: Sequence[Record]) -> None:
+        now = self._clock.now()
+        restore = Restore(tx=tx, preset=self._preset)
+        notes = [record for record in batch if isinstance(record, Note)]
+        for record in batch:
+            if isinstance(record, Note):
+                continue
+            if isinstance(record, Said):
+                self._count(record, self._said(tx, record, now))
+                continue
+            self._close(tx)
+            if isinstance(record, Conversation):
+                self._talk = self._opened(record)
+            else:
+                self._count(record, restore.apply(record))
+        for note, outcome in zip(notes, self._notes.apply(tx, notes, now) if notes else (), strict=True):
+            self._count(note, outcome)
+
+    def _said(self, tx: Transaction, record: Said, now: datetime) -> Outcome:
+        if self._talk is None:
+            raise InvalidInput(f"The message {record.id!r} belongs to no conversation.")
+        return add_said(tx, self._talk, record, now)
+
+    def _opened(self, start: Conversation) -> OpenConversation:
+        scope = self._source.scope
+        if start.app is not None:
+            scope = Scope(tenant=scope.tenant, user=scope.user, app=start.app, agent=scope.agent)
+        learn = start.learn and (self._newest is None or start.id in self._newest)
+        return OpenConversation(start, scope, self._source.name, learn)
+
+    def _close(self, tx: Transaction) -> None:
+        """Store the session of the conversation that is being imported, if there is one."""
+        talk, self._talk = self._talk, None
+        if talk is None:
+            return
+        outcome = close_conversation(tx, self._digester, talk, self._clock.now())
+        self._counts["messages"]["redacted"] += talk.redacted
+        self._learning += talk.learn and (outcome == "imported" or talk.added > 0)
+        self._counts["sessions"][outcome] += 1
+
+    def _count(self, record: Record, outcome: Outcome) -> None:
+        self._counts[_type_of(record)][outcome] += 1
+
+
+def _batches(records: Iterator[Record], size: int) -> Iterator[Sequence[Record]]:
+    batch: list[Record] = []
+    for record in records:
+        batch.append(record)
+        if len(batch) >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _type_of(record: Record) -> str:
+    if isinstance(record, Note | MemoryEntry):
+        return "memories"
+    if isinstance(record, Said | MessageEntry):
+        return "messages"
+    return "sessions" if isinstance(record, Conversation | SessionEntry) else "others"
+
+
+def _note_newest(newest: list[tuple[datetime, str]], talk: str | None, ended: datetime, limit: int | None) -> None:
+    """Keep the ``limit`` newest conversations in a heap."""
+    if limit is None or talk is None:
+        return
+    heapq.heappush(newest, (ended, talk))
+    if len(newest) > limit:
+        heapq.heappop(newest)
+
+
+def _is_known(store: Store, record: Record, talk: OpenConversation | None) -> bool:
+    """Return True if the store has a record. Notes are looked up elsewhere."""
+    if isinstance(record, Said):
+        return talk is not None and bool(store.messages(MessageFilter(session=talk.id, exactly=talk.scope, client_id=record.id)))
+    if isinstance(record, Conversation):
+        return talk is not None and store.session(talk.id, talk.scope) is not None
+    if isinstance(record, MessageEntry):
+        return bool(store.messages(MessageFilter(ids=(record.message.id,))))
+    if isinstance(record, SessionEntry):
+        return store.session(record.session.id, record.session.scope) is not None
+    if isinstance(record, MemoryEntry):
+        return bool(store.memories(MemoryFilter(ids=(record.memory.id,), statuses=None)))
+    return isinstance(record, JobEntry) and bool(store.jobs(ids=(record.job.id,)))

@@ -1,0 +1,42 @@
+"""Import a file or folder: find its format, read it, and store its records."""
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+from holdfast.background.digest import Digester
+from holdfast.errors import InvalidInput
+from holdfast.importers.formats import Options, find_format
+from holdfast.importers.run import Import, ImportResult, Progress, Source
+from holdfast.presets.base import Preset
+from holdfast.protocols import Clock, Store
+from holdfast.text.clean import clean_name
+from holdfast.types import Scope
+
+
+def import_path(
+    store: Store,
+    preset: Preset,
+    clock: Clock,
+    digester: Digester,
+    path: str | PathLike[str],
+    *,
+    owner: Mapping[str, str | None],
+    format: str | None = None,
+    learn: int | None = None,
+    dry_run: bool = False,
+    collection: str = "memories",
+    progress: Progress | None = None,
+) -> ImportResult:
+    """Import a file or folder into the scope that ``owner`` names."""
+    if learn is not None and learn < 0:
+        raise InvalidInput(f"learn is {learn}; it must be 0 or more. Nothing was imported.")
+    place = Path(path).expanduser()
+    chosen = find_format(place, format)
+    if chosen.has_scope and any(owner.values()):
+        raise InvalidInput("This export names the user, app and agent of each record. Leave them out. Nothing was imported.")
+    parts = {part: clean_name(value, what=part) for part, value in owner.items()}
+    scope = Scope(tenant=store.tenant, user=parts["user"], app=parts["app"], agent=parts["agent"])
+    options = Options(tenant=scope.tenant, collection=collection)
+    source = Source(name=chosen.name, records=lambda: chosen.read(place, options), scope=scope)
+    return Import(store, preset, clock, digester, source).run(learn=learn, dry_run=dry_run, progress=progress)

@@ -1,0 +1,18 @@
+"""Read text files of any common encoding."""
+
+from pathlib import Path
+
+from holdfast.errors import InvalidInput
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file: UTF-8, UTF-16 with a mark, or else Windows-1252. Raise InvalidInput for binary data."""
+    data = path.read_bytes()
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    if b"\x00" in data:
+        raise InvalidInput(f"{path.name} is not text. Nothing was imported.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
