@@ -1,0 +1,141 @@
+"""Import of Claude exports and of Claude Code transcripts."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import Engine
+from holdfast.errors import InvalidInput
+from tests.importers.support import messages, said, texts, write_json, write_lines
+
+pytestmark = pytest.mark.ledger("X13")
+
+
+def claude_message(id: str, sender: str, text: str, **more: Any) -> dict[str, Any]:
+    return {"uuid": id, "sender": sender, "text": text, "content": [{"type": "text", "text": text}] if text else [],
+            "created_at": "2025-02-03T10:00:00.123456Z", "updated_at": "2025-02-03T10:00:01Z", "attachments": [], "files": [], **more}  # fmt: skip
+
+
+def claude_talk(*said: dict[str, Any], id: str = "talk-1") -> dict[str, Any]:
+    return {"uuid": id, "name": "Travel", "created_at": "2025-02-03T09:59:00Z", "updated_at": "2025-02-03T11:00:00Z",
+            "account": {"uuid": "acc"}, "chat_messages": list(said)}  # fmt: skip
+
+
+class TestClaude:
+    """The export of the assistant."""
+
+    def test_messages_keep_dates_authors_and_ids(self, memory: Engine, tmp_path: Path) -> None:
+        talk = claude_talk(
+            claude_message("m1", "human", "I fly to Oslo."), claude_message("m2", "assistant", "Have a good trip.")
+        )
+        result = memory.import_from(write_json(tmp_path / "conversations.json", [talk]), user="ana")
+        assert (result.format, result.messages.imported) == ("claude", 2)
+        first, second = messages(memory, "talk-1")
+        assert (first.role, first.client_id, first.at.isoformat()) == ("user", "m1", "2025-02-03T10:00:00.123456+00:00")
+        assert (second.role, second.text, second.origin) == ("assistant", "Have a good trip.", "assistant")
+        assert memory.sessions(user="ana")[0].metadata["title"] == "Travel"
+
+    def test_tools_files_and_thoughts_are_no_text(self, memory: Engine, tmp_path: Path) -> None:
+        blocks = [{"type": "thinking", "thinking": "secret thought"}, {"type": "tool_use", "name": "search", "input": {"q": "x"}},
+                  {"type": "tool_result", "content": [{"type": "text", "text": "found"}]}, {"type": "text", "text": "Here."}]  # fmt: skip
+        attached = [{"file_name": "a.txt", "file_type": "txt", "extracted_content": "I live in Rome."}]
+        talk = claude_talk(
+            claude_message("m1", "human", "", attachments=attached, files=[{"file_name": "cat.png"}]),
+            claude_message("m2", "assistant", "Here.", content=blocks),
+            claude_message("m3", "human", ""),
+        )
+        memory.import_from(write_json(tmp_path / "c.json", [talk]), user="ana")
+        assert said(memory, "talk-1") == [("user", ""), ("assistant", "Here.")]
+        first, second = messages(memory, "talk-1")
+        assert (first.payload["attachments"][0]["text"], first.payload["files"]) == ("I live in Rome.", ["cat.png"])
+        assert [block["type"] for block in second.payload["blocks"]] == ["tool_use", "tool_result"]
+        assert "secret thought" not in str(second.payload)
+
+    def test_of_several_branches_the_last_one_is_read(self, memory: Engine, tmp_path: Path) -> None:
+        talk = claude_talk(
+            claude_message("m1", "human", "first", parent_message_uuid="root"),
+            claude_message("m2", "assistant", "dropped", parent_message_uuid="m1"),
+            claude_message("m3", "assistant", "kept", parent_message_uuid="m1"),
+        )
+        memory.import_from(write_json(tmp_path / "c.json", [talk]))
+        assert said(memory, "talk-1") == [("user", "first"), ("assistant", "kept")]
+
+    def test_memories_and_projects_of_the_export_are_read(self, memory: Engine, tmp_path: Path) -> None:
+        folder = tmp_path / "export"
+        write_json(folder / "conversations.json", [claude_talk(claude_message("m1", "human", "hello"))])
+        write_json(folder / "memories.json", [{"conversations_memory": "**Work**\n\nAna is a surgeon.", "project_memories": {"p1": "The bridge is red."}}])  # fmt: skip
+        document = {
+            "uuid": "d1",
+            "filename": "plan.md",
+            "content": "# Plan\n\nWe start in May.",
+            "created_at": "2025-01-01T00:00:00Z",
+        }
+        write_json(folder / "projects.json", [{"uuid": "p1", "name": "Bridge", "docs": [document]}])
+        result = memory.import_from(folder, user="ana")
+        assert result.memories.imported == 3
+        assert texts(memory, user="ana") == ["**Work**\n\nAna is a surgeon.", "The bridge is red.", "We start in May."]
+        (plan,) = memory.memories(user="ana", namespace=("projects", "Bridge", "plan.md"))
+        assert (plan.metadata["heading"], plan.trust, plan.created_at.year) == ("Plan", 0.6, 2025)
+        assert memory.import_from(folder, user="ana").memories.known == 3
+
+
+def line(kind: str, id: str, content: Any, **more: Any) -> dict[str, Any]:
+    role = "assistant" if kind == "assistant" else "user"
+    return {"type": kind, "uuid": id, "parentUuid": None, "sessionId": "s-1", "timestamp": "2025-06-01T08:00:00.000Z", "cwd": "/home/ana/shop",
+            "gitBranch": "main", "version": "2.0.1", "isSidechain": False, "userType": "external", "message": {"role": role, "content": content}, **more}  # fmt: skip
+
+
+class TestClaudeCode:
+    """Transcripts of the coding agent."""
+
+    def test_a_folder_of_transcripts_is_read(self, memory: Engine, tmp_path: Path) -> None:
+        folder = tmp_path / "projects"
+        write_lines(
+            folder / "-home-ana-shop" / "s-1.jsonl",
+            [
+                {"type": "summary", "summary": "Fix the cart", "leafUuid": "x"},
+                {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
+                line("user", "u1", "Please use tabs in this project."),
+                line("assistant", "a1", [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Done."}]),
+                line("assistant", "a2", [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]),
+                line(
+                    "user",
+                    "u2",
+                    [{"type": "tool_result", "tool_use_id": "t1", "content": "cart.py"}],
+                    toolUseResult={"stdout": "cart.py"},
+                ),
+                line("user", "u3", "<command-name>/clear</command-name>"),
+                line("user", "u4", "caveat", isMeta=True),
+                line("assistant", "a3", [{"type": "text", "text": "from a subagent"}], isSidechain=True),
+            ],
+        )
+        write_lines(folder / "-home-ana-blog" / "s-2.jsonl", [{**line("user", "u9", "Hello"), "sessionId": "s-2"}])
+        write_lines(folder / "-home-ana-blog" / "empty.jsonl", [])
+        result = memory.import_from(folder, user="ana")
+        assert (result.format, result.sessions.imported) == ("claude-code", 2)
+        assert said(memory, "s-1") == [
+            ("user", "Please use tabs in this project."),
+            ("assistant", "Done."),
+            ("assistant", ""),
+            ("tool", ""),
+        ]
+        assert messages(memory, "s-1")[3].payload["blocks"][0]["content"] == "cart.py"
+        (shop,) = [session for session in memory.sessions(user="ana") if session.id == "s-1"]
+        assert (shop.metadata["cwd"], shop.metadata["title"], shop.started_at.month) == ("/home/ana/shop", "Fix the cart", 6)
+        again = memory.import_from(folder, user="ana")
+        assert (again.messages.imported, again.messages.known, again.learning) == (0, 5, 0)
+
+    def test_a_damaged_line_is_named_and_nothing_is_stored(self, memory: Engine, tmp_path: Path) -> None:
+        file = write_lines(tmp_path / "s-1.jsonl", [line("user", "u1", "Hello")])
+        file.write_bytes(file.read_bytes() + b'{"type": "user", "uui')
+        with pytest.raises(InvalidInput, match=r"s-1\.jsonl, line 2: the line is not valid JSON"):
+            memory.import_from(file)
+        assert memory.stats().messages == 0
+
+    def test_a_huge_result_of_a_tool_is_cut(self, memory: Engine, tmp_path: Path) -> None:
+        blocks = [{"type": "tool_result", "content": "word " * 100_000}]
+        memory.import_from(write_lines(tmp_path / "s.jsonl", [line("user", "u1", blocks), line("user", "u2", "x" * 5_000_000)]))
+        first, second = messages(memory, "s-1")
+        assert first.payload["blocks"][0]["content"].endswith("[cut]")
+        assert (len(second.text) <= 4 * 1024 * 1024, second.text.endswith("[cut]")) == (True, True)
