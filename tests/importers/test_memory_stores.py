@@ -1,0 +1,197 @@
+"""Import of memories that other memory programs hold: mem0, the MCP memory server and Letta."""
+
+import json
+import pickle
+import sqlite3
+import sys
+import types
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import Engine
+from holdfast.errors import InvalidInput
+from tests.importers.support import said, texts, write_json, write_lines
+
+pytestmark = pytest.mark.ledger("X13")
+
+
+def mem0_memory(id: str, text: str, **more: Any) -> dict[str, Any]:
+    return {"id": id, "memory": text, "hash": "h", "metadata": None, "created_at": "2025-03-01T10:00:00-07:00", "updated_at": None, "user_id": "ana", **more}  # fmt: skip
+
+
+class TestMem0:
+    """JSON, the local Qdrant folder and the history database of mem0."""
+
+    @pytest.mark.parametrize("wrap", [lambda found: {"results": found}, lambda found: found], ids=["results", "list"])
+    def test_json_keeps_ids_dates_users_and_metadata(self, memory: Engine, tmp_path: Path, wrap: Any) -> None:
+        found = [
+            mem0_memory("m-1", "Prefers tea", metadata={"room": "kitchen"}, categories=["food"], agent_id="chef", run_id="r1"),
+            mem0_memory("m-2", "Lives in Lyon", user_id="bob"),
+        ]
+        result = memory.import_from(write_json(tmp_path / "m.json", wrap(found)))
+        assert (result.format, result.memories.imported) == ("mem0", 2)
+        (tea,) = memory.memories(user="ana", agent="chef")
+        assert (tea.text, tea.tags, tea.origin, tea.trust) == ("Prefers tea", ("food",), "import", 1.0)
+        assert tea.created_at.isoformat() == "2025-03-01T17:00:00+00:00"
+        assert tea.metadata == {"room": "kitchen", "run_id": "r1", "imported_id": "m-1", "imported_from": "mem0"}
+        assert texts(memory, user="bob") == ["Lives in Lyon"]
+        assert memory.import_from(tmp_path / "m.json").memories.known == 2
+
+    def test_the_import_can_choose_the_user(self, memory: Engine, tmp_path: Path) -> None:
+        memory.import_from(write_json(tmp_path / "m.json", [mem0_memory("m-1", "Prefers tea")]), user="zoe")
+        assert (texts(memory, user="zoe"), texts(memory, user="ana")) == (["Prefers tea"], [])
+
+    def test_a_qdrant_folder_is_read_without_qdrant(
+        self, memory: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = _qdrant(tmp_path / "qdrant", monkeypatch, {"data": "Prefers tea", "user_id": "ana", "created_at": "2025-03-01T10:00:00Z", "room": "hall"})  # fmt: skip
+        result = memory.import_from(folder)
+        assert (result.format, result.memories.imported) == ("mem0", 1)
+        (tea,) = memory.memories(user="ana")
+        assert (tea.text, tea.metadata["imported_id"], tea.metadata["room"], tea.created_at.year) == (
+            "Prefers tea",
+            "p-1",
+            "hall",
+            2025,
+        )
+
+    def test_a_pickle_cannot_run_code(self, memory: Engine, tmp_path: Path) -> None:
+        class Evil:
+            def __reduce__(self) -> Any:
+                return (print, ("run",))
+
+        folder = tmp_path / "collection" / "mem0"
+        folder.mkdir(parents=True)
+        with closing(sqlite3.connect(folder / "storage.sqlite")) as database:
+            database.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
+            database.execute("INSERT INTO points VALUES ('x', ?)", (pickle.dumps(Evil()),))
+            database.commit()
+        with pytest.raises(InvalidInput, match=r"mem0, point 1 cannot be read: it contains builtins\.print, which is not data"):
+            memory.import_from(tmp_path)
+
+    def test_the_history_gives_the_present_memories(self, memory: Engine, tmp_path: Path) -> None:
+        with closing(sqlite3.connect(tmp_path / "history.db")) as database:
+            database.execute(
+                "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT, "
+                "created_at DATETIME, updated_at DATETIME, is_deleted INTEGER, actor_id TEXT, role TEXT)"
+            )
+            steps = [("m1", None, "Likes tea", "ADD"), ("m2", None, "Likes rain", "ADD"), ("m1", "Likes tea", "Likes green tea", "UPDATE"), ("m2", "Likes rain", None, "DELETE")]  # fmt: skip
+            for number, (id, old, new, event) in enumerate(steps):
+                row = (str(number), id, old, new, event, "2025-03-01T10:00:00+00:00", None, 0, None, None)
+                database.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            database.commit()
+        memory.import_from(tmp_path / "history.db", user="ana")
+        (tea,) = memory.memories(user="ana")
+        assert (tea.text, tea.metadata["imported_id"], tea.created_at.year) == ("Likes green tea", "m1", 2025)
+
+
+def _qdrant(folder: Path, monkeypatch: pytest.MonkeyPatch, payload: dict[str, Any]) -> Path:
+    """Write a folder as a local Qdrant client does: a pickled model object per point. The class is gone afterwards."""
+    module = types.ModuleType("qdrant_client.http.models.models")
+
+    class PointStruct:
+        def __getstate__(self) -> dict[str, Any]:  # as pydantic does
+            return {
+                "__dict__": dict(vars(self)),
+                "__pydantic_extra__": None,
+                "__pydantic_fields_set__": set(vars(self)),
+                "__pydantic_private__": None,
+            }
+
+    PointStruct.__module__, PointStruct.__qualname__ = module.__name__, "PointStruct"
+    monkeypatch.setattr(module, "PointStruct", PointStruct, raising=False)
+    point = PointStruct()
+    vars(point).update(id="p-1", vector=[0.1, 0.2], payload=payload)
+    storage = folder / "collection" / "mem0"
+    storage.mkdir(parents=True)
+    with monkeypatch.context() as patch, closing(sqlite3.connect(storage / "storage.sqlite")) as database:
+        for depth in range(1, 5):
+            patch.setitem(sys.modules, ".".join(module.__name__.split(".")[:depth]), module)
+        database.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
+        database.execute("INSERT INTO points VALUES ('x', ?)", (pickle.dumps(point),))
+        database.commit()
+    return folder
+
+
+class TestMcpMemory:
+    """The graph of the official MCP memory server."""
+
+    def test_observations_and_relations_become_memories(self, memory: Engine, tmp_path: Path) -> None:
+        lines = [
+            {
+                "type": "entity",
+                "name": "Ana_Ruiz",
+                "entityType": "person",
+                "observations": ["Ana Ruiz speaks Spanish", "likes tea"],
+            },
+            {"type": "entity", "name": "Lyon", "entityType": "city", "observations": []},
+            {"type": "relation", "from": "Ana_Ruiz", "to": "Lyon", "relationType": "lives_in"},
+        ]
+        result = memory.import_from(write_lines(tmp_path / "memory.jsonl", lines), user="ana")
+        assert (result.format, result.memories.imported) == ("mcp-memory", 4)
+        assert texts(memory, user="ana") == [
+            "Ana Ruiz speaks Spanish",
+            "Ana Ruiz: likes tea",
+            "Ana_Ruiz lives in Lyon",
+            "Lyon is a city",
+        ]
+        (tea,) = [each for each in memory.memories(user="ana") if "tea" in each.text]
+        assert (tea.metadata["entity"], tea.tags) == ("Ana_Ruiz", ("person",))
+        assert memory.import_from(tmp_path / "memory.jsonl", user="ana").memories.known == 4
+
+    def test_a_wrong_line_is_named(self, memory: Engine, tmp_path: Path) -> None:
+        file = write_lines(tmp_path / "memory.jsonl", [{"type": "entity", "name": "a", "observations": ["b"]}, {"type": "dog"}])
+        with pytest.raises(InvalidInput, match="line 2: there is no type 'dog'"):
+            memory.import_from(file)
+        assert memory.memories() == []
+
+
+class TestLetta:
+    """Agent files of both versions."""
+
+    def test_blocks_and_messages_of_the_newer_version(self, memory: Engine, tmp_path: Path) -> None:
+        agent = {
+            "id": "agent-0",
+            "name": "helper",
+            "block_ids": ["block-0"],
+            "messages": [
+                {"id": "message-0", "role": "system", "content": [{"type": "text", "text": "You are helpful."}], "created_at": "2025-04-01T10:00:00Z"},
+                {"id": "message-1", "role": "user", "content": [{"type": "text", "text": "I live in Lyon."}], "created_at": "2025-04-01T10:00:00Z"},
+                {"id": "message-2", "role": "assistant", "content": [{"type": "text", "text": "a thought"}], "created_at": "2025-04-01T10:00:05Z",
+                 "tool_calls": [{"id": "c", "function": {"name": "send_message", "arguments": json.dumps({"message": "Nice!"})}}]},
+                {"id": "message-3", "role": "tool", "content": [{"type": "text", "text": '{"status": "OK"}'}], "created_at": "2025-04-01T10:00:06Z"},
+            ],
+        }  # fmt: skip
+        blocks = [
+            {"id": "block-0", "label": "human", "value": "Ana is a surgeon."},
+            {"id": "block-1", "label": "other", "value": "not hers"},
+        ]
+        file = write_json(tmp_path / "helper.af", {"agents": [agent], "blocks": blocks, "tools": []})
+        result = memory.import_from(file, user="ana")
+        assert (result.format, result.memories.imported, result.messages.imported) == ("letta", 1, 3)
+        assert said(memory, "helper-agent-0") == [("user", "I live in Lyon."), ("assistant", "Nice!"), ("tool", "")]
+        (block,) = memory.memories(user="ana", key="human")
+        assert block.text == "Ana is a surgeon."
+
+    def test_the_older_version(self, memory: Engine, tmp_path: Path) -> None:
+        wrapped = json.dumps({"type": "user_message", "message": "Hello there", "time": "2025-04-01"})
+        messages = [
+            {
+                "role": "user",
+                "text": json.dumps({"type": "heartbeat", "reason": "tick"}),
+                "created_at": "2025-04-01T10:00:00+00:00",
+            },
+            {"role": "user", "text": wrapped, "created_at": "2025-04-01T10:00:00+00:00"},
+        ]
+        value = {
+            "agent_type": "memgpt_agent",
+            "name": "old",
+            "core_memory": [{"label": "persona", "value": "I am kind."}],
+            "messages": messages,
+        }
+        memory.import_from(write_json(tmp_path / "old.af", value), user="ana")
+        assert said(memory, "old") == [("user", "Hello there")]
+        assert texts(memory, user="ana") == ["I am kind."]
