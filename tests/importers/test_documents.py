@@ -1,0 +1,155 @@
+"""Import of documents: Markdown and Obsidian, text, PDF, and memories pasted as text."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast import Engine
+from holdfast.errors import InvalidInput
+from holdfast.importers.documents import sections
+from tests.importers.support import texts
+
+pytestmark = pytest.mark.ledger("X13")
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+class TestMarkdown:
+    """Markdown files and Obsidian vaults."""
+
+    def test_a_vault_keeps_tags_dates_links_and_folders(self, memory: Engine, tmp_path: Path) -> None:
+        page = (
+            "---\ntags: [garden, 'long term']\ncreated: 2024-05-06\n---\n# Roses\n\nWater them on Mondays, see [[Tools|the tools]] #plants/red.\n\n"
+            "## Pests\n\n`#not-a-tag` Aphids come in May.\n"
+        )
+        write(tmp_path / "vault" / "Home" / "Roses.md", page)
+        write(tmp_path / "vault" / ".obsidian" / "hidden.md", "never")
+        write(tmp_path / "vault" / "empty.md", "")
+        result = memory.import_from(tmp_path / "vault", user="ana")
+        assert (result.format, result.memories.imported) == ("markdown", 2)
+        first, second = sorted(memory.memories(user="ana", namespace=("notes", "Home", "Roses")), key=lambda each: each.text)
+        assert first.text == "Roses > Pests: `#not-a-tag` Aphids come in May."
+        assert second.text == "Roses: Water them on Mondays, see [[Tools|the tools]] #plants/red."
+        assert (second.tags, second.metadata["links"]) == (("garden", "long term", "plants/red"), ["Tools"])
+        assert (second.created_at.date().isoformat(), second.trust, second.metadata["file"]) == (
+            "2024-05-06",
+            1.0,
+            "Home/Roses.md",
+        )
+        assert first.tags == ("garden", "long term")
+
+    def test_a_second_run_adds_only_what_changed(self, memory: Engine, tmp_path: Path) -> None:
+        file = write(tmp_path / "notes" / "a.md", "# A\n\nfirst\n\n# B\n\nsecond")
+        memory.import_from(tmp_path / "notes")
+        write(file, "# A\n\nfirst\n\n# B\n\nchanged")
+        again = memory.import_from(tmp_path / "notes")
+        assert (again.memories.imported, again.memories.known) == (1, 1)
+
+    def test_a_file_without_properties_has_the_date_of_the_file(self, memory: Engine, tmp_path: Path) -> None:
+        file = write(tmp_path / "old.md", "Something old.")
+        os.utime(file, (1_600_000_000, 1_600_000_000))
+        memory.import_from(file)
+        assert memory.memories()[0].created_at.year == 2020
+
+    def test_wrong_properties_are_named(self, memory: Engine, tmp_path: Path) -> None:
+        write(tmp_path / "notes" / "bad.md", "---\nok: 1\ntags: [a\n---\ntext")
+        with pytest.raises(InvalidInput, match=r"bad\.md, line \d+: the properties at the top are not valid YAML"):
+            memory.import_from(tmp_path / "notes")
+        assert memory.memories() == []
+
+
+class TestText:
+    """Text documents of any encoding."""
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+    def test_a_document_is_read_in_any_common_encoding(self, memory: Engine, tmp_path: Path, encoding: str) -> None:
+        file = write(tmp_path / "café.txt", "El café está en la calle Mayor.".encode(encoding))
+        memory.import_from(file, format="text")
+        (found,) = memory.memories(namespace=("documents", "café.txt"))
+        assert (found.text, found.trust, found.origin) == ("El café está en la calle Mayor.", 0.6, "import")
+
+    def test_long_documents_are_split_and_nothing_is_lost(self, memory: Engine, tmp_path: Path) -> None:
+        paragraphs = [f"Paragraph {number}. " + "word " * (number * 7 % 400) for number in range(60)]
+        result = memory.import_from(write(tmp_path / "book.txt", "\n\n".join(paragraphs)))
+        assert result.memories.imported > 10
+        joined = "".join(each.text for each in memory.memories(limit=1000))
+        assert joined.count("word") == sum(number * 7 % 400 for number in range(60))
+        assert max(len(each.text) for each in memory.memories(limit=1000)) <= 1500
+
+    def test_a_line_without_spaces_is_split(self) -> None:
+        assert [len(each.text) for each in sections("x" * 4000)] == [1500, 1500, 1000]
+
+    def test_headings_in_code_are_no_headings(self) -> None:
+        (only,) = sections("```\n# comment\n```")
+        assert (only.heading, only.text) == (None, "```\n# comment\n```")
+
+    def test_binary_data_is_refused(self, memory: Engine, tmp_path: Path) -> None:
+        with pytest.raises(InvalidInput, match="is not text"):
+            memory.import_from(write(tmp_path / "photo.txt", b"\x89PNG\x00\x01"), format="text")
+
+
+def pdf(*pages: str) -> bytes:
+    """Return a PDF file with a line of text per page."""
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    kids = []
+    for text in pages:
+        stream = f"BT /F1 12 Tf 50 700 Td ({text}) Tj ET".encode()
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
+        content = len(objects)
+        objects.append(b"<< /Type /Page /Parent 2 0 R /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> >> >>" % content)
+        kids.append(b"%d 0 R" % len(objects))
+    objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d /MediaBox [0 0 612 792] >>" % (b" ".join(kids), len(kids))
+    written, places = b"%PDF-1.4\n", []
+    for number, each in enumerate(objects, 1):
+        places.append(len(written))
+        written += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    start = len(written)
+    trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
+    return written + b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table) + trailer
+
+
+class TestPdf:
+    """PDF documents, read with pypdf."""
+
+    def test_each_page_is_read(self, memory: Engine, tmp_path: Path) -> None:
+        pytest.importorskip("pypdf", reason="the extra pdf is not installed")
+        result = memory.import_from(write(tmp_path / "manual", pdf("Press the red button.", "Then wait for ten seconds.")))
+        assert (result.format, result.memories.imported) == ("pdf", 2)
+        assert {each.metadata["page"]: each.text for each in memory.memories()} == {
+            1: "Press the red button.",
+            2: "Then wait for ten seconds.",
+        }
+
+    def test_a_damaged_file_is_refused(self, memory: Engine, tmp_path: Path) -> None:
+        pytest.importorskip("pypdf", reason="the extra pdf is not installed")
+        with pytest.raises(InvalidInput, match="cannot be read as PDF"):
+            memory.import_from(write(tmp_path / "bad.pdf", b"%PDF-1.4\nnothing"))
+
+
+class TestPasted:
+    """Memories that an assistant listed as text."""
+
+    def test_dates_bullets_and_headings_are_understood(self, memory: Engine, tmp_path: Path) -> None:
+        text = (
+            "Here is everything I know about you:\n\n```\n## Preferences\n[2024-05-01] - Prefers tea: green, no sugar\n- [unknown] Likes short answers\n"
+            "[May 3, 2023] - Works with [brackets] in code\n\n**Work:**\n* Is a surgeon\n1. Plays chess\n```\nLet me know!"
+        )
+        result = memory.import_from(write(tmp_path / "memories.txt", text), user="ana")
+        assert (result.format, result.memories.imported) == ("pasted", 5)
+        found = {each.text: each for each in memory.memories(user="ana")}
+        tea = found["Prefers tea: green, no sugar"]
+        assert (tea.created_at.date().isoformat(), tea.tags, tea.trust) == ("2024-05-01", ("Preferences",), 1.0)
+        assert found["Works with [brackets] in code"].created_at.year == 2023
+        assert (found["Is a surgeon"].tags, found["Plays chess"].tags) == (("Work",), ("Work",))
+        assert "Likes short answers" in found
+        assert memory.import_from(tmp_path / "memories.txt", user="ana").memories.known == 5
+
+    def test_plain_lines_are_memories_if_nothing_is_marked(self, memory: Engine, tmp_path: Path) -> None:
+        memory.import_from(write(tmp_path / "m.txt", "Prefers tea\n\nLives in Lyon\n"), format="pasted")
+        assert texts(memory) == ["Lives in Lyon", "Prefers tea"]
