@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from holdfast import Engine
 from holdfast.cli.app import app
 from holdfast.designs.reachy import MemoryManager
-from holdfast.errors import InvalidInput, NotFound, SettingsError
-from holdfast.importers.chroma import import_chroma
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.importers.run import ImportCounts
 from holdfast.testing import FrozenClock, HashEmbedder
 
 OpenMemory = Callable[..., Engine]
@@ -59,6 +59,10 @@ def memory(open_memory: OpenMemory) -> Engine:
     return open_memory(preset="reachy")
 
 
+def imported(memory: Engine, folder: Path, **options: Any) -> ImportCounts:
+    return memory.import_from(folder, format="chroma", **options).memories
+
+
 def bytes_of(folder: Path) -> dict[str, str]:
     return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.rglob("*") if file.is_file()}
 
@@ -70,10 +74,16 @@ def test_types_times_metadata_and_ids_are_kept(robot: Collection, memory: Engine
     )
     robot.store("We talked about the sea", "conversation", at=yesterday)
     robot.store("dancing", "context", {"context_key": "task"})
-    result = import_chroma(memory, robot.folder)
+    result = imported(memory, robot.folder)
     assert (result.found, result.imported) == (3, 3)
     kept = {each.kind: each for each in memory.memories()}
-    assert kept["fact"].metadata == {"category": "user_profile", "sure": True, "level": 0.5, "imported_id": fact}
+    assert kept["fact"].metadata == {
+        "category": "user_profile",
+        "sure": True,
+        "level": 0.5,
+        "imported_id": fact,
+        "imported_from": "chroma",
+    }
     assert kept["fact"].origin == "import"
     assert kept["fact"].valid_from.isoformat() == "2026-02-28T12:00:00+00:00"
     assert kept["fact"].expires_at is None
@@ -86,7 +96,7 @@ def test_what_has_expired_is_counted_and_left_out(robot: Collection, memory: Eng
     robot.store("long ago", "conversation", at=NOW - timedelta(days=31))
     robot.store("yesterday's task", "context", {"context_key": "task"}, at=NOW - timedelta(days=1))
     robot.store("an old fact", "fact", at=NOW - timedelta(days=900))
-    result = import_chroma(memory, robot.folder)
+    result = imported(memory, robot.folder)
     assert (result.imported, result.expired) == (1, 2)
     assert [each.text for each in memory.memories()] == ["an old fact"]
 
@@ -96,7 +106,7 @@ def test_a_context_lasts_to_the_end_of_its_users_day(robot: Collection, open_mem
     memory.set_user("alex", timezone="America/Los_Angeles")
     robot.store("packing", "context", {"context_key": "task"}, at=NOW)
     clock.set("2026-03-02T05:00:00Z")  # past midnight in UTC, evening there
-    assert import_chroma(memory, robot.folder, user="alex").imported == 1
+    assert imported(memory, robot.folder, user="alex").imported == 1
     clock.set("2026-03-02T09:00:00Z")
     assert memory.memories(user="alex") == []
 
@@ -105,13 +115,13 @@ def test_running_it_again_adds_nothing_twice_and_brings_nothing_back(robot: Coll
     robot.store("likes the sea", "fact")
     robot.store("likes the sea", "fact", {"room": "hall"})
     robot.store("likes tea", "fact")
-    first = import_chroma(memory, robot.folder)
+    first = imported(memory, robot.folder)
     assert (first.imported, first.repeated) == (2, 1)
     (tea,) = [each for each in memory.memories() if each.text == "likes tea"]
     memory.forget(tea.id)
     before = memory.memories()
     robot.store("likes snow", "fact")
-    again = import_chroma(memory, robot.folder)
+    again = imported(memory, robot.folder)
     assert (again.imported, again.known, again.repeated) == (1, 2, 1)
     assert sorted(each.text for each in memory.memories()) == ["likes snow", "likes the sea"]
     assert before[0] in memory.memories(), "what was there is as it was"
@@ -120,14 +130,14 @@ def test_running_it_again_adds_nothing_twice_and_brings_nothing_back(robot: Coll
 def test_the_newest_value_of_a_context_wins(robot: Collection, memory: Engine) -> None:
     robot.store("dancing", "context", {"context_key": "task"}, at=NOW - timedelta(hours=1))
     robot.store("waving", "context", {"context_key": "task"}, at=NOW - timedelta(hours=2))
-    import_chroma(memory, robot.folder)
+    imported(memory, robot.folder)
     assert [each.text for each in memory.memories(kinds=["context"], key="task")] == ["dancing"]
 
 
 def test_the_first_versions_types_become_those_of_the_second(robot: Collection, memory: Engine) -> None:
     for type in ("observation", "preference", "event", "task"):
         robot.store(f"something of type {type}", type)
-    import_chroma(memory, robot.folder)
+    imported(memory, robot.folder)
     kinds = {each.metadata["type"]: each.kind for each in memory.memories()}
     assert kinds == {"observation": "conversation", "preference": "fact", "event": "context", "task": "context"}
 
@@ -138,7 +148,7 @@ def test_the_designs_manager_finds_what_was_imported(robot: Collection, folder: 
 
     async def story() -> None:
         async with MemoryManager(folder, embedder=HashEmbedder(), clock=clock, worker="none") as manager:
-            import_chroma(manager.engine, robot.folder)
+            imported(manager.engine, robot.folder)
             (found,) = await manager.search("robotics and AI")
             assert found.memory.content == "User is interested in robotics and AI"
             assert await manager.get_context("task") == "dancing"
@@ -150,7 +160,7 @@ def test_the_collection_is_only_read(robot: Collection, memory: Engine) -> None:
     robot.store("likes the sea", "fact")
     robot.close()
     before = bytes_of(robot.folder)
-    import_chroma(memory, robot.folder)
+    imported(memory, robot.folder)
     assert bytes_of(robot.folder) == before
 
 
@@ -165,44 +175,54 @@ def test_more_than_one_page_is_read(tmp_path: Path, memory: Engine) -> None:
     )
     client.close()
     seen: list[tuple[int, int]] = []
-    result = import_chroma(memory, tmp_path / "many", progress=lambda done, total: seen.append((done, total)))
+    result = imported(memory, tmp_path / "many", progress=lambda done, total: seen.append((done, total)))
     assert result.imported == 2500
-    assert seen == [(1000, 2500), (2000, 2500), (2500, 2500)]
+    assert seen == [(done, 2500) for done in range(500, 2501, 500)]
 
 
 def test_a_collection_that_is_not_there_is_refused_with_those_that_are(robot: Collection, memory: Engine) -> None:
     with pytest.raises(NotFound, match=r"no collection 'notes'\. Its collections are: memories"):
-        import_chroma(memory, robot.folder, collection="notes")
+        imported(memory, robot.folder, collection="notes")
 
 
 def test_a_folder_that_is_not_chromas_is_refused_and_stays_as_it_is(tmp_path: Path, memory: Engine) -> None:
     (tmp_path / "photos").mkdir()
     with pytest.raises(InvalidInput, match=r"no chroma\.sqlite3"):
-        import_chroma(memory, tmp_path / "photos")
+        imported(memory, tmp_path / "photos")
     assert list((tmp_path / "photos").iterdir()) == []
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path, memory: Engine) -> None:
     (tmp_path / "chroma.sqlite3").write_bytes(b"not a database" * 100)
     with pytest.raises(InvalidInput, match="cannot be read as a Chroma database"):
-        import_chroma(memory, tmp_path)
+        imported(memory, tmp_path)
 
 
-def test_a_preset_without_the_designs_types_is_refused(robot: Collection, open_memory: OpenMemory) -> None:
-    with pytest.raises(SettingsError, match="Open the memory with the preset 'reachy'"):
-        import_chroma(open_memory(), robot.folder)
+def test_a_preset_without_the_designs_types_keeps_their_lifetimes(robot: Collection, open_memory: OpenMemory) -> None:
+    robot.store("We talked about the sea", "conversation")
+    memory = open_memory()
+    imported(memory, robot.folder)
+    (kept,) = memory.memories()
+    assert (kept.kind, kept.metadata["kind"], kept.expires_at) == ("fact", "conversation", kept.valid_from + timedelta(days=30))
+
+
+def test_the_format_is_recognized(robot: Collection, memory: Engine) -> None:
+    robot.store("likes the sea", "fact")
+    assert memory.import_from(robot.folder).format == "chroma"
+    assert memory.import_from(robot.folder / "chroma.sqlite3").memories.known == 1
 
 
 def test_the_command_imports_and_counts(robot: Collection, tmp_path: Path) -> None:
     robot.store("likes the sea", "fact")
     robot.store("long ago", "conversation", at=NOW - timedelta(days=3000))
     runner = CliRunner(env={"HOLDFAST_HOME": str(tmp_path / "home"), "HOLDFAST_MODELS": str(tmp_path / "none")})
-    first = runner.invoke(app, ["import", "chroma", str(robot.folder), "--user", "alex"])
-    assert first.stdout == "Imported 1 memory of 2; skipped: 1 expired.\n"
-    again = json.loads(runner.invoke(app, ["import", "chroma", str(robot.folder), "--user", "alex", "--json"]).stdout)
-    assert (again["found"], again["imported"], again["known"], again["expired"]) == (2, 0, 1, 1)
+    first = runner.invoke(app, ["import", str(robot.folder), "--format", "chroma", "--user", "alex"])
+    assert first.stdout == "Format: chroma.\nImported 1 memory of 2; skipped: 1 expired.\n"
+    again = json.loads(runner.invoke(app, ["import", str(robot.folder), "--format", "chroma", "--user", "alex", "--json"]).stdout)
+    counts = again["memories"]
+    assert (counts["found"], counts["imported"], counts["known"], counts["expired"]) == (2, 0, 1, 1)
     listed = json.loads(runner.invoke(app, ["list", "--user", "alex", "--json"]).stdout)
     assert [each["text"] for each in listed] == ["likes the sea"]
-    wrong = runner.invoke(app, ["import", "chroma", str(robot.folder), "--collection", "notes"])
+    wrong = runner.invoke(app, ["import", str(robot.folder), "--collection", "notes"])
     assert wrong.exit_code == 1
     assert "Its collections are: memories" in wrong.stderr

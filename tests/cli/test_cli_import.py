@@ -1,0 +1,111 @@
+"""The ``import`` command, and the offer to convert the store of another program."""
+
+import json
+import os
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.commands.import_ import FORMATS
+from holdfast.importers import formats
+from tests.importers.support import chatgpt_message, chatgpt_talk, write_json
+
+from .support import Holdfast, executable
+
+
+def rumi(path: Path) -> Path:
+    """Write a store as the design Rumi does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(
+            "CREATE TABLE facts (id INTEGER PRIMARY KEY, key TEXT, value TEXT, source TEXT, created_at TEXT, updated_at TEXT)"
+        )
+        database.execute(
+            "INSERT INTO facts VALUES (1, 'nombre', 'Lucas', 'explicit', '2025-11-01 10:00:00', '2025-11-01 10:00:00')"
+        )
+        database.commit()
+    return path
+
+
+@pytest.mark.ledger("X13")
+def test_the_command_recognizes_counts_and_can_be_repeated(holdfast: Holdfast, tmp_path: Path) -> None:
+    file = write_json(tmp_path / "c.json", [chatgpt_talk("c", chatgpt_message("user", "I live in Lyon."))])
+    counted = holdfast("import", str(file), "--user", "ana", "--dry-run").stdout
+    assert counted == "Format: chatgpt.\nFound 1 message.\nFound 1 session.\nNothing was stored.\n"
+    first = holdfast("import", str(file), "--user", "ana").stdout
+    assert first == "Format: chatgpt.\nImported 1 message of 1.\nImported 1 session of 1.\nQueued for learning: 1 session.\n"
+    again = holdfast("import", str(file), "--user", "ana").stdout
+    assert "Imported 0 messages of 1; skipped: 1 already stored." in again
+    assert holdfast.json("import", str(file), "--user", "ana", "--learn", "0")["messages"]["known"] == 1
+
+
+@pytest.mark.ledger("X13")
+def test_pasted_text_comes_from_standard_input(holdfast: Holdfast) -> None:
+    holdfast("import", "-", "--user", "ana", input="[2024-05-01] - Prefers tea\n")
+    (tea,) = holdfast.json("list", "--user", "ana")
+    assert (tea["text"], tea["created_at"][:10]) == ("Prefers tea", "2024-05-01")
+
+
+def test_the_command_knows_all_formats() -> None:
+    assert [each.name for each in formats.FORMATS] == list(FORMATS)
+
+
+def test_an_unknown_format_is_an_error_with_the_list(holdfast: Holdfast, tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(b"\x00\x01")
+    error = holdfast.error("import", str(tmp_path / "x.bin"))
+    assert (error["code"], "chatgpt" in error["message"]) == ("invalid_input", True)
+
+
+def test_a_foreign_store_is_left_alone_and_the_error_says_how_to_convert_it(holdfast: Holdfast, tmp_path: Path) -> None:
+    file = rumi(tmp_path / ".rumi" / "memory.db")
+    before = file.read_bytes()
+    error = holdfast.error("--preset", "rumi", "--store", str(file), "list")
+    assert error["code"] == "store_foreign"
+    assert f"`holdfast import {file} --store {file}` converts it" in error["message"]
+    assert file.read_bytes() == before
+
+
+def test_a_foreign_store_is_converted_in_place_and_kept(holdfast: Holdfast, tmp_path: Path) -> None:
+    file = rumi(tmp_path / ".rumi" / "memory.db")
+    before = file.read_bytes()
+    where = ("--preset", "rumi", "--store", str(file))
+    assert "Add --yes" in holdfast.error(*where, "import", str(file), exit=2)["message"]
+    printed = holdfast(*where, "import", str(file), "--yes").stderr
+    assert "Converted" in printed
+    assert (tmp_path / ".rumi" / "memory.rumi.db").read_bytes() == before
+    (name,) = json.loads(holdfast(*where, "list", "--json").stdout)
+    assert (name["text"], name["key"], name["created_at"][:10]) == ("Lucas", "nombre", "2025-11-01")
+
+
+def test_a_conversion_that_fails_gives_the_file_back(holdfast: Holdfast, tmp_path: Path) -> None:
+    file = rumi(tmp_path / "memory.db")
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("UPDATE facts SET created_at = 'yesterday'")
+        database.commit()
+    before = file.read_bytes()
+    error = holdfast.error("--store", str(file), "import", str(file), "--yes")
+    assert "yesterday" in error["message"]
+    assert file.read_bytes() == before
+    assert not (tmp_path / "memory.rumi.db").exists()
+
+
+def test_on_a_terminal_every_command_offers_the_conversion(holdfast: Holdfast, tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    file = rumi(tmp_path / ".rumi" / "memory.db")
+    command = [executable(), "--preset", "rumi", "--store", str(file), "list"]
+    for answer, code in ((b"n\n", 1), (b"y\n", 0)):
+        ours, theirs = pty.openpty()
+        with subprocess.Popen(
+            command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=holdfast.environment
+        ) as process:
+            os.write(ours, answer)
+            printed, asked = process.communicate(timeout=60)
+        for end in (ours, theirs):
+            os.close(end)
+        assert process.returncode == code, (printed, asked)
+        assert b"is memory.db of the design Rumi. Convert it?" in asked
+    assert b"nombre: Lucas" in printed
+    assert (tmp_path / ".rumi" / "memory.rumi.db").exists()
