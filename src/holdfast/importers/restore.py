@@ -149,5 +149,6 @@ def check_kinds(preset: Preset, entry: MemoryEntry) -> None:
         if revision.memory.kind not in known:
             raise InvalidInput(
                 f"The preset {preset.name!r} has no kind {revision.memory.kind!r}. "
-                "Open the memory with the preset that is named in the first line of the export."
+                "Open the memory with the preset that the first line of the export names, and with the kinds that your program adds "
+                "to it. Nothing was imported."
             )
