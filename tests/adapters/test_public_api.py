@@ -15,8 +15,11 @@ from tests.parsing import parse
 
 pytestmark = pytest.mark.ledger("X14")
 FOLDER = Path(adapters.__file__).parent
-MODULES = sorted(FOLDER.glob("*.py"))
-BY_NAME = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+MODULES = sorted(FOLDER.rglob("*.py"))
+BY_NAME = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(FOLDER)))
+SHARED = {"__init__", "conversations", "files", "shared"}
+"""Modules that several adapters use."""
+ADAPTERS = sorted({path.relative_to(FOLDER).parts[0].removesuffix(".py") for path in MODULES} - SHARED)
 
 
 @BY_NAME
@@ -72,10 +75,8 @@ def test_a_memory_without_the_kind_of_items_is_an_error_that_says_how_to_open_it
 
 
 def test_every_adapter_has_a_suite_a_page_and_an_example() -> None:
-    for path in MODULES:
-        if path.stem in ("__init__", "conversations", "files", "shared"):
-            continue
-        framework = frameworks()[path.stem]
+    for name in ADAPTERS:
+        framework = frameworks()[name]
         assert framework.lock.exists()
         assert framework.pages
         assert framework.examples
