@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from mcp import types
-
 from holdfast.errors import HoldfastError
+from holdfast.mcp.sdk import types
 from holdfast.text.clean import escape_line
 
 

@@ -5,14 +5,13 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, TypeVar
 
 from anyio import to_thread
-from mcp import MCPError, types
-from mcp.server import Server, ServerRequestContext
 
 from holdfast.errors import HoldfastError, InvalidInput, NotFound
 from holdfast.mcp import prompting
 from holdfast.mcp.caller import McpCaller, mcp_texts
 from holdfast.mcp.extra_tools import ExtraTool, ExtraTools
 from holdfast.mcp.library import TOPICS, ResourceReader
+from holdfast.mcp.sdk import MCPError, Server, ServerRequestContext, types
 from holdfast.mcp.toolbox import Toolbox
 from holdfast.text.clean import escape_line
 

@@ -50,7 +50,7 @@ def test_deleted_entities_are_gone_from_the_store(graph: KnowledgeGraph, memory:
     graph.create_entities([ANA, MISO])
     graph.create_relations([OWNS])
     graph.delete_entities(["Miso"])
-    assert graph.read_graph() == {"entities": [ANA], "relations": []}
+    assert graph.read_graph() == Graph(entities=[ANA], relations=[])
     assert memory.memories(user="ana", retired=True) == []
 
 
