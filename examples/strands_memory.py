@@ -43,12 +43,12 @@ class EchoModel(Model):
 
 def run(path: Path, question: str) -> str:
     """Ask a new agent a question, and return its reply."""
-    with holdfast.open(path) as memory:
+    with holdfast.open(path, worker="none") as memory:
         store = HoldfastMemoryStore(memory, user="ana", extraction=True)
         manager = MemoryManager(stores=[store])
         agent = Agent(model=EchoModel(), plugins=[manager], callback_handler=None)
         reply = str(agent(question)).strip()
-        memory.drain()  # the extraction of memories runs in the background; wait for it
+        memory.drain()  # extract memories now; without worker="none", this happens in the background
     return reply
 
 

@@ -51,6 +51,12 @@ def test_memories_are_extracted_from_messages(client: Memory, memory: holdfast.E
     assert _texts(client.search("allergic to walnuts", filters={"user_id": "ana", "agent_id": "driver"})) == []
 
 
+def test_add_waits_for_a_worker_that_was_faster(open_memory: Callable[..., holdfast.Engine]) -> None:
+    client = Memory(open_memory(worker="thread"))
+    for number in range(20):
+        assert client.add(f"I'm allergic to walnuts number {number}.", user_id=f"u{number}")["results"]
+
+
 def test_messages_can_be_stored_as_they_are(client: Memory) -> None:
     talk = [{"role": "user", "content": "We sail on Friday", "name": "ana"}, {"role": "assistant", "content": "The tide is high"}]
     added = client.add(talk, user_id="ana", infer=False)["results"]

@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from types import TracebackType
@@ -33,6 +34,8 @@ _UNSET: Any = object()
 _LABELED = "labels of the run"
 """Reason of the revision that adds metadata to an extracted memory. The history leaves it out."""
 _PAGE = 200
+_MAX_SECONDS = 120
+"""Maximum time in seconds that ``add`` waits for a worker that extracts memories."""
 
 Results: TypeAlias = dict[str, list[Item]]
 
@@ -132,10 +135,23 @@ class Memory:
             holdfast.NewMessage(role=each["role"], text=each["content"], speaker=each.get("name"), at=at) for each in messages
         )
         session.digest()
-        self._memory.drain()
+        self._wait_for(session.id)
         sources = {message.id for message in stored}
         found = [memory for memory in self._listed([user_id], None) if sources & set(memory.sources)]
         return [self._labeled(memory, extra) for memory in reversed(found)]
+
+    def _wait_for(self, session: str) -> None:
+        """Wait until memories were extracted from a session, by this thread or by a worker that was faster."""
+        until = time.monotonic() + _MAX_SECONDS
+        while True:
+            self._memory.drain()
+            open_jobs = self._memory.jobs(states=["queued", "running"], limit=_PAGE)
+            if not any(job.payload.get("session") == session for job in open_jobs):
+                return
+            if time.monotonic() > until:
+                log.warning("Extracting memories takes longer than %d s. They are stored when it is done.", _MAX_SECONDS)
+                return
+            time.sleep(0.02)
 
     def _labeled(self, memory: holdfast.Memory, extra: Item) -> Item:
         """Add the metadata of a call to a memory that was extracted by it. Entries that the memory has already stay."""
