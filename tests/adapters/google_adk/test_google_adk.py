@@ -49,7 +49,7 @@ def service(memory: holdfast.Engine) -> HoldfastMemoryService:
 
 
 def _search(service: BaseMemoryService, query: str, **who: str) -> list[MemoryEntry]:
-    return asyncio.run(service.search_memory(query=query, **{**WHO, **who})).memories
+    return list(asyncio.run(service.search_memory(query=query, **{**WHO, **who})).memories)
 
 
 TALK = (_event("e1", "I'm allergic to walnuts."), _event("e2", "Noted.", "waiter"))
