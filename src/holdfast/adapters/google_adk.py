@@ -20,7 +20,8 @@ except ImportError as error:
 
 __all__ = ["HoldfastMemoryService"]
 
-_NO_SESSION = "no session"
+_NO_SESSION = "adk-events"
+"""Session of events that were added without the id of their session."""
 _DELETED = {"deleted": True}
 """Payload of the empty message that takes the place of a deleted event, so that adding its session again does not restore it."""
 
@@ -83,7 +84,7 @@ class HoldfastMemoryService(BaseMemoryService):
             await asyncio.to_thread(self._delete, app_name, user_id, memory_id)
 
     def _add(self, app_name: str, user_id: str, session_id: str, events: Sequence[Any]) -> None:
-        session = self._memory.session(user=user_id, app=app_name, id=_session_id(app_name, user_id, session_id))
+        session = self._memory.session(user=user_id, app=app_name, id=session_id)
         known = {message.client_id for message in session.messages()}
         new = [_new_message(event, text) for event in events if event.id not in known and (text := _event_text(event))]
         if new:
@@ -104,10 +105,6 @@ class HoldfastMemoryService(BaseMemoryService):
                 view.erase(source=id)
                 session.add(message.role, id=message.client_id, at=message.at, payload=_DELETED)
                 return
-
-
-def _session_id(app_name: str, user_id: str, session_id: str) -> str:
-    return f"adk/{app_name}/{user_id}/{session_id}"
 
 
 def _text(content: Any) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import holdfast
-from holdfast.adapters.shared import Owner, check_engine, extra_missing
+from holdfast.adapters.shared import Owner, check_engine, extra_missing, session_of
 
 try:
     from llama_index.core.base.llms.types import ChatMessage, TextBlock
@@ -79,9 +79,7 @@ class HoldfastMemoryBlock(BaseMemoryBlock[str]):
 
     def _session(self, session_id: str | None) -> holdfast.Session:
         owner: Owner = {"user": self.user, "app": self.app, "agent": self.agent}
-        memory: holdfast.Engine = self.memory
-        name = None if session_id is None else f"llama-index/{self.user or ''}/{session_id}"
-        return memory.session(id=name, **owner)
+        return session_of(self.memory, session_id, owner)
 
     def _context(self, session_id: str | None, query: str, max_tokens: int | None) -> holdfast.Context:
         return self._session(session_id).context(query, max_tokens=max_tokens)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import holdfast
-from holdfast.adapters.shared import Owner, check_engine, extra_missing
+from holdfast.adapters.shared import Owner, check_engine, extra_missing, session_of
 
 try:
     from strands.memory.extraction.types import ExtractionConfig
@@ -130,7 +130,7 @@ class HoldfastMemoryStore:
     def _add_messages(self, messages: list[holdfast.NewMessage]) -> list[str]:
         if not messages:
             return []
-        session = self._memory.session(id=self._session_id or f"strands-{self._run}", **self._owner)
+        session = session_of(self._memory, self._session_id or f"strands-{self._run}", self._owner)
         stored = session.add_all(messages)
         session.digest()
         return [message.id for message in stored]

@@ -78,6 +78,15 @@ def test_a_block_without_a_question_is_empty(block: HoldfastMemoryBlock) -> None
     assert asyncio.run(block.aget([ChatMessage(role="assistant", content="hello")])) == ""
 
 
+def test_the_same_session_id_of_another_user_is_another_session(memory: holdfast.Engine) -> None:
+    for user in ("ana", "bob", None):
+        block = HoldfastMemoryBlock(memory=memory, user=user)
+        asyncio.run(block.aput([_user("hello there")], session_id="chat"))
+        asyncio.run(block.aput([_user("hello again")], session_id="chat"))
+    assert [len(memory.sessions(user=user)) for user in ("ana", "bob")] == [1, 1]
+    assert len(memory.session(id="chat", shared=True).messages()) == 2
+
+
 def test_users_are_separate(block: HoldfastMemoryBlock, memory: holdfast.Engine) -> None:
     memory.remember("the harbor has a lighthouse", user="ana")
     question = [_user("which harbor has a lighthouse?")]

@@ -57,6 +57,14 @@ def test_add_waits_for_a_worker_that_was_faster(open_memory: Callable[..., holdf
         assert client.add(f"I'm allergic to walnuts number {number}.", user_id=f"u{number}")["results"]
 
 
+def test_a_run_belongs_to_its_user(client: Memory, memory: holdfast.Engine) -> None:
+    for who in ("ana", "bob", None):
+        for text in ("I'm allergic to walnuts.", "I'm allergic to pecans."):
+            client.add(text, user_id=who, run_id="r")
+    assert [len(memory.sessions(user=user)) for user in ("ana", "bob")] == [1, 1]
+    assert len(memory.session(id="r", shared=True).messages()) == 2
+
+
 def test_messages_can_be_stored_as_they_are(client: Memory) -> None:
     talk = [{"role": "user", "content": "We sail on Friday", "name": "ana"}, {"role": "assistant", "content": "The tide is high"}]
     added = client.add(talk, user_id="ana", infer=False)["results"]

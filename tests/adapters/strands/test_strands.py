@@ -56,6 +56,14 @@ def test_a_repeated_batch_is_stored_once(store: HoldfastMemoryStore, memory: hol
     assert memory.stats().messages == 4
 
 
+def test_a_session_id_belongs_to_its_owner(memory: holdfast.Engine) -> None:
+    for user in ("ana", "bob", None):
+        asyncio.run(HoldfastMemoryStore(memory, session_id="s", user=user).add_messages(TALK[:1]))
+        asyncio.run(HoldfastMemoryStore(memory, session_id="s", user=user).add_messages(TALK[2:]))
+    assert [len(memory.sessions(user=user)) for user in ("ana", "bob")] == [1, 1]
+    assert len(memory.session(id="s", shared=True).messages()) == 2
+
+
 def test_the_same_content_is_stored_once_and_its_metadata_comes_back(store: HoldfastMemoryStore) -> None:
     async def use() -> Any:
         first = await store.add("prefers dark mode", {"source": {"tool": "settings"}})

@@ -27,7 +27,7 @@ from holdfast.adapters.mem0.items import (
     read_moment,
     without_identity,
 )
-from holdfast.adapters.shared import check_engine
+from holdfast.adapters.shared import check_engine, session_of
 
 log = logging.getLogger("holdfast")
 _UNSET: Any = object()
@@ -130,7 +130,7 @@ class Memory:
     ) -> list[Item]:
         if not messages:
             return []
-        session = self._memory.session(user=user_id, id=None if run_id is None else f"mem0-{user_id or ''}-{run_id}")
+        session = session_of(self._memory, run_id, {"user": user_id, "app": None, "agent": None})
         stored = session.add_all(
             holdfast.NewMessage(role=each["role"], text=each["content"], speaker=each.get("name"), at=at) for each in messages
         )

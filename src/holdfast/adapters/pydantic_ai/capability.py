@@ -11,7 +11,7 @@ from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset
 
 import holdfast
-from holdfast.adapters.shared import Owner, check_engine
+from holdfast.adapters.shared import Owner, check_engine, session_of
 
 User = str | Callable[[RunContext[Any]], str | None] | None
 _MAX_RESULTS = 10
@@ -54,7 +54,7 @@ class HoldfastMemory(AbstractCapability[Any]):
             query = _text(ctx.prompt)
             if not query:
                 return None
-            session = self.memory.session(id=_session_id(ctx), **self._owner(ctx))
+            session = session_of(self.memory, _session_id(ctx), self._owner(ctx))
             context = await asyncio.to_thread(session.context, query, max_tokens=self.max_tokens)
             return context.text or None
 
@@ -94,7 +94,7 @@ class HoldfastMemory(AbstractCapability[Any]):
         """Store what was said in the run, and queue the extraction of memories."""
         new = [message for each in result.new_messages() for message in _new_messages(each)] if self.learn else []
         if new:
-            session = self.memory.session(id=_session_id(ctx), **self._owner(ctx))
+            session = session_of(self.memory, _session_id(ctx), self._owner(ctx))
             await asyncio.to_thread(session.add_all, new)
             await asyncio.to_thread(session.digest)
         return result
@@ -105,7 +105,7 @@ class HoldfastMemory(AbstractCapability[Any]):
 
 
 def _session_id(ctx: RunContext[Any]) -> str:
-    return f"pydantic-ai/{ctx.conversation_id or ctx.run_id}"
+    return str(ctx.conversation_id or ctx.run_id)
 
 
 def _new_messages(message: Any) -> list[holdfast.NewMessage]:
