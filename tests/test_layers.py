@@ -35,6 +35,7 @@ ROWS: list[set[str]] = [
     {"protocols", "chat", "filters", "types", "errors", "version"},
 ]
 WITHIN: dict[str, set[str]] = {
+    "cli": {"adapters"},
     "protocols": {"filters", "types", "errors"},
     "filters": {"types", "errors"},
     "chat": {"types", "errors"},

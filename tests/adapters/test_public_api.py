@@ -15,8 +15,11 @@ from tests.parsing import parse
 
 pytestmark = pytest.mark.ledger("X14")
 FOLDER = Path(adapters.__file__).parent
-MODULES = sorted(FOLDER.glob("*.py"))
-BY_NAME = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+MODULES = sorted(FOLDER.rglob("*.py"))
+BY_NAME = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(FOLDER)))
+SHARED = {"__init__", "conversations", "files", "shared"}
+"""Modules that several adapters use."""
+ADAPTERS = sorted({path.relative_to(FOLDER).parts[0].removesuffix(".py") for path in MODULES} - SHARED)
 
 
 @BY_NAME
@@ -44,11 +47,15 @@ def test_an_adapter_uses_public_names_alone(path: Path) -> None:
             assert node.attr in holdfast.__all__, f"{path.name} line {node.lineno} uses holdfast.{node.attr}"
 
 
-@pytest.mark.parametrize("name", [name for name in frameworks() if (FOLDER / f"{name}.py").exists()])
+def _needs_framework(name: str) -> bool:
+    """Return True if an adapter imports its framework."""
+    own = [path for path in MODULES if path.relative_to(FOLDER).parts[0].removesuffix(".py") == name]
+    return any("raise extra_missing(" in path.read_text("utf-8") for path in own)
+
+
+@pytest.mark.parametrize("name", [name for name in ADAPTERS if _needs_framework(name)])
 def test_a_missing_framework_is_an_error_that_names_the_extra(name: str) -> None:
     framework = frameworks()[name]
-    if not framework.extras:
-        pytest.skip("the adapter needs no extra")
     blocked = sorted({module.partition(".")[0] for module in framework.modules})
     code = f"import sys\nfor name in {blocked}: sys.modules[name] = None\nimport holdfast.adapters.{name}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -72,10 +79,8 @@ def test_a_memory_without_the_kind_of_items_is_an_error_that_says_how_to_open_it
 
 
 def test_every_adapter_has_a_suite_a_page_and_an_example() -> None:
-    for path in MODULES:
-        if path.stem in ("__init__", "conversations", "files", "shared"):
-            continue
-        framework = frameworks()[path.stem]
+    for name in ADAPTERS:
+        framework = frameworks()[name]
         assert framework.lock.exists()
         assert framework.pages
         assert framework.examples

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import holdfast
-from holdfast.adapters.shared import Owner, check_engine
+from holdfast.adapters.shared import Owner, check_engine, session_of
 
 T = TypeVar("T")
 
@@ -25,8 +25,7 @@ class Conversation:
     def session(self) -> holdfast.Session:
         """The session. The same id of another owner names another session."""
         if self._session is None:
-            shared = not any(self._owner.values())
-            self._session = self.memory.session(id=self.id, shared=shared, **self._owner)
+            self._session = session_of(self.memory, self.id, self._owner)
         return self._session
 
     def messages(self, limit: int | None = None) -> list[holdfast.Message]:

@@ -42,6 +42,11 @@ def check_items(memory: object) -> holdfast.Engine:
     return engine
 
 
+def session_of(memory: holdfast.Engine, id: str | None, owner: Owner) -> holdfast.Session:
+    """Return the session with an id, or a new one. The same id of another owner names another session."""
+    return memory.session(id=id, shared=not any(owner.values()), **owner)
+
+
 def root_label(adapter: str, owner: Owner) -> str:
     """Return the first label of an adapter's namespaces.
 

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, unquote
 
-from mcp import MCPError, types
-
 from holdfast.mcp.caller import McpCaller
+from holdfast.mcp.sdk import MCPError, types
 from holdfast.text.clean import escape_line
 from holdfast.topic_files.topic_pages import TopicPage
 from holdfast.types import Memory

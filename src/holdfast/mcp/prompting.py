@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcp import MCPError, types
-
 from holdfast.mcp.caller import McpCaller
+from holdfast.mcp.sdk import MCPError, types
 from holdfast.text.clean import clean_name, escape_line
 
 ARGUMENTS: Mapping[str, tuple[str, bool]] = {

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from mcp import types
-
 from holdfast.chat import Schema
+from holdfast.mcp.sdk import types
 
 _TEXT: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "integer"}

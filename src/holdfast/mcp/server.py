@@ -1,18 +1,19 @@
 """The MCP server for all transports: dispatches requests to the tools, resources and prompts of the caller."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, TypeVar
 
 from anyio import to_thread
-from mcp import MCPError, types
-from mcp.server import Server, ServerRequestContext
 
 from holdfast.errors import HoldfastError, InvalidInput, NotFound
 from holdfast.mcp import prompting
 from holdfast.mcp.caller import McpCaller, mcp_texts
+from holdfast.mcp.extra_tools import ExtraTool, ExtraTools
 from holdfast.mcp.library import TOPICS, ResourceReader
+from holdfast.mcp.sdk import MCPError, Server, ServerRequestContext, types
 from holdfast.mcp.toolbox import Toolbox
+from holdfast.text.clean import escape_line
 
 R = TypeVar("R")
 McpRequest: TypeAlias = ServerRequestContext[Any, Any]
@@ -23,8 +24,10 @@ CallerSource: TypeAlias = Callable[[McpRequest], AbstractContextManager[McpCalle
 class RequestHandlers:
     """Handlers of the protocol's requests. Each one runs in a worker thread, so that it does not block the event loop."""
 
-    def __init__(self, caller_of: CallerSource) -> None:
+    def __init__(self, caller_of: CallerSource, *, extra: ExtraTools, own_tools: bool) -> None:
         self._caller_of = caller_of
+        self._extra = extra
+        self._own_tools = own_tools
 
     async def _run(self, request: McpRequest, work: Callable[[McpCaller], R]) -> R:
         def run() -> R:
@@ -39,10 +42,16 @@ class RequestHandlers:
 
     async def tools(self, request: McpRequest, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List the tools that the caller may use."""
-        return types.ListToolsResult(tools=await self._run(request, lambda caller: Toolbox(caller).listed()))
+        own = await self._run(request, lambda caller: Toolbox(caller).listed()) if self._own_tools else []
+        return types.ListToolsResult(tools=[*own, *self._extra.listed()])
 
     async def call(self, request: McpRequest, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Call a tool and return its result."""
+        if params.name in self._extra:
+            return await self._run(request, lambda _: self._extra.call(params.name, params.arguments))
+        if not self._own_tools:
+            known = ", ".join(self._extra.names)
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {escape_line(params.name)}. The tools are: {known}.")
         return await self._run(request, lambda caller: Toolbox(caller).call(params.name, params.arguments))
 
     async def resources(self, request: McpRequest, _params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
@@ -76,14 +85,24 @@ class RequestHandlers:
         return types.CompleteResult(completion=types.Completion(values=found, total=len(found), has_more=False))
 
 
-def make_server(caller_of: CallerSource, *, version: str, language: str | None = None) -> "Server[Any]":
-    """Create the server. ``language`` is the language of its instructions, which are sent before the user is known."""
-    handlers = RequestHandlers(caller_of)
+def make_server(
+    caller_of: CallerSource,
+    *,
+    version: str,
+    language: str | None = None,
+    extra_tools: Sequence[ExtraTool] = (),
+    own_tools: bool = True,
+) -> "Server[Any]":
+    """Create the server. ``language`` is the language of its instructions, which are sent before the user is known.
+
+    With ``own_tools=False``, only the extra tools are offered, and there are no instructions, which describe the own tools.
+    """
+    handlers = RequestHandlers(caller_of, extra=ExtraTools(extra_tools), own_tools=own_tools)
     return Server(
         "holdfast",
         version=version,
         title="Holdfast",
-        instructions=mcp_texts(language)["instructions"],
+        instructions=mcp_texts(language)["instructions"] if own_tools else None,
         on_list_tools=handlers.tools,
         on_call_tool=handlers.call,
         on_list_resources=handlers.resources,

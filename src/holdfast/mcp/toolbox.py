@@ -6,13 +6,12 @@ Two more are for clients whose conversations Holdfast does not store.
 from collections.abc import Mapping
 from typing import Any
 
-from mcp import MCPError, types
-
 from holdfast.agent.tools import MemoryTools, ToolResult, safe_json, types_schema
 from holdfast.chat import Schema, Tool
 from holdfast.errors import HoldfastError, StoreBusy
 from holdfast.mcp.caller import McpCaller
 from holdfast.mcp.schemas import NAMES, OUTPUTS, READ_ONLY_TOOLS, annotations
+from holdfast.mcp.sdk import MCPError, types
 from holdfast.text.clean import escape_line
 from holdfast.text.json.conform import conform
 from holdfast.types import Hit, Memory

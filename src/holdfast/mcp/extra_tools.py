@@ -1,0 +1,49 @@
+"""Tools that a caller of the server adds to Holdfast's own, or offers instead of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from holdfast.errors import HoldfastError
+from holdfast.mcp.sdk import types
+from holdfast.text.clean import escape_line
+
+
+class ExtraTool(Protocol):
+    """A tool of another design."""
+
+    @property
+    def definition(self) -> Mapping[str, Any]:
+        """The tool as the protocol lists it: ``name``, ``description``, ``inputSchema`` and so on."""
+        ...
+
+    def run(self, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """Run the tool. Return the result as text and as data. Raise ``HoldfastError`` for wrong arguments."""
+        ...
+
+
+class ExtraTools:
+    """Lists and calls extra tools."""
+
+    def __init__(self, tools: Sequence[ExtraTool] = ()) -> None:
+        self._tools = {str(tool.definition["name"]): tool for tool in tools}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tools
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the tools."""
+        return list(self._tools)
+
+    def listed(self) -> list[types.Tool]:
+        """List the tools."""
+        return [types.Tool.model_validate(tool.definition) for tool in self._tools.values()]
+
+    def call(self, name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
+        """Call a tool. An error is a result that tells the model what is wrong."""
+        try:
+            text, data = self._tools[name].run(arguments or {})
+        except HoldfastError as error:
+            problem = types.TextContent(type="text", text=escape_line(str(error)))
+            return types.CallToolResult(content=[problem], is_error=True)
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=dict(data))

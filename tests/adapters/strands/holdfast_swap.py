@@ -1,0 +1,105 @@
+"""Let Strands' tests use our store: behind the fake stores of its memory manager, and as its ``TestMemoryStore``.
+
+The fakes are mocks whose calls the tests count. They stay, and each call of a mock that does not raise goes to our store.
+"""
+
+import functools
+import itertools
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest.mock import AsyncMock
+
+import holdfast_suite
+import numpy as np
+import pytest
+
+import holdfast
+from holdfast.adapters.strands import HoldfastMemoryStore
+
+_folder = tempfile.TemporaryDirectory()
+_numbers = itertools.count()
+_METHODS = ("search", "add", "add_messages")
+_ADDED = ("id", "kind", "at", "_relevanceScore")
+"""Metadata that our store adds to each result. The fakes return only what they were given."""
+
+
+class FlatEmbedder:
+    """An embedder that finds every text for every query, as the fakes do."""
+
+    name, dimensions, calibration, computes = "flat", 2, (0.0, 0.5), True
+
+    def embed(self, texts: Sequence[str], *, role: str) -> Any:
+        return np.tile(np.array([[1.0, 0.0]], dtype=np.float32), (len(texts), 1))
+
+
+@functools.cache
+def engine(path: Path, *, flat: bool) -> holdfast.Engine:
+    """Open the memory in a file once."""
+    embedder = FlatEmbedder() if flat else None
+    return holdfast.open(path, embedder=embedder, worker="none")
+
+
+def store_with(entries: Sequence[Any]) -> HoldfastMemoryStore:
+    """Return a store with entries. The first one is the newest, so that it is found first."""
+    holdfast_suite.note_use()
+    user, now = f"user {next(_numbers)}", datetime.now(UTC)
+    memory = engine(Path(_folder.name) / "fakes.db", flat=True)
+    for place, entry in enumerate(entries):
+        memory.remember(entry.content, user=user, metadata=entry.metadata, created_at=now - timedelta(days=place))
+    return HoldfastMemoryStore(memory, user=user, relevant_only=False)
+
+
+def stand_in(*, name: str, path: str | None = None, persist: bool = True, **config: Any) -> HoldfastMemoryStore:
+    """Return a store with the arguments of Strands' ``TestMemoryStore``."""
+    holdfast_suite.note_use()
+    file = Path(path).with_suffix(".db") if path and persist else Path(_folder.name) / f"{next(_numbers)}.db"
+    return HoldfastMemoryStore(engine(file, flat=False), name=name, **config)
+
+
+def connect(fake: Any) -> Any:
+    """Let the mocks of a fake store call our store. They still record their calls."""
+    holder = fake if isinstance(fake, SimpleNamespace) else type(fake)
+    mocks = {name: getattr(holder, name, None) for name in _METHODS}
+    working = {name: mock for name, mock in mocks.items() if isinstance(mock, AsyncMock) and mock.side_effect is None}
+    if working:
+        store = store_with(working["search"].return_value if "search" in working else ())
+        for name, mock in working.items():
+            mock.side_effect = functools.partial(call, store, name)
+    return fake
+
+
+async def call(store: HoldfastMemoryStore, name: str, *args: Any) -> Any:
+    """Call our store. Results lose the metadata that it adds."""
+    if name != "search":
+        await getattr(store, name)(*args)
+        return None
+    found = await store.search(args[0].strip() or "anything", *args[1:])
+    for entry in found:
+        entry.metadata = {name: value for name, value in entry.metadata.items() if name not in _ADDED} or None
+    return found
+
+
+def swap(module: ModuleType) -> None:
+    """Replace the stores of one test module."""
+    for name in ("_store", "_make_store", "_sinks"):
+        if (make := getattr(module, name, None)) is not None:
+            setattr(module, name, functools.partial(lambda make, *args, **config: connect(make(*args, **config)), make))
+    if hasattr(module, "TestMemoryStore"):
+        module.TestMemoryStore = stand_in  # type: ignore[attr-defined]
+    if hasattr(module, "_FakeStore"):
+        module._FakeStore = lambda: store_with([module.MemoryEntry(content="user prefers dark mode")])  # type: ignore[attr-defined]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Replace the stores in all collected modules."""
+    for module in {item.module for item in items}:  # type: ignore[attr-defined]
+        swap(module)
+
+
+def pytest_unconfigure() -> None:
+    """Delete the files of the memories."""
+    _folder.cleanup()
