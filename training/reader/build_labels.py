@@ -43,7 +43,7 @@ def main() -> None:
     _write(options.to / "second.jsonl", _second(_folder(options.answers / "answers2"), answers, batches, index))
     _write(options.to / "clauses.jsonl", (_clause(row) for name in ("es_a", "mix_b") for row in _read(written / f"{name}.jsonl")))
     _write(options.to / "wishes.jsonl", _wishes(written))
-    _write(options.to / "changes.jsonl", (_change(row) for part in "ab" for row in _read(written / f"changes_{part}.jsonl")))
+    _write(options.to / "changes.jsonl", (_change(row) for part in "abcd" for row in _read(written / f"changes_{part}.jsonl")))
 
 
 def _read(path: Path) -> list[Row]:
@@ -109,7 +109,8 @@ def _clause(row: Row) -> Row:
 
 def _wishes(written: Path) -> Iterable[Row]:
     """Yield the wishes about memory. The unseen ones, of another author, are a test."""
-    for name, split in (("consent_train_a", "train"), ("consent_train_b", "train"), ("consent_unseen", "test")):
+    for name in (*(f"consent_train_{part}" for part in "abcd"), "consent_unseen"):
+        split = "test" if name == "consent_unseen" else "train"
         for number, row in enumerate(_read(written / f"{name}.jsonl")):
             known = {"id": f"{name}:{number}", "source": name, "split": split, "lang": row["lang"]}
             yield {**known, "before": row["before"], "text": row["text"], "consent": row["wish"]}
@@ -117,7 +118,7 @@ def _wishes(written: Path) -> Iterable[Row]:
 
 def _change(row: Row) -> Row:
     """Return a pair of an old and a new claim."""
-    source = {"ca": "changes_a", "cb": "changes_b"}[row["id"].split(":")[0]]
+    source = f"changes_{row['id'][1]}"  # "cb:12" is of author b
     known = {"id": row["id"], "source": source, "split": _split(row["old"].casefold()), "lang": row["lang"], "how": row["how"]}
     return {**known, "old": row["old"], "new": row["new"], "change": row["label"]}
 

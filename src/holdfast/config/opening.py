@@ -10,7 +10,7 @@ from holdfast.background.scheduler import Worker
 from holdfast.chat import ChatModel
 from holdfast.config.assembly import build_services
 from holdfast.config.folders import data_directory
-from holdfast.config.models import make_models, make_reranker
+from holdfast.config.models import make_models, make_reranker, make_sentence_reader
 from holdfast.config.settings import Settings, SettingsSource, load_settings
 from holdfast.config.stores import is_database, make_store
 from holdfast.engine import Engine
@@ -99,6 +99,7 @@ def open_engine(
         embedder=embedder_source,
         chat=chat_source,
         reranker=make_reranker(loaded.reranker if reranker is None else reranker),
+        sentence_reader=make_sentence_reader(loaded.reader),
         recall_timeout=loaded.recall_timeout,
         limits=ChatBudget(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,
