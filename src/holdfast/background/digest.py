@@ -218,7 +218,7 @@ class Digester:
                 for position in positions
             ]
             own = [proposed[position] for position in positions]
-            puts += reconcile(own, known, self._preset.reconcile_rules, calibration=calibration)
+            puts += reconcile(own, known, self._preset.reconcile_rules, calibration=calibration, reader=self._reader)
         return puts
 
     def _known(self, messages: Sequence[Message], *, without: Sequence[Memory]) -> list[Memory]:

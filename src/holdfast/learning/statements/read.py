@@ -176,9 +176,7 @@ def _with_context(text: str, reading: Reading, previous: str, context: _Context)
     return text
 
 
-def _statement(
-    text: str, own: str, reading: Reading, rule: StatementRule | None, context: _Context, *, asked: bool
-) -> Statement:
+def _statement(text: str, own: str, reading: Reading, rule: StatementRule | None, context: _Context, *, asked: bool) -> Statement:
     key, key_es, type_, importance = _AREAS[reading.area]
     asked = asked or reading.wishes["remember"] >= _MIN_WISH
     is_event = reading.area in ("event", "plan")

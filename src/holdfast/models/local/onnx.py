@@ -130,4 +130,6 @@ def _load(spec: Spec, directory: Path) -> _Loaded:
     except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf) as error:
         verify(spec, directory)  # raises WeightsCorrupt if the file is damaged
         raise ModelError(f"The installed ONNX Runtime cannot load {spec.name}: {error}") from error
-    return _Loaded(session=session, outputs=[output.name for output in session.get_outputs()], tokenizer=WordPiece.load(paths[VOCABULARY]))
+    return _Loaded(
+        session=session, outputs=[output.name for output in session.get_outputs()], tokenizer=WordPiece.load(paths[VOCABULARY])
+    )

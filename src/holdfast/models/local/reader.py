@@ -109,7 +109,8 @@ class LocalReader:
 
 def _softmax(scores: Floats) -> Floats:
     powers: Floats = np.exp(scores - scores.max())
-    return powers / powers.sum()
+    shares: Floats = powers / powers.sum()
+    return shares
 
 
 def _span(scores: Floats, words: Sequence[tuple[int, int]], lengths: Sequence[int]) -> tuple[int, int]:

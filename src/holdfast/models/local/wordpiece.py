@@ -75,7 +75,9 @@ class WordPiece:
 
     def pieces(self, text: str) -> list[int]:
         """Return the ids of a whole text, without start and end tokens."""
-        return [piece for word in text.translate(self._characters).split() for piece in self._words.get(word) or self._pieces(word)]
+        return [
+            piece for word in text.translate(self._characters).split() for piece in self._words.get(word) or self._pieces(word)
+        ]
 
     def special(self, token: str) -> int:
         """Return the id of a special token, such as ``[SEP]``."""
