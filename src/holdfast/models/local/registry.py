@@ -317,14 +317,14 @@ _TALK_READER_S: Final = ReaderSpec(
     files=(
         Weight(
             filename=NETWORK,
-            sha256="09daede54431ce32e794b64409c417df732c9b739ce1c8c19319af7b7c43261d",
+            sha256="8ad1f7f757c7658ce721f0a8ae9ea58a2f41477f9355f31c0474bd0e40cffaa9",
             size=24_597_065,
             included="talk-reader-s/model.onnx",
         ),
         Weight(
             filename=VOCABULARY,
-            sha256="9ebeb980331453fccecc522106d36566472c00f4a79a7359efd834ff1214a336",
-            size=273_520,
+            sha256="637a6519ebc20b0876cede012fd0a5a2a54693367659fe43147b474e3e12231a",
+            size=273_321,
             included="talk-reader-s/vocab.txt",
         ),
     ),
