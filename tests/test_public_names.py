@@ -45,7 +45,7 @@ def test_the_engine_shows_no_machinery(memory: holdfast.Engine) -> None:
     assert _public(memory) == {
         "apps", "backup", "close", "context", "count_memories", "doctor", "drain", "erase", "for_user", "forget", "get",
         "history", "jobs", "memories", "namespaces", "preset", "purge_expired", "recall", "remember", "remember_all", "rerun", "revise", "session",
-        "sessions", "set_user", "spend", "stats", "topics", "undo", "users",
+        "sessions", "set_user", "spend", "stats", "topics", "trust_clock", "undo", "users",
     }  # fmt: skip
 
 

@@ -246,7 +246,7 @@ class Life(RuleBasedStateMachine):
 
     def say(self, id: str, text: str) -> None:
         talk = self.talks[id]
-        message = self.memory.session(id=id, user=talk.user).add("user", text)
+        message = self.memory.session(id=id, user=talk.user, shared=talk.user is None).add("user", text)
         talk.messages.append((message.id, text))
         talk.sure.add(message.id)
         talk.last_at, talk.open = self.clock.now(), True
@@ -296,6 +296,7 @@ class Life(RuleBasedStateMachine):
     @rule(step=st.sampled_from([timedelta(minutes=1), timedelta(hours=2), DAY, 31 * DAY]))
     def time_passes(self, step: timedelta) -> None:
         self.clock.advance(step)
+        self.memory.trust_clock()  # a person confirms that the month is over
 
     @rule()
     def reopen(self) -> None:

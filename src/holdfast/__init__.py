@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         StoreClosed,
         StoreCorrupt,
         StoreError,
+        StoreFull,
         StoreLocked,
         StoreTooNew,
         TextTooLong,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         NewMessage,
         Reason,
         Receipt,
+        Redaction,
         Scope,
         SessionRecord,
         Spend,
@@ -111,6 +113,7 @@ __all__ = [
     "Preset",
     "Reason",
     "Receipt",
+    "Redaction",
     "RevisionConflict",
     "Scope",
     "ScopedMemory",
@@ -124,6 +127,7 @@ __all__ = [
     "StoreClosed",
     "StoreCorrupt",
     "StoreError",
+    "StoreFull",
     "StoreLocked",
     "StoreTooNew",
     "TextTooLong",
@@ -152,7 +156,7 @@ _HOMES = {
     "Session": "holdfast.session",
 }
 _TYPES = frozenset(
-    "ChangeRecord Context Finding Hit Hits Job Kind Memory Message NewMemory NewMessage Reason Receipt Scope SessionRecord Spend Stats UserProfile UserRecord".split()
+    "ChangeRecord Context Finding Hit Hits Job Kind Memory Message NewMemory NewMessage Reason Receipt Redaction Scope SessionRecord Spend Stats UserProfile UserRecord".split()
 )
 
 

@@ -192,6 +192,7 @@ class AsyncEngine:
     rerun = _awaited(Engine.rerun)
     drain = _awaited(Engine.drain)
     purge_expired = _awaited(Engine.purge_expired)
+    trust_clock = _awaited(Engine.trust_clock)
     spend = _awaited(Engine.spend)
     stats = _awaited(Engine.stats)
     doctor = _awaited(Engine.doctor)
@@ -205,6 +206,7 @@ class AsyncEngine:
         app: str | None = None,
         agent: str | None = None,
         id: str | None = None,
+        shared: bool = False,
         off_record: bool = False,
     ) -> Pending[AsyncSession]:
         """Start a session, or resume the session with this ``id``. With ``off_record``, nothing is stored.
@@ -213,7 +215,7 @@ class AsyncEngine:
         """
 
         async def start() -> AsyncSession:
-            session = await self._session(user=user, app=app, agent=agent, id=id, off_record=off_record)
+            session = await self._session(user=user, app=app, agent=agent, id=id, shared=shared, off_record=off_record)
             return AsyncSession(session, self._pool)
 
         return Pending(start)

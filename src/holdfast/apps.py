@@ -222,22 +222,25 @@ class Apps:
             session.scope if session else scope, query, max_tokens=max_tokens, without_session=session.id if session else None
         )
         if session is not None:
-            self._reader.note_shown(session.id, context)
+            self._reader.note_shown(session.id, session.scope, context)
         return context
 
     def _session(self, conversation: str | None, scope: Scope) -> SessionRecord | None:
         if conversation is None:
             return None
-        session = self._store.session(clean_name(conversation, what="conversation") or "")
-        if session is None or session.scope.app != scope.app or scope.user not in (None, session.scope.user):
+        found = self._store.sessions(SessionFilter(ids=(clean_name(conversation, what="conversation") or "",)))
+        fitting = [each for each in found if each.scope.app == scope.app and scope.user in (None, each.scope.user)]
+        if not fitting:
             raise NotFound(f"There is no session {conversation} with the app {scope.app}.")
-        return session
+        if len(fitting) > 1:
+            raise InvalidInput(f"Several users have a session {conversation} with the app {scope.app}. Name the user.")
+        return fitting[0]
 
     def _about(self, session: SessionRecord, point: Point) -> str:
         """Return the query for a context block: the user's last message, or the end of the conversation, or an empty text."""
         if point == "selection":
             return ""
-        messages = self._store.messages(MessageFilter(session=session.id, newest=50))
+        messages = self._store.messages(MessageFilter(session=session.id, exactly=session.scope, newest=50))
         if point == "review":
             return "\n".join(message.text for message in messages)[-_MAX_REVIEW_CHARACTERS:]
         return next((message.text for message in reversed(messages) if message.role == "user"), "")

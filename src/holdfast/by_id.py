@@ -4,12 +4,12 @@
 as missing ids.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, cast
 
-from holdfast.errors import InvalidInput, NotFound, RevisionConflict
+from holdfast.errors import InvalidInput, NotFound, RevisionConflict, StoreFull
 from holdfast.forgetting.erase import erase, mark_erased
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
 from holdfast.recall.listing import Kinds, kind_names, lookup_key
@@ -18,7 +18,7 @@ from holdfast.runtime.tracing import watched
 from holdfast.services import Services
 from holdfast.text.clean import clean_name, clean_namespace
 from holdfast.types import Author, ChangeRecord, Memory, Message, Put, Receipt, Retire, Scope, SessionRecord
-from holdfast.values import index_texts
+from holdfast.values import check_expiry, index_texts
 from holdfast.write import Writer
 
 NEVER = "never"
@@ -68,6 +68,7 @@ def revise(
     expires_at: datetime | str | None = None,
     index: Sequence[str] | bool | None = None,
     if_revision: int | None = None,
+    redact: bool = True,
     reader: Scope | None = None,
 ) -> Memory:
     """Add a revision to a memory. Fields whose argument is None keep their value.
@@ -82,6 +83,7 @@ def revise(
     }
     emptied = frozenset(name for name, is_cleared in cleared.items() if is_cleared)
     moment = None if expires_at in (None, NEVER) else as_utc(expires_at, what="expires_at")
+    check_expiry(moment, services.clock.now())
     rest = (text, importance, tags, metadata, topic, pinned, index, reason)
     only_expiry = expires_at is not None and all(each is None for each in rest)
     with services.store.write() as tx:
@@ -105,6 +107,7 @@ def revise(
             expires_at=moment,
             indexed=None if index is None else index_texts(index),
             emptied=cast("frozenset[Literal['tags', 'metadata', 'expires_at', 'indexed']]", emptied),
+            redact=redact,
         )
         (revised,) = writer(services, tx).apply([put])
     services.scheduler.wake()
@@ -132,12 +135,14 @@ def _check_revision(memory: Memory, expected: int | None) -> None:
 def forget(services: Services, id: str, *, reason: str, reader: Scope | None = None) -> int:
     """Retire a memory as forgotten; returns 1, or 0 if it was already retired. A memory of a plain kind is removed."""
     id = clean_name(id, what="id") or ""
-    with services.store.write() as tx:
+
+    def find(tx: Transaction) -> list[Memory]:
         found = tx.memories(MemoryFilter(ids=(id,), reader=reader))
         if not found and not tx.memories(MemoryFilter(ids=(id,), reader=reader, statuses=None)):
             raise _not_forgettable(tx, id, reader)
-        _retire(services, tx, found, reason)
-    return len(found)
+        return found
+
+    return _retire(services, find, reason)
 
 
 @watched("forget")
@@ -163,12 +168,14 @@ def forget_key(
         key=lookup_key(services.preset, key, names),
         namespace=clean_namespace(namespace),
     )
-    with services.store.write() as tx:
+
+    def find(tx: Transaction) -> list[Memory]:
         found = tx.memories(wanted)
         if not found:
             raise NotFound(f"There is no memory with the key {wanted.key!r} in this scope. Nothing was forgotten.")
-        _retire(services, tx, found, reason)
-    return len(found)
+        return found
+
+    return _retire(services, find, reason)
 
 
 def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None = None) -> list[Memory]:
@@ -203,19 +210,37 @@ def erase_target(
         raise InvalidInput(
             "erase needs exactly one of id=, session=, source=, or a scope of user=, app=, agent=. Nothing was erased."
         )
-    found = _targets(services.store, target)
-    if target and (not found or (reader is not None and not all(reader.sees(row.scope) for row in found))):
+    if session is not None:
+        owner_scope: Scope | None = _session_scope(services, session, reader)
+        found: list[Memory | Message] = []
+    else:
+        found = _targets(services.store, target)
+        owner_scope = found[0].scope if found else None
+    if target and (owner_scope is None or (reader is not None and not all(reader.sees(row.scope) for row in found))):
         ((what, id),) = target.items()
         raise NotFound(f"There is no {'message' if what == 'source' else what} {id}. Nothing was erased.")
     services.reader.forget_uses()
-    owner_scope = found[0].scope if found else None
     pages = services.topic_files.before_erasing(
         scope if owner_scope is None else named(user=owner_scope.user, app=owner_scope.app, agent=owner_scope.agent)
     )
-    receipt = erase(services.store, services.preset, target or scope, services.clock.now(), rewrite=rewrite)
+    now = services.clock.now()
+    receipt = erase(services.store, services.preset, target or scope, now, scope=owner_scope, rewrite=rewrite)
     services.embedding.forget_queries()
     left = tuple(problem for files in pages for problem in files.publish().problems)
     return replace(receipt, status="pending", verified=False, residue=(*receipt.residue, *left)) if left else receipt
+
+
+def only_session(services: Services, id: str, *, reader: Scope | None = None) -> SessionRecord:
+    """Return the session with this id. If several scopes have one, that of the ``reader`` itself is preferred."""
+    found = services.store.sessions(SessionFilter(ids=(id,)))
+    seen = [session for session in found if reader is None or reader.sees(session.scope)]
+    own = [session for session in seen if reader is not None and session.scope == replace(reader, also_apps=())]
+    chosen = own or seen
+    if not chosen:
+        raise NotFound(f"There is no session {id}. To start a session with this id, name its user, app or agent.")
+    if len(chosen) > 1:
+        raise InvalidInput(f"Several users, apps or agents have a session {id}. Name the one that is meant.")
+    return chosen[0]
 
 
 def named(**parts: str | None) -> dict[str, str]:
@@ -223,16 +248,22 @@ def named(**parts: str | None) -> dict[str, str]:
     return {name: value for name, value in parts.items() if value is not None}
 
 
-def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | SessionRecord | Message]:
-    """Return the memories, sessions and messages that an erasure by id refers to.
+def _session_scope(services: Services, id: str, reader: Scope | None) -> Scope | None:
+    """Return the scope of the session with this id, or None if the reader sees no such session."""
+    try:
+        return only_session(services, id, reader=reader).scope
+    except NotFound:
+        return None
+
+
+def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | Message]:
+    """Return the memories and messages that an erasure by id refers to.
 
     If ``source`` is the id of a message that no longer exists, return the memories derived from that message.
     """
-    found: list[Memory | SessionRecord | Message] = []
+    found: list[Memory | Message] = []
     if "memory" in target:
         found += reads.memories(MemoryFilter(ids=(target["memory"],), statuses=None))
-    if "session" in target:
-        found += reads.sessions(SessionFilter(ids=(target["session"],)))
     if "source" in target:
         found += reads.messages(MessageFilter(ids=(target["source"],)))
         found += reads.memories(MemoryFilter(ids=(target["source"],), statuses=None))
@@ -240,14 +271,28 @@ def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | SessionRe
     return found
 
 
-def _retire(services: Services, tx: Transaction, found: Sequence[Memory], reason: str) -> None:
-    """Retire memories as forgotten. Those of plain kinds are removed at once, without rewriting the files."""
-    plain = [memory.id for memory in found if services.preset.is_plain(memory.kind)]
-    if plain:
-        tx.remove_memories(plain)
-        mark_erased(tx, rewrite=False)
-    kept = [memory for memory in found if memory.id not in plain]
-    writer(services, tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in kept])
+def _retire(services: Services, find: Callable[[Transaction], list[Memory]], reason: str) -> int:
+    """Retire memories as forgotten; returns how many. On a full disk, the reserve of the store makes room for it.
+
+    Those of plain kinds are removed at once, without rewriting the files.
+    """
+
+    def retire() -> int:
+        with services.store.write() as tx:
+            found = find(tx)
+            plain = [memory.id for memory in found if services.preset.is_plain(memory.kind)]
+            if plain:
+                tx.remove_memories(plain)
+                mark_erased(tx, rewrite=False)
+            kept = [memory for memory in found if memory.id not in plain]
+            writer(services, tx).apply([Retire(id=memory.id, status="forgotten", reason=reason) for memory in kept])
+        return len(found)
+
+    try:
+        return retire()
+    except StoreFull:
+        with services.store.room():
+            return retire()
 
 
 def _sees_batch(tx: Transaction, change: ChangeRecord, reader: Scope | None) -> bool:

@@ -95,17 +95,19 @@ class Engine(Maintenance):
         app: str | None = None,
         agent: str | None = None,
         id: str | None = None,
+        shared: bool = False,
         off_record: bool = False,
     ) -> Session:
         """Start a session, or resume the session with this ``id``. With ``off_record``, nothing is stored.
 
-        ``with memory.session(user="ana") as session:`` ends the session when the block ends. ``session(id=record.id)``
-        resumes a session that :meth:`sessions` lists. The resumed session keeps its scope.
+        ``with memory.session(user="ana") as session:`` ends the session when the block ends. An ``id`` is unique within a scope:
+        the same id of two users names two sessions. ``session(id=record.id)`` without a scope resumes a session that
+        :meth:`sessions` lists; an unknown id raises :class:`holdfast.NotFound`. ``shared=True`` starts or resumes a session
+        that belongs to nobody, so that all users share what is learned from it.
         """
         scope = self._scope(user=user, app=app, agent=agent)
-        known = self._services.store.session(clean_name(id, what="session id") or "") if id and not off_record else None
-        if known is not None and not (user or app or agent):
-            return resume(self._services, known)
+        if id is not None and not shared and not off_record and not (user or app or agent):
+            return resume(self._services, by_id.only_session(self._services, clean_name(id, what="session id") or ""))
         return ScopedMemory(self._services, scope).session(id=id, off_record=off_record)
 
     def sessions(
@@ -146,11 +148,13 @@ class Engine(Maintenance):
         sources: Sequence[str] = (),
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
+        redact: bool = True,
     ) -> Memory:
         """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
 
         ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
         first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; False makes it unsearchable.
+        Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as they are.
         """
         return self._in(user=user, app=app, agent=agent).remember(
             text,
@@ -169,6 +173,7 @@ class Engine(Maintenance):
             sources=sources,
             origin=origin,
             trust=trust,
+            redact=redact,
         )
 
     def remember_all(
@@ -194,11 +199,13 @@ class Engine(Maintenance):
         expires_at: datetime | str | None = None,
         index: Sequence[str] | bool | None = None,
         if_revision: int | None = None,
+        redact: bool = True,
     ) -> Memory:
         """Correct a memory by adding a revision. Fields that are not given keep their value; tags and metadata are replaced.
 
         With ``if_revision``, the memory must have this revision, or :class:`holdfast.RevisionConflict` is raised. ``expires_at``
-        is a time or ``"never"``; a new expiry alone adds no revision.
+        is a time or ``"never"``; a new expiry alone adds no revision. Secrets in the given values are redacted, unless
+        ``redact`` is False.
         """
         return by_id.revise(
             self._services,
@@ -213,6 +220,7 @@ class Engine(Maintenance):
             expires_at=expires_at,
             index=index,
             if_revision=if_revision,
+            redact=redact,
         )
 
     def forget(

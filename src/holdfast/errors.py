@@ -16,6 +16,7 @@
      |    +-- StoreCorrupt       the file is damaged, or a migration was altered
      |    +-- StoreLocked        the encryption key is missing or wrong
      |    +-- StoreBusy          another process held the write lock for too long
+     |    +-- StoreFull          the disk is full
      |    +-- StoreClosed        used after close()
      +-- ModelError              an embedder or chat model failed
           +-- ModelUnknown       no model with that name
@@ -34,6 +35,7 @@
 Each class has a stable ``code`` that the command line and the HTTP server print.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -127,6 +129,12 @@ class StoreBusy(StoreError):
     code = "store_busy"
 
 
+class StoreFull(StoreError):
+    """The disk is full. Reading, forgetting and erasing still work."""
+
+    code = "store_full"
+
+
 class StoreClosed(StoreError):
     """The store was used after it was closed."""
 
@@ -198,15 +206,18 @@ class NoChatModel(ModelError):
     """A reply needs a chat model, and none is configured. The user's message is stored.
 
     ``context`` is the :class:`holdfast.Context` that a model would have received. ``message_id`` is the id of the stored
-    message.
+    message. ``redacted`` lists the secrets that were replaced in it.
     """
 
     code = "no_chat_model"
 
-    def __init__(self, message: str, *, context: object = None, message_id: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, context: object = None, message_id: str | None = None, redacted: Sequence[object] = ()
+    ) -> None:
         super().__init__(message)
         self.context = context
         self.message_id = message_id
+        self.redacted = tuple(redacted)
 
 
 class NoTranscriber(ModelError):

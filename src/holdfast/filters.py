@@ -124,7 +124,10 @@ class SessionFilter:
     """Selects sessions, the most recently active first."""
 
     ids: Collection[str] | None = None
+    """Only sessions with one of these ids. An id is unique within a scope."""
     owner: Mapping[str, str] = field(default_factory=dict)
+    exactly: Scope | None = None
+    """Only sessions whose scope equals this one in every part."""
     statuses: Collection[SessionStatus] | None = None
     idle_since: datetime | None = None
     active_since: datetime | None = None

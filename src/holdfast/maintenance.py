@@ -36,9 +36,16 @@ class Maintenance:
     def purge_expired(self) -> int:
         """Purge expired memories, and forgotten memories past the undo window; returns how many were purged.
 
-        This also runs at every start and once an hour.
+        This also runs at every start and once an hour. After a jump of the clock, purging waits; see :meth:`trust_clock`.
         """
         return self._services.housekeeping.clean_up()
+
+    def trust_clock(self) -> datetime:
+        """Confirm that the clock is right, so that purging goes on after a jump of the clock; returns the time.
+
+        ``doctor`` reports a jump. Without a confirmation, the clock is trusted after three days.
+        """
+        return self._services.housekeeping.clock_guard.confirm()
 
     def spend(self, *, since: datetime | str | None = None) -> list[Spend]:
         """List the calls, tokens, US dollars and energy that background work has cost, by day, purpose and model."""

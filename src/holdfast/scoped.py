@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from holdfast import by_id
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import InvalidInput
 from holdfast.protocols import SessionFilter, Vectors
 from holdfast.recall.listing import Kinds, ScopedListing, kind_names, list_namespaces, listing_filter
 from holdfast.runtime.clock import zone
@@ -23,6 +23,7 @@ from holdfast.types import (
     Memory,
     MemoryOrigin,
     NewMemory,
+    Put,
     Receipt,
     Scope,
     SessionRecord,
@@ -30,7 +31,7 @@ from holdfast.types import (
     UserProfile,
     Where,
 )
-from holdfast.values import make_put
+from holdfast.values import check_expiry, make_put
 
 
 class ScopedMemory:
@@ -58,16 +59,12 @@ class ScopedMemory:
     # Sessions
 
     def session(self, *, id: str | None = None, off_record: bool = False) -> Session:
-        """Start a session, or resume the one with this ``id``. With ``off_record``, nothing is stored.
+        """Start a session, or resume the one with this ``id`` in this scope. With ``off_record``, nothing is stored.
 
         In ``with ana.session() as session:``, the session ends when the block ends.
         """
-        id = clean_name(id, what="session id")
-        known = None if id is None or off_record else self._services.store.session(id)
-        if known is not None and known.scope != self.scope:
-            raise NotFound(f"There is no session {id} in this scope.")
         self._services.topic_files.use(self.scope)
-        chosen = id or new_id("ses", self._services.clock.now())
+        chosen = clean_name(id, what="session id") or new_id("ses", self._services.clock.now())
         return Session(self._services, id=chosen, scope=self.scope, off_record=off_record)
 
     def sessions(
@@ -98,15 +95,15 @@ class ScopedMemory:
         sources: Sequence[str] = (),
         origin: MemoryOrigin = "explicit",
         trust: float = 1.0,
+        redact: bool = True,
     ) -> Memory:
         """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
 
         ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
         first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; False makes it unsearchable.
+        Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as they are.
         """
-        put = make_put(
-            self._services.preset,
-            self.scope,
+        put = self._put(
             text=text,
             kind=kind,
             key=key,
@@ -123,6 +120,7 @@ class ScopedMemory:
             sources=sources,
             origin=origin,
             trust=trust,
+            redact=redact,
         )
         return by_id.remember(self._services, [put])[0]
 
@@ -135,8 +133,13 @@ class ScopedMemory:
         puts = []
         for number, memory in enumerate(memories):
             with naming(f"memories[{number}]"):
-                puts.append(make_put(self._services.preset, self.scope, **check_fields(memory, NewMemory)))
+                puts.append(self._put(**check_fields(memory, NewMemory)))
         return by_id.remember(self._services, puts)
+
+    def _put(self, **fields: Any) -> Put:
+        put = make_put(self._services.preset, self.scope, **fields)
+        check_expiry(put.expires_at, self._services.clock.now())
+        return put
 
     def revise(
         self,
@@ -152,12 +155,13 @@ class ScopedMemory:
         expires_at: datetime | str | None = None,
         index: Sequence[str] | bool | None = None,
         if_revision: int | None = None,
+        redact: bool = True,
     ) -> Memory:
         """Correct a memory by adding a revision. Values that are not given stay as they are.
 
         Given tags replace all old tags, and given metadata replaces all old metadata. With ``if_revision``, the memory must have
         this revision, or :class:`holdfast.RevisionConflict` is raised. ``expires_at`` is a time or ``"never"``; a new expiry
-        alone adds no revision.
+        alone adds no revision. Secrets in the given values are redacted, unless ``redact`` is False.
         """
         return by_id.revise(
             self._services,
@@ -172,6 +176,7 @@ class ScopedMemory:
             expires_at=expires_at,
             index=index,
             if_revision=if_revision,
+            redact=redact,
             reader=self.scope,
         )
 

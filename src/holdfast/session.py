@@ -19,7 +19,7 @@ from holdfast.text.clean import clean_name, clean_payload, clean_text
 from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
 from holdfast.text.fields import check_fields, naming
 from holdfast.text.language import detect_language
-from holdfast.text.secrets.redact import redact
+from holdfast.text.secrets.fields import Redactor
 from holdfast.types import TRUST, Context, Hits, Message, MessageOrigin, NewMessage, Scope, SessionRecord
 
 log = logging.getLogger("holdfast")
@@ -69,9 +69,7 @@ class Session:
         if self.off_record:
             return new
         with self._services.store.write() as tx:
-            known = tx.session(self.id)
-            if known is not None and known.scope != self.scope:
-                raise NotFound(f"There is no session {self.id} in this scope.")
+            known = tx.session(self.id, self.scope)
             if known is None:
                 tx.add_session(new)
         return known or new
@@ -87,14 +85,17 @@ class Session:
         origin: MessageOrigin | None = None,
         action: str | None = None,
         payload: Any = None,
+        redact: bool = True,
     ) -> Message:
         """Add a message. It is durable when the call returns. A message with the same ``id`` is stored only once.
 
         ``at`` is the time of the message; an import passes the original time. ``payload`` is JSON that is returned as given. It
         is neither searched nor used for extraction, and secrets in it are not redacted. With a payload, the text may be empty.
+        Secrets such as passwords in other fields are redacted, and ``redacted`` of the returned message lists them.
+        ``redact=False`` stores them as they are.
         """
         made = self._made(
-            role=role, text=text, at=at, speaker=speaker, id=id, origin=origin, action=action, payload=payload
+            role=role, text=text, at=at, speaker=speaker, id=id, origin=origin, action=action, payload=payload, redact=redact
         )  # fmt: skip
         return self._add([made])[0]
 
@@ -135,24 +136,25 @@ class Session:
         origin: MessageOrigin | None = None,
         action: str | None = None,
         payload: Any = None,
+        redact: bool = True,
     ) -> Message:
         """Check the fields of a message and return it."""
         now = self._services.clock.now()
-        text = redact(clean_text(text, may_be_empty=payload is not None)).text
-        return Message(
+        message = Message(
             id=new_id("msg", now),
             session=self.id,
             scope=self.scope,
             role=_required(role, "role"),
-            text=text,
+            text=clean_text(text, may_be_empty=payload is not None),
             at=now if at is None else as_utc(at, what="at"),
             speaker=clean_name(speaker, what="speaker"),
             client_id=clean_name(id, what="id"),
             origin=_origin(role, origin),
             action=clean_name(action, what="action"),
-            language=detect_language(text),
             payload=clean_payload(payload),
         )
+        message = _redacted(message) if redact else message
+        return replace(message, language=detect_language(message.text))
 
     def _add(self, messages: Sequence[Message]) -> list[Message]:
         if self.off_record:
@@ -163,30 +165,27 @@ class Session:
         with self._services.store.write() as tx:
             stored = [_earlier(tx, message) or self._store(tx, message) for message in messages]
         self._services.scheduler.wake()
-        return stored
+        return [_with_redactions(kept, message) for kept, message in zip(stored, messages, strict=True)]
 
     def _store(self, tx: Transaction, message: Message) -> Message:
-        known, now = tx.session(self.id), self._services.clock.now()
+        known, now = tx.session(self.id, self.scope), self._services.clock.now()
         if known is None:
             session = SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
             tx.add_session(session)
-        elif known.scope != self.scope:
-            raise NotFound(f"There is no session {self.id} in this scope.")
         else:
             session = replace(known, status="open", ended_at=None, last_at=now)
             tx.set_session(session)
-        stored = tx.add_message(_with_act(message, tx.messages(MessageFilter(session=self.id, newest=1))))
+        stored = tx.add_message(_with_act(message, tx.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1))))
         self._services.digester.after_message(tx, session, stored)
         return stored
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
         """Return the messages of the session, oldest first. With ``limit``, return only the last ``limit`` messages."""
-        wanted = MessageFilter(session=self.id, newest=limit)
+        wanted = MessageFilter(session=self.id, exactly=self.scope, newest=limit)
         if self.off_record:
             first = 0 if limit is None else max(len(self._unrecorded) - limit, 0)
             return self._unrecorded[first:]
-        found = self._services.store.messages(wanted)
-        return [message for message in found if message.scope == self.scope]
+        return self._services.store.messages(wanted)
 
     def window(self) -> list[Message]:
         """Return the most recent messages, which the prompt contains after the context block."""
@@ -202,7 +201,10 @@ class Session:
             self._unrecorded.clear()
             return
         with self._services.store.write() as tx:
-            session, last = tx.session(self.id), tx.messages(MessageFilter(session=self.id, newest=1))
+            session, last = (
+                tx.session(self.id, self.scope),
+                tx.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1)),
+            )
             if session is not None and last:
                 tx.set_session(with_state(session, window_from=last[0].seq))
 
@@ -241,12 +243,11 @@ class Session:
         if self._services.preset.recall.accumulates and not self.off_record:
             self._save_state(conversation, context)
         if not self.off_record:
-            self._services.reader.note_shown(self.id, context)
+            self._services.reader.note_shown(self.id, self.scope, context)
         return context
 
     def _state(self) -> ConversationState:
-        session = self._services.store.session(self.id)
-        return conversation_state(session if session is not None and session.scope == self.scope else None)
+        return conversation_state(self._services.store.session(self.id, self.scope))
 
     def _save_state(self, state: ConversationState, context: Context) -> None:
         """Record which memories were recalled, so that later context blocks include them again.
@@ -259,8 +260,8 @@ class Session:
         if not new or state.topic is not None:
             return
         with self._services.store.write(durable=False) as tx:
-            session = tx.session(self.id)
-            if session is not None and session.scope == self.scope and session.status == "open":
+            session = tx.session(self.id, self.scope)
+            if session is not None and session.status == "open":
                 tx.set_session(with_state(session, recalled=[*conversation_state(session).recalled_ids, *new]))
 
     def digest(self) -> None:
@@ -268,8 +269,8 @@ class Session:
         if self.off_record:
             return
         with self._services.store.write() as tx:
-            session = tx.session(self.id)
-            if session is not None and session.scope == self.scope:
+            session = tx.session(self.id, self.scope)
+            if session is not None:
                 self._services.digester.digest_so_far(tx, session)
         self._services.scheduler.wake()
 
@@ -282,8 +283,8 @@ class Session:
             self._unrecorded.clear()
             return
         with self._services.store.write() as tx:
-            session = tx.session(self.id)
-            if session is None or session.scope != self.scope or session.status == "ended":
+            session = tx.session(self.id, self.scope)
+            if session is None or session.status == "ended":
                 return
             self._services.digester.close_session(tx, session, "ended")
         self._services.scheduler.wake()
@@ -295,12 +296,29 @@ def resume(services: Services, record: SessionRecord) -> Session:
     return Session(services, id=record.id, scope=record.scope)
 
 
+def _redacted(message: Message) -> Message:
+    """Return a message without secrets. It lists what was replaced."""
+    redactor = Redactor()
+    clean = replace(
+        message,
+        role=redactor.text("role", message.role),
+        speaker=redactor.name("speaker", message.speaker),
+        text=redactor.text("text", message.text),
+        action=redactor.name("action", message.action),
+    )
+    return replace(clean, redacted=redactor.found)
+
+
+def _with_redactions(stored: Message, message: Message) -> Message:
+    return replace(stored, redacted=message.redacted) if message.redacted else stored
+
+
 def _earlier(tx: Transaction, message: Message) -> Message | None:
     """Return the message that was already added with the same client id, or None. Raise ``Conflict`` if its content differs."""
     if message.client_id is None:
         return None
-    found = tx.messages(MessageFilter(session=message.session, client_id=message.client_id))
-    if not found or found[0].scope != message.scope:
+    found = tx.messages(MessageFilter(session=message.session, exactly=message.scope, client_id=message.client_id))
+    if not found:
         return None
     if (found[0].role, found[0].text, found[0].payload) != (message.role, message.text, message.payload):
         raise Conflict(

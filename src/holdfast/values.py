@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, get_args
 
 from holdfast.errors import InvalidInput, TextTooLong
@@ -22,9 +23,10 @@ from holdfast.text.clean import (
     content_hash,
     exact_text,
 )
-from holdfast.text.secrets.redact import redact
-from holdfast.types import Kind, MemoryOrigin, Put, Scope
+from holdfast.text.secrets.fields import redact_put
+from holdfast.types import Kind, Memory, MemoryOrigin, Put, Redaction, Scope
 
+_MAX_CLOCK_DIFFERENCE = timedelta(days=1)
 _MAX_INDEXED = 100
 """Maximum number of indexed texts per memory."""
 
@@ -49,6 +51,7 @@ def make_put(
     sources: Sequence[str] = (),
     origin: MemoryOrigin = "explicit",
     trust: float = 1.0,
+    redact: bool = True,
 ) -> Put:
     """Return the change that stores a memory as a caller describes it."""
     if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
@@ -72,6 +75,7 @@ def make_put(
         expires_at=None if expires_at is None else as_utc(expires_at, what="expires_at"),
         created_at=None if created_at is None else as_utc(created_at, what="created_at"),
         indexed=index_texts(index),
+        redact=redact,
     )
 
 
@@ -91,12 +95,34 @@ def index_texts(index: Sequence[str] | bool) -> tuple[str, ...] | None:  # noqa:
     return tuple(each for each in cleaned if each.strip())
 
 
+def check_expiry(expires_at: datetime | None, now: datetime) -> None:
+    """Raise ``InvalidInput`` if an expiry time is long past. Clocks of two machines may differ a little."""
+    if expires_at is not None and expires_at < now - _MAX_CLOCK_DIFFERENCE:
+        raise InvalidInput(f"expires_at {expires_at:%Y-%m-%d %H:%M} UTC is in the past. Nothing was stored.")
+
+
+def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
+    """Return a change with the values to store, and the secrets that were replaced. Those of a plain kind are never replaced.
+
+    ``known`` is the memory that the change revises.
+    """
+    clean = replace(
+        put,
+        text=exact_text(put.text) if kind.plain else clean_text(put.text),
+        key=clean_key(put.key, exact=kind.plain),
+        topic=clean_name(put.topic, what="topic"),
+        tags=clean_tags(put.tags),
+        metadata=clean_metadata(put.metadata, exact=kind.plain),
+    )
+    return redact_put(clean, known) if put.redact and not kind.plain else (clean, ())
+
+
 def identity(kind: Kind, put: Put) -> str:
     """Return the hash by which a repeated memory is recognized. A plain kind distinguishes case, accents and punctuation."""
-    own_key, own_text = key(kind, put), text(kind, put)
+    own_key = key(kind, put)
     if kind.plain:
-        return _hash(kind.name, own_key, own_text, *put.namespace)
-    folded = content_hash(kind.name, own_key, own_text)
+        return _hash(kind.name, own_key, put.text, *put.namespace)
+    folded = content_hash(kind.name, own_key, put.text)
     return _hash(folded, *put.namespace) if put.namespace else folded
 
 
@@ -106,56 +132,9 @@ def _hash(*parts: str | None) -> str:
 
 def key(kind: Kind, put: Put) -> str | None:
     """Return the key to store. A kind with one value per key has its own name as the default key."""
-    cleaned = clean_key(put.key, exact=kind.plain)
-    if kind.keyed == "no" and cleaned is not None:
+    if kind.keyed == "no" and put.key is not None:
         raise InvalidInput(f"Memories of kind {kind.name!r} have no key; leave it out, or use kind 'fact'.")
-    return kind.name if cleaned is None and kind.keyed == "one" else cleaned
-
-
-def text(kind: Kind, put: Put) -> str:
-    """Return the text to store, with secrets redacted.
-
-    The key counts as a label before the text: with the key "password", the text "sunshine" is a secret.
-    """
-    if kind.plain:
-        return exact_text(put.text)
-    cleaned, label = clean_text(put.text), f"{put.key}: "
-    whole = redact(label + cleaned).text if put.key else ""
-    return whole.removeprefix(label) if whole.startswith(label) else redact(cleaned).text
-
-
-def tags(kind: Kind, put: Put) -> tuple[str, ...]:
-    """Return the tags to store."""
-    return tuple(each if kind.plain else redact(each).text for each in clean_tags(put.tags))
-
-
-def topic(kind: Kind, put: Put) -> str | None:
-    """Return the topic to store."""
-    cleaned = clean_name(put.topic, what="topic")
-    return cleaned if cleaned is None or kind.plain else redact(cleaned).text
-
-
-def indexed(kind: Kind, put: Put) -> tuple[str, ...] | None:
-    """Return the texts to index instead of the memory's own text, or None."""
-    return put.indexed if put.indexed is None or kind.plain else tuple(redact(each).text for each in put.indexed)
-
-
-def metadata(kind: Kind, put: Put) -> dict[str, Any]:
-    """Return the metadata to store. The name of an entry counts as a label before its text."""
-
-    def redacted(name: str, value: Any) -> Any:
-        if isinstance(value, list):
-            return [redacted(name, entry) for entry in value]
-        if isinstance(value, dict):
-            return {inner: redacted(inner, entry) for inner, entry in value.items()}
-        if not isinstance(value, str):
-            return value
-        label = f"{name}: "
-        whole = redact(label + value).text
-        return whole.removeprefix(label) if whole.startswith(label) else redact(value).text
-
-    cleaned = clean_metadata(put.metadata, exact=kind.plain)
-    return cleaned if kind.plain else {name: redacted(name, value) for name, value in cleaned.items()}
+    return kind.name if put.key is None and kind.keyed == "one" else put.key
 
 
 def origin(given: MemoryOrigin) -> MemoryOrigin:

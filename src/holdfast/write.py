@@ -17,6 +17,7 @@ from holdfast.runtime.clock import end_of_day
 from holdfast.runtime.ids import new_id
 from holdfast.text.clean import clean_namespace
 from holdfast.text.language import detect_language
+from holdfast.text.secrets.redact import redact
 from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, Put, Retire
 from holdfast.values import identity
 
@@ -40,15 +41,20 @@ class Writer:
             for id in _touched(change) if shown is not None else ():
                 if id not in (shown or ()):
                     raise InvalidInput(f"The change names {id}, which its author was not shown. Nothing was changed.")
-        return [self._put(change, batch) if isinstance(change, Put) else self._retire(change, batch) for change in changes]
+        return [
+            self._put(change, batch) if isinstance(change, Put) else self._retire(_clean(change), batch) for change in changes
+        ]
 
     def identity(self, put: Put) -> str:
         """Return the content hash that a memory created by this change would have."""
         kind = self.preset.kind(put.kind)
-        return identity(kind, put)
+        return identity(kind, values.cleaned(kind, put)[0])
 
     def _put(self, put: Put, batch: str) -> Memory:
-        return self._revise(put, batch) if put.id is not None else self._remember(put, batch)
+        known = None if put.id is None else self._present(put.id)
+        clean, redacted = values.cleaned(self.preset.kind(put.kind), put, known)
+        stored = self._remember(clean, batch) if known is None else self._revise(known, clean, batch)
+        return replace(stored, redacted=redacted) if redacted else stored
 
     def _remember(self, put: Put, batch: str) -> Memory:
         kind = self.preset.kind(put.kind)
@@ -114,7 +120,7 @@ class Writer:
 
     def _refresh(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
         """Update a memory that was stated again. If the new statement adds sources or fields, a revision is added."""
-        added = {name: value for name, value in self._given_fields(kind, put).items() if getattr(memory, name) != value}
+        added = {name: value for name, value in self._given_fields(put).items() if getattr(memory, name) != value}
         new_sources = tuple(source for source in put.sources if source not in memory.sources)
         expires_at = put.expires_at or self._expiry(kind, memory, self.now)
         if added or new_sources:
@@ -125,15 +131,15 @@ class Writer:
             self.tx.set_expiry([memory.id], expires_at)
         return replace(memory, last_seen_at=self.now, expires_at=expires_at)
 
-    def _given_fields(self, kind: Kind, put: Put) -> dict[str, Any]:
+    def _given_fields(self, put: Put) -> dict[str, Any]:
         """Return the fields that a change sets, except the text."""
         given = {
             "importance": None if put.importance is None else values.importance(put.importance),
-            "tags": values.tags(kind, put) or None,
-            "metadata": values.metadata(kind, put) or None,
-            "topic": values.topic(kind, put),
+            "tags": put.tags or None,
+            "metadata": put.metadata or None,
+            "topic": put.topic,
             "pinned": put.pinned,
-            "indexed": values.indexed(kind, put),
+            "indexed": put.indexed,
         }
         empty: dict[str, Any] = {"tags": (), "metadata": {}, "indexed": None}
         return {
@@ -142,22 +148,21 @@ class Writer:
         }
 
     def _new(self, put: Put, kind: Kind) -> Memory:
-        text = values.text(kind, put)
         memory = Memory(
             id=new_id("mem", self.now),
             scope=put.scope,
             kind=kind.name,
-            text=text,
+            text=put.text,
             key=values.key(kind, put),
-            topic=values.topic(kind, put),
+            topic=put.topic,
             importance=5.0 if put.importance is None else values.importance(put.importance),
-            tags=values.tags(kind, put),
-            metadata=values.metadata(kind, put),
+            tags=put.tags,
+            metadata=put.metadata,
             origin=values.origin(put.origin),
             trust=min(values.trust(put.trust), self._min_trust(put.sources)),
             sources=put.sources,
             pinned=kind.pinned if put.pinned is None else put.pinned,
-            language=put.language or detect_language(text),
+            language=put.language or detect_language(put.text),
             created_at=put.created_at or self.now,
             updated_at=put.created_at or self.now,
             valid_from=put.valid_from or put.created_at or self.now,
@@ -165,7 +170,7 @@ class Writer:
             content_hash=identity(kind, put),
             recorded_at=self.now,
             namespace=clean_namespace(put.namespace),
-            indexed=values.indexed(kind, put),
+            indexed=put.indexed,
         )
         return replace(memory, expires_at=put.expires_at or self._expiry(kind, memory, self.now))
 
@@ -185,15 +190,13 @@ class Writer:
             return end_of_day(since, profile.timezone if profile else "UTC")
         return since + kind.lifetime
 
-    def _revise(self, put: Put, batch: str) -> Memory:
+    def _revise(self, memory: Memory, put: Put, batch: str) -> Memory:
         """Add a revision to an existing memory."""
-        assert put.id is not None
-        memory = self._present(put.id)
         if put.scope != memory.scope:
             raise InvalidInput(f"The change moves {put.id} to another scope, which is not possible. Nothing was changed.")
         kind = self.preset.kind(put.kind)
         put = replace(put, namespace=memory.namespace)
-        text, same = values.text(kind, put), identity(kind, put)
+        text, same = put.text, identity(kind, put)
         twins = [twin for twin in self._live_memories(put, content_hash=same) if twin.id != memory.id]
         if twins:
             raise Conflict(f"{twins[0].id} already says the same. Nothing was changed; forget one of the two instead.")
@@ -208,7 +211,7 @@ class Writer:
             language=put.language or detect_language(text) or memory.language,
             sources=tuple(dict.fromkeys((*memory.sources, *put.sources))),
             trust=min(memory.trust, values.trust(put.trust)),
-            **self._given_fields(kind, put),
+            **self._given_fields(put),
             valid_from=date_from_file or memory.valid_from,
         )
         return self._store(self._stamped(changed), batch, "revised", put.reason)
@@ -293,6 +296,11 @@ class Writer:
             )
         )
         return stored
+
+
+def _clean(retire: Retire) -> Retire:
+    """Return a retirement whose reason contains no secrets."""
+    return replace(retire, reason=redact(retire.reason).text)
 
 
 def _reasons(put: Put) -> tuple[str, str]:

@@ -145,6 +145,7 @@ def test_a_use_that_is_flushed_late_does_not_undo_a_revocation(gate: Gate) -> No
 
 
 def test_a_key_makes_no_key_that_reaches_further(gate: Gate) -> None:
+    gate.create_key(level="admin")
     acme = Principal(level="admin", tenant="acme", user="ana", key="k")
     made, _ = gate.create_key(level="admin", app="kitchen", by=acme)
     assert (made.tenant, made.user, made.app) == ("acme", "ana", "kitchen")

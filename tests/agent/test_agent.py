@@ -83,7 +83,7 @@ def test_what_is_said_is_on_disk_before_the_model_is_asked(open_memory: OpenMemo
         return "Noted."
 
     memory = open_memory(chat=ScriptedChat(respond=look))
-    Agent(memory, session="talk").reply("I moved to Lyon.")
+    Agent(memory, user="ana", session="talk").reply("I moved to Lyon.")
     assert kept == ["I moved to Lyon."]
 
 

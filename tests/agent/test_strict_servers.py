@@ -255,7 +255,7 @@ def test_the_chat_route_streams_on_after_a_failure(tmp_path: Path, server: Stric
                 server.script(Say("Half of a", break_off=True))
             if number % 3 == 2:
                 server.script(*[BROKEN] * 3)
-            body = {"text": f"Turn {number}.", "stream": True}
+            body = {"text": f"Turn {number}.", "stream": True, "user": "ana"}
             answer = served.client.post("/v1/sessions/talk/chat", json=body)
             assert ("event: answer" in answer.text) == (number % 3 == 0), answer.text
     assert server.rejections == []

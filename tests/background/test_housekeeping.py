@@ -54,8 +54,9 @@ def test_expired_memories_are_purged_when_a_memory_is_opened(
     with open_memory(preset=NOTES) as memory:
         made = memory.remember("water the pangolin plants", user="ana")
         memory.drain()
-    clock.advance(10 * DAY)
-    again = open_memory(preset=NOTES)
+    for _ in range(2):
+        clock.advance(5 * DAY)
+        again = open_memory(preset=NOTES)
     with pytest.raises(NotFound):
         again.get(made.id)
     assert files_with("pangolin") == []
@@ -169,6 +170,7 @@ def test_the_forgotten_are_purged_after_the_undo_window_bytes_and_all(
     memory.drain()
     memory.forget(made.id)
     clock.advance(30 * DAY + timedelta(hours=1))
+    memory.trust_clock()
     memory.drain()
     with pytest.raises(NotFound):
         memory.history(made.id)

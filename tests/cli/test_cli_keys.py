@@ -15,6 +15,7 @@ KEY = re.compile(r"hf_[0-9a-z]{16}_[A-Za-z0-9_-]{43}")
 
 
 def test_a_key_is_printed_once_and_alone_on_stdout(holdfast: Holdfast) -> None:
+    holdfast("keys", "create", "--scope", "admin")
     made = holdfast("keys", "create", "--scope", "write", "--user", "ana", "--label", "phone")
     assert KEY.fullmatch(made.stdout.strip())
     assert made.stdout.strip() not in made.stderr
@@ -47,6 +48,7 @@ def test_no_secret_and_no_hash_reaches_the_disk_or_the_list(holdfast: Holdfast) 
 
 @pytest.mark.ledger("X8")
 def test_a_key_opens_the_tenant_and_the_scope_it_was_made_for(holdfast: Holdfast) -> None:
+    holdfast("keys", "create", "--scope", "admin")
     made = holdfast.json(
         "keys", "create", "--scope", "read", "--tenant", "acme", "--app", "kitchen", "--agent", "cook", "--expires", "30d"
     )
@@ -107,6 +109,24 @@ def test_a_key_that_makes_no_sense_is_not_made(holdfast: Holdfast, options: tupl
 
 @pytest.mark.long
 def test_the_installed_command_prints_a_key_that_programs_can_take(holdfast: Holdfast) -> None:
-    ran = holdfast.run("keys", "create", "--scope", "read")
+    ran = holdfast.run("keys", "create", "--scope", "admin")
     assert KEY.fullmatch(ran.stdout.decode().strip())
-    assert json.loads(holdfast.run("keys", "list", "--json").stdout)[0]["scope"] == "read"
+    assert json.loads(holdfast.run("keys", "list", "--json").stdout)[0]["scope"] == "admin"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--scope", "write"),
+        ("--scope", "read", "--user", "ana"),
+        ("--scope", "admin", "--app", "kitchen"),
+        ("--scope", "admin", "--tenant", "acme"),
+    ],
+)
+def test_the_first_key_must_be_an_admin_key(holdfast: Holdfast, options: tuple[str, ...]) -> None:
+    error = holdfast.error("keys", "create", *options)
+    assert "The first key must be an admin key" in error["message"]
+    assert holdfast.json("keys") == []
+    holdfast("keys", "create", "--scope", "admin")
+    holdfast("keys", "create", *options)
+    assert len(holdfast.json("keys")) == 2

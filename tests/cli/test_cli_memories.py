@@ -331,3 +331,15 @@ def test_recall_and_context_state_once_that_they_searched_by_words_only(holdfast
         assert " ".join(result.stderr.split()).count("note: Searched by words only: The weights of arctic-embed-s are not") == 1
     shown = holdfast("recall", "parrot", "--user", "ana", "--json")
     assert json.loads(shown.stderr)["note"].startswith("Searched by words only: ")
+
+
+def test_remember_and_revise_say_which_secrets_were_replaced(holdfast: Holdfast) -> None:
+    key = "sk-" + "proj-Q7fX2mLpZ9vKcT4nRw8yBd3hJs6gUe1aKk"
+    told = holdfast("remember", f"the {key}", "--user", "ana")
+    assert "api key in text" in told.stderr
+    assert key not in told.stdout
+    kept = holdfast.json("remember", f"the {key}", "--user", "ana", "--no-redact")
+    assert (kept["text"], kept["redacted"]) == (f"the {key}", [])
+    revised = holdfast("revise", kept["id"], f"now {key}")
+    assert "api key in text" in revised.stderr
+    assert holdfast.json("revise", kept["id"], f"then {key}", "--no-redact")["text"] == f"then {key}"

@@ -20,7 +20,7 @@ OpenMemory = Callable[..., Engine]
 
 
 def exchange(memory: Engine, said: str, answer: str = "ok", *, action: str | None = None) -> None:
-    session = memory.session(id="device")
+    session = memory.session(id="device", shared=True)
     session.add("user", said, action=action)
     session.add("assistant", answer, action=action)
 
@@ -32,10 +32,10 @@ def test_the_log_is_permanent_and_the_last_twenty_are_there_after_a_restart(open
     for number in range(15):
         exchange(memory, f"message {number}")
     again = open_memory(preset="lobug")
-    window = again.session(id="device").messages(limit=again.preset.window)
+    window = again.session(id="device", shared=True).messages(limit=again.preset.window)
     assert len(window) == 20
     assert window[-2].text == "message 14"
-    assert len(again.session(id="device").messages()) == 30
+    assert len(again.session(id="device", shared=True).messages()) == 30
 
 
 @pytest.mark.everywhere
@@ -78,7 +78,7 @@ def test_at_thirty_messages_all_but_ten_become_one_summary_with_its_range(open_m
     exchange(memory, "On day 14 I met Rosa14.")
     memory.drain()
     (summary,) = memory.memories(kinds=["summary"])
-    log = memory.session(id="device").messages()
+    log = memory.session(id="device", shared=True).messages()
     assert (summary.metadata["from"], summary.metadata["to"]) == (log[0].seq, log[19].seq)
     assert len(summary.sources) == 20
 
@@ -86,7 +86,7 @@ def test_at_thirty_messages_all_but_ten_become_one_summary_with_its_range(open_m
 @pytest.mark.ledger("L8")
 def test_the_prompts_sections_stand_in_their_order_and_an_empty_one_is_left_out(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="lobug")
-    session = memory.session(id="device")
+    session = memory.session(id="device", shared=True)
     assert session.context("hello").text == ""
     assert (
         session.context("hello", state="Device orientation: face_up").text
@@ -131,7 +131,7 @@ def test_noise_is_kept_and_never_mined(open_memory: OpenMemory) -> None:
     exchange(memory, "What time is it?")
     memory.drain()
     assert memory.memories(kinds=["fact"]) == []
-    assert len(memory.session(id="device").messages()) == 4
+    assert len(memory.session(id="device", shared=True).messages()) == 4
 
 
 WORDS = "alder birch cedar dogwood elm fir ginkgo hazel".split()

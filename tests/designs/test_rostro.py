@@ -41,7 +41,7 @@ def rostro(open_memory: OpenMemory) -> Engine:
 
 @pytest.mark.ledger("R1")
 def test_the_history_has_ten_turns_and_is_cleared_when_the_conversation_falls_silent(rostro: Engine, clock: FrozenClock) -> None:
-    session = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen", shared=True)
     for number in range(12):
         session.add("user", f"question {number}")
         session.add("assistant", f"answer {number}")
@@ -61,7 +61,7 @@ def test_the_history_has_ten_turns_and_is_cleared_when_the_conversation_falls_si
 @pytest.mark.ledger("R2")
 def test_memories_accumulate_without_repeats_through_a_conversation(rostro: Engine) -> None:
     told(rostro, "the bicycle has a flat tyre", "the oven needs ten minutes to get hot", "the cat sleeps on the oven")
-    session = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen", shared=True)
     session.add("user", "bicycle flat tyre")
     first = session.context().text
     assert "flat tyre" in first
@@ -77,7 +77,7 @@ def test_memories_accumulate_without_repeats_through_a_conversation(rostro: Engi
 @pytest.mark.ledger("R2")
 def test_at_most_five_memories_come_to_mind_at_a_time_and_none_that_is_far(rostro: Engine) -> None:
     told(rostro, *(f"the red bicycle number {number} stands in the yard" for number in range(9)), "a spoon is on the table")
-    session = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen", shared=True)
     session.add("user", "the red bicycle number stands in the yard")
     found = [hit for hit in session.context().hits if hit.kind == "conclusion"]
     assert len(found) == 5
@@ -88,11 +88,11 @@ def test_at_most_five_memories_come_to_mind_at_a_time_and_none_that_is_far(rostr
 def test_a_restart_in_the_middle_keeps_what_came_to_mind(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="rostro")
     told(memory, "the bicycle has a flat tyre")
-    session = memory.session(id="kitchen")
+    session = memory.session(id="kitchen", shared=True)
     session.add("user", "bicycle flat tyre")
     session.context()
     memory.close()
-    again = open_memory(preset="rostro").session(id="kitchen")
+    again = open_memory(preset="rostro").session(id="kitchen", shared=True)
     again.add("user", "what a day")
     assert "flat tyre" in again.context().text
 
@@ -116,7 +116,7 @@ def test_a_model_names_the_topic_while_the_reply_is_made_and_its_page_takes_the_
     memory = open_memory(preset="rostro", chat=ScriptedChat(respond=answer))
     told(memory, "Prefers bomba rice for paella", "Allergic to tree nuts", topic="cooking")
     told(memory, "the bicycle has a flat tyre", topic="bicycle")
-    session = memory.session(id="kitchen")
+    session = memory.session(id="kitchen", shared=True)
     session.add("user", "bicycle flat tyre")
     assert asked == [], "adding a message waits for no model"
     memory.drain()
@@ -139,7 +139,7 @@ def test_a_model_names_the_topic_while_the_reply_is_made_and_its_page_takes_the_
 def test_without_a_model_the_topic_is_found_by_words_and_meaning(rostro: Engine) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
     told(rostro, "the bicycle has a flat tyre", "the bicycle chain wants oil", topic="bicycle")
-    session = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen", shared=True)
     session.add("user", "how much broth does the paella rice need?")
     rostro.drain()
     assert "# Paella" in session.context().text
@@ -148,7 +148,7 @@ def test_without_a_model_the_topic_is_found_by_words_and_meaning(rostro: Engine)
 @pytest.mark.ledger("R3")
 def test_a_conversation_that_goes_on_after_it_was_closed_looks_for_its_topic_anew(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", topic="paella")
-    session = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen", shared=True)
     session.add("user", "how much broth does the paella rice need?")
     rostro.drain()
     assert "# Paella" in session.context().text
@@ -163,7 +163,7 @@ def test_a_conversation_that_goes_on_after_it_was_closed_looks_for_its_topic_ane
 
 @pytest.mark.ledger("R5")
 def test_conclusions_and_confirmed_observations_are_kept_and_the_obvious_is_not(rostro: Engine, clock: FrozenClock) -> None:
-    session = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen", shared=True)
     session.add("user", "I decided that we go to Portugal by train.")
     session.add("assistant", "You seem to sleep badly before you travel.")
     session.add("user", "Yes, exactly.")
@@ -181,7 +181,7 @@ def test_conclusions_and_confirmed_observations_are_kept_and_the_obvious_is_not(
 
 @pytest.mark.ledger("R6")
 def test_three_conclusions_make_a_topic_and_fewer_go_to_general_memory_alone(rostro: Engine, clock: FrozenClock) -> None:
-    cook(rostro.session(id="first"))
+    cook(rostro.session(id="first", shared=True))
     clock.advance(timedelta(minutes=8))
     rostro.drain()
     first = rostro.memories(kinds=["conclusion"])
@@ -189,7 +189,7 @@ def test_three_conclusions_make_a_topic_and_fewer_go_to_general_memory_alone(ros
     (topic,) = {memory.topic for memory in first}
     assert topic
     assert "paella" in topic
-    session = rostro.session(id="second")
+    session = rostro.session(id="second", shared=True)
     session.add("user", "I decided that we go to Portugal by train.")
     clock.advance(timedelta(minutes=8))
     rostro.drain()
@@ -201,7 +201,7 @@ def test_three_conclusions_make_a_topic_and_fewer_go_to_general_memory_alone(ros
 @pytest.mark.ledger("R6")
 def test_what_a_conversation_with_a_topic_leaves_goes_onto_its_page(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
-    session = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen", shared=True)
     session.add("user", "I decided that the paella gets saffron from now on.")
     clock.advance(timedelta(minutes=8))
     rostro.drain()
@@ -214,12 +214,12 @@ def test_what_a_conversation_with_a_topic_leaves_goes_onto_its_page(rostro: Engi
 
 @pytest.mark.ledger("R9")
 def test_each_close_is_noted_with_its_topic_and_told_in_relative_time(rostro: Engine, clock: FrozenClock) -> None:
-    cook(rostro.session(id="first"))
+    cook(rostro.session(id="first", shared=True))
     clock.advance(timedelta(minutes=8))
     rostro.drain()
     (note,) = rostro.memories(kinds=["recent"])
     clock.advance(timedelta(days=2))
-    prompt = rostro.session(id="later").context("hello").text
+    prompt = rostro.session(id="later", shared=True).context("hello").text
     assert f"- 2 days ago: {note.topic}: {note.text}" in prompt
 
 
@@ -227,7 +227,7 @@ def test_each_close_is_noted_with_its_topic_and_told_in_relative_time(rostro: En
 def test_only_the_newest_twenty_closes_stay_in_the_index(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
     for number in range(22):
-        session = rostro.session(id=f"talk {number}")
+        session = rostro.session(id=f"talk {number}", shared=True)
         session.add("user", f"the paella with rice and broth, number {number}")
         clock.advance(timedelta(minutes=8))
         rostro.drain()
@@ -238,10 +238,10 @@ def test_only_the_newest_twenty_closes_stay_in_the_index(rostro: Engine, clock: 
 
 @pytest.mark.ledger("R10")
 def test_the_layers_stand_in_their_order_in_the_system_prompt(rostro: Engine, clock: FrozenClock) -> None:
-    cook(rostro.session(id="first"))
+    cook(rostro.session(id="first", shared=True))
     clock.advance(timedelta(minutes=8))
     rostro.drain()
-    session = rostro.session(id="second")
+    session = rostro.session(id="second", shared=True)
     session.add("user", "bomba rice for my paella")
     prompt = session.context(persona="You are Rostro, a friendly face.").text
     places = [
@@ -258,7 +258,9 @@ def test_the_layers_stand_in_their_order_in_the_system_prompt(rostro: Engine, cl
 @pytest.mark.ledger("R10")
 def test_the_memory_instructions_are_there_from_the_first_word_on(rostro: Engine) -> None:
     assert (
-        rostro.session(id="new").context("hello").text.startswith("You have persistent memory. When the user shares decisions,")
+        rostro.session(id="new", shared=True)
+        .context("hello")
+        .text.startswith("You have persistent memory. When the user shares decisions,")
     )
 
 
@@ -271,7 +273,7 @@ def test_five_hundred_lines_pushed_onto_a_page_end_up_on_pages_of_at_most_fifty(
     subjects = ("rice and broth", "bread and yeast", "knives and steel", "wine and cheese", "fish and salt")
     lines = [f"{subjects[number % 5]}: finding {number} of the kitchen" for number in range(500)]
     told(rostro, *lines, topic="cooking")
-    session = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen", shared=True)
     session.add("user", "I decided that the cooking of rice and broth comes first.")
     session.end()
     rostro.drain()
@@ -287,12 +289,12 @@ def test_five_hundred_lines_pushed_onto_a_page_end_up_on_pages_of_at_most_fifty(
 @pytest.mark.ledger("R8")
 def test_the_index_follows_a_page_that_is_split(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, *(f"bread and yeast finding {number}" for number in range(30)), topic="cooking")
-    session = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen", shared=True)
     session.add("user", "I found out that bread and yeast want a warm place for their finding.")
     clock.advance(timedelta(minutes=8))
     rostro.drain()
     told(rostro, *(f"knives and steel finding {number}" for number in range(30)), topic="cooking")
-    session = rostro.session(id="again")
+    session = rostro.session(id="again", shared=True)
     session.add("user", "I found out that bread and yeast want finding a cool place at night.")
     clock.advance(timedelta(minutes=8))
     rostro.drain()
@@ -306,7 +308,7 @@ def test_the_index_follows_a_page_that_is_split(rostro: Engine, clock: FrozenClo
 
 @pytest.mark.ledger("R7", "R9")
 def test_pages_and_index_are_files_beside_the_store(rostro: Engine, folder: Path, clock: FrozenClock) -> None:
-    cook(rostro.session(id="first"))
+    cook(rostro.session(id="first", shared=True))
     clock.advance(timedelta(minutes=8))
     rostro.drain()
     (note,) = rostro.memories(kinds=["recent"])
@@ -372,7 +374,7 @@ def test_hand_edits_made_while_a_page_is_split_survive(rostro: Engine, folder: P
     told(rostro, *(f"bread and yeast finding {number}" for number in range(30)), topic="cooking")
     told(rostro, *(f"knives and steel finding {number}" for number in range(30)), topic="cooking")
     services(rostro).topic_files.sync()
-    session = rostro.session(id="kitchen")
+    session = rostro.session(id="kitchen", shared=True)
     session.add("user", "I found out that bread and yeast finding want a warm place.")
     session.end()
     page = folder / "topics" / "cooking.md"
@@ -401,12 +403,12 @@ def test_the_whole_story_with_a_model(open_memory: OpenMemory, clock: FrozenCloc
         return json.dumps({"items": [{"conclusion": text, "messages": [2 * place + 1]} for place, text in enumerate(said)]})
 
     memory = open_memory(preset="rostro", chat=ScriptedChat(respond=answer))
-    cook(memory.session(id="first"))
+    cook(memory.session(id="first", shared=True))
     clock.advance(timedelta(minutes=8))
     memory.drain()
     assert {found.topic for found in memory.memories(kinds=["conclusion"])} == {"cooking"}
     clock.advance(timedelta(days=2))
-    session = memory.session(id="later")
+    session = memory.session(id="later", shared=True)
     session.add("user", "What goes into a paella?")
     memory.drain()
     prompt = session.context(persona="You are Rostro.").text

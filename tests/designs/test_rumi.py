@@ -104,7 +104,7 @@ def test_stable_facts_are_extracted_once_when_the_session_ends(open_memory: Open
 @pytest.mark.everywhere
 @pytest.mark.ledger("U9")
 def test_a_process_that_never_ended_its_session_loses_nothing(open_memory: OpenMemory, clock: FrozenClock) -> None:
-    open_memory(preset="rumi").session(id="s").add("user", "Me llamo Lucas y vivo en Rosario.")
+    open_memory(preset="rumi").session(id="s", shared=True).add("user", "Me llamo Lucas y vivo en Rosario.")
     clock.advance(timedelta(minutes=10))
     later = open_memory(preset="rumi")
     later.drain()

@@ -13,6 +13,8 @@ from typing import Literal
 
 import apsw
 
+from holdfast.runtime.private_files import create_file
+
 Remains = Literal["nothing", "everything", "a beginning", "some sectors"]
 """The part of the unsynced writes that a cut leaves on disk."""
 
@@ -127,6 +129,7 @@ def write_disk(events: Sequence[Event], folder: Path, *, remains: Remains, chanc
         for event in _left(file.pending, remains, chance):
             file.apply(event)
         if file.content is not None:
+            create_file(folder / name)  # the store creates its files with this mode, and a cut does not change it
             (folder / name).write_bytes(file.content)
 
 

@@ -96,7 +96,7 @@ def _open(folder: Path, name: str, kill_switch: KillSwitch, clock: FrozenClock) 
 
 
 def _perform(memory: Engine, clock: FrozenClock, number: int, step: Step) -> None:
-    talk = memory.session(id=step.session, app=step.app)
+    talk = memory.session(id=step.session, app=step.app, shared=step.app is None)
     match step.does:
         case "say":
             talk.add(step.role, step.text, id=f"step {number}")
@@ -144,7 +144,7 @@ def _end(folder: Path, name: str) -> object:
         known = services(memory).store.memories(MemoryFilter(statuses=None))
         told = Counter((m.kind, m.key if m.kind != "recent" else "", m.text, m.topic, m.status) for m in known)
         said = [message.text for message in services(memory).store.messages(MessageFilter())]
-        prompt = memory.session(id="new", app=app).context("what do you know of me?").text.splitlines()
+        prompt = memory.session(id="new", app=app, shared=app is None).context("what do you know of me?").text.splitlines()
         return told, said, sorted(line for line in prompt if "memory id=" not in line)
 
 

@@ -141,7 +141,7 @@ def test_erasing_an_app_removes_its_record_and_its_name(memory: Engine) -> None:
 @pytest.mark.ledger("A7")
 def test_the_app_of_a_conversation_is_looked_up(memory: Engine) -> None:
     talk = converse(memory, "calendar", "I prefer mornings.", "Noted.")
-    memory.session(id="ses_free").add("user", "hello")
+    memory.session(id="ses_free", shared=True).add("user", "hello")
     assert memory.apps.of_conversation(talk) == "calendar"
     assert memory.apps.of_conversation("ses_free") is None
     with pytest.raises(NotFound):
@@ -351,7 +351,7 @@ def test_a_point_that_does_not_exist_is_refused(memory: Engine) -> None:
 def test_a_conversation_whose_context_came_before_its_first_message_is_counted(memory: Engine) -> None:
     memory.remember("The user has a cello lesson on Monday.", app="calendar")
     talk = memory.session(app="calendar")
-    services(memory).reader.note_shown(talk.id, memory.apps.context("calendar"))
+    services(memory).reader.note_shown(talk.id, talk.scope, memory.apps.context("calendar"))
     services(memory).scheduler.flush()
     talk.add("user", "hello")
     assert memory.apps.metrics().conversations_with_memories == 1

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from holdfast import Engine
-from holdfast.errors import HoldfastError, NotFound, StoreClosed
+from holdfast.errors import HoldfastError, StoreClosed
 from holdfast.services import services
 from holdfast.testing import FrozenClock, HashEmbedder
 
@@ -88,8 +88,9 @@ def test_a_session_of_the_same_id_in_another_scope_is_out_of_reach(memory: Engin
     assert bob.messages() == []
     bob.end()
     assert [session.status for session in memory.sessions()] == ["open"]
-    with pytest.raises(NotFound):
-        bob.add("user", "my secret is blue", id="c1")
+    bob.add("user", "my secret is red", id="c1")
+    assert [message.text for message in ana.messages()] == ["my secret is blue"]
+    assert [message.text for message in bob.messages()] == ["my secret is red"]
 
 
 @pytest.mark.ledger("X17")
@@ -122,8 +123,9 @@ def test_undoing_a_correction_does_not_undo_a_longer_life(memory: Engine, clock:
 def test_finished_jobs_go_after_a_week(memory: Engine, clock: FrozenClock) -> None:
     _digested(memory, "I live in Rome.")
     assert memory.jobs(states=["done"])
-    clock.advance(8 * DAY)
-    memory.drain()
+    for _ in range(2):
+        clock.advance(4 * DAY)
+        memory.drain()
     assert memory.jobs() == []
 
 

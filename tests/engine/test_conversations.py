@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast import Engine
-from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.errors import Conflict, InvalidInput
 from holdfast.testing import FrozenClock
 
 DAY = timedelta(days=1)
@@ -64,20 +64,18 @@ def test_several_speakers_are_kept_apart(memory: Engine) -> None:
     }
 
 
-def test_a_session_of_another_scope_is_not_found(memory: Engine) -> None:
+def test_a_session_of_another_scope_with_the_same_id_is_another_session(memory: Engine) -> None:
     memory.session(user="ana", id="ses_1").add("user", "hello there")
-    with pytest.raises(NotFound):
-        memory.session(user="bob", id="ses_1")
-    with pytest.raises(NotFound):
-        memory.session(user="ana", app="kitchen", id="ses_1")
+    assert memory.session(user="bob", id="ses_1").messages() == []
+    assert memory.session(user="ana", app="kitchen", id="ses_1").messages() == []
 
 
-def test_a_session_taken_meanwhile_by_another_scope_is_not_found(memory: Engine) -> None:
+def test_a_session_whose_id_another_scope_takes_meanwhile_stays_its_own(memory: Engine) -> None:
     late = memory.session(user="bob", id="ses_1")
     memory.session(user="ana", id="ses_1").add("user", "hello there")
-    with pytest.raises(NotFound):
-        late.add("user", "me too")
-    assert memory.stats().messages == 1
+    late.add("user", "me too")
+    assert [message.text for message in late.messages()] == ["me too"]
+    assert memory.stats().messages == 2
 
 
 def test_sessions_are_listed_the_most_recent_first(memory: Engine, clock: FrozenClock) -> None:

@@ -176,3 +176,12 @@ def test_one_client_can_ask_many_things_at_once(memory: Engine) -> None:
         assert all(len(each.structured_content["result"]) == 1 for each in found)
 
     tell(in_process(memory), story)
+
+
+def test_a_tool_tells_the_model_which_secrets_were_replaced(memory: Engine) -> None:
+    key = "sk-" + "proj-Q7fX2mLpZ9vKcT4nRw8yBd3hJs6gUe1aKk"
+    for name, arguments in (("store_memory", {"content": f"the {key}"}), ("remember", {"key": "service", "value": f"the {key}"})):
+        answer = _call(memory, name, arguments)
+        assert answer.structured_content["redacted"] == ["api key in text"]
+        assert "api key in text" in text_of(answer)
+        assert key not in text_of(answer)

@@ -102,6 +102,7 @@ def test_a_purge_after_retention_empties_the_caches_too(open_memory: OpenMemory,
     one, other = open_memory(), asked(open_memory())
     one.forget(one.memories(user="bob")[0].id)
     clock.advance(one.preset.undo_window + timedelta(days=1))
+    one.trust_clock()
     assert one.purge_expired() == 1
     services(other).scheduler.run_once()
     assert len(services(other).embedding.queries) == 0

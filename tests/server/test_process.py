@@ -50,9 +50,9 @@ def test_a_request_under_way_is_finished_and_queued_work_stays_queued(home: Hold
     with ChatServer(respond=slowly) as model, ThreadPoolExecutor(1) as pool:
         environment = {"HOLDFAST_CHAT_URL": model.url, "OPENAI_API_KEY": "k", "HOLDFAST_WORKER": "none"}
         with process(home.home, "--chat", "openai:m", **environment) as server:
-            httpx.post(f"{server.url}/v1/sessions/a/messages", json={"role": "user", "text": "I live in Lyon."})
+            httpx.post(f"{server.url}/v1/sessions/a/messages", json={"role": "user", "text": "I live in Lyon.", "user": "ana"})
             httpx.post(f"{server.url}/v1/sessions/a/end")
-            answer = pool.submit(httpx.post, f"{server.url}/v1/sessions/b/chat", json={"text": "hi"}, timeout=30)
+            answer = pool.submit(httpx.post, f"{server.url}/v1/sessions/b/chat", json={"text": "hi", "user": "ana"}, timeout=30)
             assert asked.wait(20)
             assert server.stop() == 0
             assert answer.result().json()["text"] == "Here you are."
@@ -132,7 +132,10 @@ def test_two_processes_serve_one_store(home: Holdfast, place: Place) -> None:
 
         def remember(number: int) -> str:
             with httpx.Client(base_url=server.url, timeout=60) as client:
-                client.post("/v1/sessions/talk/messages", json={"role": "user", "text": f"number {number}", "id": f"c{number}"})
+                client.post(
+                    "/v1/sessions/talk/messages",
+                    json={"role": "user", "text": f"number {number}", "id": f"c{number}", "user": "ana"},
+                )
                 made = client.post("/v1/memories", json={"text": f"fact number {number}", "user": "ana"})
                 assert made.status_code == 201, made.text
                 found = client.post("/v1/recall", json={"query": f"fact number {number}", "user": "ana", "limit": 50})
@@ -167,7 +170,7 @@ def test_clients_that_stay_are_shared_evenly_between_two_processes(home: Holdfas
 def test_a_retry_that_reaches_another_process_does_nothing_twice(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server:
         _meet_both(server)
-        body, key = {"role": "user", "text": "once"}, {"Idempotency-Key": "k1"}
+        body, key = {"role": "user", "text": "once", "user": "ana"}, {"Idempotency-Key": "k1"}
         for _ in range(12):  # a new connection each time, so both processes are reached
             assert httpx.post(f"{server.url}/v1/sessions/t/messages", json=body, headers=key).status_code == 201
         assert len(httpx.get(f"{server.url}/v1/sessions/t/messages").json()["items"]) == 1

@@ -196,7 +196,9 @@ class Gate:
     ) -> tuple[KeyRecord, str]:
         """Create a key. Returns its record and the key itself, which cannot be shown again.
 
-        ``by`` is the creator, None for the operator. A new key never has more access than its creator.
+        ``by`` is the creator, None for trusted code. A new key never has more access than its creator. The first key that a
+        creator makes must be an unbound admin key: from then on every request needs a key, and only an admin key can create
+        others.
         """
         if level not in LEVELS:
             raise InvalidInput(f"The level of a key must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")
@@ -205,12 +207,13 @@ class Gate:
         if expiry is not None and expiry <= now:
             raise InvalidInput("expires_at is in the past. No key was created; give a later time.")
         creator = by or Principal.local(self.tenant)
-        if by is not None and by.keyless and (level != "admin" or user or app or agent):
-            raise Conflict(
-                "The first key must be an admin key that is bound to no user, app or agent. Otherwise nobody could create another "
-                "key over HTTP. No key was created."
-            )
         parts = authorize(creator, "admin", user=user, app=app, agent=agent)
+        chosen = self._tenant_for(creator, tenant)
+        if by is not None and not self.keys_needed() and (level != "admin" or chosen != self.tenant or any(parts.values())):
+            raise Conflict(
+                "The first key must be an admin key that is not bound to a user, app, agent or other tenant: from then on every "
+                "request needs a key. No key was created. Run: holdfast keys create --scope admin"
+            )
         id = "".join(secrets.choice(_ALPHABET) for _ in range(16))
         token = f"hf_{id}_{secrets.token_urlsafe(32)}"
         record = KeyRecord(
@@ -218,7 +221,7 @@ class Gate:
             hash=_hash(token),
             level=level,
             label=clean_name(label, what="label"),
-            tenant=self._tenant_for(creator, tenant),
+            tenant=chosen,
             created_at=now,
             expires_at=expiry,
             **parts,

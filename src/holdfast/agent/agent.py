@@ -25,7 +25,7 @@ from holdfast.models.chat_budget import BudgetedChat, ChatBudget, ChatSource
 from holdfast.recall.context_block import with_persona
 from holdfast.services import services
 from holdfast.session import Session
-from holdfast.types import Context, Message
+from holdfast.types import Context, Message, Redaction
 
 log = logging.getLogger("holdfast")
 
@@ -53,6 +53,8 @@ class Answer:
     """Id of the stored reply; None if the reply is empty."""
     noise: bool = False
     """True if the model judged that the message was not meant for the assistant. No memories are extracted from the message."""
+    redacted: tuple[Redaction, ...] = ()
+    """Secrets that were replaced in the user's message. The model did not see them."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,6 +105,8 @@ class Agent:
         self.session = session if isinstance(session, Session) else memory.session(user=user, app=app, agent=agent, id=session)
         self.persona = persona
         self.language = language or language_for(memory, self.session.scope.user)
+        self.redacted: tuple[Redaction, ...] = ()
+        """Secrets that were replaced in the last user message."""
         self.context: Context | None = None
         """Context block for the last message. It is set even if the model could not be called."""
         self._chat_model = (
@@ -158,6 +162,7 @@ class Agent:
 
     def _begin(self, text: str, state: str | None, id: str | None) -> _Exchange:
         message = self.session.add("user", text, id=id)
+        self.redacted = message.redacted
         self.context = context = self._context_for(message, state)
         model = self._model(message, context)
         window = self._window(message)
@@ -196,6 +201,7 @@ class Agent:
                 "holdfast.toml, such as ollama:llama3.2, or with holdfast.open(chat=...).",
                 context=context,
                 message_id=message.id,
+                redacted=message.redacted,
             )
         # A model's name keeps its case: "openai:gpt-4o needs the package openai".
         named = problem.startswith(self._chat_model.name or "\0")
@@ -218,6 +224,7 @@ class Agent:
             message_id=exchange.message.id,
             reply_id=reply.id if reply else None,
             noise=action is not None,
+            redacted=exchange.message.redacted,
         )
 
     def _mark_noise(self, exchange: _Exchange) -> str | None:

@@ -12,7 +12,7 @@ A wrong call does not raise an error. It returns a text that helps the model to 
 import json
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any, TypeAlias
@@ -187,7 +187,7 @@ class MemoryTools:
         kept = self._memory.remember(value, sources=sources, **labelled, **self._parts)
         label = _label(kept) or key
         text = self._texts["remember"]["done"].format(key=escape_line(label), value=escape_line(kept.text))
-        return ToolResult(text=text, data={"id": kept.id, "key": label, "value": kept.text})
+        return self._with_redactions(kept, ToolResult(text=text, data={"id": kept.id, "key": label, "value": kept.text}))
 
     def _forget(self, key: str) -> ToolResult:
         if key.startswith("mem_") and self._is_own(key):
@@ -283,7 +283,15 @@ class MemoryTools:
             content, kind=kind.name, key=_key_for(kind, content, metadata), metadata=metadata, sources=sources, **self._parts
         )
         shown = {"id": kept.id, "content": kept.text, "type": kept.kind, "created_at": kept.created_at.isoformat()}
-        return ToolResult(text=safe_json(shown), data=shown)
+        return self._with_redactions(kept, ToolResult(text=safe_json(shown), data=shown))
+
+    def _with_redactions(self, kept: Memory, result: ToolResult) -> ToolResult:
+        """Return the result of a write that tells the model which secrets were replaced."""
+        if not kept.redacted:
+            return result
+        listed = [str(each) for each in kept.redacted]
+        said = self._texts["problems"]["redacted"].format(secrets=escape_line(", ".join(listed)))
+        return replace(result, text=f"{result.text}\n{said}", data={**result.data, "redacted": listed})
 
     def _forget_memory(self, id: str) -> ToolResult:
         refusal = self._why_not(id)

@@ -90,8 +90,7 @@ def _before(services: Services, session: Session, new: Message, *, limit: int) -
     if session.off_record:
         shown = [message for message in session.messages() if message.action in _SHOWN_ACTIONS]
         return shown[-limit:]
-    record = services.store.session(session.id)
-    state = conversation_state(record if record is not None and record.scope == session.scope else None)
+    state = conversation_state(services.store.session(session.id, session.scope))
     return services.store.messages(
         MessageFilter(
             session=session.id,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.background.condense import Condenser
 from holdfast.background.find_topic import TopicFinder
-from holdfast.background.jobs import Work, new_job
+from holdfast.background.jobs import Work, new_job, session_of, session_payload
 from holdfast.background.neighbors import find_known, find_neighbors
 from holdfast.chat import ChatModel
 from holdfast.errors import Conflict
@@ -94,7 +94,7 @@ class Digester:
 
     def close_session(self, tx: Transaction, session: SessionRecord, status: SessionStatus) -> None:
         """Close a session, clear its list of recalled memories, and queue its digest, all in one transaction."""
-        last = tx.messages(MessageFilter(session=session.id, newest=1))
+        last = tx.messages(MessageFilter(session=session.id, exactly=session.scope, newest=1))
         closed = with_state(session, closed_to=last[0].seq if last else None, recalled=None)
         tx.set_session(replace(closed, status=status, ended_at=self._clock.now()))
         self._queue(tx, closed)
@@ -110,9 +110,9 @@ class Digester:
         self._queue(tx, session)
 
     def _queue(self, tx: Transaction, session: SessionRecord) -> None:
-        last = tx.messages(MessageFilter(session=session.id, newest=1))
+        last = tx.messages(MessageFilter(session=session.id, exactly=session.scope, newest=1))
         if self._preset.extract_at != "never" and last and last[0].seq > session.digested_to:
-            payload = {"session": session.id, "from": session.digested_to, "to": last[0].seq}
+            payload = {**session_payload(session), "from": session.digested_to, "to": last[0].seq}
             tx.add_job(new_job("digest", payload, effect=f"digest:{session.id}:{last[0].seq}", now=self._clock.now()))
 
     def close_idle_sessions(self) -> int:
@@ -145,18 +145,22 @@ class Digester:
 
     def _span(self, job: Job) -> _Span | None:
         """Return the messages to digest, or None if the session was removed or is already digested."""
-        session, to = self._store.session(str(job.payload["session"])), int(job.payload["to"])
+        session, to = session_of(self._store, job), int(job.payload["to"])
         if session is None:
             return None
         rerun = bool(job.payload.get("again"))
         after = int(job.payload.get("from", 0)) if rerun else session.digested_to
-        messages = [m for m in self._store.messages(MessageFilter(session=session.id, after_seq=after)) if m.seq <= to]
+        messages = [
+            m
+            for m in self._store.messages(MessageFilter(session=session.id, exactly=session.scope, after_seq=after))
+            if m.seq <= to
+        ]
         span = _Span(session=session, after=after, to=to, messages=messages, rerun=rerun)
         return span if span.is_due(session) else None
 
     def _write(self, tx: Transaction, span: _Span, extracted: _Extracted, author: Author) -> None:
         """Write the extracted memories, unless their messages have been digested or erased in the meantime."""
-        session = tx.session(span.session.id)
+        session = tx.session(span.session.id, span.session.scope)
         if session is None or not span.is_due(session):
             return
         if span.overlaps(session):

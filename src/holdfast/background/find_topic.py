@@ -11,7 +11,7 @@ from datetime import datetime
 
 import numpy as np
 
-from holdfast.background.jobs import Work, new_job
+from holdfast.background.jobs import Work, new_job, session_of, session_payload
 from holdfast.chat import ChatModel, Usage
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.topics.assign import DetectedTopic, KnownTopic, assign, detect, topic_of
@@ -51,7 +51,7 @@ class TopicFinder:
             return
         if topic_found_since(session, _closed_to(session)) is not None:
             return
-        payload = {"session": session.id, "seq": message.seq}
+        payload = {**session_payload(session), "seq": message.seq}
         effect = f"topic:{session.id}:{message.seq}"
         tx.add_job(new_job("topic", payload, effect=effect, now=self._clock.now(), priority=_DETECT_PRIORITY))
 
@@ -176,15 +176,14 @@ class TopicFinder:
 
     def _detect(self, job: Job) -> Work:
         """Detect the topic of a user's message, and store it in the session."""
-        session_id, seq = str(job.payload["session"]), int(job.payload["seq"])
-        session = self._store.session(session_id)
-        said = self._store.messages(MessageFilter(session=session_id, seqs=(seq,)))
+        session, seq = session_of(self._store, job), int(job.payload["seq"])
+        said = self._store.messages(MessageFilter(session=str(job.payload["session"]), seqs=(seq,)))
         if session is None or not said or topic_found_since(session, _closed_to(session)) is not None:
             return Work()
         found = self.about(said[0].text, session.scope)
 
         def note(tx: Transaction) -> None:
-            present = tx.session(session_id)
+            present = tx.session(session.id, session.scope)
             if present is None:
                 return
             tried = max(seq, int(present.metadata.get("tried_to", 0)))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.access.idempotency import RETENTION
+from holdfast.background.clock_guard import ClockGuard
 from holdfast.background.digest import Digester
 from holdfast.forgetting.erase import SCRUB, mark_erased, note_scrubbed, own_sources
 from holdfast.presets.base import Preset
@@ -12,7 +13,7 @@ from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store,
 from holdfast.recall.embedder_check import check_embedder
 from holdfast.recall.embedding import Embedding
 from holdfast.runtime.clock import end_of_day
-from holdfast.types import Author, Finding, Memory, Retire
+from holdfast.types import Author, Finding, Memory, Retire, Scope
 from holdfast.write import Writer
 
 _DONE_JOB_RETENTION = timedelta(days=7)
@@ -28,23 +29,26 @@ class Housekeeping:
         self._preset = preset
         self._clock = clock
         self._digester = digester
+        self.clock_guard = ClockGuard(store, clock)
+        """Decides by which time data may be purged."""
         self._next_clean_up = clock.now()
         self._next_scrub = clock.now()
 
     def tick(self) -> int:
         """Run the clean-up tasks that are due; returns the number of items processed."""
         done = self._digester.close_idle_sessions() + self._finish_scrubbing()
-        if self._clock.now() >= self._next_clean_up:
+        if _is_due(self._next_clean_up, self._clock.now(), self._preset.clean_every):
             done += self.clean_up()
         return done
 
     def clean_up(self) -> int:
         """Purge old data; returns the number of items purged.
 
-        This covers expired memories, forgotten memories past the undo window, and messages past their retention.
+        This covers expired memories, forgotten memories past the undo window, and messages past their retention. After a
+        jump of the clock, purging waits (see ``clock_guard``).
         """
-        now = self._clock.now()
-        self._next_clean_up = now + self._preset.clean_every
+        self._next_clean_up = self._clock.now() + self._preset.clean_every
+        now = self.clock_guard.trusted_now()
         unused = self._expire_unused(now)
         self._expire_stored_responses(now)
         old_messages = self._outlived(now)
@@ -61,7 +65,7 @@ class Housekeeping:
             tx.remove_done_jobs(before=now - _DONE_JOB_RETENTION)
             if purged or old_messages:
                 mark_erased(tx, rewrite=bool(old_messages) or not all(self._preset.is_plain(memory.kind) for memory in purged))
-        self._next_scrub = now
+        self._next_scrub = self._clock.now()
         self._finish_scrubbing()
         return unused + len(purged) + len(old_messages)
 
@@ -101,7 +105,7 @@ class Housekeeping:
     def _finish_scrubbing(self) -> int:
         """Overwrite erased data that could not be overwritten at once, because an open reader still needed it."""
         now = self._clock.now()
-        if now < self._next_scrub or (left := self._store.setting(SCRUB)) not in ("pending", "log"):
+        if not _is_due(self._next_scrub, now, _SCRUB_RETRY) or (left := self._store.setting(SCRUB)) not in ("pending", "log"):
             return 0
         self._next_scrub = now + _SCRUB_RETRY
         if left == "log":
@@ -122,12 +126,12 @@ class Housekeeping:
         """Return the ids of digested messages that are past their retention."""
         if self._preset.message_retention is None:
             return []
-        digested: dict[str, int] = {}
+        digested: dict[tuple[str, Scope], int] = {}
         old = self._store.messages(MessageFilter(before=now - self._preset.message_retention))
-        for id in {message.session for message in old}:
-            session = self._store.session(id)
-            digested[id] = session.digested_to if session else 0
-        return [message.id for message in old if message.seq <= digested[message.session]]
+        for id, scope in {(message.session, message.scope) for message in old}:
+            session = self._store.session(id, scope)
+            digested[id, scope] = session.digested_to if session else 0
+        return [message.id for message in old if message.seq <= digested[message.session, message.scope]]
 
     def renew(self, tx: Transaction, ids: Collection[str], now: datetime) -> None:
         """Restart the lifetime of used memories. Applies only to kinds whose memories are renewed by use."""
@@ -155,4 +159,9 @@ class Housekeeping:
             detail=f"{len(waiting)} waiting, {len(dead)} dead",
             remedy="See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`" if dead else None,
         )
-        return [jobs, check_embedder(embedding, recall_timeout)]
+        return [jobs, self.clock_guard.check(), check_embedder(embedding, recall_timeout)]
+
+
+def _is_due(time: datetime, now: datetime, interval: timedelta) -> bool:
+    """Return True if a task is due. A time further away than the interval means that the clock went back."""
+    return now >= time or time - now > interval

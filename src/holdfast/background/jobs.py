@@ -16,9 +16,9 @@ from holdfast.background.energy import energy_of
 from holdfast.background.processes import is_gone, worker_name
 from holdfast.chat import Usage, spend_of
 from holdfast.errors import NotFound, StoreError
-from holdfast.protocols import Clock, Store, Transaction
+from holdfast.protocols import Clock, Reads, SessionFilter, Store, Transaction
 from holdfast.runtime.ids import new_id
-from holdfast.types import Job, Spend
+from holdfast.types import Job, SessionRecord, Spend
 
 log = logging.getLogger("holdfast")
 
@@ -55,6 +55,22 @@ def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime
     return Job(
         id=new_id("job", now), kind=kind, payload=payload, effect=effect, priority=priority, created_at=now, not_before=now
     )
+
+
+def session_payload(session: SessionRecord) -> dict[str, Any]:
+    """Return the part of a job's payload that names a session. Session ids are unique within a scope."""
+    scope = session.scope
+    return {"session": session.id, "app": scope.app, "user": scope.user, "agent": scope.agent, "scoped": 1}
+
+
+def session_of(reads: Reads, job: Job) -> SessionRecord | None:
+    """Return the session that a job's payload names, or None. Jobs of older versions name only the id."""
+    id, payload = str(job.payload["session"]), job.payload
+    if "scoped" not in payload:
+        return reads.session(id)
+    found = reads.sessions(SessionFilter(ids=(id,)))
+    wanted = tuple(payload.get(part) for part in ("app", "user", "agent"))
+    return next((each for each in found if (each.scope.app, each.scope.user, each.scope.agent) == wanted), None)
 
 
 class JobRunner:

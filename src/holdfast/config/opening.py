@@ -1,5 +1,6 @@
 """Opens an engine from settings, store, preset and models."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -12,7 +13,7 @@ from holdfast.config.assembly import build_services
 from holdfast.config.folders import data_directory
 from holdfast.config.models import make_models, make_reranker, make_sentence_reader
 from holdfast.config.settings import Settings, SettingsSource, load_settings
-from holdfast.config.stores import is_database, make_store
+from holdfast.config.stores import is_database, make_store, store_path
 from holdfast.engine import Engine
 from holdfast.errors import SettingsError
 from holdfast.models.chat_budget import ChatBudget, ChatSource
@@ -21,6 +22,7 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Embedder, Reranker
 from holdfast.recall.embedding import EmbedderSource
 
+log = logging.getLogger("holdfast")
 _WORKERS: dict[str, Worker] = {"thread": "thread", "inline": "inline", "none": "none"}
 
 
@@ -127,4 +129,18 @@ def make_preset(settings: Settings, preset: str | Preset | None = None) -> Prese
         changed["context_tokens"] = settings.context_tokens
     if chosen.topics_dir is not None and is_database(settings):  # no store file to put the folder next to
         changed["topics_dir"] = str(data_directory() / Path(chosen.topics_dir).expanduser())
+    if chosen.topics_dir is not None and settings.key is not None and not settings.plain_topic_files:
+        changed["topics_dir"] = None
+        _warn_of_plain_pages(settings, chosen.topics_dir)
     return replace(chosen, **changed)
+
+
+def _warn_of_plain_pages(settings: Settings, topics_dir: str) -> None:
+    """Log a warning if the folder of an encrypted store still contains topic pages in plain text."""
+    folder = store_path(settings).parent / Path(topics_dir).expanduser()
+    if any(folder.rglob("*.md")):
+        log.warning(
+            "The store is encrypted, but %s contains topic pages in plain text. They are no longer updated. Delete them, or set "
+            "plain_topic_files = true to keep writing them.",
+            folder,
+        )

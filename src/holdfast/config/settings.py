@@ -40,6 +40,8 @@ _NUMBERS = {
     "store_connections": int,
 }
 """Numeric settings and their types. All values must be positive."""
+_FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+"""Accepted texts for settings that are true or false."""
 _REMOVED = {
     "second_embedder": "One embedder serves all languages now. The default knows English and Spanish. "
     "For other languages, install holdfast[multilingual] and set embedder to use-multilingual.",
@@ -134,6 +136,12 @@ class Settings:
     )
     key: str | None = field(
         default=None, metadata={"help": "The key of an encrypted store. Prefer `HOLDFAST_KEY` to a settings file."}
+    )
+    plain_topic_files: bool = field(
+        default=False,
+        metadata={
+            "help": "Write topic pages as plain text files although the store is encrypted. By default, an encrypted store writes none."
+        },
     )
     worker: str = field(
         default="thread",
@@ -315,6 +323,10 @@ def _typed(name: str, value: Any) -> Any:
     """Convert a setting's value to its type, or raise an error that names the expected type."""
     if name == "allowed_hosts" and isinstance(value, list):
         return ",".join(map(str, value))
+    if name == "plain_topic_files":
+        if str(value).casefold() not in _FLAGS:
+            raise SettingsError(f"The setting {name} must be true or false, not {value!r}.")
+        return _FLAGS[str(value).casefold()]
     try:
         typed = _NUMBERS.get(name, str)(value)
     except (TypeError, ValueError) as error:

@@ -56,7 +56,7 @@ class MemoryManager:
         """Open the memory with the given config. ``embed_fn`` and ``chat_fn`` are functions, model objects or names."""
         opening = {"worker": "none", **opening}  # the host calls process_exchange after each reply, so no worker is needed
         self.engine = open_engine(settings=config or MemoryConfig(), embedder=embed_fn, chat=chat_fn, **opening)
-        self._session = self.engine.session(id=conversation)
+        self._session = self.engine.session(id=conversation, shared=True)
         self._unprocessed: deque[tuple[str, str]] = deque(maxlen=_MAX_UNPROCESSED)
 
     def append_message(self, role: str, content: str, *, action: str | None = None) -> int:

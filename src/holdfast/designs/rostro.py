@@ -66,7 +66,7 @@ class MemoryManager:
 
     def _present(self) -> Session:
         """Return the current session; start a new one if the last was closed."""
-        known = services(self.engine).store.session(self._session.id)
+        known = services(self.engine).store.session(self._session.id, self._session.scope)
         if known is not None and known.status != "open":
             self._session = self.engine.session(user=self._user)
         return self._session

@@ -2,19 +2,22 @@
 
 import itertools
 import json
+import logging
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from holdfast.errors import StoreClosed, StoreError, StoreFull
 from holdfast.forgetting.rebuild import rebuild
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
 from holdfast.recall.caches import count_erasure
-from holdfast.types import Author, Memory, Message, Receipt
+from holdfast.types import Author, Memory, Message, Receipt, Scope
 from holdfast.write import Writer
 
+log = logging.getLogger("holdfast")
 MEMORIES_OF_APP = "memories of app"
 """Key of an erasure target, as in ``{MEMORIES_OF_APP: "cooking"}``, that erases only the memories of an app.
 
@@ -27,6 +30,8 @@ With ``log``, only the store's log may still contain them.
 
 Overwriting may have to wait until an open read of the store has ended.
 """
+_STEP = 16
+"""Number of rows that one transaction removes on a full disk. It is reduced if even these do not fit."""
 _MAX_NEEDLES = 256
 """Maximum number of erased texts that the final scan of the files searches for."""
 
@@ -37,7 +42,7 @@ class _ErasureTargets:
 
     memories: set[str] = field(default_factory=set)
     messages: set[str] = field(default_factory=set)
-    sessions: set[str] = field(default_factory=set)
+    sessions: set[tuple[str, Scope]] = field(default_factory=set)
     mixed: dict[str, Memory] = field(default_factory=dict)
     """Memories with both erased and remaining sources. They are removed, then derived again from the remaining sources."""
     restated: dict[str, Memory] = field(default_factory=dict)
@@ -45,41 +50,140 @@ class _ErasureTargets:
     texts: list[str] = field(default_factory=list)
 
 
-def erase(store: Store, preset: Preset, target: Mapping[str, str], now: datetime, *, rewrite: bool = True) -> Receipt:
+def erase(
+    store: Store,
+    preset: Preset,
+    target: Mapping[str, str],
+    now: datetime,
+    *,
+    scope: Scope | None = None,
+    rewrite: bool = True,
+) -> Receipt:
     """Erase a memory, session, source, user, app or agent, or only the memories of an app. Then verify that the data is gone.
 
-    With ``rewrite=False``, the removed bytes are overwritten in place and the files are not scanned. That is faster. A store
-    that cannot do it overwrites the bytes later, in the background.
+    ``scope`` is the scope of the session to erase. With ``rewrite=False``, the removed bytes are overwritten in place and the
+    files are not scanned. That is faster. A store that cannot do it overwrites the bytes later, in the background.
     """
-    with store.write() as tx:
-        targets = _find(tx, target)
-        survivors = _surviving_messages(tx, targets)
-        hidden = _messages_to_hide(tx, target, targets)
-        counts = Counter(tx.remove_memories(targets.memories | set(targets.mixed)))
-        counts.update(tx.remove_messages(targets.messages))
-        counts.update(tx.remove_sessions(targets.sessions))
-        if owner := _owner(target):
-            tx.remove_scope(owner)
-        tx.remove_stored_responses()  # any of them may contain erased data
-        writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
-        tx.set_action(hidden, "forgotten")
-        _forget_sources(tx, targets)
-        rebuilt = rebuild(writer, targets.mixed.values(), survivors)
-        mark_erased(tx, rewrite=rewrite)
-    needles = _needles([*targets.texts, *_owner(target).values()]) if rewrite else []
-    complete, residue = store.scrub(needles, rewrite=rewrite)
-    note_scrubbed(store, complete=complete, rewrite=rewrite)
-    rows_left = _has_rows(store, targets)
+    try:
+        removed = _remove(store, preset, target, now, scope=scope, rewrite=rewrite)
+    except StoreFull:
+        with store.room() as make_room:
+            steps = _remove_in_steps(store, target, scope, make_room, rewrite=rewrite)
+            removed = _remove(store, preset, target, now, scope=scope, rewrite=rewrite, before=steps)
+    needles = _needles([*removed.targets.texts, *_owner(target).values()]) if rewrite else []
+    complete, residue = _scrub(store, needles, rewrite=rewrite)
+    rows_left = _has_rows(store, removed.targets)
     return Receipt(
         target=dict(target),
         at=now,
-        rebuilt=len({memory.id for memory in rebuilt}),
+        rebuilt=removed.rebuilt,
         status="erased" if complete and not residue else "pending",
         verified=complete and rewrite and not residue and not rows_left,
         residue=residue,
         backups=tuple(store.backups()),
-        **counts,
+        **removed.counts,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Removed:
+    """What an erasure removes from the store, and what it has removed so far."""
+
+    targets: _ErasureTargets
+    hidden: Collection[str]
+    """Ids of the messages to hide."""
+    counts: Counter[str] = field(default_factory=Counter)
+    rebuilt: int = 0
+
+
+def _remove(
+    store: Store,
+    preset: Preset,
+    target: Mapping[str, str],
+    now: datetime,
+    *,
+    scope: Scope | None,
+    rewrite: bool,
+    before: _Removed | None = None,
+) -> _Removed:
+    """Remove the rows of a target in one transaction. ``before`` is the result of earlier steps on a full disk."""
+    try:
+        with store.write() as tx:
+            plan = before or _plan(tx, target, scope)
+            targets, counts = plan.targets, Counter(plan.counts)
+            survivors = _surviving_messages(tx, targets)
+            counts.update(tx.remove_memories(targets.memories | set(targets.mixed)))
+            counts.update(tx.remove_messages(targets.messages))
+            counts.update(tx.remove_sessions(targets.sessions))
+            if owner := _owner(target):
+                tx.remove_scope(owner)
+            tx.remove_stored_responses()  # any of them may contain erased data
+            writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
+            tx.set_action(plan.hidden, "forgotten")
+            _forget_sources(tx, targets)
+            rebuilt = rebuild(writer, targets.mixed.values(), survivors)
+            mark_erased(tx, rewrite=rewrite)
+    except StoreFull as error:
+        if before is not None and before.counts:
+            raise _partly_erased(before.counts) from error
+        raise
+    return replace(plan, counts=counts, rebuilt=len({memory.id for memory in rebuilt}))
+
+
+def _plan(tx: Transaction, target: Mapping[str, str], scope: Scope | None) -> _Removed:
+    targets = _find(tx, target, scope)
+    return _Removed(targets, _messages_to_hide(tx, target, targets))
+
+
+def _remove_in_steps(
+    store: Store, target: Mapping[str, str], scope: Scope | None, make_room: Callable[[], object], *, rewrite: bool
+) -> _Removed:
+    """Remove most rows of a target in small transactions, because a full disk has no room for a large one.
+
+    Memories that must be rebuilt, and everything that is left, are removed by :func:`_remove` afterwards.
+    """
+    with store.write() as tx:
+        plan = _plan(tx, target, scope)
+    done = plan.counts
+    for ids, remove in ((plan.targets.memories, "remove_memories"), (plan.targets.messages, "remove_messages")):
+        left, size = sorted(ids), _STEP
+        while left:
+            make_room()
+            try:
+                with store.write() as tx:
+                    removed = Counter(getattr(tx, remove)(left[:size]))
+                    mark_erased(tx, rewrite=rewrite)
+            except StoreFull as error:
+                if size == 1:
+                    if done:
+                        raise _partly_erased(done) from error
+                    raise
+                size = max(1, size // 4)
+            else:
+                done.update(removed)
+                left = left[size:]
+    make_room()
+    return plan
+
+
+def _partly_erased(done: Mapping[str, int]) -> StoreFull:
+    listed = ", ".join(f"{number} {what}" for what, number in done.items() if number)
+    return StoreFull(
+        f"The disk is full, and only a part was erased: {listed or 'nothing'}. The rest is still stored. Free some space and erase again."
+    )
+
+
+def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool) -> tuple[bool, tuple[str, ...]]:
+    """Overwrite the erased bytes. The rows are gone already, so a failure makes the receipt pending and raises nothing."""
+    try:
+        complete, residue = store.scrub(needles, rewrite=rewrite)
+        note_scrubbed(store, complete=complete, rewrite=rewrite)
+    except StoreClosed:
+        raise
+    except StoreError as error:
+        log.warning("The rows are erased, but their bytes could not be overwritten yet: %s", error)
+        return False, (str(error),)
+    return complete, residue
 
 
 def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
@@ -98,7 +202,7 @@ def note_scrubbed(store: Store, *, complete: bool, rewrite: bool) -> None:
     with store.write() as tx:
         if complete and (rewrite or tx.setting(SCRUB) == "log"):
             tx.set_setting(SCRUB, "done")
-        elif not complete:
+        elif not complete and tx.setting(SCRUB) != "pending":
             tx.set_setting(SCRUB, "pending")
 
 
@@ -107,7 +211,7 @@ def _owner(target: Mapping[str, str]) -> dict[str, str]:
     return {part: target[part] for part in ("user", "app", "agent") if part in target}
 
 
-def _find(tx: Transaction, target: Mapping[str, str]) -> _ErasureTargets:
+def _find(tx: Transaction, target: Mapping[str, str], scope: Scope | None) -> _ErasureTargets:
     """Find the rows that an erasure target names, and everything derived from these rows."""
     targets = _ErasureTargets()
     owner = _owner(target)
@@ -118,12 +222,13 @@ def _find(tx: Transaction, target: Mapping[str, str]) -> _ErasureTargets:
         targets.messages.add(target["source"])  # memories can outlive the message they were extracted from
         message_filters.append(MessageFilter(ids=(target["source"],)))
     if "session" in target:
-        targets.sessions.add(target["session"])
-        message_filters.append(MessageFilter(session=target["session"]))
+        assert scope is not None
+        targets.sessions.add((target["session"], scope))
+        message_filters.append(MessageFilter(session=target["session"], exactly=scope))
     if owner:
         memory_filters.append(MemoryFilter(owner=owner, statuses=None))
         message_filters.append(MessageFilter(owner=owner))
-        targets.sessions.update(session.id for session in tx.sessions(SessionFilter(owner=owner)))
+        targets.sessions.update((session.id, session.scope) for session in tx.sessions(SessionFilter(owner=owner)))
     if MEMORIES_OF_APP in target:
         memory_filters.append(MemoryFilter(owner={"app": target[MEMORIES_OF_APP]}, statuses=None))
     targets.memories.update(memory.id for filter in memory_filters for memory in tx.memories(filter))
@@ -232,5 +337,5 @@ def _has_rows(store: Store, targets: _ErasureTargets) -> bool:
     return bool(
         store.memories(MemoryFilter(ids=list(targets.memories), statuses=None))
         or store.messages(MessageFilter(ids=list(targets.messages)))
-        or store.sessions(SessionFilter(ids=list(targets.sessions)))
+        or any(store.session(id, scope) for id, scope in targets.sessions)
     )

@@ -9,7 +9,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ _OLDER_TYPES = {"observation": "conversation", "preference": "fact", "event": "c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChromaImport:
-    """Counts of an import. ``found`` is the number of entries in the collection; the counts after it add up to ``found``."""
+    """Counts of an import. ``found`` is the number of entries in the collection; the next five counts add up to ``found``."""
 
     collection: str
     found: int = 0
@@ -45,6 +45,8 @@ class ChromaImport:
     """Number of entries with the same text as another entry of the collection."""
     expired: int = 0
     empty: int = 0
+    redacted: int = 0
+    """Number of imported entries in which secrets were replaced, in the text or in the metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,14 +90,15 @@ def import_chroma(
     scope = engine.session(user=user, app=app, agent=agent, off_record=True).scope
     records = sorted(_read(Path(path).expanduser(), collection), key=lambda record: (record.at is not None, record.at, record.id))
     puts, result = _select(engine, scope, records, collection)
+    redacted = 0
     for start in range(0, len(puts), _BATCH_SIZE):
         with services(engine).store.write() as tx:
             writer = Writer(tx=tx, preset=engine.preset, author=Author(actor="import"), now=services(engine).clock.now())
-            writer.apply(puts[start : start + _BATCH_SIZE])
+            redacted += sum(bool(memory.redacted) for memory in writer.apply(puts[start : start + _BATCH_SIZE]))
         if progress is not None:
             progress(min(start + _BATCH_SIZE, len(puts)), len(puts))
     services(engine).scheduler.wake()
-    return result
+    return replace(result, redacted=redacted)
 
 
 def _select(engine: Engine, scope: Scope, records: Sequence[_Record], collection: str) -> tuple[list[Put], ChromaImport]:

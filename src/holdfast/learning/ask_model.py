@@ -17,6 +17,7 @@ from holdfast.errors import AnswerInvalid, ModelError, SettingsError
 from holdfast.text.clean import escape_line
 from holdfast.text.json.find import conform, read
 from holdfast.text.language import detect_language
+from holdfast.text.secrets.redact import redact
 from holdfast.types import Change
 
 _MAX_REPEATED_CHARACTERS = 2000
@@ -124,7 +125,8 @@ def load_prompt(name: str, language: str | None) -> Prompt:
 def prompt_turns(prompt: Prompt, **values: str | Sequence[str]) -> list[Turn]:
     """Fill the placeholders of a prompt. Values are escaped, so they cannot close the tags around them or add placeholders.
 
-    A string keeps its line breaks. A list becomes one line per item.
+    A string keeps its line breaks. A list becomes one line per item. Secrets are redacted, because a message can be stored with
+    them (``redact=False``), but no model may see them.
     """
     placeholders = set(_PLACEHOLDER.findall(prompt.user))
     if placeholders != values.keys():
@@ -138,7 +140,7 @@ def prompt_turns(prompt: Prompt, **values: str | Sequence[str]) -> list[Turn]:
 def _as_data(value: str | Sequence[str]) -> str:
     lines = value.split("\n") if isinstance(value, str) else value
     # The caller may have escaped parts of a line already. Escaping them twice would confuse the model.
-    return "\n".join(_ESCAPED_TWICE.sub(r"&\1;", escape_line(line)) for line in lines)
+    return "\n".join(_ESCAPED_TWICE.sub(r"&\1;", escape_line(redact(line).text)) for line in lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

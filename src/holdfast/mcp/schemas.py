@@ -47,7 +47,9 @@ _BRIEF = _object("id content type", id=_TEXT, content=_TEXT, type=_TEXT)
 
 OUTPUTS: Mapping[str, Schema] = {
     "search_memories": _object("result", result=_list(_FOUND), notices=_list(_TEXT)),
-    "store_memory": _object("id content type created_at", id=_TEXT, content=_TEXT, type=_TEXT, created_at=_TIME),
+    "store_memory": _object(
+        "id content type created_at", id=_TEXT, content=_TEXT, type=_TEXT, created_at=_TIME, redacted=_list(_TEXT)
+    ),
     "forget_memory": _object("success id", success={"type": "boolean"}, id=_TEXT, error=_TEXT),
     "memory_context": _object(
         "text tokens memories left_out",
@@ -57,7 +59,7 @@ OUTPUTS: Mapping[str, Schema] = {
         left_out=_NUMBER,
         notices=_list(_TEXT),
     ),
-    "remember": _object("id key value", id=_TEXT, key=_TEXT, value=_TEXT),
+    "remember": _object("id key value", id=_TEXT, key=_TEXT, value=_TEXT, redacted=_list(_TEXT)),
     "forget": _object(
         "key forgotten ids",
         key=_TEXT,

@@ -1,6 +1,6 @@
 """The protocols of a store: its reads, its transactions and the store itself."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -39,8 +39,8 @@ from holdfast.types import (
 class Reads(Protocol):
     """The read methods of a store. They work inside and outside a transaction."""
 
-    def session(self, id: str) -> SessionRecord | None:
-        """Return the session with this id, or None if there is none."""
+    def session(self, id: str, scope: Scope | None = None) -> SessionRecord | None:
+        """Return the session with this id in a scope, or None. Without a scope, the id must be unique in the store."""
         ...
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
@@ -273,8 +273,8 @@ class Transaction(Reads, Protocol):
         """Remove messages with their vectors and index terms. Return the number of removed rows by table."""
         ...
 
-    def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove sessions and their jobs. The messages of the sessions must have been removed before."""
+    def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
+        """Remove sessions, each given by id and scope, and their jobs. The messages of the sessions must have been removed before."""
         ...
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
@@ -370,6 +370,10 @@ class Store(Reads, Protocol):
 
     def tidy(self) -> bool:
         """Run one short step of index maintenance. Return True if there is more to do."""
+        ...
+
+    def room(self) -> AbstractContextManager[Callable[[], object]]:
+        """Make room on a full disk for the writes of a block. The block gets a function that makes room again."""
         ...
 
     def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from holdfast.filters import check_page
 from holdfast.learning.topics.page_names import page_title
 from holdfast.presets.base import Preset, Section
-from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store, Transaction, Vectors
+from holdfast.protocols import Clock, MemoryFilter, Store, Transaction, Vectors
 from holdfast.recall.context_block import render_block
 from holdfast.recall.conversation_state import ConversationState, with_state
 from holdfast.recall.embedding import Embedding
@@ -54,7 +54,7 @@ class Reader:
         self.recall_timeout = recall_timeout
         """Maximum time in seconds that a recall or a context block waits for models and indexes outside this process."""
         self._used: dict[str, datetime] = {}
-        self._shown: dict[str, None] = {}
+        self._shown: dict[tuple[str, Scope], None] = {}
         self._lock = threading.Lock()
         forks.register(self)
         self._secret = _own_secret(store)
@@ -296,11 +296,11 @@ class Reader:
                     tx.touch(ids, used=moment)
                     renew(tx, ids, moment)
 
-    def note_shown(self, session: str, context: Context) -> None:
+    def note_shown(self, session: str, scope: Scope, context: Context) -> None:
         """Note that a session received a context block with memories. The note is stored later by ``flush_shown``."""
         if any(hit.memory for hit in context.hits):
             with self._lock:
-                self._shown[session] = None
+                self._shown[session, scope] = None
 
     def flush_shown(self) -> None:
         """Set ``SHOWN`` in the store for the sessions that ``note_shown`` noted.
@@ -309,14 +309,14 @@ class Reader:
         """
         with self._lock:
             noted, self._shown = self._shown, {}
-        sessions = {id: self._store.session(id) for id in noted}
-        unmarked = [id for id, session in sessions.items() if session and not session.metadata.get(SHOWN)]
-        not_stored = [id for id, session in sessions.items() if not session][-_MAX_UNFLUSHED:]
+        sessions = {place: self._store.session(*place) for place in noted}
+        unmarked = [place for place, session in sessions.items() if session and not session.metadata.get(SHOWN)]
+        not_stored = [place for place, session in sessions.items() if not session][-_MAX_UNFLUSHED:]
         with self._lock:
             self._shown = {**dict.fromkeys(not_stored), **self._shown}
         if unmarked:
             with self._store.write(durable=False) as tx:
-                for session in tx.sessions(SessionFilter(ids=unmarked)):
+                for session in filter(None, (tx.session(*place) for place in unmarked)):
                     tx.set_session(with_state(session, **{SHOWN: True}))
 
     def forget_uses(self) -> None:

@@ -7,11 +7,13 @@ from typing import Any, Protocol, cast
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
 from starlette.staticfiles import StaticFiles
 
 from holdfast.config.settings import Settings
 from holdfast.models.transcribers import Transcriber
 from holdfast.server.api.document import describe
+from holdfast.server.caller import Calling
 from holdfast.server.error_handlers import add_handlers
 from holdfast.server.metrics import MetricsApp, counting, naming_routes
 from holdfast.server.middleware.latency import Latency
@@ -135,7 +137,7 @@ def make_api(
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/openapi.json",
+        openapi_url=None,
         redirect_slashes=False,
     )
     api.state.pool, api.state.settings, api.state.transcriber = pool, settings, transcriber
@@ -145,4 +147,15 @@ def make_api(
         api.include_router(module.router)
     add_handlers(api)
     describe(api, pool.operator.preset)
+    _serve_document(api)
     return api
+
+
+def _serve_document(api: FastAPI) -> None:
+    """Serve the OpenAPI document. FastAPI would serve it without a key."""
+
+    @api.api_route("/openapi.json", methods=["GET", "HEAD"], include_in_schema=False)
+    def openapi(caller: Calling) -> JSONResponse:
+        """Return the OpenAPI document. It needs a key where other requests do."""
+        caller.may("read")
+        return JSONResponse(api.openapi())

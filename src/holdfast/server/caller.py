@@ -13,11 +13,13 @@ from fastapi import Depends, Query, Request
 
 from holdfast.access.keys import Principal, ScopeParts, authorize, check_found, may_see
 from holdfast.engine import Engine
-from holdfast.errors import NotFound
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.protocols import SessionFilter
 from holdfast.server.api.fields import Name
 from holdfast.server.middleware.security import principal_of
 from holdfast.server.tenants import EnginePool
 from holdfast.services import services
+from holdfast.text.clean import clean_name
 from holdfast.types import Memory, Scope, SessionRecord
 
 Right: TypeAlias = Literal["read", "write", "admin"]
@@ -85,18 +87,34 @@ class Caller:
         check_found(self.principal, right, found.scope, absent=absent, also_apps=tuple(sharing))
         return found
 
-    def session_found(self, id: str, right: Right) -> SessionRecord:
+    def session_found(self, id: str, right: Right, parts: ScopeParts | None = None) -> SessionRecord:
         """Return a session. Raise the same ``NotFound`` for a missing session and for one that the caller may not read."""
-        self.may(right)
-        found = services(self.memory).store.session(id)
+        allowed = self.may(right) if parts is None else self.may(right, **parts)
+        found = self.known_session(id, right, allowed)
         if found is None:
             raise NotFound(f"There is no session {id}.")
-        self.check_session(found, right)
         return found
 
-    def check_session(self, session: SessionRecord, right: Right) -> None:
-        """Raise ``NotFound`` if the caller may not read a session. The error is the same as for a session that does not exist."""
-        check_found(self.principal, right, session.scope, absent=f"There is no session {session.id}.")
+    def known_session(self, id: str, right: Right, parts: ScopeParts) -> SessionRecord | None:
+        """Return the session with this id that the caller may use, or None. Session ids are unique within a scope.
+
+        Named parts of the scope must match. A session of exactly this scope is preferred.
+        """
+        found = services(self.memory).store.sessions(SessionFilter(ids=(id,)))
+        named = {name: clean_name(part, what=name) for name, part in parts.items() if isinstance(part, str)}
+        fitting = [each for each in found if all(getattr(each.scope, name) == part for name, part in named.items())]
+        fitting = [each for each in fitting if self.sees(each.scope)]
+        exact = [each for each in fitting if _parts_of(each.scope) == {"user": None, "app": None, "agent": None, **named}]
+        chosen = exact or fitting
+        if len(chosen) > 1:
+            raise InvalidInput(f"Several sessions have the id {id}. Pass the user, app or agent of the one that is meant.")
+        if chosen:
+            check_found(self.principal, right, chosen[0].scope, absent=f"There is no session {id}.")
+        return chosen[0] if chosen else None
+
+
+def _parts_of(scope: Scope) -> dict[str, str | None]:
+    return {"user": scope.user, "app": scope.app, "agent": scope.agent}
 
 
 async def _caller(request: Request) -> AsyncIterator[Caller]:

@@ -14,7 +14,7 @@ from holdfast.errors import HoldfastError, NoChatModel
 from holdfast.server.api import convert
 from holdfast.server.api.problem import Problem, Refused, problem_of, problem_response
 from holdfast.server.middleware.security import request_id_of
-from holdfast.types import Context
+from holdfast.types import Context, Redaction
 
 log = logging.getLogger("holdfast.server")
 
@@ -30,7 +30,10 @@ def problem_for(error: HoldfastError) -> Problem:
     problem = problem_of(error)
     if isinstance(error, NoChatModel):
         context = convert.context(error.context).model_dump(mode="json") if isinstance(error.context, Context) else None
-        return problem_response(problem.status, problem.code, problem.detail, context=context, message_id=error.message_id)
+        redacted = [{"field": each.field, "kind": each.kind} for each in error.redacted if isinstance(each, Redaction)]
+        return problem_response(
+            problem.status, problem.code, problem.detail, context=context, message_id=error.message_id, redacted=redacted
+        )
     return problem
 
 

@@ -65,6 +65,6 @@ def say(store: Store, *messages: Message) -> list[Message]:
     """Store messages in one transaction, and create their sessions if needed."""
     with store.write() as tx:
         for message in messages:
-            if tx.session(message.session) is None:
+            if tx.session(message.session, message.scope) is None:
                 tx.add_session(a_session(message.session, scope=message.scope, at=message.at))
         return [tx.add_message(message) for message in messages]

@@ -69,7 +69,7 @@ class RemovalPromises:
             for id in ("ses_1", "ses_2"):
                 tx.add_session(a_session(id))
                 tx.add_job(a_job(f"digest:{id}", payload={"session": id}))
-            counts = tx.remove_sessions(["ses_1"])
+            counts = tx.remove_sessions([("ses_1", ANA)])
         assert (counts["sessions"], counts["jobs"]) == (1, 1)
         assert [session.id for session in store.sessions(SessionFilter())] == ["ses_2"]
         assert [job.payload["session"] for job in store.jobs()] == ["ses_2"]
@@ -89,7 +89,7 @@ class RemovalPromises:
             for removed in (
                 tx.remove_memories(["x"]),
                 tx.remove_messages(["x"]),
-                tx.remove_sessions(["x"]),
+                tx.remove_sessions([("x", ANA)]),
                 tx.remove_memories([]),
             ):
                 assert set(removed.values()) == {0}

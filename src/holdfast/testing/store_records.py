@@ -29,6 +29,25 @@ class SessionPromises:
         """Reading a session with an unknown id returns None and raises no error."""
         assert store.session("ses_absent") is None
 
+    def test_a_session_id_is_unique_within_a_scope(self, store: Store) -> None:
+        """Two scopes can have sessions with the same id. Changing or removing one leaves the other."""
+        sessions = {scope: a_session("ses_1", scope=scope) for scope in (ANA, BOB, SHARED)}
+        with store.write() as tx:
+            for session in sessions.values():
+                tx.add_session(session)
+            tx.set_session(replace(sessions[BOB], status="ended"))
+        assert store.session("ses_1") is None
+        assert [store.session("ses_1", scope) for scope in (ANA, SHARED)] == [sessions[ANA], sessions[SHARED]]
+        with store.write() as tx:
+            assert tx.remove_sessions([("ses_1", ANA)])["sessions"] == 1
+        assert store.session("ses_1", ANA) is None
+        assert {session.scope for session in store.sessions(SessionFilter(ids=("ses_1",)))} == {BOB, SHARED}
+
+    def test_client_ids_of_two_scopes_do_not_clash(self, store: Store) -> None:
+        """Sessions with the same id in two scopes can have messages with the same client id."""
+        say(store, a_message("hers", scope=ANA, client_id="c1"), a_message("his", scope=BOB, client_id="c1"))
+        assert [m.text for m in store.messages(MessageFilter(session="ses_1", exactly=BOB))] == ["his"]
+
     def test_a_session_takes_a_new_state(self, store: Store) -> None:
         """``set_session`` replaces the whole record."""
         changed = a_session(status="ended", ended_at=AT + DAY, last_at=AT + DAY, digested_to=7)

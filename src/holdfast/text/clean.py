@@ -23,7 +23,7 @@ _MAX_DEPTH = 64
 _MAX_FLOAT = sys.float_info.max
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LINE_BREAKS = re.compile(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
-_INVISIBLE = re.compile(
+INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _DENSE_SCRIPT = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -164,7 +164,7 @@ def one_line(text: str) -> str:
     """Collapse whitespace and line breaks to single spaces and remove invisible characters."""
     if text.isascii() and text.isprintable() and "  " not in text:  # fast path for most text
         return text.strip()
-    return _LINE_BREAKS.sub(" ", _INVISIBLE.sub("", text)).strip()
+    return _LINE_BREAKS.sub(" ", INVISIBLE.sub("", text)).strip()
 
 
 def escape_line(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.learning.topics.page_names import INDEX_FILE, is_page
+from holdfast.runtime.private_files import FILE_MODE, create_folder
 
 _TEMPORARY: Final = (".holdfast-", ".tmp")
 _READ: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -75,9 +76,9 @@ class Folder:
 
         If a file named ``like`` exists, the temporary file gets the same permissions.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        create_folder(self.path)
         path = self.path / f"{_TEMPORARY[0]}{secrets.token_hex(8)}{_TEMPORARY[1]}"
-        with os.fdopen(os.open(path, _WRITE, 0o666), "wb") as file:
+        with os.fdopen(os.open(path, _WRITE, FILE_MODE), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -17,6 +17,7 @@ from holdfast.errors import NotFound
 from holdfast.learning.topics.naming import slug
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, Store, Transaction
+from holdfast.runtime.private_files import create_folder
 from holdfast.topic_files.sync import FileQuestion, SyncReport, TopicFiles
 from holdfast.types import Scope
 
@@ -65,7 +66,10 @@ class FolderMirrors:
     def of(self, scope: Scope) -> TopicFiles:
         """Return the topic files of one scope."""
         if self.root is None:
-            raise NotFound(f"The preset {self._preset.name!r} keeps no topic files. Set topics_dir to write them.")
+            raise NotFound(
+                f"The preset {self._preset.name!r} keeps no topic files. Set topics_dir to write them. An encrypted store also needs "
+                "plain_topic_files = true."
+            )
         with self._lock:
             if scope not in self._open:
                 folder = self.root / self._name(scope)
@@ -125,7 +129,7 @@ def _folder_id(root: Path) -> str:
     """
     path, name = root / _NAME_FILE, secrets.token_hex(16)
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        create_folder(root)
         with contextlib.suppress(FileExistsError), path.open("x", encoding="ascii") as file:
             file.write(name)
         for _ in range(50):  # another process may have just created it and not written it yet

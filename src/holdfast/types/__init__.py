@@ -13,6 +13,7 @@ from holdfast.types.common import (
     MemoryStatus,
     MessageOrigin,
     Metadata,
+    Redaction,
     SessionStatus,
     Where,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "Put",
     "Reason",
     "Receipt",
+    "Redaction",
     "Retire",
     "Scope",
     "SessionRecord",

@@ -1,6 +1,7 @@
-"""Type aliases for values with a fixed set of choices, the trust table, and a repr helper."""
+"""Type aliases for values with a fixed set of choices, the trust table, redactions, and a repr helper."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 MemoryOrigin: TypeAlias = Literal["auto", "explicit", "import", "file"]
@@ -29,6 +30,19 @@ TRUST: Mapping[MessageOrigin, float] = {
 """Maps the origin of a message to its trust, from 0 to 1. A derived memory gets the lowest trust of its sources."""
 _MAX_REPR_CHARACTERS = 60
 """Maximum number of characters of a text in a repr, because reprs end up in logs and tracebacks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redaction:
+    """A secret that was replaced before storage: the field that contained it, and its kind."""
+
+    field: str
+    """Name of the field, such as ``text``, ``speaker`` or ``metadata.token``."""
+    kind: str
+    """Kind of the secret, such as ``api key``. The stored value contains ``[redacted api key]`` in its place."""
+
+    def __str__(self) -> str:
+        return f"{self.kind} in {self.field}"
 
 
 def short_repr(text: str) -> str:

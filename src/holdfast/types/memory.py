@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Required, TypeAlias, TypedDict
 
-from holdfast.types.common import MemoryOrigin, MemoryStatus, Metadata, short_repr
+from holdfast.types.common import MemoryOrigin, MemoryStatus, Metadata, Redaction, short_repr
 from holdfast.types.scope import Scope
 
 Keyed: TypeAlias = Literal["no", "one", "many"]
@@ -93,6 +93,8 @@ class Memory:
     """Labels that group memories, such as ``("docs", "2026")``. Empty if the memory is in no namespace."""
     indexed: tuple[str, ...] | None = None
     """Texts to search instead of the memory's own text. None stands for the own text; an empty tuple is never found by recall."""
+    redacted: tuple[Redaction, ...] = field(default=(), compare=False)
+    """Secrets that this write replaced. Only the result of the write lists them; it is empty when the memory is read later."""
 
     def __str__(self) -> str:
         return f"{self.key}: {self.text}" if self.key else self.text
@@ -121,6 +123,7 @@ class NewMemory(TypedDict, total=False):
     sources: Sequence[str]
     origin: MemoryOrigin
     trust: float
+    redact: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +157,8 @@ class Put:
     reason: str | None = None
     emptied: frozenset[Literal["tags", "metadata", "expires_at", "indexed"]] = frozenset()
     """Fields to clear in a new revision. A field that is empty but not listed here keeps its old value."""
+    redact: bool = True
+    """False to store secrets as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Required, TypedDict
 
-from holdfast.types.common import TRUST, Act, JobState, KeyLevel, MessageOrigin, Metadata, SessionStatus, short_repr
+from holdfast.types.common import TRUST, Act, JobState, KeyLevel, MessageOrigin, Metadata, Redaction, SessionStatus, short_repr
 from holdfast.types.scope import Scope
 
 
@@ -61,6 +61,8 @@ class Message:
     """The sequence number of the message that contains the question in ``asked``."""
     payload: Any = None
     """JSON of the caller, returned as it was given. It is neither searched nor used for extraction."""
+    redacted: tuple[Redaction, ...] = field(default=(), compare=False)
+    """Secrets that this write replaced. Only the result of the write lists them; it is empty when the message is read later."""
 
     @property
     def trust(self) -> float:
@@ -82,6 +84,7 @@ class NewMessage(TypedDict, total=False):
     origin: MessageOrigin | None
     action: str | None
     payload: Any
+    redact: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,24 @@ def test_an_included_file_that_is_missing_is_an_error_that_says_to_reinstall(tmp
         pull(spec, tmp_path)
 
 
+def test_loading_notices_changed_bytes_of_an_included_file_and_says_to_reinstall(tmp_path: Path) -> None:
+    spec, folder = find(DEFAULT_MODEL), tmp_path / "package"
+    folder.mkdir()
+    for weight in spec.files:
+        content = bytearray(path_of(weight, tmp_path).read_bytes())
+        content[1000] ^= 1
+        (folder / weight.filename).write_bytes(content)
+    spec = replace(spec, files=tuple(replace(weight, included=str(folder / weight.filename)) for weight in spec.files))
+    with pytest.raises(WeightsCorrupt, match="Reinstall Holdfast"):
+        LocalEmbedder(spec, tmp_path).load()
+
+
+def test_loading_an_included_file_writes_nothing_next_to_it(tmp_path: Path) -> None:
+    spec = find(DEFAULT_MODEL)
+    LocalEmbedder(spec, tmp_path).load()
+    assert not list(path_of(spec.files[0], tmp_path).parent.glob(".*"))
+
+
 def test_the_default_embedder_finds_a_spanish_fact_by_an_english_question_and_the_reverse(tmp_path: Path) -> None:
     embedder = LocalEmbedder(find(DEFAULT_MODEL), tmp_path)
     facts = ["Soy alérgica a los cacahuetes.", "My brother plays the cello.", "Vivo en Salamanca.", "The dog is called Bruno."]

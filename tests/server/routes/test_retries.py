@@ -15,7 +15,7 @@ pytestmark = pytest.mark.ledger("X20")
 
 @pytest.mark.everywhere
 def test_a_retried_write_is_answered_with_the_stored_answer(served: Served) -> None:
-    body = {"role": "user", "text": "I live in Lyon."}
+    body = {"role": "user", "text": "I live in Lyon.", "user": "ana"}
     first, again = (served.client.post("/v1/sessions/t/messages", json=body, headers=KEY) for _ in range(2))
     assert (first.status_code, first.json()) == (again.status_code, again.json())
     assert ("Idempotency-Replayed" in first.headers, again.headers["Idempotency-Replayed"]) == (False, "true")
@@ -55,7 +55,7 @@ def test_one_of_two_who_use_the_same_key_is_not_answered_with_the_other_s(served
 @pytest.mark.everywhere
 def test_twenty_at_once_do_it_once(served: Served) -> None:
     def send(_number: int) -> int:
-        body = {"role": "user", "text": "once"}
+        body = {"role": "user", "text": "once", "user": "ana"}
         return httpx.post(f"{served.url}/v1/sessions/t/messages", json=body, headers=KEY, timeout=30).status_code
 
     with ThreadPoolExecutor(20) as pool:
@@ -69,7 +69,8 @@ def test_a_streamed_answer_is_told_again_without_asking_the_model(tmp_path: Path
     model = ScriptedChat("Hello there.")
     with serving(tmp_path, chat=model) as server:
         first, again = (
-            server.client.post("/v1/sessions/t/chat", json={"text": "hi", "stream": True}, headers=KEY) for _ in range(2)
+            server.client.post("/v1/sessions/t/chat", json={"text": "hi", "stream": True, "user": "ana"}, headers=KEY)
+            for _ in range(2)
         )
         kept = server.client.get("/v1/sessions/t/messages").json()["items"]
     assert (first.text, again.headers["content-type"]) == (again.text, first.headers["content-type"])
@@ -78,7 +79,7 @@ def test_a_streamed_answer_is_told_again_without_asking_the_model(tmp_path: Path
 
 def test_a_message_the_model_failed_on_is_not_doubled_by_the_retry(served: Served) -> None:
     for _ in range(2):
-        assert served.client.post("/v1/sessions/t/chat", json={"text": "hi"}, headers=KEY).status_code == 503
+        assert served.client.post("/v1/sessions/t/chat", json={"text": "hi", "user": "ana"}, headers=KEY).status_code == 503
     assert len(served.client.get("/v1/sessions/t/messages").json()["items"]) == 1
 
 

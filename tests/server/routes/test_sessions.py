@@ -32,7 +32,7 @@ def talking(place: Place, model: ScriptedChat) -> Iterator[Served]:
 
 
 def _say(served: Served, talk: str, text: str, **more: object) -> dict[str, Any]:
-    answer = served.client.post(f"/v1/sessions/{talk}/messages", json={"role": "user", "text": text, **more})
+    answer = served.client.post(f"/v1/sessions/{talk}/messages", json={"role": "user", "text": text, "user": "ana", **more})
     assert answer.status_code == 201, answer.text
     said: dict[str, Any] = answer.json()
     return said
@@ -61,10 +61,50 @@ def test_a_message_begins_a_session_that_was_not_there(served: Served) -> None:
 
 
 @pytest.mark.everywhere
-def test_a_session_belongs_to_the_scope_it_was_begun_in(served: Served) -> None:
-    _say(served, "hers", "hello", user="ana")
-    answer = served.client.post("/v1/sessions/hers/messages", json={"role": "user", "text": "hi", "user": "bob"})
-    assert (answer.status_code, answer.json()["detail"]) == (404, "There is no session hers.")
+def test_the_same_id_of_two_users_names_two_sessions(served: Served) -> None:
+    _say(served, "talk", "hello from ana", user="ana")
+    _say(served, "talk", "hello from bob", user="bob")
+    for user in ("ana", "bob"):
+        (said,) = served.client.get(f"/v1/sessions/talk/messages?user={user}").json()["items"]
+        assert said["text"] == f"hello from {user}"
+    ambiguous = served.client.get("/v1/sessions/talk")
+    assert (ambiguous.status_code, ambiguous.json()["code"]) == (400, "invalid_input")
+    assert served.client.delete("/v1/sessions/talk/messages/last").status_code == 400
+    assert served.client.delete("/v1/sessions/talk/messages/last?user=bob").json()["text"] == "hello from bob"
+    assert served.client.post("/v1/sessions/talk/end?user=bob").json()["user"] == "bob"
+    assert served.client.get("/v1/sessions/talk?user=ana").json()["status"] == "open"
+    assert served.client.delete("/v1/sessions/talk?user=ana").json()["messages"] == 1
+    assert served.client.get("/v1/sessions/talk").json()["user"] == "bob"
+
+
+@pytest.mark.parametrize("path", ["messages", "messages/batch", "chat", "context", "end"])
+def test_an_unknown_id_without_a_scope_is_refused(served: Served, path: str) -> None:
+    said = {"role": "user", "text": "hi"}
+    bodies = {"messages": said, "messages/batch": {"messages": [said]}, "chat": {"text": "hi"}}
+    answer = served.client.post(f"/v1/sessions/ses_nope/{path}", json=bodies.get(path, {}))
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert served.client.post("/v1/sessions", json={"id": "ses_nope"}).status_code == 404
+    assert served.client.get("/v1/sessions").json()["items"] == []
+
+
+def test_a_shared_session_is_an_explicit_choice(served: Served) -> None:
+    begun = served.client.post("/v1/sessions", json={"id": "kitchen", "shared": True}).json()
+    assert (begun["id"], begun["user"]) == ("kitchen", None)
+    assert served.client.post("/v1/sessions/kitchen/messages", json={"role": "user", "text": "hi"}).json()["user"] is None
+
+
+@pytest.mark.parametrize("path", ["messages", "chat", "context", "end"])
+def test_a_foreign_session_id_is_answered_like_an_absent_one(talking: Served, path: str) -> None:
+    _say(talking, "hers", "my secret", user="ana")
+    bob = talking.as_(talking.key("write", user="bob"))
+    bodies = {"messages": {"role": "user", "text": "hi"}, "chat": {"text": "hi"}, "context": {"query": "secret"}}
+    answers = [bob.post(f"/v1/sessions/{id}/{path}", json=bodies.get(path, {})) for id in ("hers", "none")]
+    assert answers[0].status_code == answers[1].status_code
+    assert set(answers[0].json()) == set(answers[1].json())
+    assert "my secret" not in answers[0].text
+    assert [
+        each["text"] for each in talking.as_(talking.key("read")).get("/v1/sessions/hers/messages?user=ana").json()["items"]
+    ] == ["my secret"]
 
 
 @pytest.mark.everywhere
@@ -73,7 +113,7 @@ def test_a_client_id_keeps_a_retry_from_doubling_a_message(served: Served) -> No
     first, again = (_say(served, "talk", "hello", id="c1", speaker="ana") for _ in range(2))
     assert first == again
     assert first["speaker"] == "ana"
-    other = served.client.post("/v1/sessions/talk/messages", json={"role": "user", "text": "other", "id": "c1"})
+    other = served.client.post("/v1/sessions/talk/messages", json={"role": "user", "text": "other", "id": "c1", "user": "ana"})
     assert (other.status_code, other.json()["code"]) == (409, "conflict")
 
 
@@ -134,7 +174,7 @@ def test_tools_a_model_used_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_reply_comes_piece_by_piece_and_then_whole(talking: Served) -> None:
-    answer = talking.client.post("/v1/sessions/t/chat", json={"text": "hello", "stream": True})
+    answer = talking.client.post("/v1/sessions/t/chat", json={"text": "hello", "stream": True, "user": "ana"})
     assert answer.headers["content-type"].startswith("text/event-stream")
     *pieces, (name, whole) = _events(answer.text)
     assert {each for each, _ in pieces} == {"piece"}
@@ -147,7 +187,7 @@ def test_a_stream_that_breaks_off_ends_with_a_problem_and_keeps_what_was_said(tm
     with ChatServer() as model:
         model.script(Say("This is going to be long", break_off=True))
         with serving(tmp_path, chat=_remote(model)) as server:
-            answer = server.client.post("/v1/sessions/t/chat", json={"text": "hello", "stream": True})
+            answer = server.client.post("/v1/sessions/t/chat", json={"text": "hello", "stream": True, "user": "ana"})
             name, problem = _events(answer.text)[-1]
             assert (name, problem["status"]) == ("error", 503)
             kept = server.client.get("/v1/sessions/t/messages").json()["items"]
@@ -161,7 +201,7 @@ def _remote(server: ChatServer) -> Any:
 @pytest.mark.ledger("L2")
 def test_without_a_model_the_message_is_kept_and_the_context_shown(served: Served) -> None:
     served.client.post("/v1/memories", json={"text": "prefers tea"})
-    answer = served.client.post("/v1/sessions/t/chat", json={"text": "tea or coffee?"})
+    answer = served.client.post("/v1/sessions/t/chat", json={"text": "tea or coffee?", "user": "ana"})
     problem = answer.json()
     assert (answer.status_code, problem["code"]) == (503, "no_chat_model")
     assert "prefers tea" in problem["context"]["text"]
@@ -169,7 +209,7 @@ def test_without_a_model_the_message_is_kept_and_the_context_shown(served: Serve
 
 
 def test_without_a_model_a_stream_is_refused_before_it_begins(served: Served) -> None:
-    answer = served.client.post("/v1/sessions/t/chat", json={"text": "hello", "stream": True})
+    answer = served.client.post("/v1/sessions/t/chat", json={"text": "hello", "stream": True, "user": "ana"})
     assert (answer.status_code, answer.json()["code"]) == (503, "no_chat_model")
 
 
@@ -183,13 +223,13 @@ def test_what_is_said_is_on_disk_before_the_model_is_asked(tmp_path: Path) -> No
         return "ok"
 
     with serving(tmp_path, chat=ScriptedChat(respond=look)) as server:
-        server.client.post("/v1/sessions/t/chat", json={"text": "remember the milk"})
+        server.client.post("/v1/sessions/t/chat", json={"text": "remember the milk", "user": "ana"})
     assert found == ["remember the milk"]
 
 
 def test_a_failing_model_is_a_problem_that_says_so(tmp_path: Path) -> None:
     with serving(tmp_path, chat=ScriptedChat(ModelUnavailable("The model sleeps."))) as server:
-        answer = server.client.post("/v1/sessions/t/chat", json={"text": "hello"})
+        answer = server.client.post("/v1/sessions/t/chat", json={"text": "hello", "user": "ana"})
     assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (503, "model_unavailable", "The model sleeps.")
 
 
@@ -199,7 +239,7 @@ def test_many_waiting_for_a_dead_model_leave_adds_and_recalls_working(tmp_path: 
 
         def wait(number: int) -> None:
             with contextlib.suppress(httpx.TimeoutException):
-                httpx.post(f"{server.url}/v1/sessions/s{number}/chat", json={"text": "hello"}, timeout=8)
+                httpx.post(f"{server.url}/v1/sessions/s{number}/chat", json={"text": "hello", "user": "ana"}, timeout=8)
 
         waiting = [threading.Thread(target=wait, args=(number,)) for number in range(48)]
         for each in waiting:

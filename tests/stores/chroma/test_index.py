@@ -406,7 +406,7 @@ def test_the_command_builds_the_index_anew(file: Path) -> None:
         nearest(store, 3)
     (before,) = build_folders(file)
     done = subprocess.run(
-        [sys.executable, "-m", "holdfast.cli", "doctor", "--rebuild-index", "--json", "--store", str(file)],
+        [sys.executable, "-m", "holdfast.cli", "doctor", "--rebuild-index", "--trust-clock", "--json", "--store", str(file)],
         env={**os.environ, "HOLDFAST_INDEX": "chroma", "HOLDFAST_EMBEDDER": "none", "HOLDFAST_HOME": str(file.parent)},
         capture_output=True,
         text=True,

@@ -36,7 +36,7 @@ def test_what_is_said_to_an_app_while_it_is_erased_is_erased_or_seen(open_store:
     (old,) = say(store, a_message("old", scope=_KITCHEN))
     with store.write() as tx:
         tx.remove_messages([old.id])
-        tx.remove_sessions([old.session])
+        tx.remove_sessions([(old.session, old.scope)])
     with other.write() as tx:
         tx.add_message(a_message("new", scope=_KITCHEN))
         erasing = _meanwhile(lambda: _erase_app(store))

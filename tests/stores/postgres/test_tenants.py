@@ -150,7 +150,7 @@ def _use_everything(store: Store) -> None:
         tx.remove_done_jobs(before=AT + DAY)
         tx.remove_memories([third.id])
         tx.remove_messages([message.id])
-        tx.remove_sessions(["ses_1"])
+        tx.remove_sessions([("ses_1", ANA)])
         tx.remove_scope({"user": "ana"})
         tx.remove_scope({"app": "kitchen"})
         tx.drop_model("a")

@@ -53,6 +53,7 @@ def old_file(tmp_path: Path) -> Path:
     memory[-1] = row_hash([value for place, value in enumerate(memory[:30]) if place not in in_place])
     _insert(connection, "memories", MEMORY_COLUMNS, tuple(memory))
     connection.close()
+    path.chmod(0o600)
     return path
 
 

@@ -45,4 +45,6 @@ def chroma(flags: Flags, path: Path, *, collection: str) -> None:
     }
     why = ", ".join(f"{number:,} {reason}" for reason, number in skipped.items() if number)
     line = f"Imported {count(result.imported, 'memory')} of {result.found:,}" + (f"; skipped: {why}." if why else ".")
+    if result.redacted:
+        line += f" Secrets were replaced in {count(result.redacted, 'memory')}."
     emit(result, [line], as_json=flags.json)

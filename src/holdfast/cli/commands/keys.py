@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from holdfast.access.keys import LEVELS, Gate
+from holdfast.access.keys import LEVELS, Gate, Principal
 from holdfast.cli.console import say
 from holdfast.cli.options import Flags, confirm, open_memory, with_flags, yes_option
 from holdfast.cli.output import brief, count, day, emit, plain
@@ -61,12 +61,15 @@ def create(flags: Flags, *, level: KeyLevel, label: str | None, expires: str | d
     """Create an access key and print it, once.
 
     With --user, --app or --agent the key is bound to them and opens no other data. --tenant is the tenant it opens. Once a key
-    exists, the server requires one for every request, also from this machine.
+    exists, the server requires one for every request, also from this machine. Therefore the first key must be an admin key.
     """
     _refuse_empty(flags)
     with _gate(flags, operator) as gate:
         first = not gate.keys_needed()
-        record, secret = gate.create_key(level=level, label=label, tenant=flags.tenant, expires_at=expires, **flags.scope)
+        local = Principal.local(gate.tenant)
+        record, secret = gate.create_key(
+            level=level, label=label, tenant=flags.tenant, expires_at=expires, by=local, **flags.scope
+        )
     emit({**_shown(record), "key": secret}, [secret], as_json=flags.json)
     say(f"{_line(record)}\nSave the key now: it cannot be shown again.", as_json=flags.json)
     if first:

@@ -29,8 +29,9 @@ def backup(flags: Flags, file: Path) -> None:
 @click.command(epilog="Example: holdfast doctor --json")
 @click.option("--quick", is_flag=True, help="Skip the slow checks: row hashes, and starting the bundled PostgreSQL.")
 @click.option("--rebuild-index", is_flag=True, help="First rebuild the vector index, if it is kept outside the store.")
+@click.option("--trust-clock", is_flag=True, help="First confirm that the clock is right, so that purging goes on after a jump.")
 @with_flags(scope=False)
-def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
+def doctor(flags: Flags, *, quick: bool, rebuild_index: bool, trust_clock: bool) -> None:
     """Check the store, the models and the job queue.
 
     Prints a remedy for each problem, and exits with 1 if there is one.
@@ -38,6 +39,8 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool) -> None:
     if rebuild_index:
         _rebuild_index(flags)
     with open_memory(flags, quiet=True) as memory:
+        if trust_clock:
+            memory.trust_clock()
         findings = memory.doctor(deep=not quick)
         location = services(memory).store.location
     findings += _model_findings(flags, reported={each.check for each in findings if not each.ok})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from holdfast.cli.console import say
+from holdfast.cli.console import note, say
 from holdfast.cli.hints import nothing_found
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
 from holdfast.cli.output import brief, count, day, emit, memory_line, plain, safe
@@ -31,6 +31,7 @@ _TIME = "DATE"
 @click.option("--meta", "metadata", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Metadata. Repeatable.")
 @click.option("--expires", metavar=_TIME, help="When it expires, such as 2026-03-01 or 2026-03-01T14:30.")
 @click.option("--valid-from", metavar=_TIME, help="When it became true. Default: now.")
+@click.option("--no-redact", "redact", flag_value=False, default=True, help="Store secrets, such as passwords, as they are.")
 @with_flags()
 def remember(flags: Flags, text: tuple[str, ...], *, pin: bool, expires: str | None, **attributes: Any) -> None:
     """Store a memory.
@@ -41,6 +42,13 @@ def remember(flags: Flags, text: tuple[str, ...], *, pin: bool, expires: str | N
     with open_memory(flags) as memory:
         new = memory.remember(content, pinned=True if pin else None, expires_at=expires, **attributes, **flags.scope)
     emit(new, [f"{new.id}  {brief(str(new))}"], as_json=flags.json)
+    _say_redacted(new, flags)
+
+
+def _say_redacted(memory: Memory, flags: Flags) -> None:
+    if memory.redacted:
+        listed = safe(", ".join(map(str, memory.redacted)))
+        note(f"Secrets were replaced before storing: {listed}. --no-redact stores them as they are.", as_json=flags.json)
 
 
 def _standard_input() -> str:
@@ -129,9 +137,18 @@ def _source_lines(memory: Memory, messages: list[Message], memories: list[Memory
 @click.option("--topic", help="Topic it belongs to.")
 @click.option("--pinned/--no-pinned", default=None, help="Include it in every context block, or stop doing so.")
 @click.option("--reason", help="Reason, for the history.")
+@click.option("--no-redact", "redact", flag_value=False, default=True, help="Store secrets, such as passwords, as they are.")
 @with_flags(scope=False)
 def revise(
-    flags: Flags, id: str, text: tuple[str, ...], *, tags: tuple[str, ...], no_tags: bool, reason: str | None, **changed: Any
+    flags: Flags,
+    id: str,
+    text: tuple[str, ...],
+    *,
+    tags: tuple[str, ...],
+    no_tags: bool,
+    reason: str | None,
+    redact: bool,
+    **changed: Any,
 ) -> None:
     """Edit a memory: its text, tags, importance, topic or pin.
 
@@ -144,10 +161,11 @@ def revise(
         raise click.UsageError("Nothing to change. Give TEXT, --tag, --no-tags, --importance, --topic, --pinned or --no-pinned.")
     new = _standard_input() if text == ("-",) else " ".join(text) if text else None
     with open_memory(flags) as memory:
-        revised = memory.revise(id, new, tags=tags if tags or no_tags else None, reason=reason, **changed)
+        revised = memory.revise(id, new, tags=tags if tags or no_tags else None, reason=reason, redact=redact, **changed)
         value, lines = _whole(memory, revised)
         change = memory.history(id)[-1].id
     emit(value, lines, as_json=flags.json)
+    _say_redacted(revised, flags)
     say(f"To undo this: holdfast undo {change}", as_json=flags.json)
 
 

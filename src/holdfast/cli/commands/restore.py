@@ -18,6 +18,7 @@ import click
 from holdfast.cli.options import Flags, confirm, with_flags, yes_option
 from holdfast.cli.output import count, emit
 from holdfast.errors import Conflict, InvalidInput, StoreBusy, StoreCorrupt, StoreError
+from holdfast.runtime.private_files import create_file, create_folder
 
 if TYPE_CHECKING:
     from holdfast.config.settings import Settings
@@ -44,10 +45,10 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     if target.exists():
         confirm(f"Replace {target} with {file}?", yes=yes)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    create_folder(target.parent)
     copy = target.with_name(f"{target.name}.restoring-{stamp}-{os.getpid()}.db")
     try:
-        shutil.copyfile(file, copy)
+        _copy(file, copy)
         counts = _check(settings, copy, file)
         kept = _set_aside(settings, target, target.with_name(f"{target.name}.before-restore-{stamp}"))
         copy.replace(target)
@@ -95,7 +96,7 @@ def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
         # Opening a store checkpoints its log, even into a damaged file, so copy both first.
         pairs = [(_sibling(target, suffix), _sibling(kept, suffix)) for suffix in ("", "-wal")]
         for present, copy in pairs:
-            shutil.copyfile(present, copy)
+            _copy(present, copy)
         try:
             sound = _checkpoint(settings, target)
         except BaseException:
@@ -129,6 +130,12 @@ def _checkpoint(settings: "Settings", target: Path) -> bool:
     if _sibling(target, "-wal").exists():  # the last connection removes the log when it closes
         raise Conflict(f"Another program has {target} open. Nothing was changed. Stop it, then restore again.")
     return True
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file so that only its owner can read the copy."""
+    create_file(target)
+    shutil.copyfile(source, target)
 
 
 def _sibling(file: Path, suffix: str) -> Path:

@@ -61,17 +61,18 @@ def list_sessions(flags: Flags, **options: Any) -> None:
 @sessions.command("show", epilog="Example: holdfast sessions show ses_01k4... --limit 20")
 @click.argument("id")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show only the last N messages.")
-@with_flags(scope=False)
+@with_flags()
 def show_session(flags: Flags, id: str, limit: int | None) -> None:
     """Show the messages of a session.
 
-    ID is the id of a session, as printed by `sessions`.
+    ID is the id of a session, as printed by `sessions`. If several users have a session with this id, name one with --user.
     """
     with open_memory(flags) as memory:
-        record = services(memory).store.session(id)
+        session = memory.session(id=id, **flags.scope)
+        record = services(memory).store.session(session.id, session.scope)
         if record is None:
             raise NotFound(f"There is no session {id}.")
-        messages = memory.session(id=id).messages(limit=limit)
+        messages = session.messages(limit=limit)
     lines = [_line(record), *(_message(message) for message in messages)]
     emit({**plain(record), "messages": messages}, lines, as_json=flags.json)
 

@@ -71,6 +71,7 @@ class TerminalChat:
         ]
         value = self._turn(message_id=answer.message_id, reply_id=answer.reply_id, reply=answer.text, tools=uses)
         self.output.show({**value, "usage": answer.usage}, [""] if self._streamed else [safe(answer.text)])
+        self._say_redacted()
         for use in answer.tool_uses:
             self.output.aside(safe(f"[{use.call.name}] {use.result.text}"))
 
@@ -82,6 +83,11 @@ class TerminalChat:
         prompt = safe(context.text) if context and context.text else self.output.text("nothing_to_tell")
         value = self._turn(message_id=error.message_id, reply=None)
         self.output.show({**value, **one_error(error.code, str(error))}, [prompt])
+        self._say_redacted()
+
+    def _say_redacted(self) -> None:
+        if self.agent.redacted:
+            self.output.aside(safe(self.output.text("redacted", secrets=", ".join(map(str, self.agent.redacted)))))
 
     def _failed(self, error: HoldfastError) -> None:
         self.unanswered = True
@@ -104,6 +110,7 @@ class TerminalChat:
             "context": context.text if context else "",
             "recalled": hits_json(context.hits) if context else [],
             "notices": context.notices if context else (),
+            "redacted": self.agent.redacted,
         }
         return {"session": self.agent.session.id, **parts, **memory}
 

@@ -35,6 +35,7 @@ from holdfast.errors import (
     WeightsCorrupt,
     WeightsMissing,
 )
+from holdfast.models.local.integrity import locate_verified
 from holdfast.models.local.registry import GGUF, find_chat
 from holdfast.models.local.weights import locate, verify
 from holdfast.models.remote.exchange import ChatRequest, closed_schema
@@ -254,10 +255,11 @@ class _Weights:
             find_chat(rest)
         return cls(name=name, name_or_path=rest, directory=directory, is_path=kind == "gguf")
 
-    def locate(self) -> Path:
-        """Return the path of the weights file."""
+    def locate(self, *, verified: bool = False) -> Path:
+        """Return the path of the weights file. With ``verified``, check the hash of a file from the registry."""
         if not self.is_path:
-            return locate(find_chat(self.name_or_path), self.directory)[GGUF]
+            find = locate_verified if verified else locate
+            return find(find_chat(self.name_or_path), self.directory)[GGUF]
         path = Path(self.name_or_path).expanduser()
         try:
             with path.open("rb") as file:
@@ -299,7 +301,7 @@ def _constrain(schema: Schema | None) -> Mapping[str, Any]:
 
 
 def _load(weights: _Weights, *, context: int, threads: int) -> Any:
-    path = weights.locate()
+    path = weights.locate(verified=True)
     package = _package()
     params = _params(package.CommonParams(), path, context=context, threads=threads)
     try:

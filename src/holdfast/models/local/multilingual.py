@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from holdfast.errors import ExtraMissing, WeightsCorrupt
 from holdfast.models.embed_arguments import check_texts
+from holdfast.models.local.integrity import locate_verified_package
 from holdfast.models.local.one_thread import one_thread
-from holdfast.models.local.packaged import damaged, locate
+from holdfast.models.local.packaged import damaged
 from holdfast.models.local.registry import PackagedSpec
 from holdfast.models.local.registry_embedder import RegistryEmbedder
 from holdfast.protocols import Role
@@ -91,7 +92,7 @@ class MultilingualEmbedder(RegistryEmbedder):
 
     def _loaded(self) -> Any:
         if self._encoder is None:
-            paths = locate(self._spec)
+            paths = locate_verified_package(self._spec)
             try:
                 encoder = import_module(self._spec.module).USE(threads=1)
                 encoder.encode([""])  # the first call reads the weights

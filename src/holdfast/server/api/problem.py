@@ -27,6 +27,7 @@ STATUS: Mapping[str, int] = {
     "revision_conflict": 409,
     "store_busy": 503,
     "store_closed": 503,
+    "store_full": 507,
     "weights_missing": 503,
     "weights_unavailable": 503,
     "extra_missing": 503,

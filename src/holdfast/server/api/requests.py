@@ -56,7 +56,9 @@ class NewSession(ScopedBody):
     """A session to start, or the id of an existing session to resume."""
 
     id: Name | None = None
-    """The id of the session. Generated if omitted."""
+    """The id of the session, unique within its scope. Generated if omitted. A chosen id needs a user, app or agent, or `shared`."""
+    shared: Flag = False
+    """If true, a session with a chosen id may belong to nobody. All users share what is learned from it."""
 
 
 class MessageFields(Body):
@@ -87,6 +89,8 @@ class MessageFields(Body):
     """Where the text came from. Defaults to the role. The origin decides how far memories extracted from the text are trusted."""
     action: Name | None = None
     """A marker such as `IGNORE`. A message with a marker is stored, but nothing is learned from it and it is not recalled."""
+    redact: Flag = True
+    """If false, secrets such as passwords and API keys are stored as they are. By default, they are redacted."""
 
 
 class NewMessage(MessageFields):
@@ -174,6 +178,8 @@ class MemoryFields(Body):
     """The time the memory was created elsewhere, for imports. Defaults to now."""
     index: Index = True
     """The texts to search instead of the memory's own text; false makes the memory unsearchable."""
+    redact: Flag = True
+    """If false, secrets such as passwords and API keys are stored as they are. By default, they are redacted."""
 
 
 class NewMemory(MemoryFields, ScopedBody):
@@ -210,6 +216,8 @@ class Revision(Body):
     """The texts to search instead of the memory's own text; true for the own text, false for none."""
     if_revision: Whole | None = None
     """The revision that the memory must have. If it has another one, the response is 409 `revision_conflict`."""
+    redact: Flag = True
+    """If false, secrets in the given fields are stored as they are. By default, they are redacted."""
 
 
 class Forget(ScopedBody):

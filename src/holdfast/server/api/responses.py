@@ -48,6 +48,15 @@ class Scoped(Model):
     """The agent that the object belongs to, or null if all agents share it."""
 
 
+class Redaction(Model):
+    """A secret that was replaced before storage."""
+
+    field: Annotated[str, Field(examples=["text"])]
+    """The field that contained the secret, such as `text`, `speaker` or `metadata.token`."""
+    kind: Annotated[str, Field(examples=["api key"])]
+    """The kind of the secret. The stored value contains `[redacted api key]` in its place."""
+
+
 class Memory(Scoped):
     """A short text worth knowing later. Its id never changes; each edit adds a revision."""
 
@@ -105,6 +114,8 @@ class Memory(Scoped):
     """The number of this revision, starting at 1."""
     indexed: list[str] | None = None
     """The texts that are searched instead of the memory's own text, or null. An empty list means that it is not searched."""
+    redacted: list[Redaction] = []
+    """The secrets that this request replaced. Empty if you read the memory later."""
 
 
 class Message(Scoped):
@@ -138,6 +149,8 @@ class Message(Scoped):
     """The question that the message before ends with, if another person asked it."""
     payload: Any = None
     """The JSON that the client attached to the message, or null."""
+    redacted: list[Redaction] = []
+    """The secrets that this request replaced. Empty if you read the message later."""
 
 
 class Messages(Listed[Message]):
@@ -401,6 +414,8 @@ class ChatAnswer(Model):
     """The id of the user's message."""
     reply_id: str | None = None
     """The id of the assistant's message."""
+    redacted: list[Redaction] = []
+    """The secrets that were replaced in the user's message."""
 
 
 class TopicLine(Model):

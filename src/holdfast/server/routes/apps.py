@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from holdfast.apps import AppEntry
 from holdfast.errors import Conflict, NotFound
-from holdfast.protocols import MemoryFilter, MessageFilter
+from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
 from holdfast.runtime.clock import as_utc
 from holdfast.server.api import requests
 from holdfast.server.api.fields import Moment, Name
@@ -242,8 +242,8 @@ def app_of(id: Annotated[str, Path(description="The id of the session.")], calle
     The app is null if the session has no app, or if there is no session with this id that you may read.
     """
     caller.may("read")
-    found = services(caller.memory).store.session(id)
-    return AppOfConversation(app_id=found.scope.app if found and caller.sees(found.scope) else None)
+    found = services(caller.memory).store.sessions(SessionFilter(ids=(id,)))
+    return AppOfConversation(app_id=next((each.scope.app for each in found if caller.sees(each.scope)), None))
 
 
 def _whole_app(caller: Caller) -> None:

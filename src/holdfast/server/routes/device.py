@@ -47,7 +47,7 @@ def is_noise(heard: str) -> bool:
 def device_session(caller: Caller, parts: ScopeParts) -> Session:
     """Return the session of the device. Each access key has one such session, which continues after a restart."""
     key = caller.principal.key
-    return caller.memory.session(id=f"device:{key}" if key else "device", **parts)
+    return caller.memory.session(id=f"device:{key}" if key else "device", shared=not any(parts.values()), **parts)
 
 
 def answer(caller: Caller, parts: ScopeParts, text: str) -> DeviceReply:
@@ -72,14 +72,14 @@ def store_readings(caller: Caller, parts: ScopeParts, sensors: Mapping[str, Any]
     session = device_session(caller, parts)
     session.begin()
     with services(caller.memory).store.write(durable=False) as tx:
-        record = tx.session(session.id)
+        record = tx.session(session.id, session.scope)
         if record is not None:
             tx.set_session(with_state(record, **{_SENSORS: format_readings(sensors)}))
 
 
 def last_readings(memory: Engine, session: Session) -> str | None:
     """Return the last stored sensor readings as one line, or None if there are none."""
-    record = services(memory).store.session(session.id)
+    record = services(memory).store.session(session.id, session.scope)
     line = record.metadata.get(_SENSORS) if record else None
     return line if isinstance(line, str) and line else None
 

@@ -1,20 +1,25 @@
 """Routes for memories: store, list, retrieve, revise, forget, undo and erase."""
 
 import json
+from datetime import datetime
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Query
 
 from holdfast.access.keys import may_change
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.by_id import NEVER
+from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.protocols import MemoryFilter, MessageFilter
+from holdfast.runtime.clock import as_utc
 from holdfast.server.api import convert, requests, responses
 from holdfast.server.api.fields import AnyLabel, Key, KindName, Label, Moment, Name, merged_kinds
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.routes.idempotency import Route
+from holdfast.server.routes.sessions import erase_session
 from holdfast.services import services
 from holdfast.types import NewMemory, Where
+from holdfast.values import check_expiry
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=Route)
 _Id = Annotated[str, Path(description="The id of the memory.")]
@@ -27,6 +32,7 @@ def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
     The memory is durable when the response is sent. Storing the same text again refreshes the existing memory.
     """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
+    _check_expiry(caller, body.expires_at)
     kept = caller.memory.remember(
         body.text,
         kind=body.kind,
@@ -41,6 +47,7 @@ def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
         created_at=body.created_at,
         namespace=body.namespace,
         index=body.index,
+        redact=body.redact,
         **parts,
     )
     return convert.memory(kept)
@@ -53,6 +60,8 @@ def remember_all(body: requests.NewMemories, caller: Calling) -> responses.Memor
     All are stored in one transaction, or none. Each can be undone alone.
     """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
+    for each in body.memories:
+        _check_expiry(caller, each.expires_at)
     fields = cast("list[NewMemory]", [each.model_dump() for each in body.memories])
     return responses.Memories(items=[convert.memory(each) for each in caller.memory.remember_all(fields, **parts)])
 
@@ -150,6 +159,7 @@ def revise(id: _Id, body: requests.Revision, caller: Calling) -> responses.Memor
     Adds a revision and keeps the id. Omitted fields keep their value.
     """
     found = caller.memory_found(id, "write")
+    _check_expiry(caller, None if body.expires_at == NEVER else body.expires_at)
     return convert.memory(caller.memory.revise(found.id, **body.model_dump(exclude_unset=True, exclude_none=True)))
 
 
@@ -244,10 +254,19 @@ def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
     if body.id is not None:
         caller.memory_found(body.id, "write")
     elif body.session is not None:
-        caller.session_found(body.session, "write")
+        return convert.receipt(erase_session(caller, caller.session_found(body.session, "write")))
     elif body.source is not None:
         _check_message(caller, body.source)
     return convert.receipt(caller.memory.erase(**one))
+
+
+def _check_expiry(caller: Caller, expires_at: datetime | str | None) -> None:
+    """Raise ``Conflict`` if an expiry time is past. The request is valid, but contradicts the server's clock."""
+    moment = None if expires_at is None else as_utc(expires_at, what="expires_at")
+    try:
+        check_expiry(moment, services(caller.memory).clock.now())
+    except InvalidInput as error:
+        raise Conflict(str(error)) from error
 
 
 def _where(given: str | None) -> Where | None:

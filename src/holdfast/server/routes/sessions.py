@@ -5,6 +5,7 @@ from typing import Annotated, Literal, cast
 from fastapi import APIRouter, Path, Query, Request
 
 from holdfast.access.keys import ScopeParts
+from holdfast.by_id import erase_target
 from holdfast.engine import Engine
 from holdfast.errors import NotFound
 from holdfast.protocols import MessageFilter
@@ -16,7 +17,7 @@ from holdfast.server.routes.idempotency import Route, client_id
 from holdfast.services import services
 from holdfast.session import Session, resume
 from holdfast.text.clean import clean_name
-from holdfast.types import NewMessage, Scope, SessionRecord, SessionStatus
+from holdfast.types import NewMessage, Receipt, Scope, SessionRecord, SessionStatus
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=Route)
 _Id = Annotated[Name, Path(description="The id of the session.")]
@@ -26,10 +27,10 @@ _Id = Annotated[Name, Path(description="The id of the session.")]
 def begin(body: requests.NewSession, caller: Calling) -> responses.Session:
     """Start a session.
 
-    With the id of an existing session, returns that session.
+    With the id of an existing session of the same user, app and agent, returns that session.
     """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
-    return convert.session(open_session(caller, body.id, parts).begin())
+    return convert.session(open_session(caller, body.id, parts, shared=body.shared).begin())
 
 
 @router.get("", operation_id="list_sessions", responses=problems(), openapi_extra=needs("read"))
@@ -50,12 +51,12 @@ def sessions(
 
 
 @router.get("/{id}", operation_id="get_session", responses=problems(), openapi_extra=needs("read"))
-def session(id: _Id, caller: Calling) -> responses.Session:
+def session(id: _Id, caller: Calling, whose: Whose) -> responses.Session:
     """Retrieve a session.
 
     Returns its status, its scope and its times. The messages are listed separately.
     """
-    return convert.session(caller.session_found(id, "read"))
+    return convert.session(caller.session_found(id, "read", whose.parts))
 
 
 @router.post("/{id}/messages", status_code=201, operation_id="add_message", responses=problems(409), openapi_extra=needs("write"))
@@ -75,6 +76,7 @@ def say(id: _Id, body: requests.NewMessage, caller: Calling, request: Request) -
         origin=body.origin,
         action=body.action,
         payload=body.payload,
+        redact=body.redact,
     )
     return convert.message(kept)
 
@@ -97,12 +99,12 @@ def say_all(id: _Id, body: requests.NewMessages, caller: Calling, request: Reque
 
 
 @router.delete("/{id}/messages/last", operation_id="pop_message", responses=problems(), openapi_extra=needs("write"))
-def pop(id: _Id, caller: Calling) -> responses.Message:
+def pop(id: _Id, caller: Calling, whose: Whose) -> responses.Message:
     """Remove the last message.
 
     Erases the last message of the session, with everything derived from it, and returns it. This cannot be undone.
     """
-    record = caller.session_found(id, "write")
+    record = caller.session_found(id, "write", whose.parts)
     removed = resume(services(caller.memory), record).pop()
     if removed is None:
         raise NotFound(f"The session {id} has no messages.")
@@ -113,6 +115,7 @@ def pop(id: _Id, caller: Calling) -> responses.Message:
 def messages(
     id: _Id,
     caller: Calling,
+    whose: Whose,
     limit: Annotated[int, Query(ge=1, le=500, description="The maximum number of messages.")] = 50,
     after_seq: Annotated[
         int | None, Query(ge=0, le=2**62, description="Only return messages after this sequence number.")
@@ -123,7 +126,7 @@ def messages(
     Returns messages oldest first. By default, these are the last `limit` messages of the session. With `after_seq`, they are
     the first `limit` messages after that sequence number.
     """
-    record = caller.session_found(id, "read")
+    record = caller.session_found(id, "read", whose.parts)
     session = resume(services(caller.memory), record)
     if after_seq is None:
         return responses.Messages(items=[convert.message(each) for each in session.messages(limit=limit)], next_seq=None)
@@ -145,40 +148,52 @@ def context(id: _Id, body: requests.SessionContext, caller: Calling, whose: Whos
 
 
 @router.post("/{id}/end", operation_id="end_session", responses=problems(), openapi_extra=needs("write"))
-def end(id: _Id, caller: Calling) -> responses.Session:
+def end(id: _Id, caller: Calling, whose: Whose) -> responses.Session:
     """End a session.
 
     Queues a job that extracts memories from the session. When the response is sent, the job and the end of the session are
     durable.
     """
-    record = caller.session_found(id, "write")
+    record = caller.session_found(id, "write", whose.parts)
     resume(services(caller.memory), record).end()
-    return convert.session(caller.session_found(id, "write"))
+    return convert.session(services(caller.memory).store.session(record.id, record.scope) or record)
 
 
 @router.delete("/{id}", operation_id="erase_session", responses=problems(), openapi_extra=needs("write"))
-def erase(id: _Id, caller: Calling) -> responses.Receipt:
+def erase(id: _Id, caller: Calling, whose: Whose) -> responses.Receipt:
     """Erase a session.
 
     Removes the session for good, with its messages and everything derived from them.
     """
-    record = caller.session_found(id, "write")
-    return convert.receipt(caller.memory.erase(session=record.id))
+    record = caller.session_found(id, "write", whose.parts)
+    return convert.receipt(erase_session(caller, record))
 
 
-def open_session(caller: Caller, id: str | None, parts: ScopeParts, *, right: Literal["read", "write"] = "write") -> Session:
-    """Return the session with this id, or a new one in this scope. Raise ``NotFound`` if the session belongs to another scope."""
+def erase_session(caller: Caller, record: SessionRecord) -> Receipt:
+    """Erase a session of a scope, with everything derived from it."""
+    return erase_target(services(caller.memory), session=record.id, owner={}, reader=record.scope)
+
+
+def open_session(
+    caller: Caller, id: str | None, parts: ScopeParts, *, right: Literal["read", "write"] = "write", shared: bool = False
+) -> Session:
+    """Return the session with this id, or a new one in this scope.
+
+    A session of another scope with the same id counts as absent. A new session with a chosen id needs a scope, so that nothing
+    is shared by accident.
+    """
     memory, name = caller.memory, clean_name(id, what="session id")
     if name is None:
         return memory.session(**parts)
-    known = services(memory).store.session(name)
-    if known is None:
-        return resume(services(memory), _new_record(memory, name, parts))
-    caller.check_session(known, right)
-    named = {name: part for name, part in parts.items() if part is not None}
-    if any(getattr(known.scope, name) != part for name, part in named.items()):
-        raise NotFound(f"There is no session {known.id}.")
-    return resume(services(memory), known)
+    known = caller.known_session(name, right, parts)
+    if known is not None:
+        return resume(services(memory), known)
+    if not any(parts.values()) and not shared:
+        raise NotFound(
+            f"There is no session {name}. To start a session with this id, pass its user, app or agent. To start one that all users "
+            "share, create it with shared: true."
+        )
+    return resume(services(memory), _new_record(memory, name, parts))
 
 
 def _new_record(memory: Engine, id: str, parts: ScopeParts) -> SessionRecord:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path
 from pydantic import Field
 
 from holdfast.agent.tools import language_for
+from holdfast.errors import Forbidden
 from holdfast.server.api import convert, requests, responses
 from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
@@ -97,6 +98,8 @@ def set_user(user: _Name, body: requests.UserEdit, caller: Calling) -> responses
     Sets the language of the user, or the time zone, which determines when the user's day ends.
     """
     name = caller.may("write", user=user)["user"] or ""
+    if caller.principal.app is not None or caller.principal.agent is not None:
+        raise Forbidden("This key is bound to an app or agent, and the settings of a user apply everywhere. Nothing was changed.")
     return _profile(caller.memory.set_user(name, timezone=body.timezone, language=body.language))
 
 

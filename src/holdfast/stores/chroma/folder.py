@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 
+from holdfast.runtime.private_files import create_folder
 from holdfast.stores.chroma.protocol import IndexBusy, IndexUnavailable
 
 _LOCK = ".lock"
@@ -25,7 +26,7 @@ class BuildLock:
     def __init__(self, build: Path) -> None:
         """Acquire the lock. Raises `IndexBusy` if another process holds it."""
         try:
-            build.parent.mkdir(parents=True, exist_ok=True)
+            create_folder(build.parent)
             self._connection = apsw.Connection(str(_lock_of(build)))
         except (OSError, apsw.Error) as error:
             raise IndexUnavailable(f"{build.parent} cannot be used as the index folder: {error}") from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from holdfast.errors import StoreError
+from holdfast.runtime.private_files import create_file, create_folder
 from holdfast.stores.copying.side import Side
 from holdfast.stores.copying.tables import NUMBERS, TableLayout, layout_of
 from holdfast.stores.sql.connection import Connection, Row, fetch, fetch_value
@@ -35,11 +36,10 @@ class SQLiteSide(Side):
 
     def __init__(self, path: Path, *, key: str | None = None) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_folder(path.parent)
+            create_file(path)
         except OSError as error:
-            raise StoreError(
-                f"The folder {path.parent} cannot be created: {error}. Nothing was copied; name another path."
-            ) from error
+            raise StoreError(f"{path} cannot be created: {error}. Nothing was copied; name another path.") from error
         self._path = path.resolve()
         self.place = self.title = str(self._path)
         # The key applies to encrypted and to new files. An existing unencrypted file is read without it.

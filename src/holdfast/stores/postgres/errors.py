@@ -9,7 +9,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
-from holdfast.errors import HoldfastError, InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError
+from holdfast.errors import HoldfastError, InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreFull
 from holdfast.runtime import forks
 
 
@@ -56,7 +56,7 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[HoldfastError], str
     ),
     ((errors.UniqueViolation,), StoreError, f"already has this row: {{detail}}. {_NOTHING}"),
     ((errors.DataCorrupted, errors.IndexCorrupted), StoreCorrupt, "is damaged: {detail}. Restore a backup"),
-    ((errors.DiskFull,), StoreError, f"has no disk space left. {_NOTHING}; free some space and retry"),
+    ((errors.DiskFull,), StoreFull, f"has no disk space left. {_NOTHING}; free some space and retry"),
     ((psycopg.DataError,), InvalidInput, f"rejected a value: {{detail}}. {_NOTHING}"),
     ((errors.InsufficientPrivilege,), StoreError, "denied access: {detail}. The user must own the tables; see docs/scale.md"),
     ((psycopg.OperationalError, psycopg.InterfaceError), ConnectionLost, f"cannot be reached: {{detail}}. {_NOTHING}"),

@@ -226,11 +226,11 @@ class PostgresTransaction(SQLTransaction):
         self._hold_owners("messages", ids)
         return super().remove_messages(ids)
 
-    def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
+    def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
         """Remove sessions and their jobs."""
-        if ids:
-            self.sessions(SessionFilter(ids=ids))
-        return super().remove_sessions(ids)
+        if sessions:
+            self.sessions(SessionFilter(ids={id for id, _ in sessions}))
+        return super().remove_sessions(sessions)
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
         """Remove the remaining rows of a scope. Its memories and messages must already be removed.

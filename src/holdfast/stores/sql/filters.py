@@ -193,6 +193,8 @@ def session_clauses(connection: Connection, tenant: str, wanted: SessionFilter) 
     for part in ("app", "user", "agent"):
         if part in wanted.owner:
             clauses.add(f"{part} = ?", wanted.owner[part])
+        if wanted.exactly is not None:
+            clauses.add(f"{part} = ?", getattr(wanted.exactly, part) or "")
     if wanted.idle_since is not None:
         clauses.add("last_at <= ?", stamp(wanted.idle_since))
     if wanted.active_since is not None:

@@ -51,10 +51,10 @@ _CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
 class SQLReads(AccessReads):
     """The read methods of a store."""
 
-    def session(self, id: str) -> SessionRecord | None:
-        """Return a session, or None if it does not exist."""
-        found = self.sessions(SessionFilter(ids=(id,)))
-        return found[0] if found else None
+    def session(self, id: str, scope: Scope | None = None) -> SessionRecord | None:
+        """Return the session with this id in a scope, or None. Without a scope, the id must be unique in the store."""
+        found = self.sessions(SessionFilter(ids=(id,), exactly=scope))
+        return found[0] if len(found) == 1 else None
 
     @guarded
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:

@@ -165,7 +165,7 @@ def to_memory(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Memory:
         sources=_listed(row[13]), pinned=bool(row[14]), language=row[15], status=row[16], created_at=_time(row[17]),
         updated_at=_time(row[18]), valid_from=_time(row[19]), valid_to=to_time(row[20]), expires_at=to_time(row[21]),
         last_used_at=to_time(row[22]), last_seen_at=to_time(row[23]), retired_at=to_time(row[24]), replaced_by=row[25],
-        reason=row[26], content_hash=row[27], recorded_at=_time(row[28]), recorded_to=to_time(row[29]),
+        reason=row[26], content_hash=row[27], recorded_at=_time(row[28]), recorded_to=to_time(row[29]), redacted=(),
         namespace=load_namespace(row[30]), indexed=None if row[31] is None else _separated(row[31]),
     )  # fmt: skip
     memory.__class__ = Memory
@@ -191,7 +191,7 @@ def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
     message = _MutableMessage(
         seq=row[0], id=row[1], session=row[2], scope=scopes[row[3]], role=row[4], speaker=row[5], client_id=row[6],
         text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11], act=row[12],
-        asks=bool(row[13]), asked=row[14], answers=row[15], payload=None if row[16] is None else json.loads(row[16]),
+        asks=bool(row[13]), asked=row[14], answers=row[15], payload=None if row[16] is None else json.loads(row[16]), redacted=(),
     )  # fmt: skip
     message.__class__ = Message
     return cast("Message", message)

@@ -6,7 +6,7 @@ The embedding queue lists the chunks that have no vector yet.
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from holdfast.stores.sql import partitions
@@ -39,11 +39,16 @@ from holdfast.stores.sql.rows import (
     to_message,
 )
 from holdfast.text.dates import day_in_words
-from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, SessionRecord, Spend, UserProfile
+from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, Spend, UserProfile
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_MAX_DELAY = timedelta(minutes=15)
+"""Longer than the pause before any retry of a job."""
+_MAX_LEASE = timedelta(minutes=45)
+"""Longer than the lease of any job."""
 
 
 class TextIndex(Protocol):
@@ -121,7 +126,7 @@ class SQLTransaction(SQLReads, AccessWrites):
 
     def set_session(self, session: SessionRecord) -> None:
         """Replace the record of a session."""
-        self._replace("sessions", SESSION_COLUMNS, session_row(session))
+        self._connection.execute(upsert("sessions", SESSION_COLUMNS, key=4), (self.tenant, *session_row(session)))
 
     def add_message(self, message: Message) -> Message:
         """Store a message, index its text and queue it for embedding. Return the message with its sequence number."""
@@ -264,13 +269,19 @@ class SQLTransaction(SQLReads, AccessWrites):
         return self._connection.changes() == 1
 
     def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
-        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job."""
+        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
+
+        A job from the future means that the clock went back: it is due. So is a job with a lease that ends too late, that is,
+        later than any lease and than ``until``.
+        """
+        too_late = max(until, now + _MAX_LEASE)
         chosen = "" if kinds is None else f"AND kind IN ({marks(list(kinds))})"
         row = fetch_one(
             self._connection,
-            f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') AND not_before <= ? "
-            f"AND (state = 'queued' OR lease_until <= ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
-            (self.tenant, stamp(now), stamp(now), *(kinds or ())),
+            f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') "
+            "AND (not_before <= ? OR (attempt > 0 AND not_before > ?) OR created_at > ?) "
+            f"AND (state = 'queued' OR lease_until <= ? OR lease_until > ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
+            (self.tenant, stamp(now), stamp(now + _MAX_DELAY), stamp(now), stamp(now), stamp(too_late), *(kinds or ())),
         )
         if row is None:
             return None
@@ -375,15 +386,25 @@ class SQLTransaction(SQLReads, AccessWrites):
             self._detach_replies([seq for (seq,) in rows])
         return counts
 
-    def remove_sessions(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove sessions and their jobs."""
+    def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
+        """Remove sessions and their jobs. Jobs of older versions do not name the scope of their session."""
         counts = {"sessions": 0, "jobs": 0}
-        for batch in batches(ids):
-            values = (self.tenant, *batch)
-            session = self._connection.dialect.in_payload("session")
-            self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {session} IN ({marks(batch)})", values)
+        field = self._connection.dialect.in_payload
+        same_scope = " AND ".join(f"coalesce({field(part)}, '') = ?" for part in ("app", "user", "agent"))
+        by_scope: dict[Scope, list[str]] = {}
+        for id, scope in sessions:
+            by_scope.setdefault(scope, []).append(id)
+        for scope, batch in ((scope, batch) for scope, ids in by_scope.items() for batch in batches(ids)):
+            values = (self.tenant, *batch, scope.app or "", scope.user or "", scope.agent or "")
+            among = f"IN ({marks(batch)})"
+            unscoped = f"{field('scoped')} IS NULL"
+            self._connection.execute(
+                f"DELETE FROM jobs WHERE tenant = ? AND {field('session')} {among} AND ({unscoped} OR ({same_scope}))", values
+            )
             counts["jobs"] += self._connection.changes()
-            self._connection.execute(f"DELETE FROM sessions WHERE tenant = ? AND id IN ({marks(batch)})", values)
+            self._connection.execute(
+                f"DELETE FROM sessions WHERE tenant = ? AND id {among} AND app = ? AND user = ? AND agent = ?", values
+            )
             counts["sessions"] += self._connection.changes()
         return counts
 

@@ -14,12 +14,15 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.errors import InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreLocked
+from holdfast.errors import InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreFull, StoreLocked
 from holdfast.runtime import forks
 from holdfast.stores.sqlite.dialect import FileConnection
+from holdfast.stores.sqlite.disk_space import file_size_limit
 
 BUSY_SECONDS = 60.0
 """Maximum time to wait for a lock before a call fails, in seconds."""
+_SPARE_PAGES = 32
+"""Number of pages that are kept for erasing if the size of a file is limited."""
 
 _inherited: list[object] = []
 """Connections that this process inherited through a fork during a transaction.
@@ -35,8 +38,13 @@ class SQLiteConnections:
         self.path = path
         self._key = key
         self._closed = False
+        self._checkpoint_pages = 1000
         self._start()
         forks.register(self)
+
+    def set_checkpoint_pages(self, pages: int) -> None:
+        """Set the number of pages in the write-ahead log after which it is moved into the file."""
+        self._checkpoint_pages = pages
 
     def _start(self) -> None:
         self._write_lock = threading.RLock()
@@ -98,6 +106,7 @@ class SQLiteConnections:
                     "This thread already has an open write transaction. Nothing was written; finish that transaction first."
                 )
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            connection.wal_autocheckpoint(self._checkpoint_pages)
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -134,6 +143,7 @@ class SQLiteConnections:
             self._writer = self._connect()
             # A large batch changes pages across all indexes. With a small cache they spill: 2,000 memories took 5 times as long.
             self._writer.execute("PRAGMA cache_size = -64000")
+            limit_pages(self._writer)
         return self._writer
 
     def close(self) -> None:
@@ -202,8 +212,8 @@ def translate_errors(path: Path) -> Iterator[None]:
         ) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise StoreCorrupt(f"{path} is damaged: {error}. Run `holdfast doctor`, then restore a backup.") from error
-    except apsw.FullError as error:
-        raise StoreError(f"The disk that holds {path} is full. Nothing was written. Free some space and retry.") from error
+    except (apsw.FullError, apsw.IOError) as error:
+        raise _disk_error(path, error) from error
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise StoreError(f"{path} cannot be written: {error}. Check the folder and its permissions.") from error
     except UnicodeDecodeError as error:
@@ -218,6 +228,32 @@ def translate_errors(path: Path) -> Iterator[None]:
         raise StoreClosed(f"{path} is closed. Open the store again.") from error
     except apsw.Error as error:
         raise StoreError(f"{path}: {error}") from error
+
+
+def limit_pages(connection: apsw.Connection, *, spare: int = _SPARE_PAGES) -> None:
+    """Keep a file below the size limit of this process, if there is one, and leave some pages for erasing.
+
+    Otherwise pages that do not fit would stay in the write-ahead log, and the log could never be emptied.
+    """
+    limit = file_size_limit()
+    if limit is not None:
+        pages = max(limit // connection.pragma("page_size") - spare, connection.pragma("page_count"), 1)
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def _disk_error(path: Path, error: apsw.Error) -> StoreError:
+    if isinstance(error, apsw.FullError):
+        return StoreFull(f"The disk that holds {path} is full. Nothing was written. Free some space and retry.")
+    if is_over_size_limit(error):
+        return StoreFull(
+            f"{path} or its log reached the file size limit of this process. Nothing was written. Raise the limit and retry."
+        )
+    return StoreError(f"{path}: {error}. Nothing was written. Check the disk, then run `holdfast doctor`.")
+
+
+def is_over_size_limit(error: apsw.Error) -> bool:
+    """Return True if a write failed because a file reached the size limit of this process (``ulimit -f``)."""
+    return getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_WRITE and file_size_limit() is not None
 
 
 def close_when_idle(connection: apsw.Connection) -> None:

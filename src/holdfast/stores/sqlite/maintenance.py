@@ -1,5 +1,7 @@
 """Maintenance of a SQLite file: counts, checks, scrubbing and backups."""
 
+import logging
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,14 +10,16 @@ from typing import Any
 import apsw
 
 from holdfast.errors import InvalidInput, StoreError
+from holdfast.runtime.private_files import create_file, create_folder, readers
 from holdfast.stores.sql import counts
 from holdfast.stores.sql.connection import fetch, fetch_value
 from holdfast.stores.sql.partitions import next_number
 from holdfast.stores.sql.scrubbing import held
-from holdfast.stores.sqlite.connection import set_busy_timeout
+from holdfast.stores.sqlite.connection import is_over_size_limit, set_busy_timeout
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.types import Finding
 
+log = logging.getLogger("holdfast")
 _REWRITE_UP_TO = 256 * 1024 * 1024
 """Maximum size in bytes of a file that is vacuumed after every erasure.
 
@@ -40,10 +44,23 @@ def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) ->
         findings += [_hashes(connection, tenant, *table) for table in counts.HASHED]
     size = sum(file.stat().st_size for file in store_files(path))
     pages, free = (connection.pragma(name) for name in ("page_count", "freelist_count"))
+    findings.append(_permissions(path))
     findings.append(
         Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB, {100 * free / max(pages, 1):.0f}% of pages free")
     )
     return findings
+
+
+def _permissions(path: Path) -> Finding:
+    others = readers(path)
+    if others == "everyone":
+        return Finding(
+            check="permissions",
+            ok=False,
+            detail="every user of this machine can read the store",
+            remedy=f"chmod 600 {shlex.quote(str(path))}, and check its backups and topic pages",
+        )
+    return Finding(check="permissions", ok=True, detail=f"readable by {others or 'its owner only'}")
 
 
 def _structure(connection: FileConnection) -> Finding:
@@ -86,18 +103,25 @@ def scrub(
     """Overwrite removed data, and search the files for the needles (byte strings from the erased data).
 
     Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. ``residue`` names the
-    files that still contain a needle.
+    files that still contain a needle. On a full disk, the file cannot be rewritten, and ``complete`` is False.
     """
     connection.execute("PRAGMA synchronous = FULL")
-    if rewrite and path.stat().st_size <= _REWRITE_UP_TO:
-        connection.execute("VACUUM")
-    complete = _empty_log(connection)
-    residue = _residue(connection, path, needles)
-    if residue and complete:
-        connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')")
-        connection.execute("VACUUM")
+    try:
+        if rewrite and path.stat().st_size <= _REWRITE_UP_TO:
+            connection.execute("VACUUM")
         complete = _empty_log(connection)
         residue = _residue(connection, path, needles)
+        if residue and complete:
+            connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')")
+            connection.execute("VACUUM")
+            complete = _empty_log(connection)
+            residue = _residue(connection, path, needles)
+    except (apsw.FullError, apsw.IOError) as error:
+        if isinstance(error, apsw.IOError) and not is_over_size_limit(error):
+            raise
+        log.info("%s cannot be rewritten on a full disk. Erased data may be in it until there is room.", path)
+        try_checkpoint(connection)
+        return False, _residue(connection, path, needles)
     return complete, residue
 
 
@@ -137,6 +161,17 @@ def _empty_log(connection: FileConnection) -> bool:
     return not busy
 
 
+def try_checkpoint(connection: FileConnection) -> bool:
+    """Move the write-ahead log into the file and truncate it. Return False if a reader or a full disk prevents it."""
+    connection.set_busy_timeout(2000)
+    try:
+        return not fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+    except apsw.Error:
+        return False
+    finally:
+        set_busy_timeout(connection)
+
+
 def store_files(path: Path) -> list[Path]:
     """Return the store's file, and its log and journal if they exist."""
     return [file for suffix in ("", "-wal", "-journal") if (file := path.with_name(path.name + suffix)).exists()]
@@ -170,9 +205,11 @@ def backup(connection: FileConnection, target: Path) -> None:
     if target.exists():
         raise InvalidInput(f"{target} already exists. No backup was written; choose a new file name.")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        create_folder(target.parent)
+        create_file(target)  # VACUUM INTO keeps the mode of an empty file
         connection.execute("VACUUM INTO ?", (str(target),))
-    except (apsw.SQLError, apsw.CantOpenError, OSError) as error:
+    except (apsw.Error, OSError) as error:
+        target.unlink(missing_ok=True)
         raise StoreError(
             f"The backup to {target} failed: {error}. The store is unchanged. Check the folder, its permissions and free space."
         ) from error

@@ -10,6 +10,7 @@ import numpy as np
 from holdfast.errors import StoreError
 from holdfast.protocols import Match, MissingVector, SearchFilter, Space
 from holdfast.runtime import forks
+from holdfast.runtime.private_files import create_file, create_folder
 from holdfast.stores.chroma.protocol import IndexPlace
 from holdfast.stores.sql import partitions, vector_tables
 from holdfast.stores.sql.connection import R, cached_fetch, fetch, fetch_value, guarded
@@ -19,8 +20,9 @@ from holdfast.stores.sql.rows import SEARCHED_TEXT, marks
 from holdfast.stores.sql.transaction import SQLTransaction
 from holdfast.stores.sqlite import embeddings, fulltext, maintenance
 from holdfast.stores.sqlite.allowed_items import AllowedItems, AllowedItemsCache
-from holdfast.stores.sqlite.connection import SQLiteConnections, translate_errors
+from holdfast.stores.sqlite.connection import SQLiteConnections, limit_pages, translate_errors
 from holdfast.stores.sqlite.dialect import FileConnection
+from holdfast.stores.sqlite.disk_space import DiskSpace
 from holdfast.stores.sqlite.migrate import migrate
 from holdfast.stores.sqlite.queued_index import maintenance as index_maintenance
 from holdfast.stores.sqlite.queued_index.feed import Pace
@@ -62,14 +64,16 @@ class SQLiteStore(SQLReads):
         pace: Pace | None = None,
     ) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_folder(path.parent)
+            create_file(path)  # the write-ahead log gets the mode of the file
         except OSError as error:
             raise StoreError(
-                f"The folder {path.parent} cannot be created: {error}. Check its permissions, or choose another path."
+                f"{path} cannot be created: {error}. Check the permissions of its folder, or choose another path."
             ) from error
         self.path = path
         self.tenant = tenant
         self._encrypted = key is not None
+        self._space = DiskSpace(path)
         self._connections = SQLiteConnections(path, key=key)
         self._indexes = embeddings.IndexCache()
         self.words = WordCache()
@@ -81,8 +85,24 @@ class SQLiteStore(SQLReads):
         self._settled = 1
         """Number of segments of the full-text index after its last merge. Segments beyond this number are new."""
         self._tidied: tuple[int, int] | None = None
-        with self._connections.exclusive() as connection:
-            migrate(connection)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Migrate the file. On a full disk, the reserve makes room for the files that SQLite creates."""
+        try:
+            with self._connections.exclusive() as connection:
+                migrate(connection)
+        except StoreError:
+            if not self._space.reserve.exists():
+                raise
+            self._space.release_reserve()
+            with self._connections.exclusive() as connection:
+                migrate(connection)
+        self._watch_space()
+
+    def _watch_space(self) -> None:
+        self._space.watch()
+        self._connections.set_checkpoint_pages(self._space.checkpoint_pages)
 
     @property
     def connection(self) -> FileConnection:
@@ -131,8 +151,26 @@ class SQLiteStore(SQLReads):
 
         When the block ends, the transaction is on disk. With ``durable=False``, it may reach the disk a little later.
         """
+        self._watch_space()
         with self._connections.writing(durable=durable) as connection:
             yield SQLiteTransaction(connection, tenant=self.tenant, path=self.path)
+
+    @contextlib.contextmanager
+    def room(self) -> Iterator[Callable[[], object]]:
+        """Make room on a full disk for the writes of the block. No other thread of this process writes meanwhile.
+
+        The block gets a function that empties the write-ahead log between two writes.
+        """
+        with self._connections.exclusive() as connection:
+            self._space.release_reserve()
+            limit_pages(connection, spare=0)
+            maintenance.try_checkpoint(connection)
+            try:
+                yield lambda: maintenance.try_checkpoint(connection)
+            finally:
+                maintenance.try_checkpoint(connection)
+                limit_pages(connection)
+                self._space.keep_reserve()
 
     @guarded
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:

@@ -1,47 +1,80 @@
-"""Detect secrets by their labels: passwords, PINs, tokens and seed phrases, in English and Spanish.
+"""Detect secrets by their labels: passwords, PINs, one-time codes, tokens and seed phrases.
 
-A label alone is not enough: "my password is too short" contains no secret. The value after the label must look like a
+Labels are known in English, Spanish, French, German, Portuguese and Italian. A label alone is not enough: "my password is too short" contains no secret. The value after the label must look like a
 secret, be quoted, or be a single word that ends the sentence and is not a description.
 """
 
 import re
 from collections.abc import Iterator
-from typing import TypeAlias
 
 from holdfast.text.language import STOP_WORDS
-
-Span: TypeAlias = tuple[int, int, str]
-"""Start and end position of a secret, and its kind."""
+from holdfast.text.secrets.shapes import PLACEHOLDER, Span
 
 _END = r"(?![^\W_])"
-_PASSWORDS = r"pass(?:word|code|phrase|wd)|pwd|contrase(?:ñ|n|n\u0303)a|clave\sde\sacceso"
-_KEYS = r"key|apikey|secreto?|(?:clave|llave)(?:\sde)?(?:\sla)?\s(?:api|secreta)"
-_TOKENS = r"token(?:\sde\sacceso)?"
+_PASSWORDS = (
+    r"pass(?:word|code|phrase|wd|wort)|pwd|contrase(?:ñ|n|n\u0303)a|clave\sde\sacceso"
+    r"|mots?\sde\spasse|mdp|kennwort|senha|palavra[\s-]passe|parola\sd['’]ordine"
+)
+_KEYS = (
+    r"key|apikey|secreto?|(?:clave|llave|chave|chiave)(?:\sd[ea])?(?:\sla)?\s(?:api|secreta|segreta)"
+    r"|cl(?:é|e|e\u0301)\s(?:d['’]\s?)?(?:api|secr(?:è|e)te)|(?:api|geheim)[\s-]?schlüssel"
+)
+_TOKENS = r"token(?:\sde\sacceso)?|jeton(?:\sd['’]acc(?:è|e)s)?"
 _SHORT = r"pass|pw|clave"
-_EQUALS = r"\s{0,3}(?::?=>?|->|→|:)\s{0,3}(?:(?:is|es)\s)?[*_]{0,2}"
+_COPULA = r"is|was|es|era|est|était|ist|war|lautet|é|è"
+_EQUALS = rf"\s{{0,3}}(?::?=>?|->|→|:)\s{{0,3}}(?:(?:{_COPULA})\s)?[*_]{{0,2}}"
 _IS = (
-    r"(?:\s(?:for|to|of|on|at|de|del|para|en)(?:\s[\w.'’@-]{1,30}){1,4}?)?"
-    r"(?:(?:\s(?:is|was|es|era)|['’]s)(?:\s(?:now|still|just|simply|currently|set\sto|ahora|simplemente|todavía|la\ssiguiente|esta))?"
-    r"\s?:?\s{1,3}|(?P<to>\s(?:to|a|por)\s))"
+    r"(?:(?:(?:\s(?:for|to|of|on|at|de|del|para|en|pour|du|für|vom|von|do|da|no|na|di|per)(?:\s[\w.'’@-]{1,30}){1,4}?)?"
+    rf"\s(?:{_COPULA})|['’]s|(?:\?|\s?\.\.\.|,)\s(?:it['’]?s|it\sis|that['’]s|es|c['’]est|é|è|es\sist))"
+    r"(?:\s(?:now|still|just|simply|currently|set\sto|ahora|simplemente|todavía|la\ssiguiente|esta|maintenant|jetzt|agora|adesso))?"
+    r"\s?:?\s{1,3}|(?:\s(?:for|to|of|on|at|de|del|para|en)(?:\s[\w.'’@-]{1,30}){1,4}?)?(?P<to>\s(?:to|a|por)\s))"
 )
 _VALUE = r"(?:[\"“«`](?P<quoted>[^\"”»`\n]{3,128})[\"”»`]|'(?P<single>[^'\n]{3,128})'|(?P<plain>[^\s\"“«`]\S{2,127}))"
 _LABELLED = re.compile(
-    rf"(?P<label>(?P<password>{_PASSWORDS})|(?P<key>{_KEYS})|(?P<token>{_TOKENS})|(?P<short>{_SHORT})){_END}(?:\s(?:nueva|actual|antigua|anterior|wi-?fi)(?!\w))?\d?[\"'`*]{{0,3}}"
+    rf"(?P<label>(?P<password>{_PASSWORDS})|(?P<key>{_KEYS})|(?P<token>{_TOKENS})|(?P<short>{_SHORT})){_END}(?:\s(?:nueva|actual|antigua|anterior|wi-?fi|wlan|wpa2?)(?!\w))?\d?[\"'`*]{{0,3}}"
     rf"(?:(?P<equals>{_EQUALS})|{_IS}){_VALUE}",
     re.IGNORECASE,
 )
-_ADJOINING = re.compile(r"(?:password|passcode|contraseña|clave\swi-?fi)\s(?P<plain>[^\s\"'“«`,;]{6,128})", re.IGNORECASE)
+_ADJOINING = re.compile(
+    r"(?:password|passcode|passwort|kennwort|mot\sde\spasse|senha|contraseña|clave\swi-?fi)\s(?P<plain>[^\s\"'“«`,;]{6,128})",
+    re.IGNORECASE,
+)
 _BEARER = re.compile(
     r"(?:bearer|authorization[\"']?:\s?[\"']?(?:basic|token))\s{1,3}(?P<plain>[A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE
 )
 _PIN = re.compile(
-    rf"(?:pin|nip){_END}(?:\s(?:code|number|de|del|la|el|for|to|my|mi|tarjeta|banco|card|bank|phone|móvil|teléfono|número)){{0,4}}"
-    r"(?:\s(?:is|es|was|era)(?:\s(?:el|now|ahora))?\s?:?\s|\s?[:=]\s{0,2})(?P<plain>\d{4,8})(?!\w)",
+    rf"(?:pin(?:-?(?:code|nummer))?|nip|geheimzahl){_END}"
+    r"(?:\s(?:code|number|de|del|da|do|du|der|la|el|le|for|to|my|mi|ma|tarjeta|cartão|carte|karte|banco|card|bank|phone|móvil|teléfono|número)){0,4}"
+    rf"(?:\s(?:{_COPULA})(?:\s(?:el|le|now|ahora))?\s?:?\s|\s?[:=]\s{{0,2}})(?P<plain>\d{{4,8}})(?!\w)",
     re.IGNORECASE,
 )
 _CARD_CODE = re.compile(
-    rf"(?:cvv2?|cvc2?|csc|security\scode|c[oó]digo\sde\sseguridad){_END}"
-    r"(?:\s(?:de|la|tarjeta|of|on|my|the|card|number|code)){0,4}(?:\s(?:is|es|was|era)(?:\sel)?)?\s?[:=]?\s{0,2}(?P<plain>\d{3,4})(?!\w)",
+    rf"(?:cvv2?|cvc2?|csc|security\scode|c[oó]digo\sde\ssegur(?:idad|ança)|code\sde\ss[ée]curité|kartenprüfnummer|prüfziffer){_END}"
+    rf"(?:\s(?:de|la|tarjeta|of|on|my|the|card|number|code|da|do|cartão|carte)){{0,4}}(?:\s(?:{_COPULA})(?:\sel)?)?\s?[:=]?\s{{0,2}}"
+    r"(?P<plain>\d{3,4})(?!\w)",
+    re.IGNORECASE,
+)
+_CODE_NAMES = (
+    r"your\scode|(?:tu|su)\sc[oó]digo|(?:one[\s-]time|verification|authentication|authenticator|login|log[\s-]in|sign[\s-]in|access|security|2fa|mfa|sms|two[\s-]factor)"
+    r"\s(?:pass)?code|one[\s-]time\s(?:password|pin)|otp|2fa"
+    r"|c[oó]digo\sde\s(?:verificaci[oó]n|un\ssolo\suso|acceso|autenticaci[oó]n|verifica[çc][ãa]o)|code\sde\sv[ée]rification"
+    r"|(?:bestätigungs|sicherheits|einmal)code|codice\sdi\sverifica"
+)
+_CODE_DIGITS = r"(?:[A-Z]-)?\d{3}[\s-]?\d{3,5}"
+_ONE_TIME = re.compile(
+    rf"(?:{_CODE_NAMES}){_END}(?:\s(?:for|para|pour|für|de|del)(?:\s[\w.'’@-]{{1,30}}){{1,3}}?)?"
+    rf"(?:\s(?:{_COPULA})(?:\s(?:el|now))?\s?:?\s|\s?[:=#]\s{{0,2}}|\s)(?P<plain>{_CODE_DIGITS})(?![\w.,]*\d)",
+    re.IGNORECASE,
+)
+_ONE_TIME_FIRST = re.compile(
+    rf"(?<![\w.,/-])(?P<plain>{_CODE_DIGITS})\s(?:is|es|est|ist|é|è|as)\s(?:your|the|my|tu|su|el|votre|le|ihr|dein|seu|o|il)\s"
+    rf"(?:[\w.'’-]{{1,30}}\s){{0,2}}?(?:{_CODE_NAMES}){_END}",
+    re.IGNORECASE,
+)
+_TOTP = re.compile(
+    rf"(?:totp|2fa|mfa|otp|authenticator|two[\s-]factor)(?:\s(?:setup|app|backup))?\s(?:seed|secret|key|semilla){_END}"
+    rf"(?:\s(?:for|of|de|para)(?:\s[\w.'’@-]{{1,30}}){{1,3}}?)?(?:\s(?:{_COPULA})\s?:?\s|\s?[:=]\s{{0,2}}|\s)[\"'`]?"
+    r"(?P<plain>[A-Z2-7]{16,64}|[A-Z2-7]{4}(?:[\s-][A-Z2-7]{4}){3,15})(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
 _SEED = re.compile(
@@ -51,28 +84,55 @@ _SEED = re.compile(
     r"(?P<plain>(?:(?:\d{1,2}[.)]\s?)?[a-záéíóúñ]{3,12}[\s,]{1,3}){11,23}(?:\d{1,2}[.)]\s?)?[a-záéíóúñ]{3,12})",
     re.IGNORECASE,
 )
-_KEY_PREFIX = re.compile(r"(?:api|secret|access|auth|encryption|client|signing|aws|app)[ _-]?$")
-_NOT_PASSWORD_PREFIXES = ("boarding ", "bus ", "ski ", "train ", "season ", "palabra ", "palabras ")
-_PLACEHOLDER = re.compile(
-    r"\[redacted|[*•xX.#_-]+$|<[^<>]*>?$|\$\{|\$[A-Z_]+\b|\{\{|%[sd(]|[^(]*\(|(?:process|os|env|settings|config|self)\.|.*://"
+_KEY_PREFIX = re.compile(
+    r"(?:api|secret|access|auth|encryption|client|signing|aws|app|account|private|master|service|storage|shared|license|session)[ _-]?$"
 )
+_IN_A_NAME = re.compile(r"(?:PASSWORD|PASSWD|SECRET|TOKEN|APIKEY)=|pass(?:word|wd)\s?[:=]")
+"""A label at the end of a longer name, such as ``PGPASSWORD=`` and ``dbpassword:``."""
+_NOT_PASSWORD_PREFIXES = ("boarding ", "forward ", "backward ", "bus ", "ski ", "train ", "season ", "palabra ", "palabras ")
 _A_LENGTH = re.compile(
     r"\d+[-–]?(?:char|caract|digit|dígit|letter|letra|word|palabra|bit|day|día|dia|min|hour|hora|year|año|month|mes)|\d{1,3}[-–]\d{1,3}$",
     re.IGNORECASE,
 )
 _AT_END = re.compile(r"\s*(?:$|[\n.,;!?)|]|[-–—/]\s|(?:and|but|so|y|pero)\s)")
 _WORDS_TO_END = re.compile(r"(?:[a-záéíóúñ]{3,12} ){3,7}[a-záéíóúñ]{3,12}(?=\s*(?:$|[\n.,;!?]))", re.IGNORECASE)
-_DESCRIBES = re.compile(r".*(?:ed|en|ing|able|ible|[ai]d[oa]s?|[ae]nte|ly|mente)$", re.IGNORECASE)
+_DESCRIBES = re.compile(r".*(?:ed|en|ing|able|ible|[ai]d[oa]s?|[ae]nte|ly|mente|ée?s?|lich|bar)$", re.IGNORECASE)
 _SIGN_WITHIN = re.compile(r".[!@#$%^&*+=~]|[!@#$%^&*+=~].|[a-z][A-Z]")
+_STOP_WORDS = frozenset().union(*(STOP_WORDS[language] for language in ("en", "es", "fr", "de", "it", "pt")))
 _NOT_SECRET_WORDS = frozenset(
     """strong weak wrong right long short safe secure insecure secret correct incorrect simple hard easy ready old new set here there
     same it that this these fine ok okay gone lost empty blank unique invalid valid public private optional mandatory null none true
     false yes no unknown bad good great terrible awful complex random bcrypt base64 sha1 sha256 sha512 md5 utf8 utf-8 argon2 argon2id
     plaintext string text case-sensitive hash plain due tomorrow today missing default personal confidential why what different sensitive
-    something nothing anything everything ours yours mine policy field reset stolen safe-ish better worse okay-ish str
+    something nothing anything everything ours yours mine policy field reset stolen safe-ish better worse okay-ish str pwd passwd password passphrase user username value input
     segura débil debil larga corta correcta incorrecta secreta difícil dificil fácil facil vieja nueva misma esa esta aquí aqui bien mal
     única unica inválida invalida válida valida pública publica privada opcional obligatoria obligatorio nula ninguna sí si mala buena
+    court courte long longue faible fort forte faux vrai incorrecte sécurisé perdu identique pareil ici falsch richtig sicher
+    unsicher schwach stark kurz lang leer weg gleich hier geheim neu alt errada errado certa fraca segura curta perdida obrigatória
     fuerte compleja aleatoria mía mia tuya suya distinta diferente igual otra importante paciencia confidencial algo nada""".split()
+)
+
+
+_MORE_STEMS = ("mot", "mdp", "kennwort", "senha", "palavra", "parola", "chave", "chiave", "clé", "cle", "api", "geheim", "jeton")
+_CODE_STEMS = (
+    *(
+        "your",
+        "tu",
+        "su",
+        "one",
+        "verification",
+        "authentic",
+        "log",
+        "sign",
+        "access",
+        "security",
+        "2fa",
+        "mfa",
+        "sms",
+        "two",
+        "otp",
+    ),
+    *("código", "codigo", "code", "bestätigungs", "sicherheits", "einmal", "codice"),
 )
 
 
@@ -85,16 +145,22 @@ def labelled(text: str) -> Iterator[Span]:
     for match in _after(text, lowered, _BEARER, "bearer", "authorization"):
         if _is_code(match["plain"]):
             yield _span(match, "token")
-    for match in _after(text, lowered, _LABELLED, "pass", "pw", "contrase", "clave", "llave", "key", "apikey", "secret", "token"):
+    for match in _after(
+        text, lowered, _LABELLED, "pass", "pw", "contrase", "clave", "llave", "key", "secret", "token", *_MORE_STEMS
+    ):
         span = _value(match)
         if span:
             yield span
-    for match in _after(text, lowered, _ADJOINING, "passw", "passc", "contrase", "clave"):
-        if _is_code(match["plain"], min_length=6) and not _PLACEHOLDER.match(match["plain"]):
+    for match in _after(text, lowered, _ADJOINING, "passw", "passc", "contrase", "clave", "kennwort", "mot", "senha"):
+        if _is_code(match["plain"], min_length=6) and not PLACEHOLDER.match(match["plain"]):
             yield _span(match, "password")
-    yield from (_span(match, "pin") for match in _after(text, lowered, _PIN, "pin", "nip"))
-    found = _after(text, lowered, _CARD_CODE, "cvv", "cvc", "csc", "security", "código", "codigo")
+    yield from (_span(match, "pin") for match in _after(text, lowered, _PIN, "pin", "nip", "geheimzahl"))
+    found = _after(text, lowered, _CARD_CODE, "cvv", "cvc", "csc", "security", "código", "codigo", "code", "karten", "prüfz")
     yield from (_span(match, "security code") for match in found)
+    yield from (_span(match, "one-time code") for match in _after(text, lowered, _ONE_TIME, *_CODE_STEMS))
+    yield from (_span(match, "one-time code") for match in _ONE_TIME_FIRST.finditer(text))
+    found = _after(text, lowered, _TOTP, "totp", "2fa", "mfa", "otp", "authenticator", "two")
+    yield from (_span(match, "api key") for match in found if _is_seed_code(match["plain"]))
 
 
 def _after(text: str, lowered: str, pattern: re.Pattern[str], *stems: str) -> Iterator[re.Match[str]]:
@@ -105,7 +171,7 @@ def _after(text: str, lowered: str, pattern: re.Pattern[str], *stems: str) -> It
     for stem in stems:
         at = lowered.find(stem)
         while at >= 0:
-            match = pattern.match(text, at) if _begins_word(text, at) else None
+            match = pattern.match(text, at) if _begins_word(text, at) or _IN_A_NAME.match(text, at) else None
             if match:
                 yield match
             at = lowered.find(stem, at + 1)
@@ -140,12 +206,19 @@ def _value(match: re.Match[str]) -> Span | None:
     if "=" in (match["equals"] or ""):
         value = re.split(r"[&;]", value, maxsplit=1)[0]
     value = _bare(value)
-    if len(value) < 3 or _PLACEHOLDER.match(value) or _A_LENGTH.match(value):
+    if len(value) < 3 or PLACEHOLDER.match(value) or _A_LENGTH.match(value):
         return None
     end = start + len(value)
-    if not _looks_secret(match, value):
+    if not _looks_secret(match, value) and not _is_assigned(match, value):
         end = _end_of_words(match.string, start, end) if takes_words and not match["to"] else 0
     return (start, end, kind) if end else None
+
+
+def _is_assigned(match: re.Match[str], value: str) -> bool:
+    """Return True if a password is the value of an environment variable (``PGPASSWORD=sunflower``). It may be a plain word."""
+    named = match.string[max(0, match.start() - 1) : match.start()]
+    is_variable = match["label"].isupper() and match["equals"] == "=" and (named == "_" or named.isupper())
+    return is_variable and bool(match["password"]) and value.casefold() not in _NOT_SECRET_WORDS
 
 
 def _end_of_words(text: str, start: int, end: int) -> int:
@@ -159,7 +232,7 @@ def _end_of_words(text: str, start: int, end: int) -> int:
 
 
 def _is_told_in_quotes(match: re.Match[str], value: str, *, takes_words: bool) -> bool:
-    if _PLACEHOLDER.match(value):
+    if PLACEHOLDER.match(value):
         return False
     return _looks_secret(match, value) or (takes_words and not _describes_password(value.split()))
 
@@ -179,15 +252,16 @@ def _is_code(value: str, *, min_length: int = 8) -> bool:
     return len(value) >= min_length and digits >= 1 and any(letter.isalpha() for letter in value)
 
 
+def _is_seed_code(value: str) -> bool:
+    """Return True if a value is the seed of one-time codes in base 32, not a word in capitals."""
+    return any(letter.isdigit() for letter in value) or len(value) >= 32 or " " in value
+
+
 def _describes_password(words: list[str]) -> bool:
     """Return True if the words describe a password ("too short") and so are not the password itself."""
-    return any(
-        word.casefold() in _NOT_SECRET_WORDS or word.casefold() in STOP_WORDS["en"] | STOP_WORDS["es"] or _DESCRIBES.match(word)
-        for word in words
-    )
+    return any(word.casefold() in _NOT_SECRET_WORDS or word.casefold() in _STOP_WORDS or _DESCRIBES.match(word) for word in words)
 
 
 def _is_seed(phrase: str) -> bool:
     """Return True if the words are a seed phrase. Words with more than two stop words are a sentence and not a seed phrase."""
-    common = STOP_WORDS["en"] | STOP_WORDS["es"]
-    return sum(word.casefold() in common for word in phrase.split()) <= 2
+    return sum(word.casefold() in _STOP_WORDS for word in phrase.split()) <= 2

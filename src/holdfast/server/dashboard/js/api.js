@@ -49,7 +49,7 @@ async function send(method, path, { query, body, signal, accept } = {}) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, { code: "unreachable" });
   }
-  if (!response.ok) throw new Problem(response.status, await problemOf(response));
+  if (!response.ok) throw new Problem(response.status, announced(await problemOf(response)));
   return response;
 }
 
@@ -65,7 +65,15 @@ async function problemOf(response) {
 
 async function json(method, path, options) {
   const response = await send(method, path, options);
-  return response.status === 204 ? null : response.json();
+  return response.status === 204 ? null : announced(await response.json());
+}
+
+/** Dispatches "redacted" with the secrets that a write replaced. */
+export const redactions = new EventTarget();
+
+function announced(body) {
+  if (body?.redacted?.length) redactions.dispatchEvent(new CustomEvent("redacted", { detail: body.redacted }));
+  return body;
 }
 
 export const get = (path, query, signal) => json("GET", path, { query, signal });
@@ -83,7 +91,7 @@ export const part = (name) => encodeURIComponent(name);
 export async function* events(method, path, { body, query, signal } = {}) {
   const response = await send(method, path, { body, query, signal, accept: "text/event-stream, application/json" });
   if (!(response.headers.get("Content-Type") ?? "").includes("event-stream")) {
-    yield { event: "answer", data: await response.json() };
+    yield { event: "answer", data: announced(await response.json()) };
     return;
   }
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -95,6 +103,7 @@ export async function* events(method, path, { body, query, signal } = {}) {
     rest = blocks.pop();
     for (const block of blocks) {
       const found = parse(block);
+      if (found?.event === "answer") announced(found.data);
       if (found) yield found;
     }
   }

@@ -1,5 +1,6 @@
 // Entry point: loads translations, draws the frame, and handles routes and shortcuts.
 
+import { redactions } from "./api.js";
 import { h, replace } from "./dom.js";
 import { loadWords, t } from "./i18n.js";
 import { renew } from "./known.js";
@@ -7,7 +8,7 @@ import { connect, live } from "./live.js";
 import { parse, go } from "./router.js";
 import { applyTheme, changed } from "./settings.js";
 import { VIEWS, frame, help, mark, pickScope } from "./shell.js";
-import { problem } from "./ui.js";
+import { problem, toast } from "./ui.js";
 import { record } from "./samples.js";
 
 const main = h("main.main", { id: "main", tabindex: "-1" });
@@ -141,6 +142,9 @@ function step(by) {
 document.addEventListener("keydown", shortcut);
 window.addEventListener("hashchange", () => show());
 live.addEventListener("change", record);
+redactions.addEventListener("redacted", ({ detail }) => {
+  toast(t("redacted", { secrets: detail.map(({ kind, field }) => `${kind} (${field})`).join(", ") }), { seconds: 12 });
+});
 
 applyTheme();
 await draw();

@@ -1,0 +1,129 @@
+"""Protects data from a wrong clock.
+
+Purging cannot be undone, so a clock that jumps ahead must not cause it. The store records the time up to which the clock is
+trusted. Data is purged by that time, and not by the clock. After a jump ahead the trusted time stands still until the clock
+agrees with the jump for a while, or until a person confirms it. Expired memories are hidden by the clock all the same.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from holdfast.errors import StoreError
+from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store
+from holdfast.types import Finding
+
+log = logging.getLogger("holdfast")
+_RECORD = "clock"
+"""Name of the store setting with the trusted time."""
+_MAX_GAP = timedelta(days=7)
+"""Longest time between two uses of a store that does not count as a jump."""
+_AGREEMENT = timedelta(days=3)
+"""Time for which the clock must go on from a jump before it is trusted."""
+_TOLERANCE = timedelta(hours=2)
+"""How far a clock may go back without the jump before it counting as wrong."""
+_PRECISION = timedelta(hours=1)
+"""The record is written only if it changes by at least this much."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockRecord:
+    """The time up to which the clock is trusted, and the time it jumped to since, if it did."""
+
+    trusted: datetime
+    jumped_to: datetime | None = None
+
+
+def observe(record: ClockRecord, now: datetime) -> ClockRecord:
+    """Return the record after one more look at the clock."""
+    trusted, jumped_to = record.trusted, record.jumped_to
+    if jumped_to is not None:
+        if now < jumped_to - _TOLERANCE:
+            jumped_to = None  # the clock went back, so the jump was wrong
+        elif now - jumped_to < _AGREEMENT:
+            return record
+        else:
+            trusted, jumped_to = jumped_to, None
+    return ClockRecord(trusted, now) if now - trusted > _MAX_GAP else ClockRecord(now)
+
+
+class ClockGuard:
+    """Keeps the record of the clock in a store."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def trusted_now(self) -> datetime:
+        """Look at the clock, and return the time by which data may be purged."""
+        before = self._read()
+        after = observe(before, self._clock.now())
+        if after.jumped_to is not None and before.jumped_to is None:
+            log.warning("%s", _explained(after))
+        self._write(after, unless=lambda stored: stored is not None and _is_close(stored, after))
+        return after.trusted
+
+    def confirm(self) -> datetime:
+        """Trust the present time."""
+        now = self._clock.now()
+        self._write(ClockRecord(now))
+        return now
+
+    def check(self) -> Finding:
+        """Return the finding for ``doctor``."""
+        record = observe(self._read(), self._clock.now())
+        if record.jumped_to is None:
+            return Finding(check="clock", ok=True, detail="agrees with the store")
+        remedy = "If the date is right: holdfast doctor --trust-clock. Otherwise set the clock; nothing was lost."
+        return Finding(check="clock", ok=False, detail=_explained(record), remedy=remedy)
+
+    def _read(self) -> ClockRecord:
+        stored = _parse(self._store.setting(_RECORD))
+        return stored or ClockRecord(self._last_use() or self._clock.now())
+
+    def _last_use(self) -> datetime | None:
+        """Return the time of the newest session or memory, for a store without a record."""
+        sessions = self._store.sessions(SessionFilter(limit=1))
+        memories = self._store.memories(MemoryFilter(statuses=None, limit=1))
+        times = [session.last_at for session in sessions] + [memory.updated_at for memory in memories]
+        return max(times, default=None)
+
+    def _write(self, record: ClockRecord, *, unless: Callable[[ClockRecord | None], bool] = lambda stored: False) -> None:
+        if unless(_parse(self._store.setting(_RECORD))):
+            return
+        try:
+            with self._store.write(durable=False) as tx:
+                tx.set_setting(_RECORD, _format(record))
+        except StoreError as error:  # a full disk must not keep a store from being opened
+            log.warning("The record of the clock could not be written: %s", error)
+
+
+def _is_close(stored: ClockRecord, record: ClockRecord) -> bool:
+    return stored.jumped_to == record.jumped_to and abs(record.trusted - stored.trusted) < _PRECISION
+
+
+def _explained(record: ClockRecord) -> str:
+    return (
+        f"The clock jumped from {record.trusted:%Y-%m-%d} to {record.jumped_to:%Y-%m-%d}. Nothing is purged until it agrees for "
+        f"{_AGREEMENT.days} days or you confirm it"
+    )
+
+
+def _format(record: ClockRecord) -> str:
+    jumped_to = record.jumped_to.isoformat() if record.jumped_to else None
+    return json.dumps({"trusted": record.trusted.isoformat(), "jumped_to": jumped_to})
+
+
+def _parse(stored: str | None) -> ClockRecord | None:
+    if stored is None:
+        return None
+    try:
+        fields = json.loads(stored)
+        jumped_to = fields["jumped_to"]
+        return ClockRecord(
+            datetime.fromisoformat(fields["trusted"]), None if jumped_to is None else datetime.fromisoformat(jumped_to)
+        )
+    except (ValueError, KeyError, TypeError):  # a damaged record is replaced
+        return None

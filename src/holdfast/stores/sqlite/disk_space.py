@@ -1,0 +1,84 @@
+"""Keeps room on the disk for erasing and forgetting.
+
+Removing rows needs space: SQLite first writes the changed pages to its log. When a disk gets low, a reserve file is created next
+to the store. If the disk is full, the reserve is given up for the duration of an erasure and then created again.
+"""
+
+import contextlib
+import logging
+import os
+import shutil
+import time
+from pathlib import Path
+
+from holdfast.runtime.private_files import FILE_MODE
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
+
+log = logging.getLogger("holdfast")
+_LOW_BYTES = 1 << 30
+"""Below this number of free bytes, a reserve is kept."""
+_VERY_LOW_BYTES = 64 << 20
+"""Below this number of free bytes, the write-ahead log is kept small."""
+_MAX_RESERVE_BYTES = 4 << 20
+_MIN_RESERVE_BYTES = 32 << 10
+_WATCH_SECONDS = 5.0
+_CHECKPOINT_PAGES, _CHECKPOINT_PAGES_IF_LOW = 1000, 32
+
+
+def file_size_limit() -> int | None:
+    """Return the maximum size of a file that this process may write (``ulimit -f``), in bytes. None if there is no limit."""
+    if resource is None:
+        return None
+    limit: int = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+class DiskSpace:
+    """The free space on the disk of a store, and the reserve file."""
+
+    def __init__(self, store: Path) -> None:
+        self.reserve = store.with_name(store.name + ".reserve")
+        self._next_look = 0.0
+        self._very_low = False
+
+    def watch(self) -> None:
+        """Create the reserve if the disk is low. Looks at the disk every few seconds at most."""
+        if time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + _WATCH_SECONDS
+            self.keep_reserve()
+
+    @property
+    def checkpoint_pages(self) -> int:
+        """Number of pages in the write-ahead log after which it is moved into the file."""
+        return _CHECKPOINT_PAGES_IF_LOW if self._very_low else _CHECKPOINT_PAGES
+
+    def keep_reserve(self) -> None:
+        """Create the reserve if the disk is low and there is none. It takes a quarter of the free space at most."""
+        free = self._free()
+        self._very_low = min(free, file_size_limit() or free) < _VERY_LOW_BYTES
+        size = min(_MAX_RESERVE_BYTES, free // 4)
+        if free >= _LOW_BYTES or size < _MIN_RESERVE_BYTES or self.reserve.exists():
+            return
+        try:
+            with os.fdopen(os.open(self.reserve, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE), "wb") as file:
+                file.write(bytes(size))
+        except FileExistsError:
+            return
+        except OSError as error:  # the disk filled up meanwhile
+            log.warning("No disk space could be reserved for erasing: %s", error)
+            self.release_reserve()
+
+    def release_reserve(self) -> None:
+        """Give the reserve up."""
+        with contextlib.suppress(OSError):
+            self.reserve.unlink()
+
+    def _free(self) -> int:
+        try:
+            return shutil.disk_usage(self.reserve.parent).free
+        except OSError:
+            return _LOW_BYTES

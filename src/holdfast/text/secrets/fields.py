@@ -1,0 +1,84 @@
+"""Redact the fields of a memory or message, and report what was replaced."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from holdfast.text.secrets.redact import redact
+from holdfast.types import Memory, Put, Redaction
+
+
+class Redactor:
+    """Redacts the fields of one write. ``found`` lists what was replaced."""
+
+    def __init__(self) -> None:
+        self._found: dict[Redaction, None] = {}
+
+    @property
+    def found(self) -> tuple[Redaction, ...]:
+        """The secrets that were replaced, in the order of the fields."""
+        return tuple(self._found)
+
+    def text(self, field: str, value: str, *, label: str | None = None) -> str:
+        """Return a text without secrets.
+
+        The label stands before the text: after the label "password", the text "sunshine" is a secret.
+        """
+        whole = redact(f"{label}: {value}") if label else None
+        if whole is not None and whole.text.startswith(f"{label}: "):
+            return self._replaced(field, whole.text.removeprefix(f"{label}: "), whole.found)
+        alone = redact(value)
+        return self._replaced(field, alone.text, alone.found)
+
+    def name(self, field: str, value: str | None) -> str | None:
+        """Return a name without secrets. None stays None."""
+        return None if value is None else self.text(field, value)
+
+    def indexed(self, texts: tuple[str, ...] | None, *, label: str | None) -> tuple[str, ...] | None:
+        """Return the indexed texts without secrets. None stays None."""
+        return None if texts is None else tuple(self.text("index", text, label=label) for text in texts)
+
+    def metadata(self, metadata: Mapping[str, Any], *, within: str = "metadata") -> dict[str, Any]:
+        """Return metadata without secrets in its names and values. Two names of an object that become equal get numbers."""
+        redacted: dict[str, Any] = {}
+        for name, value in metadata.items():
+            base = kept = self.text("metadata name", name)
+            number = 1
+            while kept in redacted:
+                number += 1
+                kept = f"{base} {number}"
+            redacted[kept] = self._value(f"{within}.{base}", kept, value)
+        return redacted
+
+    def _value(self, field: str, name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(field, value, label=name)
+        if isinstance(value, dict):
+            return self.metadata(value, within=field)
+        return [self._value(field, name, entry) for entry in value] if isinstance(value, list) else value
+
+    def _replaced(self, field: str, text: str, kinds: tuple[str, ...]) -> str:
+        self._found.update(dict.fromkeys(Redaction(field=field, kind=kind) for kind in kinds))
+        return text
+
+
+def redact_put(put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
+    """Return a change with clean fields without secrets, and what was replaced.
+
+    A field that has the value of the ``known`` memory stays as it is. Otherwise a new revision would replace a secret that was
+    stored on purpose.
+    """
+    redactor = Redactor()
+    key = put.key if known and known.key == put.key else redactor.name("key", put.key)
+    is_known = known is not None and (known.text, known.key) == (put.text, put.key)
+    redacted = replace(
+        put,
+        key=key,
+        text=put.text if is_known else redactor.text("text", put.text, label=key),
+        topic=put.topic if known and known.topic == put.topic else redactor.name("topic", put.topic),
+        tags=put.tags if known and known.tags == put.tags else tuple(redactor.text("tags", tag) for tag in put.tags),
+        metadata=put.metadata if known and known.metadata == put.metadata else redactor.metadata(put.metadata),
+        indexed=put.indexed if known and known.indexed == put.indexed else redactor.indexed(put.indexed, label=key),
+        reason=redactor.name("reason", put.reason),
+    )
+    return redacted, redactor.found
