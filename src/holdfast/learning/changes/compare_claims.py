@@ -10,7 +10,7 @@ from typing import Final
 from holdfast.protocols import Comparison, SentenceReader
 from holdfast.text.sentences import split_sentences
 
-_MIN_ENDS: Final = 0.95
+_MIN_ENDS: Final = 0.97
 """Minimum probability with which a claim counts as ended. A memory retired by mistake is worse than one that stays."""
 _CERTAIN_ENDS: Final = 0.99
 _MIN_REPEATS: Final = 0.85

@@ -64,6 +64,10 @@ _AREAS: Final[Mapping[Area, tuple[str, str, StatementType, float]]] = {
     "other": ("note", "nota", "knowledge", 4.0),
 }
 """Maps an area to the key of a statement in English and in Spanish, its type and its importance, if no rule matches."""
+_SINGLE_KEYS: Final = frozenset(
+    "name nombre birthday cumpleanos contact contacto home ubicacion work trabajo study estudios diet dieta language idioma".split()
+)
+"""Attributes that stand alone. A sentence that states several of them becomes several statements."""
 _ASKED_IMPORTANCE: Final = 8.0
 _MAX_IMPORTANCE: Final = 10.0
 
@@ -115,7 +119,8 @@ def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRul
     folded = fold_clause(text)
     for book in books:
         found = [(clause.text, book.find(clause.folded)) for clause in clauses(text, folded, book)]
-        if len({rule.key for _, rule in found if rule is not None}) == len(found) > 1:
+        keys = {rule.key for _, rule in found if rule is not None and rule.key in _SINGLE_KEYS}
+        if len(keys) == len(found) > 1 and not any(_POINTS_BACK.match(clause) for clause, _ in found):
             return list(found)
     return []
 
