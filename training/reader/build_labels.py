@@ -113,7 +113,7 @@ def _clause(row: Row) -> Row:
 
 def _wishes(written: Path) -> Iterable[Row]:
     """Yield the wishes about memory. The unseen ones, of another author, are a test."""
-    for name in (*(f"consent_train_{part}" for part in "abcdef"), "consent_unseen"):
+    for name in (*(f"consent_train_{part}" for part in "abcdefi"), "consent_unseen"):
         split = "test" if name == "consent_unseen" else "train"
         for number, row in enumerate(_read(written / f"{name}.jsonl")):
             known = {"id": f"{name}:{number}", "source": name, "split": split, "lang": row["lang"]}

@@ -317,7 +317,7 @@ _TALK_READER_S: Final = ReaderSpec(
     files=(
         Weight(
             filename=NETWORK,
-            sha256="8ad1f7f757c7658ce721f0a8ae9ea58a2f41477f9355f31c0474bd0e40cffaa9",
+            sha256="2ad0b1a91072fa45470fb50584f42ab0df9b828620e58e8ae263a37789a3a52f",
             size=24_597_065,
             included="talk-reader-s/model.onnx",
         ),
