@@ -10,10 +10,13 @@ from typing import Final
 from holdfast.protocols import Comparison, SentenceReader
 from holdfast.text.sentences import split_sentences
 
-_MIN_ENDS: Final = 0.97
+_MIN_ENDS: Final = 0.99
 """Minimum probability with which a claim counts as ended. A memory retired by mistake is worse than one that stays."""
-_CERTAIN_ENDS: Final = 0.99
-_MIN_REPEATS: Final = 0.85
+_CERTAIN_ENDS: Final = 0.998
+_MIN_REPEATS: Final = 0.95
+_MAX_OLD_WORDS: Final = 14
+_MAX_NEW_WORDS: Final = 25
+"""Maximum lengths of claims that are compared. On long sentences of real conversations the reader is often wrong."""
 _MAX_CLAIMS: Final = 6
 """Maximum number of claims of a memory that are compared. A memory with more is a summary."""
 
@@ -37,9 +40,9 @@ class ClaimComparer:
     def change(self, old: str, new: str) -> ClaimChange | None:
         """Return how a new statement changes an old memory, or None if it ends none of its claims."""
         claims = split_sentences(old)
-        if not 0 < len(claims) <= _MAX_CLAIMS:
+        if not 0 < len(claims) <= _MAX_CLAIMS or len(split_sentences(new)) != 1 or len(new.split()) > _MAX_NEW_WORDS:
             return None
-        ends = [self._compare(claim, new).ends for claim in claims]
+        ends = [self._compare(claim, new).ends if len(claim.split()) <= _MAX_OLD_WORDS else 0.0 for claim in claims]
         if max(ends) < _MIN_ENDS:
             return None
         kept = tuple(claim for claim, chance in zip(claims, ends, strict=True) if chance < _MIN_ENDS)
@@ -47,7 +50,8 @@ class ClaimComparer:
 
     def repeats(self, old: str, new: str) -> bool:
         """Return True if a new statement says the same as an old one."""
-        return self._compare(old, new).repeats >= _MIN_REPEATS
+        short = max(len(old.split()), len(new.split())) <= _MAX_OLD_WORDS
+        return short and self._compare(old, new).repeats >= _MIN_REPEATS
 
     def _compare(self, old: str, new: str) -> Comparison:
         if (old, new) not in self._known:

@@ -53,6 +53,7 @@ __all__ = [
 _SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"})
 """Kinds whose memories contain one statement each, unlike summaries and profiles."""
 _MAX_BRIEF_WORDS: Final = 8
+_MIN_REPEAT_COSINE: Final = 0.75
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
 """Maximum age of a statement that a correction can refer to without naming the old value: two hours."""
 
@@ -208,7 +209,7 @@ class _Batch:
         if near and alike(old.text, put.text, language):
             return _end_reason_for_memory(old, put) is None
         comparer = self._comparer_for(neighbor, put)
-        if comparer is not None and comparer.repeats(old.text, put.text):
+        if comparer is not None and _is_similar(neighbor) and comparer.repeats(old.text, put.text):
             return not adds_detail(old.text, put.text)
         understood = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
         return understood and not _is_fuller(old, put) and _is_brief(put.text)
@@ -262,7 +263,7 @@ class _Batch:
         if comparer is None or old.kind != put.kind or old.origin == "explicit":
             return False
         fuller = adds_detail(old.text, put.text) and not adds_detail(put.text, old.text)
-        return fuller and comparer.repeats(old.text, put.text)
+        return fuller and _is_similar(neighbor) and comparer.repeats(old.text, put.text)
 
     def _comparer_for(self, neighbor: Neighbor, put: Put) -> ClaimComparer | None:
         """Return what compares a memory with a Put, or None if they are too far apart or no single statements."""
@@ -287,6 +288,11 @@ class _Batch:
                 text = amended(old.text, correction)
                 return replace(put, text=text, kind=old.kind, key=old.key, replaces=(old.id,), reason="corrected")
         return put
+
+
+def _is_similar(neighbor: Neighbor) -> bool:
+    """Return True if a memory is so similar by its vector that the reader may find a repetition."""
+    return neighbor.cosine is not None and neighbor.cosine >= _MIN_REPEAT_COSINE
 
 
 def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
