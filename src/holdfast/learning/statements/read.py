@@ -26,7 +26,7 @@ __all__ = ["read_statements"]
 _MIN_KEEP: Final = 0.6
 """Minimum probability with which a sentence is kept."""
 _MIN_KEEP_UNLIKELY: Final = 0.9
-"""Minimum probability for a sentence that looks like a question, small talk, or something not meant."""
+"""Minimum probability for a sentence that looks like small talk, or like something not meant."""
 _MIN_KEEP_RULED: Final = 0.15
 """Minimum probability for a sentence that a rule matches, such as one that states a name."""
 _MIN_WISH: Final = 0.5
@@ -35,11 +35,13 @@ _MAX_CONTEXT_CHARACTERS: Final = 200
 _MIN_WORDS: Final = 2
 _MAX_LEADS: Final = 8
 _MAX_PAUSES: Final = 8
+_MAX_LEAD_WORDS: Final = 2
 _CODE = re.compile(
     r"\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+="
     r"|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b|^(?:import|def|class|SELECT|from \w+ import)\s"
 )
 _PAUSE: Final = re.compile(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
+_STOP: Final = re.compile(r"\s*[,;:(–—]\s+|\s+-+\s+")
 _POINTS_BACK: Final = re.compile(
     r"(?:(?:and|but|so|y|pero|o sea|also|too|well|oh|yeah|yes)\W+)*"
     r"(?:he|she|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá"
@@ -47,7 +49,12 @@ _POINTS_BACK: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches a sentence whose subject was named before it."""
-_QUESTION: Final = re.compile(r"[^.!?¿¡\n]*\?")
+_CONCLUDED: Final = re.compile(
+    r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
+    r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
+    r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|quedamos en|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
+)
+"""Matches a decision or a discovery, which is kept even if the reader doubts it. The text is folded."""
 _AREAS: Final[Mapping[Area, tuple[str, str, StatementType, float]]] = {
     "identity": ("personal", "personal", "personal", 7.0),
     "health": ("health", "salud", "personal", 8.0),
@@ -68,6 +75,8 @@ _SINGLE_KEYS: Final = frozenset(
     "name nombre birthday cumpleanos contact contacto home ubicacion work trabajo study estudios diet dieta language idioma".split()
 )
 """Attributes that stand alone. A sentence that states several of them becomes several statements."""
+_LASTING_KEYS: Final = _SINGLE_KEYS | frozenset("health salud family familia pet mascota skill habilidad".split())
+"""Attributes that are kept if a rule matches, even if the reader is not sure."""
 _ASKED_IMPORTANCE: Final = 8.0
 _MAX_IMPORTANCE: Final = 10.0
 
@@ -106,7 +115,7 @@ def _statements(message: Message, context: _Context) -> Iterator[Statement]:
         rule = _rule(text, context.books)
         if rule is None and not asked and (rule := _rule(sentence, context.books)) is not None:
             text = sentence
-        if asked or (_is_kept(reading, sentence, rule) and (len(text.split()) >= _MIN_WORDS or reading.reply)):
+        if asked or (text and _is_kept(reading, sentence, rule) and (len(text.split()) >= _MIN_WORDS or reading.reply)):
             parts = _parts(text, context.books) or [(text, rule)]
             for part, part_rule in parts:
                 whole = part if len(parts) > 1 else _with_context(part, reading, previous, context)
@@ -151,33 +160,43 @@ def _is_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> boo
         return False
     if reading.wishes["remember"] >= _MIN_WISH:
         return reading.act != "question" and reading.keep >= _MIN_KEEP_RULED
-    if rule is not None and reading.act not in ("question", "smalltalk"):
-        return rule.kind == "decision" or rule.type == "knowledge" or reading.keep >= _MIN_KEEP_RULED
+    lasting = rule is not None and rule.key in _LASTING_KEYS and reading.keep >= _MIN_KEEP_RULED
+    if reading.act not in ("question", "smalltalk") and (lasting or _CONCLUDED.search(fold_clause(sentence))):
+        return True
     if sentence.endswith(":") or reading.owner in ("assistant", "world"):
         return False
-    unlikely = reading.meant != "fact" or reading.act in ("question", "smalltalk")
+    unlikely = reading.meant != "fact" or reading.act == "smalltalk"
     return reading.keep >= (_MIN_KEEP_UNLIKELY if unlikely else _MIN_KEEP)
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:
-    """Return the part of a sentence that carries the fact.
+    """Return the part of a sentence that carries the fact; empty if that is only a request or a question.
 
-    Of a request, that is what the reader marks. A question after a statement is cut off. Otherwise the whole sentence stays.
+    Of a request, that is the clause that the reader marks. A question after a statement is cut off. Otherwise, and of a
+    standing instruction, the whole sentence stays.
     """
-    start, end = (reading.start, reading.end) if reading.act in ("request", "question") else (0, len(sentence))
-    if end == len(sentence) and sentence.rstrip().endswith("?"):
-        pause = next((found for found in _PAUSE.finditer(sentence, reading.end)), None)
-        end = reading.end if sentence[reading.end - 1 : reading.end] in ",;:" else pause.start() if pause else end
-    return sentence[start:end].strip(" ,;:-–—")
+    stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
+    after = stops[0] if stops else len(sentence)
+    if reading.act not in ("request", "question") or reading.area == "instruction":
+        start, end = 0, after if sentence.rstrip().endswith("?") else len(sentence)
+    elif len(sentence[: reading.start].split()) <= _MAX_LEAD_WORDS:  # the fact stands before the request
+        start, end = 0, after
+    else:
+        inside = [pause.end() for pause in _PAUSE.finditer(sentence) if pause.end() < reading.end]
+        before = [place for place in inside if place <= reading.start]
+        start, end = before[-1] if before else inside[0] if inside else 0, after
+    text = sentence[start:end].strip(" ,;:-–—")
+    return "" if text.endswith("?") else text
 
 
 def _with_context(text: str, reading: Reading, previous: str, context: _Context) -> str:
     """Return a statement with the words that it cannot be understood without."""
     if _POINTS_BACK.match(text) and previous and len(previous) <= _MAX_CONTEXT_CHARACTERS:
         return f"{previous} {text}"
-    asked = _QUESTION.findall(context.before[-2 * _MAX_CONTEXT_CHARACTERS :])
-    if not previous and asked and (reading.reply or (reading.act == "reply" and _POINTS_BACK.match(text))):
-        return f"{asked[-1].strip()} {text}"
+    asked = next((said for said in reversed(split_sentences(context.before)) if said.endswith("?")), "")
+    is_reply = reading.reply or (reading.act == "reply" and _POINTS_BACK.match(text))
+    if not previous and is_reply and asked and len(asked) <= _MAX_CONTEXT_CHARACTERS:
+        return f"{asked} {text}"
     return text
 
 
