@@ -36,6 +36,7 @@ _MIN_WORDS: Final = 2
 _MAX_LEADS: Final = 8
 _MAX_PAUSES: Final = 8
 _MAX_LEAD_WORDS: Final = 2
+_MAX_TAG_WORDS: Final = 4
 _CODE = re.compile(
     r"\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+="
     r"|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b|^(?:import|def|class|SELECT|from \w+ import)\s"
@@ -105,6 +106,8 @@ def _statements(message: Message, context: _Context) -> Iterator[Statement]:
     previous = ""
     for sentence in _sentences(message.text):
         folded = fold_clause(sentence)
+        if _asks_to_confirm(folded, context.books):
+            continue
         if any(book.shows("text_command", folded) or book.shows("text_writing", folded + "\n") for book in context.books):
             if not folded.endswith("?"):  # "how do you say it?" is not followed by a text
                 return
@@ -132,6 +135,13 @@ def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRul
         if len(keys) == len(found) > 1 and not any(_POINTS_BACK.match(clause) for clause, _ in found):
             return list(found)
     return []
+
+
+def _asks_to_confirm(folded: str, books: Sequence[Rulebook]) -> bool:
+    """Return True if a sentence only asks whether something is so: "I live in Lyon, right?"."""
+    tail = _STOP.split(folded)[-1]
+    is_tag = len(tail.split()) <= _MAX_TAG_WORDS and any(book.shows("tag", tail) for book in books)
+    return folded.endswith("?") and tail != folded and is_tag
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -207,7 +217,7 @@ def _statement(text: str, own: str, reading: Reading, rule: StatementRule | None
     importance = importance if rule is None else rule.importance
     return Statement(
         text=text,
-        kind=rule.kind if rule is not None else "event" if is_event else "fact",
+        kind=rule.kind if rule is not None else "event" if is_event and not asked else "fact",
         type=rule.type if rule is not None else "event" if is_event else type_,
         key=(key_es if (context.language or context.books[0].language) == "es" else key) if rule is None else rule.key,
         importance=min(max(importance + 1, _ASKED_IMPORTANCE), _MAX_IMPORTANCE) if asked else importance,
