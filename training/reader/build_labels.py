@@ -23,6 +23,9 @@ HERE = Path(__file__).resolve().parent
 Row = dict[str, Any]
 HELD = 5
 """One of this many written dialogues and pairs is kept aside as a test."""
+WRITTEN = ("es_a", "mix_b", "project_g", "plain_h")
+"""Files of clauses that we wrote."""
+TRAIN_ONLY = ("project_g", "plain_h", "changes_e")
 TEST_BATCHES = range(33, 42)
 """Batches whose second labels do not count for the agreement."""
 
@@ -41,9 +44,9 @@ def main() -> None:
     written = options.answers / "written"
     _write(options.to / "real.jsonl", _real(answers, batches, index, Mirror(options.mirror)))
     _write(options.to / "second.jsonl", _second(_folder(options.answers / "answers2"), answers, batches, index))
-    _write(options.to / "clauses.jsonl", (_clause(row) for name in ("es_a", "mix_b") for row in _read(written / f"{name}.jsonl")))
+    _write(options.to / "clauses.jsonl", (_clause(row) for name in WRITTEN for row in _read(written / f"{name}.jsonl")))
     _write(options.to / "wishes.jsonl", _wishes(written))
-    _write(options.to / "changes.jsonl", (_change(row) for part in "ab" for row in _read(written / f"changes_{part}.jsonl")))
+    _write(options.to / "changes.jsonl", (_change(row) for part in "abcde" for row in _read(written / f"changes_{part}.jsonl")))
 
 
 def _read(path: Path) -> list[Row]:
@@ -94,14 +97,15 @@ def _second(second: list[Row], first: list[Row], batches: dict[str, Row], index:
             yield {"id": row["id"], **_labels(row), **_span(row, batches[row["id"]]["clause"])}
 
 
-def _split(key: str) -> str:
-    return "test" if hashlib.sha256(key.encode()).digest()[0] % HELD == 0 else "train"
+def _split(source: str, key: str) -> str:
+    """Return the split of a written dialogue or pair. Sources in which English and Spanish say the same are for training only."""
+    return "train" if source in TRAIN_ONLY else "test" if hashlib.sha256(key.encode()).digest()[0] % HELD == 0 else "train"
 
 
 def _clause(row: Row) -> Row:
     """Return a clause that we wrote. A dialogue is in one split as a whole."""
     source, dialogue = row["id"].split(":")[:2]
-    known = {"id": row["id"], "source": source, "split": _split(f"{source}:{dialogue}"), "lang": row["lang"]}
+    known = {"id": row["id"], "source": source, "split": _split(source, f"{source}:{dialogue}"), "lang": row["lang"]}
     own = row["turn"].partition(row["clause"])[0] if row["clause"] in row["turn"] else ""
     text = {"before": row["before"], "own": " ".join(own.split()), "text": row["clause"]}
     return {**known, **text, **_labels(row), **_span(row, row["clause"])}
@@ -109,7 +113,8 @@ def _clause(row: Row) -> Row:
 
 def _wishes(written: Path) -> Iterable[Row]:
     """Yield the wishes about memory. The unseen ones, of another author, are a test."""
-    for name, split in (("consent_train_a", "train"), ("consent_train_b", "train"), ("consent_unseen", "test")):
+    for name in (*(f"consent_train_{part}" for part in "abcdefi"), "consent_unseen"):
+        split = "test" if name == "consent_unseen" else "train"
         for number, row in enumerate(_read(written / f"{name}.jsonl")):
             known = {"id": f"{name}:{number}", "source": name, "split": split, "lang": row["lang"]}
             yield {**known, "before": row["before"], "text": row["text"], "consent": row["wish"]}
@@ -117,8 +122,8 @@ def _wishes(written: Path) -> Iterable[Row]:
 
 def _change(row: Row) -> Row:
     """Return a pair of an old and a new claim."""
-    source = {"ca": "changes_a", "cb": "changes_b"}[row["id"].split(":")[0]]
-    known = {"id": row["id"], "source": source, "split": _split(row["old"].casefold()), "lang": row["lang"], "how": row["how"]}
+    source = f"changes_{row['id'][1]}"  # "cb:12" is of author b
+    known = {"id": row["id"], "source": source, "split": _split(source, row["old"].casefold()), "lang": row["lang"], "how": row["how"]}
     return {**known, "old": row["old"], "new": row["new"], "change": row["label"]}
 
 

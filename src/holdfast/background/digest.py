@@ -20,7 +20,7 @@ from holdfast.learning.summaries.importance import importance_of, tags_of
 from holdfast.learning.summaries.summaries import Summary, paragraph, paragraph_with
 from holdfast.models.chat_budget import BudgetedChat
 from holdfast.presets.base import Paragraph, Preset
-from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SentenceReader, SessionFilter, Store, Transaction
 from holdfast.recall.conversation_state import with_state
 from holdfast.recall.embedding import Embedding
 from holdfast.types import Author, Job, Memory, Message, Put, SessionRecord, SessionStatus
@@ -82,6 +82,7 @@ class Digester:
         chat: BudgetedChat,
         condenser: Condenser,
         topics: TopicFinder,
+        reader: SentenceReader | None = None,
     ) -> None:
         self._store = store
         self._preset = preset
@@ -90,6 +91,7 @@ class Digester:
         self._chat = chat
         self._condenser = condenser
         self._topics = topics
+        self._reader = reader
 
     def close_session(
         self, tx: Transaction, session: SessionRecord, status: SessionStatus, *, at: datetime | None = None
@@ -212,9 +214,8 @@ class Digester:
     def _extract(self, messages: Sequence[Message], known: Sequence[Memory], model: ChatModel | None) -> Outcome:
         if isinstance(self._preset.extractor, Paragraph):
             return _paragraph(messages, self._preset.extractor, model)
-        return extract(
-            self._preset.extractor, ExtractionInput(messages=messages, known=known, language=_language(messages)), model
-        )
+        conversation = ExtractionInput(messages=messages, known=known, language=_language(messages), reader=self._reader)
+        return extract(self._preset.extractor, conversation, model)
 
     def _reconciled(self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]) -> list[Put]:
         """Reconcile new memories with known ones, separately for each speaker."""
@@ -227,7 +228,7 @@ class Digester:
                 for position in positions
             ]
             own = [proposed[position] for position in positions]
-            puts += reconcile(own, known, self._preset.reconcile_rules, calibration=calibration)
+            puts += reconcile(own, known, self._preset.reconcile_rules, calibration=calibration, reader=self._reader)
         return puts
 
     def _known(self, messages: Sequence[Message], *, without: Sequence[Memory]) -> list[Memory]:

@@ -12,6 +12,8 @@ from holdfast.types import Memory, Put, Scope
 
 _MAX_NEIGHBORS = 24
 """Maximum number of matches per search. Matches from shared scopes are dropped afterwards, so fewer may remain."""
+_MAX_COMPARED = 6
+"""Maximum number of neighbors that the sentence reader compares with a new statement."""
 _DOCUMENT_KINDS = frozenset({"summary"})
 _LIVE_SPACES: tuple[Space, ...] = ("memory",)
 _MAX_NEW_CHUNKS = 256
@@ -43,7 +45,13 @@ def find_neighbors(
         if put.key is not None:
             memories += store.memories(MemoryFilter(exactly=put.scope, kinds=kinds, key=put.key, unexpired_at=now, limit=50))
         own = {memory.id: memory for memory in memories if memory.scope == put.scope and not memory.namespace}
-        found.append([Neighbor(memory=memory, cosine=cosines.get(memory.item)) for memory in own.values()])
+        nearest = sorted(own.values(), key=lambda memory: -cosines.get(memory.item, 0.0))
+        found.append(
+            [
+                Neighbor(memory=memory, cosine=cosines.get(memory.item), close=place < _MAX_COMPARED)
+                for place, memory in enumerate(nearest)
+            ]
+        )
     return found
 
 

@@ -12,7 +12,7 @@ from holdfast.background.jobs import LEASE_DURATION, MODEL_LEASE_DURATION, JobRu
 from holdfast.background.scheduler import Scheduler, Worker
 from holdfast.models.chat_budget import BudgetedChat, ChatBudget, ChatSource
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, Reranker, Store
+from holdfast.protocols import Clock, Reranker, SentenceReader, Store
 from holdfast.recall.embedding import EmbedderSource, Embedding
 from holdfast.recall.notices import RECALL_TIMEOUT
 from holdfast.recall.reader import Reader
@@ -30,6 +30,7 @@ def build_services(
     embedder: EmbedderSource | None = None,
     chat: ChatSource | None = None,
     reranker: Reranker | Literal["chat"] | None = None,
+    sentence_reader: SentenceReader | None = None,
     limits: ChatBudget | None = None,
     recall_timeout: float = RECALL_TIMEOUT,
     energy: Callable[[], float] | None = None,
@@ -43,7 +44,16 @@ def build_services(
     meter = Energy(store, energy, asks_model=chat is not None)
     condenser = Condenser(store, preset, clock, embedding=embedding, chat=budgeted)
     topics = TopicFinder(store, preset, clock, embedding=embedding, chat=budgeted)
-    digester = Digester(store, preset, clock, embedding=embedding, chat=budgeted, condenser=condenser, topics=topics)
+    digester = Digester(
+        store,
+        preset,
+        clock,
+        embedding=embedding,
+        chat=budgeted,
+        condenser=condenser,
+        topics=topics,
+        reader=sentence_reader,
+    )
     handlers = {"digest": watched("digest")(digester.digest), **condenser.handlers, **topics.handlers}
     lease = LEASE_DURATION if chat is None else MODEL_LEASE_DURATION
     jobs = JobRunner(store, clock, handlers, affordable=meter.affordable, lease=lease)

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from holdfast.chat import ChatModel
@@ -11,9 +12,10 @@ from holdfast.config.settings import Settings
 from holdfast.errors import SettingsError
 from holdfast.models.chat_budget import ChatSource
 from holdfast.models.local import packaged, registry
+from holdfast.models.local.reader import LocalReader
 from holdfast.presets.base import Preset
 from holdfast.presets.settings import MemoryConfig
-from holdfast.protocols import Embedder, Reranker
+from holdfast.protocols import Embedder, Reranker, SentenceReader
 from holdfast.recall.embedding import EmbedderSource
 
 if TYPE_CHECKING:
@@ -169,6 +171,21 @@ def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | N
     from holdfast.models.local.cross_encoder import CrossEncoder  # noqa: PLC0415  (onnxruntime is heavy)
 
     return CrossEncoder(registry.RERANKERS[reranker], models_directory())
+
+
+def make_sentence_reader(name: str) -> SentenceReader | None:
+    """Return the sentence reader of a name, or None for the name ``none``. The engines of a process share it."""
+    if name.casefold() == "none":
+        return None
+    if name not in registry.READERS:
+        raise SettingsError(f"Unknown reader {name!r}. Use {', '.join(registry.READERS)} or none.")
+    return _sentence_reader(name, models_directory())
+
+
+@functools.cache
+def _sentence_reader(name: str, directory: Path) -> SentenceReader:
+    environment.silence_onnxruntime()
+    return LocalReader(registry.READERS[name], directory)
 
 
 def provider_key(name: str | None) -> str | None:

@@ -12,7 +12,7 @@ from holdfast.chat import ChatModel
 from holdfast.config.assembly import build_services
 from holdfast.config.folders import data_directory
 from holdfast.config.kinds import with_kinds, with_recorded_kinds
-from holdfast.config.models import make_models, make_reranker
+from holdfast.config.models import make_models, make_reranker, make_sentence_reader
 from holdfast.config.settings import Settings, SettingsSource, load_settings
 from holdfast.config.stores import is_database, make_store, store_path
 from holdfast.engine import Engine
@@ -113,6 +113,7 @@ def open_engine(
         embedder=embedder_source,
         chat=chat_source,
         reranker=make_reranker(loaded.reranker if reranker is None else reranker),
+        sentence_reader=make_sentence_reader(loaded.reader),
         recall_timeout=loaded.recall_timeout,
         limits=ChatBudget(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,

@@ -101,6 +101,13 @@ class Settings:
             "model, or `none`. See [models.md](../models.md)."
         },
     )
+    reader: str = field(
+        default="talk-reader-s",
+        metadata={
+            "help": "The model that reads sentences when there is no chat model: `talk-reader-s` (included), or `none` for rules alone. "
+            "See [learning.md](../learning.md)."
+        },
+    )
     recall_timeout: float = field(
         default=0.3,
         metadata={

@@ -60,7 +60,7 @@ def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Mess
             if memory.kind == extractor.kind and (said := extractable(_own_messages(memory, survivors)))
         ]
     wanted = {memory.content_hash for memory in lost}
-    found = extractor.rules(extractable(survivors)) if isinstance(extractor, Extractor) else []
+    found = extractor.rules(extractable(survivors), None) if isinstance(extractor, Extractor) else []
     return [put for put in found if writer.identity(put) in wanted]
 
 

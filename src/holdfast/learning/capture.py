@@ -14,6 +14,7 @@ from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import ModelError
 from holdfast.learning.ask_model import Outcome, complete, load_prompt, prompt_turns
 from holdfast.learning.changes.reconcile import may_replace
+from holdfast.protocols import SentenceReader
 from holdfast.text.clean import one_line
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Memory, Message, Put
@@ -46,6 +47,8 @@ class ExtractionInput:
     known: Sequence[Memory] = ()
     """Memories shown to the model. The model's answer can replace only these memories."""
     language: str | None = None
+    reader: SentenceReader | None = None
+    """The model that reads sentences if there is no chat model. None if only rules do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,8 @@ class Extractor:
     required: tuple[str, ...]
     make: Callable[[Mapping[str, Any]], dict[str, Any]]
     """Function that turns one item of the model's answer into arguments of :class:`Put`, such as kind, text and key."""
-    rules: Callable[[Sequence[Message]], list[Put]]
+    rules: Callable[[Sequence[Message], SentenceReader | None], list[Put]]
+    """Function that extracts without a chat model, with the sentence reader if there is one."""
     version: str
     """Version of the rules."""
     reads: Literal["user", "all"] = "user"
@@ -107,19 +111,29 @@ def extract(extractor: Extractor, conversation: ExtractionInput, model: ChatMode
     if not any(message.role == "user" for message in conversation.messages):
         return Outcome(prompt=extractor.version)
     if model is None:
-        return Outcome(changes=tuple(extractor.rules(conversation.messages)), prompt=extractor.version)
+        return _extract_locally(extractor, conversation, conversation.messages)
     results = _Results()
     try:
         _ask_in_parts(extractor, conversation, model, results)
     except ModelError as error:
         spent = results.usage + usage_of(error)
         flaw = f"{model.name} failed, rules took over: {type(error).__name__}: {error}"[:300]
-        return Outcome(
-            changes=tuple(extractor.rules(conversation.messages)), prompt=extractor.version, flaws=(flaw,), usage=spent
-        )
+        found = _extract_locally(extractor, conversation, conversation.messages)
+        return replace(found, flaws=(flaw, *found.flaws), usage=spent)
     return Outcome(
         changes=tuple(results.puts), model=model.name, prompt=results.version, flaws=tuple(results.flaws), usage=results.usage
     )
+
+
+def _extract_locally(extractor: Extractor, conversation: ExtractionInput, messages: Sequence[Message]) -> Outcome:
+    """Extract without a chat model. If the sentence reader cannot be used, the rules work alone, and the outcome says so."""
+    if conversation.reader is not None:
+        try:
+            return Outcome(changes=tuple(extractor.rules(messages, conversation.reader)), prompt=extractor.version)
+        except ModelError as error:
+            flaw = f"the sentence reader cannot be used, rules took over: {error}"[:300]
+            return Outcome(changes=tuple(extractor.rules(messages, None)), prompt=extractor.version, flaws=(flaw,))
+    return Outcome(changes=tuple(extractor.rules(messages, None)), prompt=extractor.version)
 
 
 def _ask_in_parts(extractor: Extractor, conversation: ExtractionInput, model: ChatModel, results: _Results) -> None:
@@ -128,7 +142,9 @@ def _ask_in_parts(extractor: Extractor, conversation: ExtractionInput, model: Ch
         _ask(extractor, replace(conversation, messages=part), model, results)
     rest = [message for part in parts[_MAX_PARTS:] for message in part]
     if rest:
-        results.puts += extractor.rules(rest)
+        found = _extract_locally(extractor, conversation, rest)
+        results.puts += [change for change in found.changes if isinstance(change, Put)]
+        results.flaws += found.flaws
         results.flaws.append(f"the conversation is too long for the model: rules extracted from its last {len(rest)} messages")
 
 

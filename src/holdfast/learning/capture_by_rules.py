@@ -1,4 +1,4 @@
-"""Extract memories by rules: as quotes, as sentences in the third person, or as key-value pairs."""
+"""Extract memories without a chat model: as quotes, as sentences in the third person, or as key-value pairs."""
 
 import re
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.confirmed import confirmed_observations
 from holdfast.learning.statements.conversation import SourcedStatement, is_spoken_by_user, sourced_statements
+from holdfast.protocols import SentenceReader
 from holdfast.text.third_person.rewrite import bare_predicate, observed, third_person
 from holdfast.types import Message, Put
 
@@ -16,41 +17,41 @@ _NAMES_USER = re.compile(r"(?:the user|el usuario|la usuaria|al usuario|a la usu
 _TEMPORARY_KEYS = frozenset(("plan", "event", "evento"))
 
 
-def extract_statements(messages: Sequence[Message]) -> list[Put]:
+def extract_statements(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:
     """Propose a memory for each statement, in the user's own words."""
     return [
         _put(each, kind=each.statement.kind, text=_in_third_person(each) if each.statement.observed else each.statement.text)
-        for each in _sourced(messages)
+        for each in _sourced(messages, reader)
     ]
 
 
-def extract_typed_facts(messages: Sequence[Message]) -> list[Put]:
+def extract_typed_facts(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:
     """Propose a memory for each statement: a standalone sentence in the third person, with a type."""
     return [
         _put(each, kind="fact", text=_in_third_person(each), metadata={"type": each.statement.type})
-        for each in _sourced(messages)
+        for each in _sourced(messages, reader)
     ]
 
 
-def extract_key_values(messages: Sequence[Message]) -> list[Put]:
+def extract_key_values(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:
     """Propose a memory for each lasting fact: a key, and a value in the third person. Plans and events are skipped."""
     return [
         _put(each, kind="fact", key=each.statement.key, text=_value(each))
-        for each in _sourced(messages)
+        for each in _sourced(messages, reader)
         if each.statement.kind == "fact" and not each.statement.temporary and each.statement.key not in _TEMPORARY_KEYS
     ]
 
 
-def extract_conclusions(messages: Sequence[Message]) -> list[Put]:
+def extract_conclusions(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:
     """Propose a memory for each statement, and for each observation of the assistant that the user confirmed.
 
     The memories are sentences in the third person.
     """
-    return [_put(each, kind="conclusion", text=_in_third_person(each)) for each in _sourced(messages)]
+    return [_put(each, kind="conclusion", text=_in_third_person(each)) for each in _sourced(messages, reader)]
 
 
-def _sourced(messages: Sequence[Message]) -> list[SourcedStatement]:
-    return [*sourced_statements(messages), *confirmed_observations(messages)]
+def _sourced(messages: Sequence[Message], reader: SentenceReader | None) -> list[SourcedStatement]:
+    return [*sourced_statements(messages, reader), *confirmed_observations(messages)]
 
 
 def _in_third_person(each: SourcedStatement) -> str:

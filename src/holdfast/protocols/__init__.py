@@ -16,12 +16,14 @@ from holdfast.filters import (
     Space,
 )
 from holdfast.protocols.models import Candidate, Clock, Embedder, Reranker, Role, Vectors
+from holdfast.protocols.sentence_reader import Comparison, Reading, SentenceReader
 from holdfast.protocols.store import JobNotifier, Reads, Store, Transaction
 
 __all__ = [
     "AppChanges",
     "Candidate",
     "Clock",
+    "Comparison",
     "DayCount",
     "Embedder",
     "JobNotifier",
@@ -30,10 +32,12 @@ __all__ = [
     "MessageFilter",
     "MessagePlace",
     "MissingVector",
+    "Reading",
     "Reads",
     "Reranker",
     "Role",
     "SearchFilter",
+    "SentenceReader",
     "SessionFilter",
     "Space",
     "Store",

@@ -11,11 +11,13 @@ from datetime import timedelta
 from typing import Final, Literal
 
 from holdfast.learning.changes.changes_in_words import change_in_words
+from holdfast.learning.changes.compare_claims import ClaimComparer
 from holdfast.learning.changes.keys import canonical_key, same_key
-from holdfast.learning.changes.remainder import remainder
+from holdfast.learning.changes.remainder import remainder, still_true
 from holdfast.learning.changes.sameness import (
     CALIBRATIONS,
     DocumentCalibration,
+    adds_detail,
     adds_nothing,
     calibration_for,
     is_near,
@@ -33,6 +35,7 @@ from holdfast.learning.changes.supersede import (
     retires,
     says_more,
 )
+from holdfast.protocols import SentenceReader
 from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
 
@@ -50,6 +53,7 @@ __all__ = [
 _SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"})
 """Kinds whose memories contain one statement each, unlike summaries and profiles."""
 _MAX_BRIEF_WORDS: Final = 8
+_MIN_REPEAT_COSINE: Final = 0.75
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
 """Maximum age of a statement that a correction can refer to without naming the old value: two hours."""
 
@@ -60,6 +64,8 @@ class Neighbor:
 
     memory: Memory
     cosine: float | None = None
+    close: bool = True
+    """True if the memory is among the nearest ones, which the sentence reader compares with the new statement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +94,8 @@ class _Retired:
 
     An uncertain match counts only if it is the only match.
     """
+    kept: tuple[str, ...] | None = None
+    """Claims of the memory that still hold, if the sentence reader compared them. None if rules decide what holds."""
 
 
 def replaces(old: str, new: str, language: str | None = None) -> bool:
@@ -104,9 +112,13 @@ def reconcile(
     rules: ReconcileRules,
     *,
     calibration: DocumentCalibration | None,
+    reader: SentenceReader | None = None,
 ) -> list[Put]:
-    """Return the Puts to store, in order, given new Puts and the existing memories related to each of them."""
-    batch = _Batch(rules=rules, calibration=calibration)
+    """Return the Puts to store, in order, given new Puts and the existing memories related to each of them.
+
+    The sentence reader compares claims where the rules see no change. Without one, the rules decide alone.
+    """
+    batch = _Batch(rules=rules, calibration=calibration, reader=reader)
     for put, found in zip(puts, related, strict=True):
         live = [neighbor for neighbor in found if neighbor.memory.status == "live" and neighbor.memory.scope == put.scope]
         batch.add(put, live)
@@ -116,10 +128,13 @@ def reconcile(
 class _Batch:
     """The Puts decided so far, and the ids of the memories they retire."""
 
-    def __init__(self, *, rules: ReconcileRules, calibration: DocumentCalibration | None) -> None:
+    def __init__(
+        self, *, rules: ReconcileRules, calibration: DocumentCalibration | None, reader: SentenceReader | None = None
+    ) -> None:
         self.puts: list[Put] = []
         self._rules = rules
         self._calibration = calibration
+        self._comparer = None if reader is None else ClaimComparer(reader)
         self._retired: set[str] = set()
 
     def add(self, put: Put, found: Sequence[Neighbor]) -> None:
@@ -193,6 +208,9 @@ class _Batch:
         alike = same_but_for_wording if self._rules.merge_same == "replace" else adds_nothing
         if near and alike(old.text, put.text, language):
             return _end_reason_for_memory(old, put) is None
+        comparer = self._comparer_for(neighbor, put)
+        if comparer is not None and _is_similar(neighbor) and comparer.repeats(old.text, put.text):
+            return not adds_detail(old.text, put.text)
         understood = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
         return understood and not _is_fuller(old, put) and _is_brief(put.text)
 
@@ -201,15 +219,15 @@ class _Batch:
 
         Clauses of these memories that still hold are added to the batch as Puts of their own.
         """
-        ended = list(self._ended(put, found)) if self._rules.supersede else []
-        certain = [each for each in ended if each.certain]
-        ended = certain or (ended if len(ended) == 1 else [])
+        ended = _certain_or_only(list(self._ended(put, found))) if self._rules.supersede else []
+        if not ended and self._rules.supersede:
+            ended = _certain_or_only(list(self._ended_by_reader(put, found)))
         if same is not None and all(each.memory.id != same.memory.id for each in ended):
             ended.append(_Retired(memory=same.memory, why="stated again", certain=True))
         if not ended:
             return put
         for each in ended:
-            self.puts += remainder(each.memory, put)
+            self.puts += remainder(each.memory, put) if each.kept is None else still_true(each.memory, each.kept)
         reason = "; ".join(_reason(each, put) for each in ended)
         return replace(put, replaces=tuple(each.memory.id for each in ended), reason=reason)
 
@@ -226,6 +244,31 @@ class _Batch:
                 yield _Retired(memory=old, why=why[0], certain=why[1])
             elif old.kind == put.kind and _same_but_fuller(old, put):
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
+
+    def _ended_by_reader(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
+        """Yield the memories that the Put supersedes as the sentence reader sees it."""
+        for neighbor in found:
+            old, comparer = neighbor.memory, self._comparer_for(neighbor, put)
+            if comparer is None or not _may_retire(put, old, by_slot=True):
+                continue
+            if self._says_more(neighbor, put):
+                yield _Retired(memory=old, why="stated again, with more detail", certain=True, kept=())
+            elif change := comparer.change(old.text, put.text):
+                yield _Retired(memory=old, why="changed", certain=change.certain, kept=change.kept)
+
+    def _says_more(self, neighbor: Neighbor, put: Put) -> bool:
+        """Return True if the reader finds that the Put repeats a memory of its kind, and the Put has more details."""
+        old = neighbor.memory
+        comparer = self._comparer_for(neighbor, put)
+        if comparer is None or old.kind != put.kind or old.origin == "explicit":
+            return False
+        fuller = adds_detail(old.text, put.text) and not adds_detail(put.text, old.text)
+        return fuller and _is_similar(neighbor) and comparer.repeats(old.text, put.text)
+
+    def _comparer_for(self, neighbor: Neighbor, put: Put) -> ClaimComparer | None:
+        """Return what compares a memory with a Put, or None if they are too far apart or no single statements."""
+        single = {neighbor.memory.kind, put.kind} <= _SINGLE_STATEMENTS
+        return self._comparer if neighbor.close and single else None
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
         """Return a Put whose text is a known statement with the correction applied.
@@ -245,6 +288,17 @@ class _Batch:
                 text = amended(old.text, correction)
                 return replace(put, text=text, kind=old.kind, key=old.key, replaces=(old.id,), reason="corrected")
         return put
+
+
+def _is_similar(neighbor: Neighbor) -> bool:
+    """Return True if a memory is so similar by its vector that the reader may find a repetition."""
+    return neighbor.cosine is not None and neighbor.cosine >= _MIN_REPEAT_COSINE
+
+
+def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
+    """Return the certain matches. Without one, return the only match, if there is just one."""
+    certain = [each for each in ended if each.certain]
+    return certain or (ended if len(ended) == 1 else [])
 
 
 def may_replace(put: Put, old: Memory) -> bool:

@@ -4,6 +4,7 @@ After a move, the job in "I live in Lyon and work at Acme" is kept.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from holdfast.learning.changes.changes_in_words import change_in_words
@@ -29,12 +30,19 @@ def remainder(old: Memory | Put, put: Put) -> list[Put]:
     ]
     if not kept or len(kept) == len(clauses):
         return []
-    text = ". ".join(_standing_alone(clause.text, old.text) for clause in kept)
+    return still_true(old, [_standing_alone(clause.text, old.text) for clause in kept])
+
+
+def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
+    """Return a Put (a memory to store) for the claims of an old statement that still hold, in a list. Without claims, it is empty."""
+    if not claims:
+        return []
+    text = " ".join(claim if claim.endswith((".", "!", "?")) else f"{claim}." for claim in claims)
     return [
         Put(
             scope=old.scope,
             kind=old.kind,
-            text=text,
+            text=text.removesuffix(".") if len(claims) == 1 else text,
             key=old.key,
             topic=old.topic,
             importance=old.importance,

@@ -87,6 +87,11 @@ def same_but_for_wording(old: str, new: str, language: str | None = None) -> boo
     return _agree(old, new) and not _beyond(old, new, language) and not _beyond(new, old, language)
 
 
+def adds_detail(old: str, new: str) -> bool:
+    """Return True if the new statement has a number or a name that the old one lacks."""
+    return bool(numbers(new) - numbers(old)) or bool(set(names(new)) - _words(old))
+
+
 def same_slots(old: str, new: str, *, old_key: str | None, new_key: str | None, language: str | None) -> bool:
     """Return True if both statements fill slots, and the slots hold the same values."""
     before = _known(slots_of(old, key=old_key, language=language))

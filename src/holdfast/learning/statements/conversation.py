@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.learning.statements.clauses import fold_clause, sentences
+from holdfast.learning.statements.read import read_statements
 from holdfast.learning.statements.repair import admits_mistake, correction_in, repaired, repaired_within
 from holdfast.learning.statements.statements import Statement, retracts, statements
+from holdfast.protocols import SentenceReader
 from holdfast.types import Message
 
 _MAX_STATEMENTS_BACK = 4
@@ -49,23 +51,26 @@ def is_spoken_by_user(message: Message) -> bool:
     return message.role == "user" and message.origin == "user" and message.action is None
 
 
-def sourced_statements(messages: Sequence[Message]) -> list[SourcedStatement]:
-    """Return the users' statements in a conversation. A corrected statement is returned in its corrected form only."""
+def sourced_statements(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[SourcedStatement]:
+    """Return the users' statements in a conversation. A corrected statement is returned in its corrected form only.
+
+    The reader decides what is worth keeping. Without one, rules do.
+    """
     found: list[SourcedStatement] = []
-    for message in messages:
+    for place, message in enumerate(messages):
         if not is_spoken_by_user(message):
             continue
         if retracts(message.text):
             found = _without_last_message(found, message)
-        for each in _statements_in(message):
+        for each in _statements_in(message, _read(message, messages[:place], reader)):
             found = _added(found, each)
     return found
 
 
-def _statements_in(message: Message) -> Iterator["SourcedStatement | _BareCorrection"]:
+def _statements_in(message: Message, said: Sequence[Statement]) -> Iterator["SourcedStatement | _BareCorrection"]:
     """Yield a message's statements, then its bare corrections."""
     admitted = admits_mistake(fold_clause(message.text))
-    found = [replace(each, corrects=each.corrects or admitted) for each in statements(message)]
+    found = [replace(each, corrects=each.corrects or admitted) for each in said]
     for each in found:
         sourced = SourcedStatement(statement=replace(each, text=repaired_within(each.text)), sources=(message,))
         fragment = correction_in(each.text, fold_clause(each.text)) if each.key in _NOTES else None
@@ -75,6 +80,15 @@ def _statements_in(message: Message) -> Iterator["SourcedStatement | _BareCorrec
         fragment = correction_in(sentence, folded)
         if fragment is not None and not any(text in folded for text in kept):
             yield _BareCorrection(fragment=fragment, message=message)
+
+
+def _read(message: Message, earlier: Sequence[Message], reader: SentenceReader | None) -> list[Statement]:
+    """Return the statements of a message."""
+    if reader is None:
+        return statements(message)
+    speaker = (message.role, message.speaker)
+    before = next((other.text for other in reversed(earlier) if (other.role, other.speaker) != speaker), "")
+    return read_statements(message, before=before, reader=reader)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

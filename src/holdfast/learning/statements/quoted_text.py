@@ -9,9 +9,13 @@ _BLOCK = re.compile(r"\[[^\[\]\n]{0,60}(?:memor|recuerd|context)[^\[\]\n]{0,60}\
 _BLOCK_END = re.compile(r"\[(?:/|end|fin)[^\[\]\n]{0,80}\]", re.IGNORECASE)
 
 
-def without_quoted_text(text: str) -> str:
-    """Return a message in which code, tagged blocks and blocks of memories are replaced by a line break or by underscores."""
-    text = _IN_LINE.sub(lambda match: "_" * len(match[0]), _FENCED.sub("\n", text))
+def without_quoted_text(text: str, *, in_line: bool = True) -> str:
+    """Return a message in which code, tagged blocks and blocks of memories are replaced by a line break.
+
+    Code within a line is replaced by underscores, unless ``in_line`` is False.
+    """
+    text = _FENCED.sub("\n", text)
+    text = _IN_LINE.sub(lambda match: "_" * len(match[0]), text) if in_line else text
     return _without_tagged(_without_memories(text))
 
 

@@ -55,11 +55,23 @@ class Network:
         """Return the token ids of a text, including the start and end tokens."""
         return self._loaded(self._current()).tokenizer.encode(text, max_tokens=max_tokens)
 
+    def pieces(self, text: str) -> list[int]:
+        """Return the token ids of a text, without start and end tokens."""
+        return self._loaded(self._current()).tokenizer.pieces(text)
+
+    def special(self, token: str) -> int:
+        """Return the id of a special token, such as ``[SEP]``."""
+        return self._loaded(self._current()).tokenizer.special(token)
+
     def run(self, ids: Sequence[int], *, second: int | None = None) -> Floats:
         """Return the network's first output for one input, given as token ids.
 
         If the input is a pair of texts, ``second`` is the position of the first token of the second text.
         """
+        return self.run_all(ids, second=second, limit=1)[0]
+
+    def run_all(self, ids: Sequence[int], *, second: int | None = None, limit: int | None = None) -> list[Floats]:
+        """Return all outputs of the network, or the first ``limit`` ones, for one input."""
         process = self._current()
         loaded = self._loaded(process)
         tokens = np.array([ids], dtype=np.int64)
@@ -68,8 +80,8 @@ class Network:
             segments[0, second:] = 1
         inputs = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": segments}
         with process.slots:
-            output: Floats = loaded.session.run([loaded.output], inputs)[0][0]
-        return output
+            outputs = loaded.session.run(loaded.outputs[:limit], inputs)
+        return [output[0] for output in outputs]
 
     def _current(self) -> "_ProcessNetwork":
         """Return this process's state. After a fork, threads that do not exist in the child may hold the parent's locks."""
@@ -90,7 +102,7 @@ class _Loaded:
     """A model in memory."""
 
     session: onnxruntime.InferenceSession
-    output: str
+    outputs: list[str]
     tokenizer: WordPiece
 
 
@@ -119,4 +131,6 @@ def _load(spec: Spec, directory: Path) -> _Loaded:
     except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf) as error:
         verify(spec, directory)  # raises WeightsCorrupt if the file was damaged without a new modification time
         raise ModelError(f"The installed ONNX Runtime cannot load {spec.name}: {error}") from error
-    return _Loaded(session=session, output=session.get_outputs()[0].name, tokenizer=WordPiece.load(paths[VOCABULARY]))
+    return _Loaded(
+        session=session, outputs=[output.name for output in session.get_outputs()], tokenizer=WordPiece.load(paths[VOCABULARY])
+    )

@@ -158,6 +158,17 @@ class RerankerSpec(Spec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderSpec(Spec):
+    """A reader, which says what a sentence of the user tells, and compares claims."""
+
+    max_first_tokens: int
+    """Maximum number of tokens of the turn before a sentence, or of an old claim."""
+    max_first_characters: int
+    max_tokens: int
+    """Maximum number of tokens of a sentence, or of a new claim."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSpec(Spec):
     """A chat model in one GGUF file, which also contains its vocabulary and chat template."""
 
@@ -296,6 +307,29 @@ _USE_MULTILINGUAL: Final = PackagedSpec(
     ),
 )
 
+_TALK_READER_S: Final = ReaderSpec(
+    name="talk-reader-s",
+    description="Holdfast's own reader, int8; finds what is worth keeping in English and Spanish talk; included",
+    licence="Apache-2.0",
+    max_first_tokens=56,
+    max_first_characters=300,
+    max_tokens=128,
+    files=(
+        Weight(
+            filename=NETWORK,
+            sha256="2ad0b1a91072fa45470fb50584f42ab0df9b828620e58e8ae263a37789a3a52f",
+            size=24_597_065,
+            included="talk-reader-s/model.onnx",
+        ),
+        Weight(
+            filename=VOCABULARY,
+            sha256="637a6519ebc20b0876cede012fd0a5a2a54693367659fe43147b474e3e12231a",
+            size=273_321,
+            included="talk-reader-s/vocab.txt",
+        ),
+    ),
+)
+
 # The hash is that of the publisher's file. No package index carries it.
 _QWEN_1_5B: Final = ChatSpec(
     name="qwen2.5-1.5b",
@@ -357,6 +391,7 @@ MODELS: Final[Mapping[str, ModelSpec]] = MappingProxyType(
 PACKAGED: Final[Mapping[str, PackagedSpec]] = MappingProxyType({_USE_MULTILINGUAL.name: _USE_MULTILINGUAL})
 CHAT_MODELS: Final[Mapping[str, ChatSpec]] = MappingProxyType({spec.name: spec for spec in (_QWEN_1_5B, _QWEN_CODER_1_5B)})
 RERANKERS: Final[Mapping[str, RerankerSpec]] = MappingProxyType({_MS_MARCO_MINILM.name: _MS_MARCO_MINILM})
+READERS: Final[Mapping[str, ReaderSpec]] = MappingProxyType({_TALK_READER_S.name: _TALK_READER_S})
 DEFAULT_MODEL: Final = _TALK_EMBED_S.name
 
 
@@ -378,7 +413,7 @@ def find_chat(name: str) -> ChatSpec:
 
 def find_any(name: str) -> Spec:
     """Return a model of any kind by name. Raise ``ModelUnknown`` if there is none."""
-    return _named(name, {**MODELS, **PACKAGED, **RERANKERS, **CHAT_MODELS})
+    return _named(name, {**MODELS, **PACKAGED, **RERANKERS, **READERS, **CHAT_MODELS})
 
 
 def _named(name: str, known: Mapping[str, _AnySpec]) -> _AnySpec:

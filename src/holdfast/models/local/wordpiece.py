@@ -53,7 +53,7 @@ class WordPiece:
             else:
                 self._heads[token] = number
         self._max_piece_characters = max(map(len, (*self._heads, *self._tails)), default=0)
-        self._unknown, self._first, self._last = map(self._special, ("[UNK]", "[CLS]", "[SEP]"))
+        self._unknown, self._first, self._last = map(self.special, ("[UNK]", "[CLS]", "[SEP]"))
         self._words: dict[str, tuple[int, ...]] = {}
         self._characters = _CharacterMap()
 
@@ -73,7 +73,14 @@ class WordPiece:
                 break
         return [self._first, *ids[:room], self._last]
 
-    def _special(self, token: str) -> int:
+    def pieces(self, text: str) -> list[int]:
+        """Return the ids of a whole text, without start and end tokens."""
+        return [
+            piece for word in text.translate(self._characters).split() for piece in self._words.get(word) or self._pieces(word)
+        ]
+
+    def special(self, token: str) -> int:
+        """Return the id of a special token, such as ``[SEP]``."""
         number = self._heads.get(token)
         if number is None:
             raise ModelError(f"The vocabulary has no {token} token. It does not belong to a BERT model.")

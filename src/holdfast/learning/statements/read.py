@@ -1,0 +1,237 @@
+"""Find statements with the reader, a small model that reads each sentence of the user with the turn before it.
+
+The reader decides what is worth keeping. Rules only name the attribute of a statement and cut away what is not part of
+it. Statements are quotes. A reply is kept with the question that it answers, and a sentence that points back ("she moved
+there") is kept with the sentence before it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from holdfast.learning.statements.clauses import clauses, fold_clause
+from holdfast.learning.statements.quoted_text import without_quoted_text
+from holdfast.learning.statements.rulebook import LANGUAGES, Rulebook, Statement, StatementRule, StatementType, rulebook
+from holdfast.learning.statements.spoken_clauses import without_secret
+from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
+from holdfast.text.language import detect_language
+from holdfast.text.relative_dates import with_dates
+from holdfast.text.sentences import split_sentences
+from holdfast.types import Message
+
+__all__ = ["read_statements"]
+
+_MIN_KEEP: Final = 0.6
+"""Minimum probability with which a sentence is kept."""
+_MIN_KEEP_UNLIKELY: Final = 0.9
+"""Minimum probability for a sentence that looks like small talk, or like something not meant."""
+_MIN_KEEP_RULED: Final = 0.15
+"""Minimum probability for a sentence that a rule matches, such as one that states a name."""
+_MIN_WISH: Final = 0.5
+_MAX_SENTENCE_CHARACTERS: Final = 500
+_MAX_CONTEXT_CHARACTERS: Final = 200
+_MIN_WORDS: Final = 2
+_MAX_LEADS: Final = 8
+_MAX_PAUSES: Final = 8
+_MAX_LEAD_WORDS: Final = 2
+_MAX_TAG_WORDS: Final = 4
+_CODE = re.compile(
+    r"\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+="
+    r"|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b|^(?:import|def|class|SELECT|from \w+ import)\s"
+)
+_PAUSE: Final = re.compile(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
+_STOP: Final = re.compile(r"\s*[,;:(–—]\s+|\s+-+\s+")
+_POINTS_BACK: Final = re.compile(
+    r"(?:(?:and|but|so|y|pero|o sea|also|too|well|oh|yeah|yes)\W+)*"
+    r"(?:he|she|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá"
+    r"|mine|ours|el mío|la mía|since then|that way|desde entonces)\b",
+    re.IGNORECASE,
+)
+"""Matches a sentence whose subject was named before it."""
+_CONCLUDED: Final = re.compile(
+    r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
+    r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
+    r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|quedamos en|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
+)
+"""Matches a decision or a discovery, which is kept even if the reader doubts it. The text is folded."""
+_AREAS: Final[Mapping[Area, tuple[str, str, StatementType, float]]] = {
+    "identity": ("personal", "personal", "personal", 7.0),
+    "health": ("health", "salud", "personal", 8.0),
+    "family": ("family", "familia", "personal", 7.0),
+    "work": ("work", "trabajo", "personal", 6.0),
+    "home": ("home", "ubicacion", "personal", 7.0),
+    "possession": ("possession", "pertenencia", "personal", 5.0),
+    "preference": ("preference", "preferencia", "preference", 6.0),
+    "instruction": ("instruction", "instruccion", "preference", 8.0),
+    "event": ("event", "evento", "event", 5.0),
+    "plan": ("plan", "plan", "event", 5.0),
+    "skill": ("skill", "habilidad", "personal", 5.0),
+    "opinion": ("opinion", "opinion", "preference", 4.0),
+    "other": ("note", "nota", "knowledge", 4.0),
+}
+"""Maps an area to the key of a statement in English and in Spanish, its type and its importance, if no rule matches."""
+_SINGLE_KEYS: Final = frozenset(
+    "name nombre birthday cumpleanos contact contacto home ubicacion work trabajo study estudios diet dieta language idioma".split()
+)
+"""Attributes that stand alone. A sentence that states several of them becomes several statements."""
+_LASTING_KEYS: Final = _SINGLE_KEYS | frozenset("health salud family familia pet mascota skill habilidad".split())
+"""Attributes that are kept if a rule matches, even if the reader is not sure."""
+_ASKED_IMPORTANCE: Final = 8.0
+_MAX_IMPORTANCE: Final = 10.0
+
+
+def read_statements(message: Message, *, before: str, reader: SentenceReader) -> list[Statement]:
+    """Return the statements of a message that are worth keeping, in order. ``before`` is the turn before it."""
+    language = message.language or detect_language(message.text)
+    books = tuple(rulebook(code) for code in sorted(LANGUAGES, key=lambda code: code != language))
+    if any(book.shows(sign, fold_clause(message.text)) for book in books for sign in ("roleplay", "joke")):
+        return []
+    return list(_statements(message, _Context(before=before, books=books, reader=reader, language=language)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Context:
+    """What is known around the sentences of a message."""
+
+    before: str
+    books: tuple[Rulebook, ...]
+    """The rules of all languages, those of the message's language first."""
+    reader: SentenceReader
+    language: str | None
+
+
+def _statements(message: Message, context: _Context) -> Iterator[Statement]:
+    previous = ""
+    for sentence in _sentences(message.text):
+        folded = fold_clause(sentence)
+        if _asks_to_confirm(folded, context.books):
+            continue
+        if any(book.shows("text_command", folded) or book.shows("text_writing", folded + "\n") for book in context.books):
+            if not folded.endswith("?"):  # "how do you say it?" is not followed by a text
+                return
+            continue
+        reading = context.reader.read(sentence, before=context.before)
+        asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
+        text = asked or _words_to_keep(sentence, reading)
+        rule = _rule(text, context.books)
+        if rule is None and not asked and (rule := _rule(sentence, context.books)) is not None:
+            text = sentence
+        if asked or (text and _is_kept(reading, sentence, rule) and (len(text.split()) >= _MIN_WORDS or reading.reply)):
+            parts = _parts(text, context.books) or [(text, rule)]
+            for part, part_rule in parts:
+                whole = part if len(parts) > 1 else _with_context(part, reading, previous, context)
+                yield _statement(with_dates(whole, message.at), part, reading, part_rule, context, asked=bool(asked))
+        previous = sentence
+
+
+def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRule | None]]:
+    """Return the clauses of a text if each states another attribute, as "my name is Ana and I live in Lyon" does."""
+    folded = fold_clause(text)
+    for book in books:
+        found = [(clause.text, book.find(clause.folded)) for clause in clauses(text, folded, book)]
+        keys = {rule.key for _, rule in found if rule is not None and rule.key in _SINGLE_KEYS}
+        if len(keys) == len(found) > 1 and not any(_POINTS_BACK.match(clause) for clause, _ in found):
+            return list(found)
+    return []
+
+
+def _asks_to_confirm(folded: str, books: Sequence[Rulebook]) -> bool:
+    """Return True if a sentence only asks whether something is so: "I live in Lyon, right?"."""
+    tail = _STOP.split(folded)[-1]
+    is_tag = len(tail.split()) <= _MAX_TAG_WORDS and any(book.shows("tag", tail) for book in books)
+    return folded.endswith("?") and tail != folded and is_tag
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a message. Code, logs and sentences with a secret are left out."""
+    for sentence in split_sentences(without_quoted_text(text, in_line=False)):
+        if len(sentence) <= _MAX_SENTENCE_CHARACTERS and not _CODE.search(sentence) and without_secret(sentence):
+            yield sentence
+
+
+def _asked_text(sentence: str, book: Rulebook) -> str:
+    """Return what follows a request to remember: "the key is under the pot". Empty if the sentence is no such request."""
+    folded, start = fold_clause(sentence), 0
+    for _ in range(_MAX_LEADS):
+        lead = book.asked.match(folded[start:])
+        if lead is not None:
+            return sentence[start + lead.end() :].strip(" ,;:-–—")
+        lead = book.filler.match(folded[start:])
+        if lead is None or lead.end() == 0:
+            return ""
+        start += lead.end()
+    return ""
+
+
+def _is_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> bool:
+    if max(reading.wishes["off_record"], reading.wishes["forget"]) >= _MIN_WISH:
+        return False
+    if reading.wishes["remember"] >= _MIN_WISH:
+        return reading.act != "question" and reading.keep >= _MIN_KEEP_RULED
+    lasting = rule is not None and rule.key in _LASTING_KEYS and reading.keep >= _MIN_KEEP_RULED
+    if reading.act not in ("question", "smalltalk") and (lasting or _CONCLUDED.search(fold_clause(sentence))):
+        return True
+    if sentence.endswith(":") or reading.owner in ("assistant", "world"):
+        return False
+    unlikely = reading.meant != "fact" or reading.act == "smalltalk"
+    return reading.keep >= (_MIN_KEEP_UNLIKELY if unlikely else _MIN_KEEP)
+
+
+def _words_to_keep(sentence: str, reading: Reading) -> str:
+    """Return the part of a sentence that carries the fact; empty if that is only a request or a question.
+
+    Of a request, that is the clause that the reader marks. A question after a statement is cut off. Otherwise, and of a
+    standing instruction, the whole sentence stays.
+    """
+    stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
+    after = stops[0] if stops else len(sentence)
+    if reading.act not in ("request", "question") or reading.area == "instruction":
+        start, end = 0, after if sentence.rstrip().endswith("?") else len(sentence)
+    elif len(sentence[: reading.start].split()) <= _MAX_LEAD_WORDS:  # the fact stands before the request
+        start, end = 0, after
+    else:
+        inside = [pause.end() for pause in _PAUSE.finditer(sentence) if pause.end() < reading.end]
+        before = [place for place in inside if place <= reading.start]
+        start, end = before[-1] if before else inside[0] if inside else 0, after
+    text = sentence[start:end].strip(" ,;:-–—")
+    return "" if text.endswith("?") else text
+
+
+def _with_context(text: str, reading: Reading, previous: str, context: _Context) -> str:
+    """Return a statement with the words that it cannot be understood without."""
+    if _POINTS_BACK.match(text) and previous and len(previous) <= _MAX_CONTEXT_CHARACTERS:
+        return f"{previous} {text}"
+    asked = next((said for said in reversed(split_sentences(context.before)) if said.endswith("?")), "")
+    is_reply = reading.reply or (reading.act == "reply" and _POINTS_BACK.match(text))
+    if not previous and is_reply and asked and len(asked) <= _MAX_CONTEXT_CHARACTERS:
+        return f"{asked} {text}"
+    return text
+
+
+def _statement(text: str, own: str, reading: Reading, rule: StatementRule | None, context: _Context, *, asked: bool) -> Statement:
+    key, key_es, type_, importance = _AREAS[reading.area]
+    asked = asked or reading.wishes["remember"] >= _MIN_WISH
+    is_event = reading.area in ("event", "plan")
+    importance = importance if rule is None else rule.importance
+    return Statement(
+        text=text,
+        kind=rule.kind if rule is not None else "event" if is_event and not asked else "fact",
+        type=rule.type if rule is not None else "event" if is_event else type_,
+        key=(key_es if (context.language or context.books[0].language) == "es" else key) if rule is None else rule.key,
+        importance=min(max(importance + 1, _ASKED_IMPORTANCE), _MAX_IMPORTANCE) if asked else importance,
+        language=context.language or context.books[0].language,
+        asked=asked,
+        temporary=reading.area == "plan" if rule is None else rule.temporary,
+        corrects=any(book.correction.match(fold_clause(own)) for book in context.books),
+        weighed=rule is None or text != own,
+        elided=text != own,
+    )
+
+
+def _rule(text: str, books: Sequence[Rulebook]) -> StatementRule | None:
+    """Return the first rule that matches the text, or a part of it after a pause."""
+    folded = fold_clause(text)
+    starts = [0, *(found.end() for found in islice(_PAUSE.finditer(folded), _MAX_PAUSES))]
+    return next((rule for book in books for start in starts if (rule := book.find(folded[start:])) is not None), None)

@@ -1,0 +1,133 @@
+"""Add calendar dates to relative ones: "last Sunday" becomes "last Sunday (17 March 2024)"."""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
+
+__all__ = ["dates_in", "with_dates"]
+
+_DAY: Final = timedelta(days=1)
+_WEEKDAYS: Final = {name: number for number, name in enumerate(dict.fromkeys(DAYS.values()))}
+_MONTH_NAMES: Final = [name.capitalize() for name in dict.fromkeys(MONTHS.values())]
+_SPANISH_MONTHS: Final = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split()
+_UNITS: Final = {
+    "day": "day", "days": "day", "dia": "day", "dias": "day", "week": "week", "weeks": "week", "semana": "week", "semanas": "week",
+    "month": "month", "months": "month", "mes": "month", "meses": "month", "year": "year", "years": "year", "ano": "year", "anos": "year",
+}  # fmt: skip
+_AMOUNTS: Final = {"a": 1, "an": 1, "un": 1, "una": 1, **NUMBERS}
+_AMOUNT: Final = rf"(?P<amount>\d{{1,3}}|{'|'.join(sorted(_AMOUNTS, key=len, reverse=True))})"
+_UNIT: Final = rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})"
+_WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted((name for name in DAYS if len(name) > 3), key=len, reverse=True))})"
+_Found = tuple[datetime, str]
+"""A day, and the precision with which it is known: ``day``, ``week``, ``month`` or ``year``."""
+_HAS_DATE: Final = re.compile(r"\s*[,(]?\s*(?:\d{1,2}\b|(?:the|el) \d)")
+
+
+def with_dates(text: str, at: datetime) -> str:
+    """Return a text with a calendar date after each relative one. ``at`` is the time at which the text was said."""
+    pieces, end = [], 0
+    for stop, day, precision, spanish in _matches(text, at):
+        pieces += [text[end:stop], f" ({_written(day, precision, spanish=spanish)})"]
+        end = stop
+    return "".join([*pieces, text[end:]])
+
+
+def dates_in(text: str, at: datetime) -> list[datetime]:
+    """Return the days that a text names relative to ``at``."""
+    return [day for _, day, _, _ in _matches(text, at)]
+
+
+def _matches(text: str, at: datetime) -> list[tuple[int, datetime, str, bool]]:
+    folded = "".join(unicodedata.normalize("NFD", letter)[0].lower()[:1] for letter in text)  # as long as the text
+    taken: list[tuple[int, int]] = []
+    found = []
+    for pattern, spanish, make in _RULES:
+        for match in pattern.finditer(folded):
+            is_free = all(match.end() <= start or end <= match.start() for start, end in taken)
+            if is_free and not _HAS_DATE.match(folded, match.end()):
+                taken.append(match.span())
+                found.append((match.end(), *make(match, at), spanish))
+    return sorted(found, key=lambda one: one[0])
+
+
+def _written(day: datetime, precision: str, *, spanish: bool) -> str:
+    months = _SPANISH_MONTHS if spanish else _MONTH_NAMES
+    month = months[day.month - 1]
+    if precision == "year":
+        return str(day.year)
+    if precision == "month":
+        return f"{month} de {day.year}" if spanish else f"{month} {day.year}"
+    written = f"{day.day} de {month} de {day.year}" if spanish else f"{day.day} {month} {day.year}"
+    if precision == "week":
+        return f"semana del {written}" if spanish else f"week of {written}"
+    return written
+
+
+def _days(number: int) -> Callable[[re.Match[str], datetime], _Found]:
+    return lambda _match, at: (at + number * _DAY, "day")
+
+
+def _weekday(step: int) -> Callable[[re.Match[str], datetime], _Found]:
+    def make(match: re.Match[str], at: datetime) -> _Found:
+        wanted = _WEEKDAYS[DAYS[match["weekday"]]]
+        days = (at.weekday() - wanted) % 7 if step < 0 else (wanted - at.weekday()) % 7
+        return at + step * (days or 7) * _DAY, "day"
+
+    return make
+
+
+def _near(step: int) -> Callable[[re.Match[str], datetime], _Found]:
+    return lambda match, at: _moved(at, step, _UNITS[match["unit"]])
+
+
+def _counted(step: int) -> Callable[[re.Match[str], datetime], _Found]:
+    def make(match: re.Match[str], at: datetime) -> _Found:
+        amount = int(match["amount"]) if match["amount"].isdigit() else _AMOUNTS[match["amount"]]
+        return _moved(at, step * amount, _UNITS[match["unit"]])
+
+    return make
+
+
+def _moved(at: datetime, number: int, unit: str) -> _Found:
+    if unit == "day":
+        return at + number * _DAY, "day"
+    if unit == "week":
+        day = at + 7 * number * _DAY
+        return day - day.weekday() * _DAY, "week"
+    months = at.year * 12 + at.month - 1 + number * (12 if unit == "year" else 1)
+    return at.replace(year=max(1, months // 12), month=months % 12 + 1, day=1), unit
+
+
+_RULES: Final[tuple[tuple[re.Pattern[str], bool, Callable[[re.Match[str], datetime], _Found]], ...]] = tuple(
+    (re.compile(pattern), spanish, make)
+    for pattern, spanish, make in (
+        (r"\bthe day before yesterday\b", False, _days(-2)),
+        (r"\bthe day after tomorrow\b", False, _days(2)),
+        (r"\b(?:anteayer|antier|antes de ayer)\b", True, _days(-2)),
+        (r"\bpasado manana\b", True, _days(2)),
+        (r"\b(?:yesterday|last night)\b", False, _days(-1)),
+        (r"\b(?:ayer|anoche)\b", True, _days(-1)),
+        (r"\b(?:tomorrow)\b", False, _days(1)),
+        (r"(?<!la )(?<!esta )(?<!una )(?<!cada )(?<!pasado )\bmanana\b(?! (?:siguiente|es otro))", True, _days(1)),
+        (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", False, _days(0)),
+        (r"\b(?:hoy|esta (?:manana|tarde|noche))\b(?! en dia| por hoy)", True, _days(0)),
+        (rf"\b(?:last|this past) {_WEEKDAY}\b", False, _weekday(-1)),
+        (rf"\b(?:next|this|this coming) {_WEEKDAY}\b", False, _weekday(1)),
+        (rf"\b(?:el )?(?:{_WEEKDAY} pasado)\b", True, _weekday(-1)),
+        (rf"\b(?:el |este )?(?:{_WEEKDAY} (?:que viene|proximo))\b", True, _weekday(1)),
+        (rf"\b(?:el proximo|este) {_WEEKDAY}\b", True, _weekday(1)),
+        (rf"\b{_AMOUNT} {_UNIT} ago\b", False, _counted(-1)),
+        (rf"\bin {_AMOUNT} {_UNIT}\b(?! of)", False, _counted(1)),
+        (rf"\bhace {_AMOUNT} {_UNIT}\b", True, _counted(-1)),
+        (rf"\bdentro de {_AMOUNT} {_UNIT}\b", True, _counted(1)),
+        (rf"\b(?:last) {_UNIT}\b", False, _near(-1)),
+        (rf"\b(?:next) {_UNIT}\b", False, _near(1)),
+        (rf"\b{_UNIT} pasad[oa]\b", True, _near(-1)),
+        (rf"\b{_UNIT} que viene\b", True, _near(1)),
+        (rf"\bproxim[oa] {_UNIT}\b", True, _near(1)),
+    )
+)
