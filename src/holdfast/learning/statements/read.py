@@ -13,7 +13,7 @@ from typing import Final
 
 from holdfast.learning.statements.clauses import clauses, fold_clause
 from holdfast.learning.statements.quoted_text import without_quoted_text
-from holdfast.learning.statements.rulebook import LANGUAGES, Rulebook, Statement, StatementRule, StatementType, rulebook
+from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
 from holdfast.learning.statements.spoken_clauses import without_secret
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
 from holdfast.text.language import detect_language
@@ -71,7 +71,7 @@ _MAX_IMPORTANCE: Final = 10.0
 def read_statements(message: Message, *, before: str, reader: SentenceReader) -> list[Statement]:
     """Return the statements of a message that are worth keeping, in order. ``before`` is the turn before it."""
     language = message.language or detect_language(message.text)
-    books = tuple(rulebook(code) for code in sorted(LANGUAGES, key=lambda code: code != language))
+    books = rulebooks(language)
     if any(book.shows(sign, fold_clause(message.text)) for book in books for sign in ("roleplay", "joke")):
         return []
     return list(_statements(message, _Context(before=before, books=books, reader=reader, language=language)))
@@ -191,8 +191,8 @@ def _statement(text: str, own: str, reading: Reading, rule: StatementRule | None
         asked=asked,
         temporary=reading.area == "plan" if rule is None else rule.temporary,
         corrects=any(book.correction.match(fold_clause(own)) for book in context.books),
-        weighed=rule is None or text != own,
-        elided=text != own,
+        ruled=rule is not None and text == own,
+        has_context=text != own,
     )
 
 
