@@ -47,7 +47,7 @@ _POINTS_BACK: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches a sentence whose subject was named before it."""
-_QUESTION: Final = re.compile(r"[^.!?¿¡\n]*\?")
+_QUESTION: Final = re.compile(r"¿?[^.!?¿¡\n]*\?")
 _AREAS: Final[Mapping[Area, tuple[str, str, StatementType, float]]] = {
     "identity": ("personal", "personal", "personal", 7.0),
     "health": ("health", "salud", "personal", 8.0),
