@@ -83,7 +83,7 @@ def _is_faithful(each: SourcedStatement, rewritten: str) -> bool:
         return True
     first = fold_clause(each.statement.text).split()[0]
     names_user = _NAMES_USER.match(fold_clause(rewritten)) is not None or rewritten.startswith(each.sources[-1].speaker or "\0")
-    return names_user or (not each.statement.has_context and fold_clause(rewritten).split()[0] == first)
+    return names_user or (not each.statement.elided and fold_clause(rewritten).split()[0] == first)
 
 
 def _report(each: SourcedStatement) -> str:

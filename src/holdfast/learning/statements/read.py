@@ -47,6 +47,10 @@ _POINTS_BACK: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches a sentence whose subject was named before it."""
+_NO_SUBJECT: Final = re.compile(
+    r"(?:been|born|no|not|never|always|used to|(?:ca|do|did|wo|have|could)n'?t|cannot|nada|nunca|siempre)\b"
+)
+"""Matches the beginning of a folded sentence that leaves its subject out: "been vegan since May"."""
 _QUESTION: Final = re.compile(r"¿?[^.!?¿¡\n]*\?")
 _AREAS: Final[Mapping[Area, tuple[str, str, StatementType, float]]] = {
     "identity": ("personal", "personal", "personal", 7.0),
@@ -192,7 +196,7 @@ def _statement(text: str, own: str, reading: Reading, rule: StatementRule | None
         temporary=reading.area == "plan" if rule is None else rule.temporary,
         corrects=any(book.correction.match(fold_clause(own)) for book in context.books),
         ruled=rule is not None and text == own,
-        has_context=text != own,
+        elided=text != own or _NO_SUBJECT.match(fold_clause(own)) is not None,
     )
 
 

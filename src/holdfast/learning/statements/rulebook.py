@@ -182,5 +182,5 @@ class Statement:
     """True if it is an observation of the assistant that the user confirmed."""
     ruled: bool = True
     """True if a rule matches the text, so that its subject is known. The sentence reader also keeps other texts."""
-    has_context: bool = False
-    """True if the text begins with words of the sentence or the turn before it."""
+    elided: bool = False
+    """True if the text has no subject of its own: it lacks one ("been vegan since May"), or begins with words of another turn."""

@@ -87,7 +87,7 @@ def _in_sentence(sentence: SpokenSentence, book: Rulebook, before: Statement | N
         if clause.context:
             pause = "" if clause.context[-1] in ".?!" else ","
             text = f"{clause.context}{pause} {statement.text}"
-            statement = replace(statement, text=text, ruled=False, has_context=True)
+            statement = replace(statement, text=text, ruled=False, elided=True)
         before = statement
         yield statement
 
