@@ -1,5 +1,6 @@
 """The local sentence reader: its readings, spans and comparisons, any text, threads, forks and damaged weights."""
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,16 @@ import numpy as np
 import pytest
 
 from holdfast.config.models import make_sentence_reader
+from holdfast.config.preloading import preload
 from holdfast.errors import SettingsError, WeightsCorrupt, WeightsMissing
 from holdfast.models.local.reader import LocalReader, _span
 from holdfast.models.local.registry import DEFAULT_READER, READERS, ReaderSpec, Weight
 from holdfast.models.local.weights import path_of, verify
+from holdfast.presets import find_preset
 from holdfast.protocols import Comparison, Reading, SentenceReader
 from holdfast.protocols.sentence_reader import Act, Area, Meant, Owner, When, Wish
+from holdfast.stores.sqlite.store import SQLiteStore
+from holdfast.testing.engines import build_engine
 from tests.forking import in_a_forked_child
 
 FACT = "I have worked as a nurse in Lyon since 2015."
@@ -165,6 +170,33 @@ def test_with_damaged_weights_reading_is_an_error(tmp_path: Path) -> None:
         _write(weight, tmp_path, b"\0" * weight.size)
     with pytest.raises(WeightsCorrupt, match=r"model\.onnx is damaged"):
         LocalReader(spec, tmp_path).read(FACT)
+
+
+class Loading(LocalReader):
+    """A reader that notes whether it was loaded."""
+
+    loaded = False
+
+    def load(self) -> None:
+        super().load()
+        self.loaded = True
+
+
+def test_a_server_loads_it_at_start(tmp_path: Path) -> None:
+    reader = Loading(READERS[DEFAULT_READER], tmp_path)
+    store = SQLiteStore(tmp_path / "memory.db")
+    with build_engine(store, preset=find_preset("default"), worker="none", sentence_reader=reader) as memory:
+        preload(memory)
+    assert reader.loaded
+
+
+def test_a_server_starts_without_it_and_logs_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    reader = LocalReader(_not_included(), tmp_path)
+    store = SQLiteStore(tmp_path / "memory.db")
+    with build_engine(store, preset=find_preset("default"), worker="none", sentence_reader=reader) as memory:
+        preload(memory)
+    (logged,) = [entry for entry in caplog.records if entry.levelno == logging.WARNING]
+    assert logged.message.startswith("The sentence reader cannot be used. Rules extract memories. The weights of talk-reader-s")
 
 
 def _write(weight: Weight, directory: Path, content: bytes) -> None:
