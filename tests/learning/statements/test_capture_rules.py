@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.learning.capture_by_rules import extract_conclusions, extract_key_values, extract_statements, extract_typed_facts
+from holdfast.learning.statements.rulebook import rulebook
 from holdfast.learning.statements.statements import Statement, statements
 from holdfast.text.language import detect_language
 from holdfast.types import Message, MessageOrigin, Put, Scope
@@ -416,3 +417,11 @@ def test_a_secret_is_kept_neither_as_context_nor_with_its_neighbors(said: str, s
 def test_a_message_of_unknown_language_is_read_with_the_rules_of_both_languages() -> None:
     assert [detect_language(text) for text in ("Vivo en Lyon", "im vegan")] == [None, None]
     assert [only(text).language for text in ("Vivo en Lyon", "im vegan")] == ["es", "en"]
+
+
+@pytest.mark.parametrize(
+    ("clause", "states"),
+    [("i have asthma", True), ("i have asthma right now", False), ("maybe i have asthma", False), ("the sky is blue", False)],
+)
+def test_a_clause_states_something_if_a_rule_matches_and_it_is_neither_momentary_nor_vague(clause: str, states: bool) -> None:  # noqa: FBT001
+    assert rulebook("en").states(clause) is states

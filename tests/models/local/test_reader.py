@@ -138,7 +138,7 @@ def test_a_word_counts_as_much_as_its_best_token() -> None:
 
 
 def test_words_beyond_the_limit_and_words_without_tokens_are_not_part_of_a_span() -> None:
-    scores = np.array([1.0, 1.0, 0.0], dtype=np.float32)  # two tokens were read, and the end mark
+    scores = np.array([1.0, 1.0, 9.0], dtype=np.float32)  # two tokens were read, and the end mark
     assert _span(scores, [(0, 1), (2, 3), (4, 5), (6, 7)], [1, 0, 1, 5]) == (0, 5)
 
 
