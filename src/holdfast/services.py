@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.background.scheduler import Scheduler
     from holdfast.models.chat_budget import BudgetedChat
     from holdfast.presets.base import Preset
-    from holdfast.protocols import Clock, Store
+    from holdfast.protocols import Clock, SentenceReader, Store
     from holdfast.recall.embedding import Embedding
     from holdfast.recall.reader import Reader
     from holdfast.recall.reranking import Reranking
@@ -41,6 +41,8 @@ class Services:
     reranking: "Reranking"
     reader: "Reader"
     """Recalls memories and messages, and builds context blocks."""
+    sentence_reader: "SentenceReader | None"
+    """Decides what is worth keeping in the user's sentences. None if rules decide."""
     topic_files: "FolderMirrors"
     """Mirrors topic pages as Markdown files and keeps them in sync with the store."""
     housekeeping: "Housekeeping"

@@ -26,7 +26,7 @@ from holdfast_bench.learning.scores import CaseResult, Learner, Score, score_cas
 
 LYON, NURSE = Item(has=("Lyon",)), Item(has=("nurse",))
 TYPES = {"personal", "preference", "event", "decision", "knowledge"}
-FILES = ["train", "dev", "test", "conversations", "changes"]
+FILES = ["dev", "test", "conversations", "changes"]
 SPLITS = [name for name in ("dev", "test") if any(rows(name))]
 """Splits that are not empty. The test split is empty while no utterances are held out."""
 
@@ -157,7 +157,6 @@ def test_an_engine_with_rules_alone_learns_and_judges() -> None:
 @pytest.mark.parametrize(
     ("name", "counts"),
     [
-        ("train", {"en": 942, "es": 752}),
         ("dev", {"en": 519, "es": 368}),
         ("test", {"en": 116, "es": 90}),
         ("conversations", {"en": 20, "es": 10}),
@@ -173,9 +172,9 @@ def test_ids_are_unique() -> None:
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("name", ["train", "dev", "test"])
+@pytest.mark.parametrize("name", ["dev", "test"])
 def test_no_utterance_stands_twice(name: str) -> None:
-    texts = Counter(fold(row["text"]) for other in ("train", "dev", "test") for row in rows(other))
+    texts = Counter(fold(row["text"]) for other in ("dev", "test") for row in rows(other))
     assert [row["id"] for row in rows(name) if texts[fold(row["text"])] > 1] == []
 
 

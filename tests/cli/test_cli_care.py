@@ -96,6 +96,8 @@ def test_models_are_listed_with_whether_they_are_here(holdfast: Holdfast) -> Non
     assert listed["talk-embed-s"]["default"] is True
     assert listed["talk-embed-s"]["installed"] is True
     assert listed["arctic-embed-s"]["installed"] is False
+    reader = listed["talk-reader-s"]
+    assert (reader["for"], reader["default"], reader["installed"]) == ("learning", True, True)
     assert listed == {each["name"]: each for each in holdfast.json("models")}
     assert "arctic-embed-s" in holdfast("models").stdout
     assert holdfast.json("models", "path") == {"directory": str(holdfast.models)}
@@ -126,6 +128,7 @@ def test_models_are_pulled_from_a_folder_and_verified(
     verified = {each["name"]: each["ok"] for each in holdfast.json("models", "verify")}
     assert verified.pop("all-minilm-l6-v2")
     assert verified.pop("talk-embed-s")
+    assert verified.pop("talk-reader-s")
     assert set(verified) <= {"use-multilingual"}, "which is here with its extra"
     assert "already there" in holdfast("models", "pull").stdout
 

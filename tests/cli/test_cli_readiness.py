@@ -1,12 +1,16 @@
 """Models are checked when a command starts: a missing package, key or weights file is an error, an unreachable server is not."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import holdfast as package
 from tests.models.remote.chat_server import ChatServer, Say
 
 from .support import Holdfast
@@ -110,3 +114,61 @@ def test_the_doctor_says_that_a_chat_model_is_ready(holdfast: Holdfast) -> None:
     with ChatServer() as server:
         ran = holdfast.run("doctor", "--json", HOLDFAST_CHAT="openai:m", HOLDFAST_CHAT_URL=server.url, HOLDFAST_EMBEDDER="none")
     assert [each["detail"] for each in json.loads(ran.stdout) if each["check"] == "chat"] == ["openai:m ready"]
+
+
+def test_the_doctor_says_that_the_reader_is_ready(holdfast: Holdfast) -> None:
+    found = json.loads(holdfast.run("doctor", "--json", HOLDFAST_EMBEDDER="none").stdout)
+    assert [each["detail"] for each in found if each["check"] == "reader"] == ["talk-reader-s ready"]
+    off = json.loads(holdfast.run("doctor", "--json", HOLDFAST_EMBEDDER="none", HOLDFAST_READER="none").stdout)
+    assert not [each for each in off if each["check"] == "reader"]
+
+
+def test_an_unknown_reader_is_an_error_that_lists_the_known_ones(holdfast: Holdfast) -> None:
+    ran = holdfast.run("remember", "prefers tea", exit=1, HOLDFAST_READER="gpt")
+    assert ran.stderr.decode() == "error: Unknown reader 'gpt'. Use talk-reader-s or none.\n"
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # on another disk
+        shutil.copy2(source, target)
+
+
+@pytest.fixture
+def damaged_package(tmp_path: Path) -> Path:
+    """Return a folder with a copy of the package in which the reader's network is cut off."""
+    folder = tmp_path / "damaged"
+    shutil.copytree(Path(package.__file__).parent, folder / "holdfast", copy_function=_link)
+    network = folder / "holdfast/models/weights/talk-reader-s/model.onnx"
+    network.unlink()
+    network.write_bytes(b"cut off")
+    return folder
+
+
+@pytest.mark.long
+def test_a_damaged_reader_is_reported_and_rules_learn(holdfast: Holdfast, damaged_package: Path) -> None:
+    def run(*args: str, said: str = "") -> subprocess.CompletedProcess[str]:
+        environment = {**holdfast.environment, "PYTHONPATH": str(damaged_package), "HOLDFAST_EMBEDDER": "none"}
+        command = [sys.executable, "-m", "holdfast.cli", *args]
+        return subprocess.run(command, input=said, capture_output=True, text=True, check=False, timeout=60, env=environment)
+
+    doctor = run("doctor", "--json")
+    (found,) = [each for each in json.loads(doctor.stdout) if each["check"] == "reader"]
+    assert (doctor.returncode, found["ok"]) == (1, False)
+    assert "model.onnx is missing or damaged. Reinstall Holdfast" in found["detail"]
+    assert (
+        json.loads(run("models", "pull", "talk-reader-s", "--json").stderr.splitlines()[-1])["error"]["code"] == "weights_corrupt"
+    )
+    listed = {each["name"]: each["installed"] for each in json.loads(run("models", "list", "--json").stdout)}
+    assert (listed["talk-reader-s"], listed["talk-embed-s"]) == (False, True)
+    with holdfast.memory() as memory:
+        talk = memory.session(user="ana")
+        talk.add("user", "I live in Lyon.")
+        talk.end()
+    worker = run("worker", "--once")
+    assert worker.returncode == 0
+    assert "Reinstall Holdfast" in worker.stderr
+    assert [each["text"] for each in holdfast.json("list", "--user", "ana")] == ["I live in Lyon."]
+    (job,) = holdfast.json("jobs", "--state", "done")
+    assert job["error"].startswith("the sentence reader cannot be used, rules took over")

@@ -9,9 +9,9 @@ from holdfast.background.find_topic import TopicFinder
 from holdfast.background.jobs import Work, new_job, session_of, session_payload
 from holdfast.background.neighbors import find_known, find_neighbors
 from holdfast.chat import ChatModel
-from holdfast.errors import Conflict
+from holdfast.errors import Conflict, ModelError
 from holdfast.learning.ask_model import Outcome
-from holdfast.learning.capture import ExtractionInput, extract, is_same_statement, newest_that_fit
+from holdfast.learning.capture import ExtractionInput, extract, is_same_statement, newest_that_fit, reader_flaw
 from holdfast.learning.changes.reconcile import Neighbor, calibration_for, reconcile
 from holdfast.learning.input_filter import extractable
 from holdfast.learning.related_conversations import with_neighbors
@@ -200,7 +200,9 @@ class Digester:
         related = self._neighbors(proposed, without=earlier)
         calibration = calibration_for(self._embedding.name or "")
         proposed = [with_neighbors(put, neighbors, calibration) for put, neighbors in zip(proposed, related, strict=True)]
-        puts = _replacing_earlier(self._reconciled(proposed, related), earlier, by_model=outcome.model is not None)
+        reconciled, flaws = self._reconciled(proposed, related)
+        outcome = replace(outcome, flaws=tuple(dict.fromkeys((*outcome.flaws, *flaws))))
+        puts = _replacing_earlier(reconciled, earlier, by_model=outcome.model is not None)
         shown = {memory.id for memory in known} | {neighbor.memory.id for neighbors in related for neighbor in neighbors}
         shown |= {id for put in puts for id in put.replaces}
         return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent)
@@ -217,7 +219,16 @@ class Digester:
         conversation = ExtractionInput(messages=messages, known=known, language=_language(messages), reader=self._reader)
         return extract(self._preset.extractor, conversation, model)
 
-    def _reconciled(self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]) -> list[Put]:
+    def _reconciled(self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]) -> tuple[list[Put], tuple[str, ...]]:
+        """Reconcile new memories with known ones. If the sentence reader cannot be used, rules compare alone, and a note says so."""
+        try:
+            return self._reconciled_with(self._reader, proposed, related), ()
+        except ModelError as error:
+            return self._reconciled_with(None, proposed, related), (reader_flaw(error),)
+
+    def _reconciled_with(
+        self, reader: SentenceReader | None, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]
+    ) -> list[Put]:
         """Reconcile new memories with known ones, separately for each speaker."""
         calibration = calibration_for(self._embedding.name or "")
         puts: list[Put] = []
@@ -228,7 +239,7 @@ class Digester:
                 for position in positions
             ]
             own = [proposed[position] for position in positions]
-            puts += reconcile(own, known, self._preset.reconcile_rules, calibration=calibration, reader=self._reader)
+            puts += reconcile(own, known, self._preset.reconcile_rules, calibration=calibration, reader=reader)
         return puts
 
     def _known(self, messages: Sequence[Message], *, without: Sequence[Memory]) -> list[Memory]:

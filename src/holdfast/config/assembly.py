@@ -76,6 +76,7 @@ def build_services(
         jobs=jobs,
         reranking=reranking,
         reader=reader,
+        sentence_reader=sentence_reader,
         topic_files=topic_files,
         housekeeping=housekeeping,
         scheduler=scheduler,

@@ -10,16 +10,18 @@ from holdfast.errors import ModelError, StoreClosed
 from holdfast.services import services
 
 if TYPE_CHECKING:
+    from holdfast.protocols import SentenceReader
     from holdfast.recall.embedding import Embedding
 
 log = logging.getLogger("holdfast")
 
 
 def preload(memory: Engine) -> None:
-    """Load the weights of the embedders and of the reranker, and the client of an external index.
+    """Load the weights of the embedders, the reranker and the sentence reader, and the client of an external index.
 
     A model on a server is called once in a thread, so that its connection is open and its problems are known. A failure does
-    not raise an error: recall works without the model, and ``/health`` reports it.
+    not raise an error: recall works without the model, and ``/health`` reports it. Without the sentence reader, rules
+    extract memories, and each job notes it.
     """
     parts = services(memory)
     with suppress(StoreClosed):  # the process ends already
@@ -29,8 +31,19 @@ def preload(memory: Engine) -> None:
         parts.reranking.load()
     except ModelError as error:
         log.warning("The reranker cannot be used: %s", error)
+    try:
+        _load(parts.sentence_reader)
+    except ModelError as error:
+        log.warning("The sentence reader cannot be used. Rules extract memories. %s", error)
     if not parts.embedding.computes:
         threading.Thread(target=_call_once, args=(parts.embedding,), name="holdfast-preload", daemon=True).start()
+
+
+def _load(reader: "SentenceReader | None") -> None:
+    """Load the weights of a sentence reader, if it has weights."""
+    load = getattr(reader, "load", None)
+    if callable(load):
+        load()
 
 
 def _call_once(embedding: "Embedding") -> None:

@@ -30,7 +30,7 @@ class ModelProblem:
     """The reason why a configured model cannot be used now."""
 
     setting: str
-    """The setting that names the model: ``chat``, ``embedder`` or ``reranker``."""
+    """The setting that names the model: ``chat``, ``embedder``, ``reranker`` or ``reader``."""
     error: ModelError
     blocking: bool
     """True if the problem stays until a person installs a package, sets a key or downloads weights."""
@@ -48,7 +48,8 @@ def check_models(settings: Settings, preset: Preset) -> list[str]:
 def model_problems(settings: Settings, preset: Preset) -> list[ModelProblem]:
     """Return the problems of the configured models. No model is loaded or called.
 
-    Missing weights of an embedder or reranker do not block work, because recall works without the embedder and the reranker.
+    Missing weights of an embedder, reranker or sentence reader do not block work. Recall works without the first two, and
+    rules extract memories without the reader.
     """
     found: list[ModelProblem] = []
     with _collect(found, "chat"):
@@ -57,6 +58,8 @@ def model_problems(settings: Settings, preset: Preset) -> list[ModelProblem]:
         _check_embedder(settings.embedder or preset.embedder or registry.DEFAULT_MODEL, settings.embedder_url)
     with _collect(found, "reranker"):
         _check_reranker(settings)
+    with _collect(found, "reader"):
+        _check_reader(settings)
     return found
 
 
@@ -119,10 +122,20 @@ def _check_reranker(settings: Settings) -> None:
             )
         )
     if name in registry.RERANKERS:
-        try:
-            locate(registry.RERANKERS[name], models_directory())
-        except ModelError as error:
-            raise _Warning(error) from error
+        _check_weights(registry.RERANKERS[name])
+
+
+def _check_reader(settings: Settings) -> None:
+    if settings.reader in registry.READERS:
+        _check_weights(registry.READERS[settings.reader])
+
+
+def _check_weights(spec: registry.Spec) -> None:
+    """Warn if the weights of a model are missing or damaged."""
+    try:
+        locate(spec, models_directory())
+    except ModelError as error:
+        raise _Warning(error) from error
 
 
 def _connect(service: "Service") -> None:

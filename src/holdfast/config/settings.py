@@ -104,8 +104,8 @@ class Settings:
     reader: str = field(
         default="talk-reader-s",
         metadata={
-            "help": "The model that reads sentences when there is no chat model: `talk-reader-s` (included), or `none` for rules alone. "
-            "See [learning.md](../learning.md)."
+            "help": "The model that finds what is worth keeping if there is no chat model, and what a new statement ends: "
+            "`talk-reader-s` (included), or `none` for rules alone. See [learning.md](../learning.md#the-sentence-reader)."
         },
     )
     recall_timeout: float = field(

@@ -131,9 +131,14 @@ def _extract_locally(extractor: Extractor, conversation: ExtractionInput, messag
         try:
             return Outcome(changes=tuple(extractor.rules(messages, conversation.reader)), prompt=extractor.version)
         except ModelError as error:
-            flaw = f"the sentence reader cannot be used, rules took over: {error}"[:300]
-            return Outcome(changes=tuple(extractor.rules(messages, None)), prompt=extractor.version, flaws=(flaw,))
+            rules = tuple(extractor.rules(messages, None))
+            return Outcome(changes=rules, prompt=extractor.version, flaws=(reader_flaw(error),))
     return Outcome(changes=tuple(extractor.rules(messages, None)), prompt=extractor.version)
+
+
+def reader_flaw(error: ModelError) -> str:
+    """Return the note on a job whose sentence reader cannot be used."""
+    return f"the sentence reader cannot be used, rules took over: {error}"[:300]
 
 
 def _ask_in_parts(extractor: Extractor, conversation: ExtractionInput, model: ChatModel, results: _Results) -> None:

@@ -76,10 +76,10 @@ def _value(each: SourcedStatement) -> str:
 def _is_faithful(each: SourcedStatement, rewritten: str) -> bool:
     """Return True if the sentence in the third person has the right subject.
 
-    If a rule matched the clause, the subject is right. Otherwise it can be wrong: the clause may lack a subject, or its
-    first word may have been dropped as filler.
+    If a rule matches the text, the subject is right. Otherwise it can be wrong: the text may lack a subject, or its first
+    word may have been dropped as filler.
     """
-    if not each.statement.weighed:
+    if each.statement.ruled:
         return True
     first = fold_clause(each.statement.text).split()[0]
     names_user = _NAMES_USER.match(fold_clause(rewritten)) is not None or rewritten.startswith(each.sources[-1].speaker or "\0")

@@ -18,9 +18,11 @@ _UNITS: Final = {
     "day": "day", "days": "day", "dia": "day", "dias": "day", "week": "week", "weeks": "week", "semana": "week", "semanas": "week",
     "month": "month", "months": "month", "mes": "month", "meses": "month", "year": "year", "years": "year", "ano": "year", "anos": "year",
 }  # fmt: skip
-_AMOUNTS: Final = {"a": 1, "an": 1, "un": 1, "una": 1, **NUMBERS}
+_AMOUNTS: Final = {"a": 1, "an": 1, "one": 1, "un": 1, "una": 1, **NUMBERS}
 _AMOUNT: Final = rf"(?P<amount>\d{{1,3}}|{'|'.join(sorted(_AMOUNTS, key=len, reverse=True))})"
 _UNIT: Final = rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})"
+_PERIOD: Final = r"(?P<unit>week|month|year)"
+_SPANISH_PERIOD: Final = r"(?P<unit>semana|mes|ano)"
 _WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted((name for name in DAYS if len(name) > 3), key=len, reverse=True))})"
 _Found = tuple[datetime, str]
 """A day, and the precision with which it is known: ``day``, ``week``, ``month`` or ``year``."""
@@ -112,22 +114,28 @@ _RULES: Final[tuple[tuple[re.Pattern[str], bool, Callable[[re.Match[str], dateti
         (r"\b(?:yesterday|last night)\b", False, _days(-1)),
         (r"\b(?:ayer|anoche)\b", True, _days(-1)),
         (r"\b(?:tomorrow)\b", False, _days(1)),
-        (r"(?<!la )(?<!esta )(?<!una )(?<!cada )(?<!pasado )\bmanana\b(?! (?:siguiente|es otro))", True, _days(1)),
+        (
+            r"(?<!la )(?<!esta )(?<!esa )(?<!otra )(?<!una )(?<!cada )(?<!media )\bmanana\b(?! (?:siguiente|es otro))",
+            True,
+            _days(1),
+        ),
         (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", False, _days(0)),
         (r"\b(?:hoy|esta (?:manana|tarde|noche))\b(?! en dia| por hoy)", True, _days(0)),
         (rf"\b(?:last|this past) {_WEEKDAY}\b", False, _weekday(-1)),
         (rf"\b(?:next|this|this coming) {_WEEKDAY}\b", False, _weekday(1)),
         (rf"\b(?:el )?(?:{_WEEKDAY} pasado)\b", True, _weekday(-1)),
+        (rf"\bel pasado {_WEEKDAY}\b", True, _weekday(-1)),
         (rf"\b(?:el |este )?(?:{_WEEKDAY} (?:que viene|proximo))\b", True, _weekday(1)),
         (rf"\b(?:el proximo|este) {_WEEKDAY}\b", True, _weekday(1)),
         (rf"\b{_AMOUNT} {_UNIT} ago\b", False, _counted(-1)),
         (rf"\bin {_AMOUNT} {_UNIT}\b(?! of)", False, _counted(1)),
         (rf"\bhace {_AMOUNT} {_UNIT}\b", True, _counted(-1)),
         (rf"\bdentro de {_AMOUNT} {_UNIT}\b", True, _counted(1)),
-        (rf"\b(?:last) {_UNIT}\b", False, _near(-1)),
-        (rf"\b(?:next) {_UNIT}\b", False, _near(1)),
-        (rf"\b{_UNIT} pasad[oa]\b", True, _near(-1)),
-        (rf"\b{_UNIT} que viene\b", True, _near(1)),
-        (rf"\bproxim[oa] {_UNIT}\b", True, _near(1)),
+        # "the last week" is the time until now, and "the next week" in a story is not the one after today.
+        (rf"(?<!the )\blast {_PERIOD}\b(?! of)", False, _near(-1)),
+        (rf"(?<!the )\bnext {_PERIOD}\b(?! of)", False, _near(1)),
+        (rf"\b{_SPANISH_PERIOD} pasad[oa]\b", True, _near(-1)),
+        (rf"\b{_SPANISH_PERIOD} que viene\b", True, _near(1)),
+        (rf"\bproxim[oa] {_SPANISH_PERIOD}\b", True, _near(1)),
     )
 )

@@ -70,6 +70,26 @@ def test_the_ids_are_those_of_the_reference(real: WordPiece, text: str, ids: lis
     assert real.encode(text, max_tokens=512) == [101, *ids, 102]
 
 
+@pytest.mark.parametrize("text", ["teapots tea", "tea,字tea", "[SEP]", "CAFÉ", "", "\u200b"], ids=ascii)
+def test_pieces_are_the_ids_of_a_text_without_start_and_end(small: WordPiece, text: str) -> None:
+    assert small.pieces(text) == small.encode(text, max_tokens=512)[1:-1]
+
+
+def test_pieces_of_a_long_text_are_all_there(small: WordPiece) -> None:
+    assert small.pieces("teapots " * 1000) == [4, 6, 5] * 1000
+
+
+def test_the_pieces_of_words_are_the_pieces_of_their_text(small: WordPiece) -> None:
+    text = "the teapots, tea 字tea"
+    assert [piece for word in text.split() for piece in small.pieces(word)] == small.pieces(text)
+
+
+def test_a_special_token_has_its_id_and_a_missing_one_is_an_error(small: WordPiece) -> None:
+    assert small.special("[SEP]") == 3
+    with pytest.raises(ModelError, match="no \\[MASK\\] token"):
+        small.special("[MASK]")
+
+
 def test_the_longest_known_pieces_are_taken(small: WordPiece) -> None:
     assert words(small, "teapots tea") == ["tea", "##pot", "##s", "tea"]
 

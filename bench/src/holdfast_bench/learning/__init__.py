@@ -1,1 +1,1 @@
-"""Benchmark of extraction quality on labeled data, and training of the clause classifier. Start with ``benchmark.py``."""
+"""Benchmark of extraction quality on labeled data. Start with ``benchmark.py``."""

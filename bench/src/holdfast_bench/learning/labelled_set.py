@@ -66,12 +66,7 @@ class ChangePair:
 
 def utterances(split: Split) -> list[Case]:
     """Return the cases with a single message. Tune the rules on the split ``dev``, never on ``test``."""
-    return cases(split)
-
-
-def cases(name: str) -> list[Case]:
-    """Return the cases of one file of the set. Each row of the file must be a single message."""
-    return [_case(row, [{"role": "user", "text": row["text"]}]) for row in rows(name)]
+    return [_case(row, [{"role": "user", "text": row["text"]}]) for row in rows(split)]
 
 
 def conversations() -> list[Case]:

@@ -77,8 +77,9 @@ def _model_findings(flags: Flags, *, reported: Collection[str]) -> list[Finding]
     settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
     problems = model_problems(settings, make_preset(settings))
     found = [Finding(check=each.setting.replace("_", " "), ok=False, detail=str(each.error)) for each in problems]
-    if settings.chat.casefold() != "none" and not any(each.setting == "chat" for each in problems):
-        found.append(Finding(check="chat", ok=True, detail=f"{settings.chat} ready"))
+    for setting, name in (("chat", settings.chat), ("reader", settings.reader)):
+        if name.casefold() != "none" and not any(each.setting == setting for each in problems):
+            found.append(Finding(check=setting, ok=True, detail=f"{name} ready"))
     return [each for each in found if each.check not in reported]
 
 

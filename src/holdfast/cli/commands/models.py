@@ -13,14 +13,17 @@ from holdfast.errors import ExtraMissing, ModelError, WeightsMissing
 from holdfast.models.local.registry import (
     CHAT_MODELS,
     DEFAULT_MODEL,
+    DEFAULT_READER,
     MODELS,
     PACKAGED,
+    READERS,
     RERANKERS,
     Carrier,
     ChatSpec,
     HubFile,
     ModelSpec,
     PackagedSpec,
+    ReaderSpec,
     RerankerSpec,
     Spec,
     WheelMember,
@@ -65,7 +68,7 @@ def _print_models(flags: Flags) -> None:
 
 
 def _every_model() -> list[Spec]:
-    return [*MODELS.values(), *PACKAGED.values(), *RERANKERS.values(), *CHAT_MODELS.values()]
+    return [*MODELS.values(), *PACKAGED.values(), *READERS.values(), *RERANKERS.values(), *CHAT_MODELS.values()]
 
 
 def _state(spec: Spec) -> dict[str, Any]:
@@ -79,7 +82,7 @@ def _state(spec: Spec) -> dict[str, Any]:
     return {
         "name": spec.name,
         "for": _purpose(spec),
-        "default": spec.name == DEFAULT_MODEL,
+        "default": spec.name in (DEFAULT_MODEL, DEFAULT_READER),
         "installed": bool(paths),
         "bytes": spec.size,
         "dimensions": spec.dimensions if isinstance(spec, ModelSpec | PackagedSpec) else None,
@@ -90,7 +93,15 @@ def _state(spec: Spec) -> dict[str, Any]:
 
 
 def _purpose(spec: Spec) -> str:
-    return "chat" if isinstance(spec, ChatSpec) else "reranking" if isinstance(spec, RerankerSpec) else "search"
+    match spec:
+        case ChatSpec():
+            return "chat"
+        case RerankerSpec():
+            return "reranking"
+        case ReaderSpec():
+            return "learning"
+        case _:
+            return "search"
 
 
 @models.command("pull", epilog="Example: holdfast models pull arctic-embed-s --from /media/usb/weights")
@@ -123,9 +134,9 @@ def pull(flags: Flags, name: str, source: Path | None) -> None:
 
 def _announce(spec: Spec, source: Path | None, flags: Flags) -> None:
     """Print which model is about to be downloaded, its size and its origin."""
-    if _state(spec)["installed"] or isinstance(spec, PackagedSpec):
-        return
-    kind = {"chat": "chat", "reranking": "reranking", "search": "embedding"}[_purpose(spec)]
+    if _state(spec)["installed"] or not all(weight.carriers for weight in spec.files):
+        return  # a model without carriers is part of Holdfast or of an extra
+    kind = {"chat": "chat", "reranking": "reranking", "search": "embedding", "learning": "reading"}[_purpose(spec)]
     what = f"the {kind} model {spec.name} ({spec.size / 1e6:.0f} MB"
     origin = ", ".join(dict.fromkeys(_origin(weight.carriers[0]) for weight in spec.files))
     line = f"Reading {what}, from {source}" if source else f"Downloading {what}, from {origin}"

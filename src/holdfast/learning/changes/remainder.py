@@ -1,6 +1,6 @@
-"""Keep the clauses of a superseded statement that still hold.
+"""Keep the sentences and clauses of a superseded statement that still hold.
 
-After a move, the job in "I live in Lyon and work at Acme" is kept.
+After a move, the job in "I live in Lyon and work at Acme" is kept, and so is the code in "Lives in Lyon. Locker code 4411."
 """
 
 import re
@@ -12,25 +12,40 @@ from holdfast.learning.changes.phrases import LANGUAGES, phrases
 from holdfast.learning.changes.slot_clauses import SlotClause, clauses_of
 from holdfast.learning.changes.slots import Slot, slots_of
 from holdfast.learning.changes.supersede import retires
+from holdfast.text.sentences import split_sentences
 from holdfast.types import Memory, Put
 
+_POINTS_BACK: Final = re.compile(
+    r"\b(?:it|its|it's|there|that|that's|this|he|she|they|them|him|her|his|their|ahí|allí|allá|eso|esto|él|ella|ellos|ellas)\b",
+    re.IGNORECASE,
+)
+"""Matches a sentence about something that the sentence before it names: "Loves it there." It ends together with that one."""
 _SUBJECT: Final = re.compile(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )")
 
 
 def remainder(old: Memory | Put, put: Put) -> list[Put]:
-    """Return a Put (a memory to store) for the clauses of an old statement that the new statement does not change.
+    """Return a Put (a memory to store) for the parts of an old statement that the new statement does not change.
 
-    The Put is in a list, which is empty if there are no such clauses.
+    Of several sentences, those stay that the new statement does not concern. Of a sentence that it changes, those clauses
+    stay that state another attribute. The Put is in a list, which is empty if nothing stays.
     """
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
-    clauses = clauses_of(old.text, phrases(language))
     changes = slots_of(put.text, key=put.key, language=put.language)
-    kept = [
-        clause for clause in clauses if _stays(clause, language, changes) and not change_in_words(clause.text, put.text, language)
-    ]
-    if not kept or len(kept) == len(clauses):
-        return []
-    return still_true(old, [_standing_alone(clause.text, old.text) for clause in kept])
+    sentences = split_sentences(old.text)
+    kept: list[str] = []
+    any_ended = follows_ended = False
+    for sentence in sentences:
+        points_back = follows_ended and _POINTS_BACK.search(sentence) is not None
+        if len(sentences) > 1 and not points_back and not _changes(sentence, put, changes, language):
+            kept.append(sentence)
+            follows_ended = False
+            continue
+        clauses = clauses_of(sentence, phrases(language))
+        staying = [clause for clause in clauses if _stays(clause, put, changes, language)]
+        follows_ended = len(staying) < len(clauses)
+        any_ended = any_ended or follows_ended
+        kept += [_standing_alone(clause.text, old.text) for clause in staying]
+    return still_true(old, kept) if any_ended else []
 
 
 def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
@@ -58,10 +73,17 @@ def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
     ]
 
 
-def _stays(clause: SlotClause, language: str, changes: list[Slot]) -> bool:
+def _changes(sentence: str, put: Put, changes: Sequence[Slot], language: str) -> bool:
+    """Return True if the new statement changes something that a sentence says."""
+    ended = any(retires(slot, change) for slot in slots_of(sentence, language=language) for change in changes)
+    return ended or change_in_words(sentence, put.text, language) is not None
+
+
+def _stays(clause: SlotClause, put: Put, changes: Sequence[Slot], language: str) -> bool:
+    """Return True if a clause of a changed sentence states another attribute, which still holds."""
     slots = [slot for slot in slots_of(clause.text, language=language) if slot.attribute != "*"]
-    known = [slot for slot in slots if slot.attribute != "does"]
-    return bool(known) and not any(retires(slot, change) for slot in known for change in changes)
+    known = any(slot.attribute != "does" for slot in slots)
+    return known and not _changes(clause.text, put, changes, language)
 
 
 def _standing_alone(clause: str, whole: str) -> str:

@@ -10,7 +10,6 @@ from itertools import islice
 
 from holdfast.learning.statements.quoted_text import without_quoted_text
 from holdfast.learning.statements.rulebook import Rulebook
-from holdfast.learning.statements.threshold import is_telling
 
 _QUOTED = re.compile(r"\"[^\"\n]{2,}\"|“[^”\n]{2,}”|«[^»\n]{2,}»|(?<![\w])'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^’\n]{3,}’(?!\w)")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b[DM]r\.)(?<!\bSr\.)(?<!\b[DS]ra\.)(?<!\bMrs\.)[\"'”’)]*\s+|\n+")
@@ -24,7 +23,7 @@ _AROUND = _EDGES + ",;:("
 _MAX_SENTENCE_CHARACTERS = 500
 _MAX_BOUNDARIES = 16
 """Maximum number of possible clause boundaries examined per sentence. A sentence with more boundaries is probably a list."""
-_MAX_WEIGHED_CHARACTERS = 160
+_MAX_EXAMINED_CHARACTERS = 160
 """Maximum number of characters after a question that are examined to decide whether a statement begins there."""
 _MIN_WORDS = 2
 _MIN_WORDS_WITHOUT_SUBJECT = 3
@@ -121,7 +120,7 @@ def _mask_quote(match: re.Match[str]) -> str:
 def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[StatementClause]:
     """Yield the clauses of a sentence that state something. Its questions and commands are dropped."""
     is_question = sentence.rstrip(_EDGES + ")").endswith("?")
-    cuts = _clause_boundaries(sentence, folded, book, is_question=is_question)
+    cuts = _clause_boundaries(folded, book, is_question=is_question)
     spans = zip([0, *(after for _, after in cuts)], [*(before for before, _ in cuts), len(sentence)], strict=True)
     parts = [(sentence[start:end].strip(_AROUND), folded[start:end].strip(_AROUND)) for start, end in spans]
     spoken = [_stated(text, plain, book, is_question=is_question) for text, plain in parts]
@@ -194,7 +193,7 @@ def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
     return any(book.shows("question" if is_question else "asks", said) or book.shows("command", said) for said in (folded, bare))
 
 
-def _clause_boundaries(sentence: str, folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
+def _clause_boundaries(folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
     """Return the spans of the separators at which a sentence is split into statements, questions and commands.
 
     A separator is text such as ", and ".
@@ -207,7 +206,7 @@ def _clause_boundaries(sentence: str, folded: str, book: Rulebook, *, is_questio
         tight = not _PAUSE.search(boundary[0])
         if not rest or (tight and len(before.split()) < 3 and not _is_only_lead(before, book)):
             continue
-        if _CONSEQUENCE.search(boundary[0]) and _CONSEQUENT_WISH.match(rest) and is_telling(before, before, book):
+        if _CONSEQUENCE.search(boundary[0]) and _CONSEQUENT_WISH.match(rest) and book.states(before):
             continue
         if (
             (_asks(rest, book, is_question=is_question) and not (tight and book.find(rest)))
@@ -220,14 +219,14 @@ def _clause_boundaries(sentence: str, folded: str, book: Rulebook, *, is_questio
             or (
                 not is_request
                 and _asks(before, book, is_question=is_question)
-                and _is_statement(sentence[boundary.end() :][:_MAX_WEIGHED_CHARACTERS], rest[:_MAX_WEIGHED_CHARACTERS], book)
+                and _is_statement(rest[:_MAX_EXAMINED_CHARACTERS], book)
             )
         ):
             cuts.append(boundary.span())
-    return cuts or (_last_pause(sentence, folded, book) if is_question else [])
+    return cuts or (_last_pause(folded, book) if is_question else [])
 
 
-def _last_pause(sentence: str, folded: str, book: Rulebook) -> list[tuple[int, int]]:
+def _last_pause(folded: str, book: Rulebook) -> list[tuple[int, int]]:
     """Return the span of the pause that separates a statement from a question after it: "I'm vegan, anything for me?"."""
     pauses = [boundary for boundary in _BOUNDARY.finditer(folded) if _PAUSE.search(boundary[0])]
     if not pauses or _asks(folded, book, is_question=True):
@@ -236,17 +235,17 @@ def _last_pause(sentence: str, folded: str, book: Rulebook) -> list[tuple[int, i
     before, rest = folded[: last.start()], folded[last.end() :]
     if len(rest.split()) < _MIN_WORDS or book.shows("tag", rest) or book.find(rest) is not None:
         return []
-    return [last.span()] if is_telling(sentence[: last.start()], before, book) else []
+    return [last.span()] if book.states(before) else []
 
 
 def _follows_from(boundary: str, before: str, book: Rulebook) -> bool:
     """Return True if a clause is the consequence of a statement and stays with it: "my gym closes at nine so I go early"."""
-    return _CONSEQUENCE.search(boundary) is not None and (book.find(before) is not None or is_telling(before, before, book))
+    return _CONSEQUENCE.search(boundary) is not None and book.find(before) is not None
 
 
-def _is_statement(text: str, rest: str, book: Rulebook) -> bool:
-    """Return True if the text after a question or command is a statement, as in "find a recipe, the twins eat no meat"."""
-    return len(rest.split()) >= _MIN_WORDS_WITHOUT_SUBJECT and is_telling(text, rest, book)
+def _is_statement(rest: str, book: Rulebook) -> bool:
+    """Return True if the text after a question or command is a statement, as in "find a recipe, my son eats no meat"."""
+    return len(rest.split()) >= _MIN_WORDS_WITHOUT_SUBJECT and book.states(rest)
 
 
 def _asks_to_remember(folded: str, book: Rulebook) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 
 from holdfast.learning.statements.clauses import clauses, fold_clause
 from holdfast.learning.statements.quoted_text import without_quoted_text
-from holdfast.learning.statements.rulebook import LANGUAGES, Rulebook, Statement, StatementRule, StatementType, rulebook
+from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
 from holdfast.learning.statements.spoken_clauses import without_secret
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
 from holdfast.text.language import detect_language
@@ -56,6 +56,10 @@ _CONCLUDED: Final = re.compile(
     r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|quedamos en|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
 )
 """Matches a decision or a discovery, which is kept even if the reader doubts it. The text is folded."""
+_NO_SUBJECT: Final = re.compile(
+    r"(?:been|born|no|not|never|always|used to|(?:ca|do|did|wo|have|could)n'?t|cannot|nada|nunca|siempre)\b"
+)
+"""Matches the beginning of a folded sentence that leaves its subject out: "been vegan since May"."""
 _AREAS: Final[Mapping[Area, tuple[str, str, StatementType, float]]] = {
     "identity": ("personal", "personal", "personal", 7.0),
     "health": ("health", "salud", "personal", 8.0),
@@ -85,7 +89,7 @@ _MAX_IMPORTANCE: Final = 10.0
 def read_statements(message: Message, *, before: str, reader: SentenceReader) -> list[Statement]:
     """Return the statements of a message that are worth keeping, in order. ``before`` is the turn before it."""
     language = message.language or detect_language(message.text)
-    books = tuple(rulebook(code) for code in sorted(LANGUAGES, key=lambda code: code != language))
+    books = rulebooks(language)
     if any(book.shows(sign, fold_clause(message.text)) for book in books for sign in ("roleplay", "joke")):
         return []
     return list(_statements(message, _Context(before=before, books=books, reader=reader, language=language)))
@@ -116,8 +120,8 @@ def _statements(message: Message, context: _Context) -> Iterator[Statement]:
         asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
         text = asked or _words_to_keep(sentence, reading)
         rule = _rule(text, context.books)
-        if rule is None and not asked and (rule := _rule(sentence, context.books)) is not None:
-            text = sentence
+        if text and rule is None and not sentence.endswith("?") and (rule := _rule(sentence, context.books)) is not None:
+            text = asked or sentence
         if asked or (text and _is_kept(reading, sentence, rule) and (len(text.split()) >= _MIN_WORDS or reading.reply)):
             parts = _parts(text, context.books) or [(text, rule)]
             for part, part_rule in parts:
@@ -225,8 +229,8 @@ def _statement(text: str, own: str, reading: Reading, rule: StatementRule | None
         asked=asked,
         temporary=reading.area == "plan" if rule is None else rule.temporary,
         corrects=any(book.correction.match(fold_clause(own)) for book in context.books),
-        weighed=rule is None or text != own,
-        elided=text != own,
+        ruled=rule is not None and text == own,
+        elided=text != own or _NO_SUBJECT.match(fold_clause(own)) is not None,
     )
 
 

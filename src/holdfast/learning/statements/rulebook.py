@@ -1,18 +1,12 @@
-"""Load the rules that recognize statements from the files in ``learning/words``, one file per language.
-
-A rule is a pattern. A cue is a weaker sign, with a weight, that a clause is worth keeping. A classifier rates the clause.
-"""
+"""Load the rules that recognize statements from the files in ``learning/words``, one file per language."""
 
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias
-
-from holdfast.learning.statements.classifier import ClauseClassifier, clause_classifier
-from holdfast.learning.statements.weights import CueScale, cue_scale
 
 StatementKind: TypeAlias = Literal["fact", "decision", "event"]
 StatementType: TypeAlias = Literal["personal", "preference", "knowledge", "event"]
@@ -23,6 +17,11 @@ _SUBJECTS: Mapping[str, Mapping[str, str]] = {"en": {"i": "i", "am": "i'm", "hav
 _WHITESPACE = re.compile(r"\s+")
 _MAX_DEPTH = 4
 """Maximum nesting depth of word groups. A word group is a named part of a pattern, and can refer to other groups."""
+_MAX_DOUBT_WORDS = 6
+"""Number of words at the beginning of a clause that are searched for an expression of doubt ("maybe").
+
+Doubt in these words makes the whole clause uncertain.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +48,7 @@ class StatementRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rulebook:
-    """The rules, cues and classifier of one language."""
+    """The rules of one language."""
 
     language: str
     rules: tuple[StatementRule, ...]
@@ -69,10 +68,6 @@ class Rulebook:
     If no rule matches such a clause, the rules are tried again with the beginning inserted.
     """
     signs: Mapping[str, re.Pattern[str]]
-    scale: CueScale
-    """The cues of the language. A cue is a sign, with a weight, that a clause is or is not worth keeping."""
-    classifier: ClauseClassifier | None
-    """Classifier that helps to decide whether a clause is worth keeping; None if only the rules decide."""
 
     def find(self, clause: str) -> StatementRule | None:
         """Return the first rule that matches a folded clause, or None.
@@ -86,6 +81,18 @@ class Rulebook:
             if rule is None and pattern.match(clause):
                 rule = self._first(f"{subject} {clause}", 0)
         return rule
+
+    def states(self, clause: str) -> bool:
+        """Return True if a rule matches a folded clause, and the clause is neither momentary nor vague."""
+        rule = self.find(clause)
+        return rule is not None and not self.is_passing(clause, rule)
+
+    def is_passing(self, clause: str, rule: StatementRule) -> bool:
+        """Return True if a folded clause, which a rule matches, holds only for the moment or is uncertain."""
+        return self.shows("momentary", clause) or (rule.kind != "decision" and self._is_vague(clause))
+
+    def _is_vague(self, clause: str) -> bool:
+        return self.shows("vague", " ".join(clause.split(",", maxsplit=1)[0].split()[:_MAX_DOUBT_WORDS]))
 
     def _after_prefix(self, clause: str) -> list[int]:
         """Return the positions inside and after a clause's prefix ("every Sunday") at which a statement can begin."""
@@ -118,19 +125,12 @@ def rulebook(language: str) -> Rulebook:
         prefix=re.compile(subject["prefix"]),
         elided={first: re.compile(subject[name]) for name, first in _SUBJECTS[data["language"]].items()},
         signs={name: re.compile(_fill(pattern, words)) for name, pattern in data["signs"].items()},
-        scale=cue_scale(data["cues"], words),
-        classifier=clause_classifier(data["language"]),
     )
 
 
-@lru_cache
-def rules_only(language: str) -> Rulebook:
-    """Return the rulebook of a language without its cues and classifier. It is used for texts in other languages.
-
-    Cues and classifier depend on short function words, which mean other things in another language.
-    """
-    nothing = CueScale(name=0.0, number=0.0, thin=0.0, cues=())
-    return replace(rulebook(language), scale=nothing, classifier=None)
+def rulebooks(language: str | None) -> tuple[Rulebook, ...]:
+    """Return the rulebooks of all languages, that of a text's language first. Rules of another language sometimes match, too."""
+    return tuple(rulebook(code) for code in sorted(LANGUAGES, key=lambda code: code != language))
 
 
 def _rule(row: Mapping[str, Any], words: Mapping[str, str]) -> StatementRule:
@@ -180,9 +180,7 @@ class Statement:
     """True if it corrects an earlier statement."""
     observed: bool = False
     """True if it is an observation of the assistant that the user confirmed."""
-    weighed: bool = False
-    """True if no rule matched the statement. It was kept because of its cues (weighted signs) and the classifier."""
+    ruled: bool = True
+    """True if a rule matches the text, so that its subject is known. The sentence reader also keeps other texts."""
     elided: bool = False
-    """True if the statement was kept without a rule and has no subject: "been vegan since May"."""
-    faint: bool = False
-    """True if the statement is not worth keeping alone but can be joined to a neighboring statement."""
+    """True if the text has no subject of its own: it lacks one ("been vegan since May"), or begins with words of another turn."""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from holdfast.learning.statements.clauses import StatementClause, clauses, fold_clause, sentences
 from holdfast.learning.statements.rulebook import Rulebook
@@ -15,8 +14,6 @@ _SECRET = re.compile(
     r"|\b(?:sk|pk|ghp|gho|xox[bp]|akia|eyj)[-_a-z0-9]{12,}|\b(?:\d[ -]?){13,19}\b|-----begin"
 )
 _PART = re.compile(r"[,;:] | (?:and|but|y|pero|with|con) ")
-_LONG_TEXT_SENTENCES = 3
-_PERSONAL = frozenset(("self", "soy", "you"))
 _WHOLE_MESSAGE = ("joke", "roleplay")
 _WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 
@@ -28,8 +25,6 @@ class SpokenSentence:
     text: str
     folded: str
     clauses: tuple[StatementClause, ...]
-    impersonal: bool
-    """True if the sentence belongs to a longer text that mentions neither its writer nor its reader."""
 
 
 def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
@@ -39,7 +34,6 @@ def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
     """
     if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
         return
-    impersonal = _is_impersonal(text, book)
     for sentence, folded in sentences(text):
         if book.shows("text_command", folded) or book.shows("text_writing", folded + "\n"):
             if folded.endswith("?"):  # "how do you say it?" is not followed by a text
@@ -48,12 +42,7 @@ def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
         stated = clauses(sentence, folded, book) if _is_plain(folded, book) else ()
         safe = (_without_secret(clause) for clause in stated)
         kept = tuple(clause for clause in safe if clause is not None)
-        yield SpokenSentence(text=sentence, folded=folded, clauses=kept, impersonal=impersonal)
-
-
-def _is_impersonal(text: str, book: Rulebook) -> bool:
-    enough = len(list(islice(sentences(text), _LONG_TEXT_SENTENCES))) == _LONG_TEXT_SENTENCES
-    return enough and book.classifier is not None and not book.classifier.classes_in(fold_clause(text)) & _PERSONAL
+        yield SpokenSentence(text=sentence, folded=folded, clauses=kept)
 
 
 def without_secret(text: str) -> str:

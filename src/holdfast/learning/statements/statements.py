@@ -1,50 +1,27 @@
 """Find statements by rules: facts about the speaker, decisions, plans, discoveries, and requests to remember something.
 
-A rule must match at the beginning of a clause. Therefore "if I lived in Rome" and "she said I am a fool" are not
-statements. If no rule matches, a classifier decides. It also uses cues, which are weighted signs that a clause is worth
-keeping. Statements are quotes; nothing is rephrased here. The rules and cues are in ``learning/words``, one file per
-language.
+They are used if there is no sentence reader. A clause is kept if a rule matches it and it is neither momentary nor vague,
+or if the user asked to remember it. A rule must match at the beginning of a clause. Therefore "if I lived in Rome" and
+"she said I am a fool" are not statements. Statements are quotes; nothing is rephrased here. The rules are in
+``learning/words``, one file per language.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
-from holdfast.learning.statements.classifier import clause_classifier
 from holdfast.learning.statements.clauses import StatementClause, fold_clause
-from holdfast.learning.statements.joined_clauses import joined
-from holdfast.learning.statements.rulebook import (
-    LANGUAGES,
-    Rulebook,
-    Statement,
-    StatementRule,
-    StatementType,
-    rulebook,
-    rules_only,
-)
+from holdfast.learning.statements.rulebook import LANGUAGES, Rulebook, Statement, StatementRule, rulebook, rulebooks
 from holdfast.learning.statements.spoken_clauses import SpokenSentence, spoken, without_secret
-from holdfast.learning.statements.threshold import is_faint, is_worth_keeping
 from holdfast.text.language import detect_language
 from holdfast.types import Message
 
 __all__ = ["RULE_VERSION", "Statement", "retracts", "statements"]
 
-RULE_VERSION = "statements-4"
+RULE_VERSION = "statements-5"
 
 _ASKED_IMPORTANCE = 8.0
-_WEIGHED_IMPORTANCE = 4.0
-_PLAN = "plan"
-_RECURRING_CUES = frozenset(("habit", "lasting", "costumbre", "duracion"))
-_ELIDED_CUES = frozenset(("no subject", "standing wish", "deseo permanente"))
-_TYPES: Mapping[str, StatementType] = {
-    "preference": "preference",
-    "preferencia": "preference",
-    "note": "knowledge",
-    "nota": "knowledge",
-}
-"""Maps the key of a statement that no rule matched to its type. Plans have the type ``event``, all other keys ``personal``."""
 _MAX_IMPORTANCE = 10.0
-_SPANISH_LETTER = re.compile(r"[ñáéíóú¿¡]", re.IGNORECASE)
 _MAX_ADDITION_WORDS = 9
 _GREETING = re.compile(r"(?:hi|hey|hello|good (?:morning|evening|afternoon)|hola|buenas|buenos dias|buen dia|que tal|ola)\b")
 _NAME = re.compile(
@@ -66,7 +43,7 @@ _TIME_ADDITION = re.compile(
 
 def statements(message: Message) -> list[Statement]:
     """Return the statements of a message that are worth keeping, in order."""
-    for book in _books(message):
+    for book in rulebooks(message.language or detect_language(message.text)):
         found = list(_in_language(message.text, book))
         if found:
             return found
@@ -78,21 +55,6 @@ def retracts(text: str) -> bool:
     return any(rulebook(language).shows("retract", fold_clause(text)) for language in LANGUAGES)
 
 
-def _books(message: Message) -> list[Rulebook]:
-    """Return the full rulebook of the message's language, then those of other languages without cues and classifier."""
-    language = message.language or detect_language(message.text) or _likeliest_language(message.text)
-    own = [rulebook(language)] if language in LANGUAGES else []
-    return own + [rules_only(code) for code in LANGUAGES if code != language]
-
-
-def _likeliest_language(text: str) -> str:
-    """Return the language whose word lists contain the most words of a text. Used if the language was not detected."""
-    if _SPANISH_LETTER.search(text):
-        return "es"
-    folded = fold_clause(text)
-    return max(LANGUAGES, key=lambda code: clause_classifier(code).count_known_words(folded))
-
-
 def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
     before: Statement | None = None
     previous = ""
@@ -101,7 +63,7 @@ def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
         if before is not None and _adds_time(sentence.folded, book):
             before = replace(before, text=f"{before.text} {sentence.text}")
             continue
-        for statement in joined(sentence.text, _in_sentence(sentence, book, before)):
+        for statement in _in_sentence(sentence, book, before):
             if before is not None:
                 yield before
             before = statement
@@ -119,13 +81,14 @@ def _with_context(sentence: SpokenSentence, previous: str) -> SpokenSentence:
 def _in_sentence(sentence: SpokenSentence, book: Rulebook, before: Statement | None) -> Iterator[Statement]:
     greeted = _GREETING.match(sentence.folded) is not None
     for clause in sentence.clauses:
-        statement = _statement(clause, book, before, greeted=greeted, impersonal=sentence.impersonal)
+        statement = _statement(clause, book, before, greeted=greeted)
         if statement is None:
             continue
         if clause.context:
             pause = "" if clause.context[-1] in ".?!" else ","
-            statement = replace(statement, text=f"{clause.context}{pause} {statement.text}")
-        before = before if statement.faint else statement
+            text = f"{clause.context}{pause} {statement.text}"
+            statement = replace(statement, text=text, ruled=False, elided=True)
+        before = statement
         yield statement
 
 
@@ -141,17 +104,12 @@ def _adds_time(folded: str, book: Rulebook) -> bool:
     )
 
 
-def _statement(
-    clause: StatementClause, book: Rulebook, before: Statement | None, *, greeted: bool, impersonal: bool
-) -> Statement | None:
+def _statement(clause: StatementClause, book: Rulebook, before: Statement | None, *, greeted: bool) -> Statement | None:
     rule = book.find(clause.folded)
     if rule is None and _states_name(clause, greeted=greeted):
         rule = next(rule for rule in book.rules if rule.key in ("name", "nombre"))
-    if not clause.asked and not is_worth_keeping(clause.text, clause.folded, book, rule, impersonal=impersonal):
-        is_joinable = rule is None and is_faint(clause.text, clause.folded, book)
-        return replace(_weighed(clause, book), faint=True) if is_joinable else None
-    if rule is None and not clause.asked:
-        return _weighed(clause, book)
+    if not clause.asked and (rule is None or book.is_passing(clause.folded, rule)):
+        return None
     if rule is None:
         return Statement(
             text=clause.text,
@@ -173,25 +131,6 @@ def _statement(
         asked=clause.asked,
         temporary=rule.temporary,
         corrects=clause.corrects,
-    )
-
-
-def _weighed(clause: StatementClause, book: Rulebook) -> Statement:
-    """Turn a clause that no rule matches into a statement. The clause's cues (weighted signs) determine its key."""
-    weighed = book.scale.weigh(clause.text, clause.folded)
-    is_plan = _PLAN in weighed.cues and not _RECURRING_CUES.intersection(weighed.cues) and bool(book.when.search(clause.folded))
-    key = _PLAN if is_plan else "personal" if weighed.key in (None, _PLAN) else str(weighed.key)
-    return Statement(
-        text=clause.text,
-        kind="event" if is_plan else "fact",
-        type="event" if is_plan else _TYPES.get(key, "personal"),
-        key=key,
-        importance=_WEIGHED_IMPORTANCE,
-        language=book.language,
-        temporary=is_plan,
-        corrects=clause.corrects,
-        weighed=True,
-        elided=bool(_ELIDED_CUES.intersection(weighed.cues)),
     )
 
 

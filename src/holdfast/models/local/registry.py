@@ -1,4 +1,4 @@
-"""Registry of the models that run on this machine: embedders, rerankers and chat models.
+"""Registry of the models that run on this machine: embedders, rerankers, sentence readers and chat models.
 
 Each model lists its files by SHA-256 and size. Each file lists its *carriers*, the places that offer its bytes. A carrier
 is a member of a published wheel, members of several wheels that are joined, or a file on the publisher's model hub. Only
@@ -15,10 +15,12 @@ from holdfast.errors import ModelUnknown
 __all__ = [
     "CHAT_MODELS",
     "DEFAULT_MODEL",
+    "DEFAULT_READER",
     "GGUF",
     "MODELS",
     "NETWORK",
     "PACKAGED",
+    "READERS",
     "RERANKERS",
     "VOCABULARY",
     "Carrier",
@@ -27,6 +29,7 @@ __all__ = [
     "ModelSpec",
     "PackagedSpec",
     "Pooling",
+    "ReaderSpec",
     "RerankerSpec",
     "Spec",
     "Weight",
@@ -393,6 +396,7 @@ CHAT_MODELS: Final[Mapping[str, ChatSpec]] = MappingProxyType({spec.name: spec f
 RERANKERS: Final[Mapping[str, RerankerSpec]] = MappingProxyType({_MS_MARCO_MINILM.name: _MS_MARCO_MINILM})
 READERS: Final[Mapping[str, ReaderSpec]] = MappingProxyType({_TALK_READER_S.name: _TALK_READER_S})
 DEFAULT_MODEL: Final = _TALK_EMBED_S.name
+DEFAULT_READER: Final = _TALK_READER_S.name
 
 
 def find(name: str) -> ModelSpec:

@@ -1,0 +1,123 @@
+"""Claims compared with the included sentence reader: a change ends the claim that changed and leaves the others."""
+
+from collections.abc import Callable
+
+import pytest
+
+from holdfast.config.models import make_sentence_reader
+from holdfast.engine import Engine
+from holdfast.learning.changes.compare_claims import ClaimChange, ClaimComparer
+from holdfast.models.local.registry import DEFAULT_READER
+from holdfast.protocols import Comparison, Reading, SentenceReader
+
+OpenMemory = Callable[..., Engine]
+
+
+class Counting:
+    """A reader that counts its comparisons."""
+
+    def __init__(self, reader: SentenceReader) -> None:
+        self._reader = reader
+        self.name = reader.name
+        self.compared = 0
+
+    def read(self, sentence: str, *, before: str = "") -> Reading:
+        return self._reader.read(sentence, before=before)
+
+    def compare(self, old: str, new: str) -> Comparison:
+        self.compared += 1
+        return self._reader.compare(old, new)
+
+
+@pytest.fixture
+def counting() -> Counting:
+    reader = make_sentence_reader(DEFAULT_READER)
+    assert reader is not None
+    return Counting(reader)
+
+
+@pytest.fixture
+def comparer(counting: Counting) -> ClaimComparer:
+    return ClaimComparer(counting)
+
+
+def _tell(memory: Engine, text: str) -> None:
+    with memory.session(user="ana") as talk:
+        talk.add("user", text)
+    memory.drain()
+
+
+@pytest.mark.ledger("X24")
+@pytest.mark.parametrize("new", ["I moved to Munich last week.", "I live in Munich now."])
+def test_a_move_ends_the_old_home_and_leaves_the_locker_code(comparer: ClaimComparer, new: str) -> None:
+    change = comparer.change("Lives in Berlin. Locker code 4411.", new)
+    assert change is not None
+    assert change.kept == ("Locker code 4411.",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I work at KPMG.", "I quit my job at KPMG."),
+        ("I drive a Honda Civic.", "I sold my car."),
+        ("Vivo en Madrid.", "Me mudé a Sevilla."),
+    ],
+)
+def test_a_memory_of_one_claim_ends_as_a_whole(comparer: ClaimComparer, old: str, new: str) -> None:
+    assert comparer.change(old, new) == ClaimChange(kept=(), certain=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I live in Berlin.", "My brother moved to Munich."),
+        ("I'm allergic to nuts.", "My son is allergic to eggs."),
+        ("I live in Berlin.", "I'm vegan."),
+    ],
+)
+def test_a_claim_about_someone_or_something_else_ends_nothing(comparer: ClaimComparer, old: str, new: str) -> None:
+    assert comparer.change(old, new) is None
+
+
+def test_a_paraphrase_repeats_and_another_fact_does_not(comparer: ClaimComparer) -> None:
+    assert comparer.repeats("I'm vegan.", "I don't eat any animal products.")
+    assert not comparer.repeats("I'm vegan.", "My brother moved to Munich.")
+
+
+@pytest.mark.parametrize("old", ["", "  ", "I live in Berlin. " * 7], ids=["empty", "blank", "seven claims"])
+def test_a_text_without_claims_and_a_summary_are_not_compared(counting: Counting, old: str) -> None:
+    assert ClaimComparer(counting).change(old, "I moved to Munich.") is None
+    assert counting.compared == 0
+
+
+def test_a_pair_is_compared_once(counting: Counting) -> None:
+    comparer = ClaimComparer(counting)
+    for _ in range(3):
+        comparer.change("I live in Berlin.", "I moved to Munich.")
+        comparer.repeats("I live in Berlin.", "I moved to Munich.")
+    assert counting.compared == 1
+
+
+@pytest.mark.ledger("X24")
+def test_after_a_move_a_memory_keeps_what_did_not_change(open_memory: OpenMemory) -> None:
+    memory = open_memory()
+    memory.remember("Lives in Berlin. Locker code 4411.", user="ana", origin="auto")
+    _tell(memory, "I moved to Munich in February.")
+    live = {found.text for found in memory.memories(user="ana")}
+    (ended,) = [found for found in memory.memories(user="ana", retired=True) if found.status != "live"]
+    assert ended.text == "Lives in Berlin. Locker code 4411."
+    assert live == {"Locker code 4411", "I moved to Munich in February."}
+
+
+def test_without_a_reader_a_memory_ends_by_rules_alone(open_memory: OpenMemory) -> None:
+    memory = open_memory(settings={"reader": "none"})
+    memory.remember("I live in Berlin.", user="ana", origin="auto")
+    _tell(memory, "I moved to Munich in February.")
+    assert {found.text for found in memory.memories(user="ana")} == {"I moved to Munich in February."}
+
+
+def test_what_points_back_to_an_ended_claim_ends_with_it(open_memory: OpenMemory) -> None:
+    memory = open_memory(settings={"reader": "none"})
+    memory.remember("Lives in Berlin. Loves it there. Locker code 4411.", user="ana", origin="auto")
+    _tell(memory, "I moved to Munich in February.")
+    assert {found.text for found in memory.memories(user="ana")} == {"Locker code 4411", "I moved to Munich in February."}

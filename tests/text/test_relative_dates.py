@@ -1,0 +1,188 @@
+"""Calendar dates are added to relative ones, in English and Spanish."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from holdfast.text.relative_dates import dates_in, with_dates
+
+SUNDAY = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def on(day: str) -> datetime:
+    return datetime.fromisoformat(day).replace(hour=12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("said", "dated"),
+    [
+        ("I got the keys today.", "I got the keys today (1 March 2026)."),
+        ("We got married yesterday!", "We got married yesterday (28 February 2026)!"),
+        ("The movers come tomorrow at 9.", "The movers come tomorrow (2 March 2026) at 9."),
+        ("She called the day before yesterday.", "She called the day before yesterday (27 February 2026)."),
+        ("I fly the day after tomorrow.", "I fly the day after tomorrow (3 March 2026)."),
+        ("I broke my glasses last night.", "I broke my glasses last night (28 February 2026)."),
+        ("I saw the dentist this morning.", "I saw the dentist this morning (1 March 2026)."),
+        ("Last Tuesday I quit.", "Last Tuesday (24 February 2026) I quit."),
+        ("I start next Monday.", "I start next Monday (2 March 2026)."),
+        ("The exam is this Friday.", "The exam is this Friday (6 March 2026)."),
+        ("We moved 10 days ago.", "We moved 10 days ago (19 February 2026)."),
+        ("I broke my leg three weeks ago.", "I broke my leg three weeks ago (week of 2 February 2026)."),
+        ("The baby is due in two months.", "The baby is due in two months (May 2026)."),
+        ("I stopped smoking a year ago.", "I stopped smoking a year ago (2025)."),
+        ("I was in Oslo last week.", "I was in Oslo last week (week of 16 February 2026)."),
+        ("We bought the boat last month.", "We bought the boat last month (February 2026)."),
+        ("I retire next year.", "I retire next year (2027)."),
+    ],
+)
+def test_an_english_date_is_added_after_the_words_that_mean_it(said: str, dated: str) -> None:
+    assert with_dates(said, SUNDAY) == dated
+
+
+@pytest.mark.parametrize(
+    ("said", "dated"),
+    [
+        ("Hoy me dieron las llaves.", "Hoy (1 de marzo de 2026) me dieron las llaves."),
+        ("Ayer nació mi sobrina.", "Ayer (28 de febrero de 2026) nació mi sobrina."),
+        ("Anteayer me llamó.", "Anteayer (27 de febrero de 2026) me llamó."),
+        ("Pasado mañana vuelo a Salta.", "Pasado mañana (3 de marzo de 2026) vuelo a Salta."),
+        ("El martes pasado renuncié.", "El martes pasado (24 de febrero de 2026) renuncié."),
+        ("El pasado martes renuncié.", "El pasado martes (24 de febrero de 2026) renuncié."),
+        ("Empiezo el lunes que viene.", "Empiezo el lunes que viene (2 de marzo de 2026)."),
+        ("El próximo sábado es la boda.", "El próximo sábado (7 de marzo de 2026) es la boda."),
+        ("Nos mudamos hace tres semanas.", "Nos mudamos hace tres semanas (semana del 2 de febrero de 2026)."),
+        ("Saqué el permiso hace dos años.", "Saqué el permiso hace dos años (2024)."),
+        ("Dentro de dos meses nace el bebé.", "Dentro de dos meses (mayo de 2026) nace el bebé."),
+        ("El año pasado me operaron.", "El año pasado (2025) me operaron."),
+        ("La semana que viene viajo.", "La semana que viene (semana del 2 de marzo de 2026) viajo."),
+        ("El mes que viene me caso.", "El mes que viene (abril de 2026) me caso."),
+    ],
+)
+def test_a_spanish_date_is_added_in_spanish(said: str, dated: str) -> None:
+    assert with_dates(said, SUNDAY) == dated
+
+
+@pytest.mark.parametrize(
+    ("said", "days"),
+    [
+        ("Mañana me mudo.", ["2026-03-02"]),
+        ("mañana por la mañana tengo turno", ["2026-03-02"]),
+        ("Esta mañana corrí.", ["2026-03-01"]),
+        ("Por la mañana tomo mate.", []),
+        ("Trabajo de 8 de la mañana a 4 de la tarde.", []),
+        ("Una mañana de enero nevó.", []),
+        ("Cada mañana corro.", []),
+        ("A media mañana como fruta.", []),
+        ("Esa mañana llovía.", []),
+        ("A la mañana siguiente nos fuimos.", []),
+        ("Todas las mañanas corro.", []),
+        ("Pasado mañana viajo.", ["2026-03-03"]),
+    ],
+)
+def test_manana_is_tomorrow_unless_it_is_the_morning(said: str, days: list[str]) -> None:
+    assert [day.date().isoformat() for day in dates_in(said, SUNDAY)] == days
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My last day at work was great.",
+        "The next day we flew home.",
+        "It rained for the last week.",
+        "I lost 3 kilos over the last year.",
+        "I work in the last week of May.",
+        "This is my last year of school.",
+        "Hoy en día vivo solo.",
+        "I live in Lyon.",
+        "I was born in 1984.",
+        "",
+    ],
+)
+def test_words_that_name_no_day_get_no_date(said: str) -> None:
+    assert with_dates(said, SUNDAY) == said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "We met last Tuesday, 24 February.",
+        "We met yesterday (28 February).",
+        "Nos vimos ayer, el 28.",
+        "Next Monday the 2nd I start.",
+    ],
+)
+def test_a_date_that_is_there_is_not_added_again(said: str) -> None:
+    assert with_dates(said, SUNDAY) == said
+
+
+@pytest.mark.parametrize(
+    ("at", "said", "dated"),
+    [
+        ("2024-03-01", "yesterday", "yesterday (29 February 2024)"),
+        ("2026-03-01", "yesterday", "yesterday (28 February 2026)"),
+        ("2024-02-28", "tomorrow", "tomorrow (29 February 2024)"),
+        ("2024-02-29", "a year ago", "a year ago (2023)"),
+        ("2024-02-29", "in one year", "in one year (2025)"),
+        ("2024-02-29", "a month ago", "a month ago (January 2024)"),
+    ],
+)
+def test_leap_days_are_days(at: str, said: str, dated: str) -> None:
+    assert with_dates(said, on(at)) == dated
+
+
+@pytest.mark.parametrize(
+    ("at", "said", "dated"),
+    [
+        ("2026-01-31", "next month", "next month (February 2026)"),
+        ("2026-03-31", "last month", "last month (February 2026)"),
+        ("2026-05-31", "hace tres meses", "hace tres meses (febrero de 2026)"),
+        ("2026-08-31", "in one month", "in one month (September 2026)"),
+        ("2026-04-30", "tomorrow", "tomorrow (1 May 2026)"),
+    ],
+)
+def test_the_end_of_a_long_month_is_no_problem_in_a_short_one(at: str, said: str, dated: str) -> None:
+    assert with_dates(said, on(at)) == dated
+
+
+@pytest.mark.parametrize(
+    ("at", "said", "dated"),
+    [
+        ("2027-01-01", "yesterday", "yesterday (31 December 2026)"),
+        ("2026-12-31", "mañana", "mañana (1 de enero de 2027)"),
+        ("2026-12-15", "next month", "next month (January 2027)"),
+        ("2027-01-15", "el mes pasado", "el mes pasado (diciembre de 2026)"),
+        ("2027-01-05", "two months ago", "two months ago (November 2026)"),
+        ("2027-01-02", "last week", "last week (week of 21 December 2026)"),
+        ("2027-01-02", "last year", "last year (2026)"),
+    ],
+)
+def test_the_year_changes_with_the_day(at: str, said: str, dated: str) -> None:
+    assert with_dates(said, on(at)) == dated
+
+
+def test_a_weekday_named_on_that_day_is_a_week_away() -> None:
+    assert [day.date().isoformat() for day in dates_in("last Sunday, next Sunday", SUNDAY)] == ["2026-02-22", "2026-03-08"]
+
+
+def test_several_dates_are_added_each_in_its_place() -> None:
+    said = "Yesterday I signed, tomorrow I move."
+    assert with_dates(said, SUNDAY) == "Yesterday (28 February 2026) I signed, tomorrow (2 March 2026) I move."
+
+
+def test_the_day_is_that_of_the_time_zone_in_which_it_was_said() -> None:
+    late = datetime(2026, 3, 1, 23, 30, tzinfo=timezone(timedelta(hours=-5)))
+    assert with_dates("today", late) == "today (1 March 2026)"
+
+
+def test_letters_that_change_their_length_do_not_move_the_date() -> None:
+    assert with_dates("İstanbul ﬁne, yesterday 🎉", SUNDAY) == "İstanbul ﬁne, yesterday (28 February 2026) 🎉"
+
+
+@pytest.mark.parametrize("said", ["999 years ago", "in 999 years", "hace 999 días", "in 999 months"])
+def test_a_large_amount_is_no_error(said: str) -> None:
+    assert len(dates_in(said, SUNDAY)) == 1
+
+
+@pytest.mark.timeout(10)
+def test_a_long_text_takes_no_long_time() -> None:
+    assert len(dates_in("yesterday and " * 500, SUNDAY)) == 500
