@@ -33,7 +33,7 @@ from holdfast.learning.capture_kinds import STATEMENTS
 from holdfast.learning.changes.reconcile import ReconcileRules
 from holdfast.presets.base import Preset
 from holdfast.presets.default import DEFAULT
-from holdfast.protocols import MemoryFilter, MessageFilter, Role
+from holdfast.protocols import MemoryFilter, MessageFilter, Role, SentenceReader
 from holdfast.recall.embedding import EmbedderSource
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore, SQLiteTransaction
@@ -259,7 +259,7 @@ def tagging_preset(
     """Return the default preset with a random tag in every extracted text, so that a repeated digestion shows as two memories."""
     kill_switch = kill_switch or KillSwitch()
 
-    def tagged(messages: Sequence[Message]) -> list[Put]:
+    def tagged(messages: Sequence[Message], _reader: SentenceReader | None = None) -> list[Put]:
         kill_switch.reach("digesting")
         tag = uuid.uuid4().hex[:8]
         puts = [replace(put, text=f"{put.text} ({tag})") for put in capture(messages)]

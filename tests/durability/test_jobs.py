@@ -20,7 +20,7 @@ from holdfast.learning.capture_by_rules import extract_statements
 from holdfast.learning.capture_kinds import STATEMENTS
 from holdfast.learning.changes.reconcile import ReconcileRules
 from holdfast.presets.default import DEFAULT
-from holdfast.protocols import Role
+from holdfast.protocols import Role, SentenceReader
 from holdfast.recall.embedding import EmbedderSource
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
@@ -56,7 +56,7 @@ class Capture:
     calls: int = 0
     texts: list[str] = field(default_factory=list)
 
-    def __call__(self, messages: Sequence[Message]) -> list[Put]:
+    def __call__(self, messages: Sequence[Message], _reader: SentenceReader | None = None) -> list[Put]:
         self.calls += 1
         self.texts += [message.text for message in messages]
         if self.failing:
@@ -146,7 +146,7 @@ def test_after_five_attempts_a_job_is_set_aside_visibly_and_can_be_run_again(tmp
 
 def test_one_job_that_fails_does_not_hold_up_the_others(tmp_path: Path) -> None:
     class Picky(Capture):
-        def __call__(self, messages: Sequence[Message]) -> list[Put]:
+        def __call__(self, messages: Sequence[Message], _reader: SentenceReader | None = None) -> list[Put]:
             self.failing = "Paris" in messages[0].text
             return super().__call__(messages)
 
@@ -202,7 +202,7 @@ def test_a_message_that_comes_while_its_session_is_digested_is_digested_too(tmp_
     clock, late = FrozenClock(), ["I work at a bakery."]
 
     class Interrupted(Capture):
-        def __call__(self, messages: Sequence[Message]) -> list[Put]:
+        def __call__(self, messages: Sequence[Message], _reader: SentenceReader | None = None) -> list[Put]:
             if late:
                 engine.session(user=USER, id="one").add("user", late.pop())
             return super().__call__(messages)
@@ -391,7 +391,7 @@ def test_closing_waits_for_the_step_under_way(tmp_path: Path) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     class Slow(Capture):
-        def __call__(self, messages: Sequence[Message]) -> list[Put]:
+        def __call__(self, messages: Sequence[Message], _reader: SentenceReader | None = None) -> list[Put]:
             begun.set()
             assert go_on.wait(_TIMEOUT)
             return super().__call__(messages)

@@ -123,7 +123,13 @@ def _wishes(written: Path) -> Iterable[Row]:
 def _change(row: Row) -> Row:
     """Return a pair of an old and a new claim."""
     source = f"changes_{row['id'][1]}"  # "cb:12" is of author b
-    known = {"id": row["id"], "source": source, "split": _split(source, row["old"].casefold()), "lang": row["lang"], "how": row["how"]}
+    known = {
+        "id": row["id"],
+        "source": source,
+        "split": _split(source, row["old"].casefold()),
+        "lang": row["lang"],
+        "how": row["how"],
+    }
     return {**known, "old": row["old"], "new": row["new"], "change": row["label"]}
 
 

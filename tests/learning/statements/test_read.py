@@ -250,6 +250,7 @@ def test_each_attribute_of_a_sentence_becomes_a_memory(reader: SentenceReader, s
 def test_what_the_user_asks_to_remember_is_kept_and_important(reader: SentenceReader, said: str, text: str) -> None:
     (put,) = extract_statements(talk(said), reader)
     assert (put.text, put.reason) == (text, "asked to remember")
+    assert put.importance is not None
     assert put.importance >= 8
 
 
