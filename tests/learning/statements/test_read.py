@@ -301,3 +301,23 @@ def _digest(memory: Engine, text: str) -> None:
     session.add("user", text)
     session.end()
     memory.drain()
+
+
+@pytest.mark.ledger("X21")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Don't save this: I'm pregnant.",
+        "Off the record, I hate my job. I work at the harbor.",
+        "I was diagnosed with diabetes last week. Please don't keep any of this.",
+        "No guardes esto: estoy embarazada.",
+        "Me separé de Julián. Esto no lo apuntes, por favor.",
+    ],
+)
+def test_nothing_is_kept_of_a_message_that_is_off_the_record(reader: SentenceReader, said: str) -> None:
+    assert kept(reader, said) == []
+
+
+@pytest.mark.parametrize("said", ["Between us we have three kids.", "Don't save the file yet, I live in Porto."])
+def test_words_that_only_look_like_such_a_wish_do_not_hide_a_fact(reader: SentenceReader, said: str) -> None:
+    assert kept(reader, said) != []

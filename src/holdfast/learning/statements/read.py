@@ -30,6 +30,9 @@ _MIN_KEEP_UNLIKELY: Final = 0.9
 _MIN_KEEP_RULED: Final = 0.15
 """Minimum probability for a sentence that a rule matches, such as one that states a name."""
 _MIN_WISH: Final = 0.5
+_MIN_OFF_RECORD: Final = 0.9
+"""Minimum probability of the wish that nothing of a message is kept."""
+_MAX_WISH_CHARACTERS: Final = 600
 _MAX_SENTENCE_CHARACTERS: Final = 500
 _MAX_CONTEXT_CHARACTERS: Final = 200
 _MIN_WORDS: Final = 2
@@ -87,12 +90,24 @@ _MAX_IMPORTANCE: Final = 10.0
 
 
 def read_statements(message: Message, *, before: str, reader: SentenceReader) -> list[Statement]:
-    """Return the statements of a message that are worth keeping, in order. ``before`` is the turn before it."""
+    """Return the statements of a message that are worth keeping, in order. ``before`` is the turn before it.
+
+    There are none if the user asks that the message is not kept.
+    """
     language = message.language or detect_language(message.text)
     books = rulebooks(language)
     if any(book.shows(sign, fold_clause(message.text)) for book in books for sign in ("roleplay", "joke")):
         return []
-    return list(_statements(message, _Context(before=before, books=books, reader=reader, language=language)))
+    if reader.read(message.text[:_MAX_WISH_CHARACTERS], before=before).wishes["off_record"] >= _MIN_OFF_RECORD:
+        return []
+    try:
+        return list(_statements(message, _Context(before=before, books=books, reader=reader, language=language)))
+    except _OffTheRecord:
+        return []
+
+
+class _OffTheRecord(Exception):
+    """Raised if a sentence of a message asks that the message is not kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +132,8 @@ def _statements(message: Message, context: _Context) -> Iterator[Statement]:
                 return
             continue
         reading = context.reader.read(sentence, before=context.before)
+        if reading.wishes["off_record"] >= _MIN_OFF_RECORD:
+            raise _OffTheRecord
         asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
         text = asked or _words_to_keep(sentence, reading)
         rule = _rule(text, context.books)
@@ -194,7 +211,7 @@ def _words_to_keep(sentence: str, reading: Reading) -> str:
     if reading.act not in ("request", "question") or reading.area == "instruction":
         start, end = 0, after if sentence.rstrip().endswith("?") else len(sentence)
     elif len(sentence[: reading.start].split()) <= _MAX_LEAD_WORDS:  # the fact stands before the request
-        start, end = 0, after
+        start, end = reading.start, after
     else:
         inside = [pause.end() for pause in _PAUSE.finditer(sentence) if pause.end() < reading.end]
         before = [place for place in inside if place <= reading.start]
