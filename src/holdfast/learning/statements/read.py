@@ -46,6 +46,7 @@ _CODE = re.compile(
 )
 _PAUSE: Final = re.compile(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
 _STOP: Final = re.compile(r"\s*[,;:(–—]\s+|\s+-+\s+")
+_REASON: Final = re.compile(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
 _POINTS_BACK: Final = re.compile(
     r"(?:(?:and|but|so|y|pero|o sea|also|too|well|oh|yeah|yes)\W+)*"
     r"(?:he|she|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá"
@@ -123,8 +124,8 @@ class _Context:
 
 def _statements(message: Message, context: _Context) -> Iterator[Statement]:
     previous = ""
-    for sentence in _sentences(message.text):
-        folded = fold_clause(sentence)
+    for said in _sentences(message.text):
+        sentence, folded = said, fold_clause(said)
         if _asks_to_confirm(folded, context.books):
             continue
         if any(book.shows("text_command", folded) or book.shows("text_writing", folded + "\n") for book in context.books):
@@ -134,6 +135,9 @@ def _statements(message: Message, context: _Context) -> Iterator[Statement]:
         reading = context.reader.read(sentence, before=context.before)
         if reading.wishes["off_record"] >= _MIN_OFF_RECORD:
             raise _OffTheRecord
+        stated = _before_question(sentence)
+        if stated and (alone := context.reader.read(stated, before=context.before)).keep > reading.keep:
+            sentence, reading = stated, alone
         asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
         text = asked or _words_to_keep(sentence, reading)
         rule = _rule(text, context.books)
@@ -144,7 +148,7 @@ def _statements(message: Message, context: _Context) -> Iterator[Statement]:
             for part, part_rule in parts:
                 whole = part if len(parts) > 1 else _with_context(part, reading, previous, context)
                 yield _statement(with_dates(whole, message.at), part, reading, part_rule, context, asked=bool(asked))
-        previous = sentence
+        previous = said
 
 
 def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRule | None]]:
@@ -163,6 +167,13 @@ def _asks_to_confirm(folded: str, books: Sequence[Rulebook]) -> bool:
     tail = _STOP.split(folded)[-1]
     is_tag = len(tail.split()) <= _MAX_TAG_WORDS and any(book.shows("tag", tail) for book in books)
     return folded.endswith("?") and tail != folded and is_tag
+
+
+def _before_question(sentence: str) -> str:
+    """Return what stands before the question at the end of a sentence: "I'm vegan" in "I'm vegan, anything for me?"."""
+    stops = [stop.start() for stop in _STOP.finditer(sentence)] if sentence.rstrip().endswith("?") else []
+    stated = _REASON.sub("", sentence[: stops[-1]]) if stops else ""
+    return stated if len(stated.split()) > _MIN_WORDS else ""
 
 
 def _sentences(text: str) -> Iterator[str]:
