@@ -53,7 +53,8 @@ __all__ = [
 _SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"})
 """Kinds whose memories contain one statement each, unlike summaries and profiles."""
 _MAX_BRIEF_WORDS: Final = 8
-_MIN_REPEAT_COSINE: Final = 0.75
+_MIN_REPEAT_COSINE: Final = 0.9
+"""Minimum cosine of two statements that the reader may call a repetition. Below it, a new fact could be lost."""
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
 """Maximum age of a statement that a correction can refer to without naming the old value: two hours."""
 

@@ -7,7 +7,7 @@ there") is kept with the sentence before it.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -139,7 +139,7 @@ def _statements(message: Message, context: _Context) -> Iterator[Statement]:
         if stated and (alone := context.reader.read(stated, before=context.before)).keep > reading.keep:
             sentence, reading = stated, alone
         asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
-        text = asked or _words_to_keep(sentence, reading)
+        text = asked or _without_lead(_words_to_keep(sentence, reading), context.books)
         rule = _rule(text, context.books)
         if text and rule is None and not sentence.endswith("?") and (rule := _rule(sentence, context.books)) is not None:
             text = asked or sentence
@@ -147,7 +147,8 @@ def _statements(message: Message, context: _Context) -> Iterator[Statement]:
             parts = _parts(text, context.books) or [(text, rule)]
             for part, part_rule in parts:
                 whole = part if len(parts) > 1 else _with_context(part, reading, previous, context)
-                yield _statement(with_dates(whole, message.at), part, reading, part_rule, context, asked=bool(asked))
+                found = _statement(whole, part, reading, part_rule, context, asked=bool(asked))
+                yield replace(found, text=with_dates(whole, message.at))
         previous = said
 
 
@@ -185,16 +186,33 @@ def _sentences(text: str) -> Iterator[str]:
 
 def _asked_text(sentence: str, book: Rulebook) -> str:
     """Return what follows a request to remember: "the key is under the pot". Empty if the sentence is no such request."""
-    folded, start = fold_clause(sentence), 0
-    for _ in range(_MAX_LEADS):
+    folded = fold_clause(sentence)
+    for start in (0, *_after_leads(folded, book)):
         lead = book.asked.match(folded[start:])
         if lead is not None:
             return sentence[start + lead.end() :].strip(" ,;:-–—")
+    return ""
+
+
+def _without_lead(text: str, books: Sequence[Rulebook]) -> str:
+    """Return a text without introductory words, such as "and" or "by the way", if a rule matches what follows them."""
+    folded = fold_clause(text)
+    for book in books:
+        starts = [start for start in _after_leads(folded, book) if book.find(folded[start:]) is not None]
+        if starts:
+            return text[starts[-1] :]
+    return text
+
+
+def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
+    """Yield the positions after each introductory word at the beginning of a folded text."""
+    start = 0
+    for _ in range(_MAX_LEADS):
         lead = book.filler.match(folded[start:])
         if lead is None or lead.end() == 0:
-            return ""
+            return
         start += lead.end()
-    return ""
+        yield start
 
 
 def _is_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> bool:
