@@ -7,7 +7,7 @@ there") is kept with the sentence before it.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
@@ -99,44 +99,40 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader) ->
     books = rulebooks(language)
     if any(book.shows(sign, fold_clause(message.text)) for book in books for sign in ("roleplay", "joke")):
         return []
-    if reader.read(message.text[:_MAX_WISH_CHARACTERS], before=before).wishes["off_record"] >= _MIN_OFF_RECORD:
+    context = _Context(before=before, books=books, reader=reader, language=language)
+    sentences = list(_own_sentences(message.text, books))
+    if any(
+        context.read(text).wishes["off_record"] >= _MIN_OFF_RECORD for text in (message.text[:_MAX_WISH_CHARACTERS], *sentences)
+    ):
         return []
-    try:
-        return list(_statements(message, _Context(before=before, books=books, reader=reader, language=language)))
-    except _OffTheRecord:
-        return []
-
-
-class _OffTheRecord(Exception):
-    """Raised if a sentence of a message asks that the message is not kept."""
+    return list(_statements(message, sentences, context))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Context:
-    """What is known around the sentences of a message."""
+    """The turn before a message, the rules for its language, and the reader."""
 
     before: str
     books: tuple[Rulebook, ...]
     """The rules of all languages, those of the message's language first."""
     reader: SentenceReader
     language: str | None
+    known: dict[str, Reading] = field(default_factory=dict)
+    """What was read already. A message of one sentence is read once."""
+
+    def read(self, text: str) -> Reading:
+        """Read a text of the user after the turn before."""
+        if text not in self.known:
+            self.known[text] = self.reader.read(text, before=self.before)
+        return self.known[text]
 
 
-def _statements(message: Message, context: _Context) -> Iterator[Statement]:
+def _statements(message: Message, sentences: Sequence[str], context: _Context) -> Iterator[Statement]:
     previous = ""
-    for said in _sentences(message.text):
-        sentence, folded = said, fold_clause(said)
-        if _asks_to_confirm(folded, context.books):
-            continue
-        if any(book.shows("text_command", folded) or book.shows("text_writing", folded + "\n") for book in context.books):
-            if not folded.endswith("?"):  # "how do you say it?" is not followed by a text
-                return
-            continue
-        reading = context.reader.read(sentence, before=context.before)
-        if reading.wishes["off_record"] >= _MIN_OFF_RECORD:
-            raise _OffTheRecord
+    for said in sentences:
+        sentence, reading = said, context.read(said)
         stated = _before_question(sentence)
-        if stated and (alone := context.reader.read(stated, before=context.before)).keep > reading.keep:
+        if stated and (alone := context.read(stated)).keep > reading.keep:
             sentence, reading = stated, alone
         asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
         text = asked or _without_lead(_words_to_keep(sentence, reading), context.books)
@@ -175,6 +171,17 @@ def _before_question(sentence: str) -> str:
     stops = [stop.start() for stop in _STOP.finditer(sentence)] if sentence.rstrip().endswith("?") else []
     stated = _REASON.sub("", sentence[: stops[-1]]) if stops else ""
     return stated if len(stated.split()) > _MIN_WORDS else ""
+
+
+def _own_sentences(text: str, books: Sequence[Rulebook]) -> Iterator[str]:
+    """Yield the sentences that the user states. Those after a request such as "translate this" are not the user's own."""
+    for sentence in _sentences(text):
+        folded = fold_clause(sentence)
+        if any(book.shows("text_command", folded) or book.shows("text_writing", folded + "\n") for book in books):
+            if not folded.endswith("?"):  # "how do you say it?" is not followed by a text
+                return
+        elif not _asks_to_confirm(folded, books):
+            yield sentence
 
 
 def _sentences(text: str) -> Iterator[str]:
