@@ -114,7 +114,9 @@ def save(parts: Iterator[bytes], target: str | os.PathLike[str] | BinaryIO, *, r
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder. Name a file. Nothing was exported.")
     if path.exists() and not replace:
-        raise Conflict(f"{path} exists. Nothing was exported; name another file, or replace it explicitly.")
+        raise Conflict(
+            f"{path} exists. Nothing was exported; name another file, or replace it (--replace, or replace=True in Python)."
+        )
     with _new_file(path) as file:
         size = sum(_written(file, part) for part in parts)
     return path, size

@@ -56,7 +56,8 @@ class Restore:
         return self._memory(entry) if isinstance(entry, MemoryEntry) else self._job(entry)
 
     def _user(self, profile: UserProfile) -> Outcome:
-        if self.tx.user(profile.user) != UserProfile(user=profile.user):
+        stored = self.tx.user(profile.user)
+        if stored == profile or stored != UserProfile(user=profile.user):
             return "known"
         self.tx.set_user(profile)
         return "imported"

@@ -64,7 +64,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What to import: the records, which can be read twice, the name of their format, and whose data it becomes."""
+    """The records of an import, the name of their format, and the scope that gets them. The records can be read twice."""
 
     name: str
     records: Callable[[], Iterator[Record]]
