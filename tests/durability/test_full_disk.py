@@ -40,6 +40,7 @@ def _hits(folder: Path, needle: str) -> int:
     return sum(file.read_bytes().count(needle.encode()) for file in folder.rglob("*") if file.is_file())
 
 
+@pytest.mark.ledger("X27")
 @pytest.mark.parametrize("size", ["2m", "8m"])
 def test_a_full_disk_refuses_writes_and_still_erases(tmp_path: Path, size: str) -> None:
     disk, after = tmp_path / "disk", tmp_path / "after"

@@ -13,7 +13,7 @@ from holdfast.errors import InvalidInput
 from tests.importers.support import said, texts
 
 OpenMemory = Callable[..., Engine]
-pytestmark = pytest.mark.ledger("X13")
+pytestmark = pytest.mark.ledger("X13", "X35")
 
 
 def database(path: Path, schema: str, **rows: Sequence[tuple[Any, ...]]) -> Path:

@@ -12,6 +12,7 @@ def _talk(memory: Engine, *turns: tuple[str, str]) -> list[str]:
         return [session.add(role, text).id for role, text in turns]
 
 
+@pytest.mark.ledger("X31")
 @pytest.mark.parametrize(
     ("fact", "question", "refusal"),
     [
