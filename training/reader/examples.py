@@ -3,8 +3,9 @@
 import hashlib
 import json
 import lzma
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,10 @@ def read(labels: Path, texts: Path, *, own_chars: int = 0) -> list[Example]:
     real = [_clause({**row, **restored[row["id"]]}, own_chars) for row in _rows(labels / "real.jsonl")]
     written = [_clause(row, own_chars) for row in _rows(labels / "clauses.jsonl")]
     wishes = [_wish(row) for row in _rows(labels / "wishes.jsonl")]
-    return [*real, *written, *wishes, *(_pair(row) for row in _rows(labels / "changes.jsonl"))]
+    pairs = [_pair(row) for row in _rows(labels / "changes.jsonl")]
+    pairs += [*_crossed(pairs), *_of_relatives(pairs)]
+    neighbors = [_pair({**row, **restored[row["id"]]}) for row in _rows(labels / "neighbors.jsonl")]
+    return [*real, *written, *wishes, *pairs, *neighbors]
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -59,9 +63,14 @@ def _known(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _clause(row: dict[str, Any], own_chars: int) -> Example:
-    """Return a clause. A wish not to save it may stand in another clause, so it says nothing about keep and consent here."""
+    """Return a clause. A wish not to save it may stand in another clause, so it says nothing about keep and consent here.
+
+    A row that is marked as partial has no other labels than those that it names.
+    """
     labels = numbers(row)
-    if labels["consent"] == HEADS["consent"].index("off_record"):
+    if row.get("partial"):
+        labels = {head: number for head, number in labels.items() if head in row}
+    elif labels["consent"] == HEADS["consent"].index("off_record"):
         del labels["consent"], labels["keep"]
     own = row["own"][-own_chars:] if own_chars else ""
     first = f"{row['before']} / {own}" if own else row["before"]
@@ -77,3 +86,40 @@ def _wish(row: dict[str, Any]) -> Example:
 def _pair(row: dict[str, Any]) -> Example:
     labels = {"change": HEADS["change"].index(row["change"])}
     return Example(**_known(row), first=row["old"], text=row["new"], labels=labels, is_pair=True, how=row["how"])
+
+
+def _crossed(pairs: Sequence[Example]) -> Iterator[Example]:
+    """Yield pairs of claims that have nothing to do with each other: the new claim of one pair with the old claim of another.
+
+    Without them, a claim such as "I moved to Munich" would end whatever it is compared with.
+    """
+    ended = [pair for pair in pairs if pair.split == "train" and pair.labels["change"] == HEADS["change"].index("ends")]
+    olds = sorted(ended, key=lambda pair: hashlib.sha256(pair.id.encode()).digest())
+    for place, pair in enumerate(ended):
+        other = olds[place]
+        if other.lang == pair.lang and not _long_words(other.first) & (_long_words(pair.first) | _long_words(pair.text)):
+            yield replace(pair, id=f"{pair.id} crossed", first=other.first, labels=_LEAVES, how="crossed")
+
+
+_MAX_RELATIVE_WORDS = 10
+_LEAVES = {"change": HEADS["change"].index("leaves")}
+_RELATIVES = {"en": ("Her brother", "His mother", "Their neighbor Kim"), "es": ("Su hermana", "Su padre", "Su vecina Kim")}
+_VERB = re.compile(
+    r"(?:Lives|Works|Has|Is|Plays|Drives|Rides|Takes|Drinks|Eats|Wants|Plans|Studies|Uses|Goes|Runs|Smokes|Likes|Hates"
+    r"|Vive|Trabaja|Tiene|Es|Está|Juega|Toca|Maneja|Conduce|Toma|Come|Quiere|Planea|Estudia|Usa|Va|Corre|Fuma|Odia) "
+)
+
+
+def _of_relatives(pairs: Sequence[Example]) -> Iterator[Example]:
+    """Yield pairs in which the old claim is a relative's. What the user says of himself or herself leaves it alone."""
+    for pair in pairs:
+        names = _RELATIVES.get(pair.lang)
+        short = len(pair.first.split()) <= _MAX_RELATIVE_WORDS
+        if names and short and pair.split == "train" and pair.how in ("direct", "sideways") and _VERB.match(pair.first):
+            name = names[hashlib.sha256(pair.id.encode()).digest()[0] % len(names)]
+            old = f"{name} {pair.first[0].lower()}{pair.first[1:]}"
+            yield replace(pair, id=f"{pair.id} relative", first=old, labels=_LEAVES, how="relative")
+
+
+def _long_words(text: str) -> set[str]:
+    return set(re.findall(r"\w{4,}", text.casefold()))

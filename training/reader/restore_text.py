@@ -1,7 +1,8 @@
 """Put the text of the real clauses back from the sources, which are not in this repository.
 
-``labels/real.jsonl`` has the place of each clause in the user's turn and a checksum. The result is a file that git ignores:
-id, the turn before, the user's own words before the clause, and the clause.
+``labels/real.jsonl`` has the place of each clause in the user's turn and a checksum; ``labels/neighbors.jsonl`` has the same for
+pairs of sentences of one dialogue. The result is a file that git ignores: id, the turn before, the user's own words before the
+clause, and the clause; or id, old and new sentence.
 """
 
 import argparse
@@ -29,14 +30,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mirror", type=Path, required=True, help="folder of bare git directories, owner+name/repo")
     parser.add_argument("--labels", type=Path, default=HERE / "labels" / "real.jsonl")
+    parser.add_argument("--pairs", type=Path, default=HERE / "labels" / "neighbors.jsonl")
     parser.add_argument("--to", type=Path, default=HERE / "bundle" / "texts.jsonl.xz")
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.labels.read_text(encoding="utf-8").splitlines()]
+    pairs = [json.loads(line) for line in options.pairs.read_text(encoding="utf-8").splitlines()]
     options.to.parent.mkdir(parents=True, exist_ok=True)
     with lzma.open(options.to, "wt", encoding="utf-8") as file:
         for found in restore(rows, Mirror(options.mirror)):
             file.write(json.dumps(found, ensure_ascii=False) + "\n")
-    print(f"{len(rows)} clauses in {options.to}")
+        for found in restore_pairs(pairs, Mirror(options.mirror)):
+            file.write(json.dumps(found, ensure_ascii=False) + "\n")
+    print(f"{len(rows)} clauses and {len(pairs)} pairs in {options.to}")
 
 
 def restore(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[str, str]]:
@@ -54,6 +59,24 @@ def restore(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[str, st
             del wanted[row["id"]]
     if wanted:
         raise ValueError(f"{len(wanted)} clauses were not found, such as {next(iter(wanted))}")
+
+
+def restore_pairs(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[str, str]]:
+    """Yield both sentences of each pair. Raise ``ValueError`` if a text is missing or differs."""
+    for source in dict.fromkeys(row["id"].split(":")[0] for row in rows):
+        mine = [row for row in rows if row["id"].startswith(f"{source}:")]
+        places = {_key(row, side) for row in mine for side in ("old", "new")}
+        turns = turns_of(source, mirror, places)
+        for row in mine:
+            old, new = (turns[_key(row, side)][1][slice(*row[side][1:])] for side in ("old", "new"))
+            if checksum(f"{old}\n{new}") != row["sum"]:
+                raise ValueError(f"{row['id']}: these are not the sentences that were labeled; the source has another version")
+            yield {"id": row["id"], "old": old, "new": new}
+
+
+def _key(row: dict[str, Any], side: str) -> str:
+    """Return the name of the turn that has one side of a pair."""
+    return ":".join([*row["id"].split(":")[:2], str(row[side][0])])
 
 
 def turns_of(source: str, mirror: Mirror, wanted: set[str]) -> dict[str, tuple[str, str]]:

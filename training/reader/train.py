@@ -34,7 +34,7 @@ from reader.report import Report, line, spread
 from reader.schema import HEADS, columns
 
 HERE = Path(__file__).resolve().parent
-EMBEDDER = HERE.parents[1] / "src" / "holdfast" / "models" / "weights" / "talk-embed-s"
+EMBEDDER = HERE.parents[1] / "src" / "holdfast_models" / "talk-embed-s"
 PART = 15 * 2**20
 """Maximum size of a file of results, in bytes."""
 Prediction = tuple[np.ndarray, list[tuple[int, int]]]
@@ -166,7 +166,8 @@ class Run:
         """Write the best reader in 8 bits, in parts, and measure it."""
         from reader import to_onnx
 
-        _, name, weights = max(self.found, key=lambda one: one[0])
+        best = max(self.found, key=lambda one: one[0])
+        _, name, weights = self.found[-1] if self.options.mean else best
         path = Path(tempfile.mkdtemp()) / "model.onnx"
         size = to_onnx.write(weights, path)
         content, out = path.read_bytes(), self.options.out
@@ -251,6 +252,7 @@ def _options() -> argparse.Namespace:
     add("--anchor", type=float, default=0.0, help="weight of the likeness to the embedder; 0 leaves the layers free")
     add("--repeats", type=int, default=2, help="how often wishes and pairs count in an epoch")
     add("--round-from", type=float, default=0.5, help="share of the steps after which training computes with 8 bits")
+    add("--mean", action="store_true", help="export the mean of the runs' weights, even if one run answers better")
     add("--no-baseline", action="store_true")
     add("--no-export", action="store_true", help="measure only")
     return parser.parse_args()

@@ -1,0 +1,58 @@
+"""Builds holdfast-models: a wheel with the weights where ONNX Runtime has wheels, and an empty one for all other systems.
+
+Environment markers cannot tell musl from glibc, so a marker on the requirement is not enough. Wheel tags can: pip prefers
+the wheel with a tag of the system to the wheel for any system. ``HOLDFAST_MODELS_WHEEL`` (``full`` or ``empty``) chooses the
+wheel to build. Without it, the wheel for the building system is built.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+from packaging.tags import sys_tags
+
+PLATFORMS = (
+    "macosx_13_0_arm64",
+    "macosx_13_0_x86_64",
+    "manylinux_2_27_aarch64",
+    "manylinux_2_27_x86_64",
+    "win_amd64",
+    "win_arm64",
+)
+"""The systems for which onnxruntime has wheels. For newer versions of macOS and glibc, pip accepts these tags too."""
+MACHINES = ("AMD64", "ARM64", "aarch64", "arm64", "x86_64")
+INTEL_MAC = "sys_platform != 'darwin' or platform_machine == 'arm64' or python_version < '3.14'"
+"""The last onnxruntime for Macs with an Intel processor, 1.23, has wheels up to Python 3.13."""
+RUNTIME = f"onnxruntime>=1.19; ({' or '.join(f'platform_machine == {name!r}' for name in MACHINES)}) and ({INTEL_MAC})"
+"""The list of machines matters for lock files only, which use the metadata of this wheel for all systems."""
+WEIGHTS = Path(__file__).resolve().parents[2] / "src" / "holdfast_models"
+
+
+def is_full() -> bool:
+    """Return True if the wheel gets the weights."""
+    chosen = os.environ.get("HOLDFAST_MODELS_WHEEL", "")
+    if chosen not in ("", "full", "empty"):
+        message = f"HOLDFAST_MODELS_WHEEL is full or empty, not {chosen!r}"
+        raise ValueError(message)
+    return chosen == "full" or (not chosen and not {tag.platform for tag in sys_tags()}.isdisjoint(PLATFORMS))
+
+
+class Dependencies(MetadataHookInterface):
+    """Makes the runtime a dependency of the wheel with the weights."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set the dependencies."""
+        metadata["dependencies"] = [RUNTIME] if is_full() else []
+
+
+class Weights(BuildHookInterface[Any]):
+    """Adds the weights and the tags to the wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Choose the files and the tags. An editable install needs no files: the package is on the path of Holdfast's."""
+        if version == "standard" and is_full():
+            build_data["force_include"][str(WEIGHTS)] = "holdfast_models"
+            build_data["tag"] = f"py3-none-{'.'.join(PLATFORMS)}"
+            build_data["pure_python"] = False
