@@ -186,6 +186,68 @@ def load(flags: Flags, *, clients: int, seconds: float, memories: int, workers: 
     )
 
 
+@bench.command("fairness", epilog="Example: holdfast bench fairness --seconds 12 --queue 20000")
+@click.option(
+    "--seconds", type=click.FloatRange(min=1), default=12.0, show_default=True, metavar="N", help="Seconds per side and attack."
+)
+@click.option("--neighbors", type=click.IntRange(min=1), default=6, show_default=True, metavar="N", help="Neighboring tenants.")
+@click.option(
+    "--attackers", type=click.IntRange(min=1), default=6, show_default=True, metavar="N", help="Connections of the attacker."
+)
+@click.option(
+    "--queue",
+    type=click.IntRange(min=0),
+    default=20_000,
+    show_default=True,
+    metavar="N",
+    help="Conversations of one tenant that wait for a dead model. 0 leaves this part out.",
+)
+@click.option(
+    "--memories", type=click.IntRange(min=1), default=200, show_default=True, metavar="N", help="Stored memories per tenant."
+)
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Server processes.")
+@with_flags(scope=False, store=False)
+def fairness(flags: Flags, **options: Any) -> None:
+    """Measure what the attacks of one tenant cost its neighbors, with a real server process."""
+    _benchmark("server.fairness").run(**options, as_json=flags.json)
+
+
+@bench.command("soak", epilog="Example: holdfast bench soak --seconds 1800 --clients 50")
+@click.option(
+    "--seconds", type=click.FloatRange(min=10), default=1800.0, show_default=True, metavar="N", help="Duration in seconds."
+)
+@click.option(
+    "--clients",
+    type=click.IntRange(min=3),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Clients; a third of them is hostile.",
+)
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Server processes.")
+@with_flags(scope=False, store=False)
+def soak(flags: Flags, *, seconds: float, clients: int, workers: int) -> None:
+    """Put a server under mixed load, and check that memory, files and threads stay flat."""
+    if not _benchmark("server.soak").run(seconds=seconds, clients=clients, workers=workers, as_json=flags.json):
+        raise SystemExit(1)
+
+
+@bench.command("reliability", epilog="Example: holdfast bench reliability --quick")
+@click.argument("rows", nargs=-1)
+@click.option("--quick", is_flag=True, help="Leave out the checks that take minutes.")
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    help="A checkout of Holdfast. Default: the working directory.",
+)
+@with_flags(scope=False, store=False)
+def reliability(flags: Flags, *, rows: tuple[str, ...], quick: bool, root: Path) -> None:
+    """Run the checks of the forty rows of reliability, such as D1 or U3, and print one line per row. Default: all rows."""
+    if not _benchmark("reliability.benchmark").run(root=root.resolve(), rows=rows, quick=quick, as_json=flags.json):
+        raise SystemExit(1)
+
+
 @bench.command("shared", epilog="Example: holdfast bench shared --servers 4 --workers 4 --tenants 50 --seconds 120")
 @_database
 @click.option("--servers", type=click.IntRange(min=1), default=4, show_default=True, metavar="N", help="Server processes.")

@@ -58,7 +58,7 @@ def run(
                 )
             ranked = _ranked(hits)
             lines.append({"id": question.id, "ranked": ranked})
-            packed = {budget: _ranked(render_block([], hits, max_tokens=budget, nonce="bench").hits) for budget in BUDGETS}
+            packed = {budget: _ranked(render_block([], hits, max_tokens=budget, nonce_key="bench").hits) for budget in BUDGETS}
             rows.append(score(data, conversation, question, ranked, packed))
     if out is not None:
         out.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")

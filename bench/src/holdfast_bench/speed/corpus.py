@@ -95,9 +95,9 @@ class GivenVectors:
         self._questions = {text: number for number, text in enumerate(corpus.questions)}
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
-        """Look up the vectors of texts in the corpus."""
+        """Look up the vectors of texts in the corpus. Other texts, such as those that identify a model, get the first vector."""
         if role == "query":
             if self.real is not None:
                 embed_afresh(self.real, texts)
-            return self._corpus.question_vectors[[self._questions[text] for text in texts]]
-        return self._corpus.vectors[[self._known[text] for text in texts]]
+            return self._corpus.question_vectors[[self._questions.get(text, 0) for text in texts]]
+        return self._corpus.vectors[[self._known.get(text, 0) for text in texts]]

@@ -1,0 +1,1 @@
+"""The forty rows of reliability: what is checked, and how."""

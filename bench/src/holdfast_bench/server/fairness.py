@@ -1,0 +1,317 @@
+"""Measures what the attacks of one tenant cost its neighbors.
+
+Neighbors send recalls and messages to a server, each with the key of its own tenant. Periods without and with an attack
+alternate in the same run, so that other load on the machine affects both. The 99th percentile of the neighbors during an
+attack may be at most twice that of their quiet periods.
+"""
+
+import contextlib
+import http.client
+import json
+import multiprocessing
+import random
+import statistics
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import holdfast
+from holdfast.access.keys import Gate
+from holdfast.messages import make_message
+from holdfast.services import services
+from holdfast.types import Scope, SessionRecord
+from holdfast_bench.server.load import server
+from holdfast_bench.server.models import hanging, refusing
+
+MAX_RATIO = 2.0
+"""Maximum ratio of a neighbor's 99th percentile during an attack to that of its quiet periods."""
+_LOUD = "loud"
+_ROUNDS = 3
+_PACE_SECONDS = 0.025
+"""Minimum time between two requests of a neighbor: below the default rate limit."""
+_SESSIONS_PER_WRITE = 250
+_WORDS = "garden kitchen boiler violin harbor lantern orchard bicycle ladder window basket mirror copper pepper".split()
+
+_LARGE = " ".join(random.Random(1).choices(_WORDS, k=40_000))[:240_000]  # noqa: S311  (no secret)
+Attack: TypeAlias = Callable[["Client", random.Random], int]
+
+
+class Client:
+    """One connection with an access key. It connects again after an error."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+
+    def post(self, path: str, body: Any) -> int:
+        """Send a request and return the status of the response, or 0 if the connection was closed."""
+        return self.ask(path, body)[0]
+
+    def ask(self, path: str, body: Any) -> tuple[int, Any]:
+        """Send a request and return the status and the parsed response, or (0, None) if the connection was closed."""
+        try:
+            self._connection.request("POST", path, json.dumps(body), self._headers)
+            response = self._connection.getresponse()
+            content = response.read()
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            return 0, None
+        return response.status, json.loads(content or b"null")
+
+
+@dataclass(slots=True)
+class Times:
+    """Response times of the neighbors in seconds, by kind of request, and the statuses of all requests."""
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: {"add": [], "recall": []})
+    statuses: Counter[int] = field(default_factory=Counter)
+
+    def percentile(self, kind: str, share: float = 0.99) -> float | None:
+        """Return a percentile in milliseconds, or None if there are no times."""
+        times = sorted(self.seconds[kind])
+        return round(1000 * times[min(len(times) - 1, int(share * len(times)))], 1) if times else None
+
+
+def large_messages(client: Client, rng: random.Random) -> int:
+    """Send messages of the largest accepted size."""
+    return client.post(f"/v1/sessions/big-{rng.random()}/messages", {"role": "user", "text": _LARGE, "user": "u"})
+
+
+def oversized_bodies(client: Client, rng: random.Random) -> int:
+    """Send bodies that are too large."""
+    return client.post("/v1/memories", {"text": "x" * rng.randrange(1 << 20, 4 << 20), "user": "u"})
+
+
+def flood(client: Client, rng: random.Random) -> int:
+    """Send small requests without pause."""
+    return client.post("/v1/recall", {"query": " ".join(rng.choices(_WORDS, k=40)), "user": "u"})
+
+
+def batches(client: Client, rng: random.Random) -> int:
+    """Send many messages in one request."""
+    messages = [{"role": "user", "text": f"I keep the {rng.choice(_WORDS)} in box {rng.random()}."} for _ in range(1000)]
+    return client.post(f"/v1/sessions/many-{rng.random()}/messages/batch", {"messages": messages, "user": "u"})
+
+
+def erasures(client: Client, rng: random.Random) -> int:
+    """Store and erase, again and again."""
+    user = f"gone-{rng.randrange(10**9)}"
+    client.post("/v1/memories", {"text": f"the {rng.choice(_WORDS)} is mine", "user": user})
+    return client.post("/v1/erase", {"user": user})
+
+
+ATTACKS: dict[str, Attack] = {
+    "large messages": large_messages,
+    "oversized bodies": oversized_bodies,
+    "flood": flood,
+    "batches": batches,
+    "erasures": erasures,
+}
+
+
+def run(*, seconds: float, neighbors: int, attackers: int, queue: int, memories: int, workers: int, as_json: bool) -> None:
+    """Measure every attack, then a long queue with a dead model, and print the ratios."""
+    result = measure(seconds=seconds, neighbors=neighbors, attackers=attackers, queue=queue, memories=memories, workers=workers)
+    print(json.dumps(result) if as_json else _table(result))  # noqa: T201  (output of the command)
+
+
+def measure(
+    *,
+    seconds: float = 12.0,
+    neighbors: int = 6,
+    attackers: int = 6,
+    queue: int = 20_000,
+    memories: int = 200,
+    workers: int = 1,
+    attacks: Sequence[str] = tuple(ATTACKS),
+    embedder: str | None = None,
+) -> dict[str, Any]:
+    """Return the percentiles of the neighbors for each attack. ``seconds`` is the length of a quiet or attacked period."""
+    options = ["--workers", str(workers), *(["--embedder", embedder] if embedder else [])]
+    rows: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        keys = prepare(Path(folder), neighbors, memories=memories, queue=0)
+        with server(folder, *options) as (port, _):
+            _attend(port, keys, 1.0)  # warm up: opens every tenant
+            for name in attacks:
+                rows[name] = _alternate(port, keys, name, seconds=seconds, attackers=attackers)
+    if queue:
+        for name, model in (("queue, model refuses", refusing), ("queue, model hangs", hanging)):
+            rows[name] = _with_queue(model, options, queue=queue, seconds=seconds, neighbors=neighbors, memories=memories)
+    worst = max((row["ratio"] for row in rows.values()), default=0.0)
+    return {
+        "neighbors": neighbors,
+        "attackers": attackers,
+        "seconds_each": seconds,
+        "queue": queue,
+        "rows": rows,
+        "worst_ratio": worst,
+        "errors": sum(row["errors"] for row in rows.values()),
+        "fair": worst <= MAX_RATIO,
+    }
+
+
+def _with_queue(
+    model: Callable[[], contextlib.AbstractContextManager[int]],
+    options: Sequence[str],
+    *,
+    queue: int,
+    seconds: float,
+    neighbors: int,
+    memories: int,
+) -> dict[str, Any]:
+    """Compare two servers in turns: one with a long queue and a dead model, and one without a queue."""
+    with contextlib.ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
+        settings = folder / "settings.yaml"
+        settings.write_text(json.dumps({"chat_url": f"http://127.0.0.1:{held.enter_context(model())}/v1"}), "utf-8")
+        chosen = [*options, "--chat", "ollama:silent", "--settings", str(settings)]
+        sides = []
+        for waiting in (0, queue):
+            place = folder / str(waiting)
+            keys = prepare(place, neighbors, memories=memories, queue=waiting)
+            port, _ = held.enter_context(server(place, *chosen))
+            Client(port, keys[0]).post("/v1/recall", {"query": "wake up", "user": "u"})  # opens the tenant, whose worker starts
+            _attend(port, keys[1:], 1.0)
+            sides.append((port, keys, Times()))
+        for _ in range(_ROUNDS):
+            for port, keys, times in sides:
+                _attend(port, keys[1:], seconds / _ROUNDS, times)
+    return _row(sides[0][2], sides[1][2], Counter())
+
+
+def prepare(folder: Path, neighbors: int, *, memories: int, queue: int) -> list[str]:
+    """Create a store with a loud tenant and its neighbors. Return their keys, that of the loud tenant first."""
+    path = folder / "memory.db"
+    names = [_LOUD, *(f"calm{number}" for number in range(neighbors))]
+    with holdfast.open(path, embedder="none", worker="none") as operator:
+        gate = Gate(services(operator).store, services(operator).clock)
+        gate.create_key(level="admin")
+        keys = [gate.create_key(level="admin" if name == _LOUD else "write", tenant=name)[1] for name in names]
+    for name in names:
+        with holdfast.open(path, embedder="none", worker="none", tenant=name) as memory:
+            memory.remember_all(({"text": f"the {_WORDS[n % len(_WORDS)]} is in box {n}"} for n in range(memories)), user="u")
+            if name == _LOUD:
+                _queue(memory, queue)
+    return keys
+
+
+def _queue(memory: holdfast.Engine, conversations: int) -> None:
+    """Store ended conversations that wait for their digest."""
+    parts, scope = services(memory), Scope(tenant=_LOUD, user="u")
+    for first in range(0, conversations, _SESSIONS_PER_WRITE):
+        with parts.store.write() as tx:
+            for number in range(first, min(first + _SESSIONS_PER_WRITE, conversations)):
+                now = datetime.now(UTC)
+                session = SessionRecord(id=f"queued-{number}", scope=scope, started_at=now, last_at=now)
+                tx.add_session(session)
+                text = f"My {_WORDS[number % len(_WORDS)]} number {number} is kept at home."
+                tx.add_message(make_message(session.id, scope, now, role="user", text=text))
+                parts.digester.close_session(tx, session, "ended")
+
+
+def _alternate(port: int, keys: Sequence[str], name: str, *, seconds: float, attackers: int) -> dict[str, Any]:
+    """Measure the neighbors in quiet and attacked periods, in turns."""
+    quiet, attacked, hostile = Times(), Times(), Counter[int]()
+    for _ in range(_ROUNDS):
+        _attend(port, keys[1:], seconds / _ROUNDS, quiet)
+        with _attacking(port, keys[0], name, attackers, hostile):
+            _attend(port, keys[1:], seconds / _ROUNDS, attacked)
+    return _row(quiet, attacked, hostile)
+
+
+def _attend(port: int, keys: Sequence[str], seconds: float, times: Times | None = None) -> None:
+    """Let every neighbor send requests for some seconds, and add the times to ``times``."""
+    collected, guard = times or Times(), threading.Lock()
+
+    def neighbor(key: str, seed: int) -> None:
+        rng, client, until = random.Random(seed), Client(port, key), time.monotonic() + seconds  # noqa: S311  (no secret)
+        while time.monotonic() < until:
+            kind, begin = ("add" if rng.random() < 0.4 else "recall"), time.perf_counter()
+            status = _ask(client, kind, rng)
+            taken = time.perf_counter() - begin
+            with guard:
+                collected.seconds[kind].append(taken)
+                collected.statuses[status] += 1
+            time.sleep(max(0.0, _PACE_SECONDS - taken))
+
+    threads = [threading.Thread(target=neighbor, args=(key, number)) for number, key in enumerate(keys)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _ask(client: Client, kind: str, rng: random.Random) -> int:
+    if kind == "add":
+        text = f"I mended the {rng.choice(_WORDS)}."
+        return client.post(f"/v1/sessions/s{rng.randrange(5)}/messages", {"role": "user", "text": text, "user": "u"})
+    return client.post("/v1/recall", {"query": f"where is the {rng.choice(_WORDS)}?", "user": "u"})
+
+
+@contextlib.contextmanager
+def _attacking(port: int, key: str, name: str, attackers: int, statuses: Counter[int]) -> Iterator[None]:
+    """Let the loud tenant attack during the block, from another process. Count the statuses of its responses."""
+    spawn = multiprocessing.get_context("spawn")
+    started, over, counted = spawn.Event(), spawn.Event(), spawn.SimpleQueue()
+    process = spawn.Process(target=_attack, args=(port, key, name, attackers, (started, over, counted)), daemon=True)
+    process.start()
+    started.wait(60)
+    try:
+        yield
+    finally:
+        over.set()
+        statuses.update(counted.get())
+        process.join(60)
+
+
+def _attack(port: int, key: str, name: str, attackers: int, shared: tuple[Any, Any, Any]) -> None:
+    """Attack with several connections until the event is set. Put the counted statuses into the queue."""
+    started, over, counted = shared
+    statuses: Counter[int] = Counter()
+
+    def attacker(seed: int) -> None:
+        rng, client = random.Random(seed), Client(port, key)  # noqa: S311  (no secret)
+        while not over.is_set():
+            status = ATTACKS[name](client, rng)
+            statuses[status] += 1
+            over.wait(0.05 if status in (0, 429) else 0)  # a hostile client does not wait as long as it is told to
+
+    threads = [threading.Thread(target=attacker, args=(seed,), daemon=True) for seed in range(attackers)]
+    for thread in threads:
+        thread.start()
+    started.set()
+    for thread in threads:
+        thread.join()
+    counted.put(statuses)
+
+
+def _row(quiet: Times, attacked: Times, hostile: Counter[int]) -> dict[str, Any]:
+    """Return the percentiles of both sides, and the larger of the two ratios."""
+    row: dict[str, Any] = {}
+    ratios = []
+    for kind in ("add", "recall"):
+        before, during = quiet.percentile(kind), attacked.percentile(kind)
+        row |= {f"{kind}_quiet_p99_ms": before, f"{kind}_p99_ms": during}
+        if before and during:
+            ratios.append(during / before)
+    errors = sum(count for times in (quiet, attacked) for status, count in times.statuses.items() if not 200 <= status < 300)
+    medians = {f"{kind}_median_ms": round(1000 * statistics.median(attacked.seconds[kind]), 1) for kind in attacked.seconds}
+    answers = {str(status): count for status, count in sorted(hostile.items())}
+    return {**row, **medians, "ratio": round(max(ratios), 2), "errors": errors, "attacker": answers}
+
+
+def _table(result: dict[str, Any]) -> str:
+    lines = [f"{'attack':22} {'add p99 ms':>18} {'recall p99 ms':>18} {'ratio':>6} {'errors':>6}  responses to the attacker"]
+    for name, row in result["rows"].items():
+        adds = f"{row['add_quiet_p99_ms']} -> {row['add_p99_ms']}"
+        recalls = f"{row['recall_quiet_p99_ms']} -> {row['recall_p99_ms']}"
+        lines.append(f"{name:22} {adds:>18} {recalls:>18} {row['ratio']:>6} {row['errors']:>6}  {row['attacker'] or '-'}")
+    verdict = "fair" if result["fair"] else "not fair"
+    return "\n".join([*lines, f"worst ratio {result['worst_ratio']} (limit {MAX_RATIO:g}): {verdict}"])
