@@ -1,4 +1,4 @@
-"""Claude's memory tool on a Holdfast memory. Run: pip install 'holdfast[anthropic]'.
+"""Claude's memory tool on a Holdfast memory. Run: pip install 'holdfast-memory[anthropic]'.
 
 With the variable ANTHROPIC_API_KEY, Claude decides what to write. Without it, the commands of an earlier conversation are
 played.

@@ -1,4 +1,4 @@
-"""CrewAI's memory in a Holdfast file. Run: pip install 'holdfast[crewai]'.
+"""CrewAI's memory in a Holdfast file. Run: pip install 'holdfast-memory[crewai]'.
 
 The embedder counts words, so that the program runs without a provider. CrewAI's own embedders work as well.
 """

@@ -1,4 +1,4 @@
-"""An ADK agent that remembers earlier sessions, in a file on this machine. Run: pip install 'holdfast[google-adk]'.
+"""An ADK agent that remembers earlier sessions, in a file on this machine. Run: pip install 'holdfast-memory[google-adk]'.
 
 The model is scripted, so that the program runs without a provider. Use any model of ADK instead.
 """

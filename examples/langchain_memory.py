@@ -1,4 +1,4 @@
-"""A LangChain chain that recalls what the user said in earlier conversations. Run: pip install 'holdfast[langchain]'."""
+"""A LangChain chain that recalls what the user said in earlier conversations. Run: pip install 'holdfast-memory[langchain]'."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A LangGraph graph whose nodes remember across threads, in a file on this machine. Run: pip install 'holdfast[langgraph]' langgraph."""
+"""A LangGraph graph whose nodes remember across threads, in a file on this machine. Run: pip install 'holdfast-memory[langgraph]' langgraph."""
 
 import tempfile
 from pathlib import Path

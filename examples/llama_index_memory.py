@@ -1,4 +1,4 @@
-"""A LlamaIndex chat memory with long-term memory in a file on this machine. Run: pip install 'holdfast[llama-index]'."""
+"""A LlamaIndex chat memory with long-term memory in a file on this machine. Run: pip install 'holdfast-memory[llama-index]'."""
 
 import asyncio
 import tempfile

@@ -1,4 +1,4 @@
-"""An MCP client that uses the knowledge graph of `holdfast mcp --tools graph`. Run: pip install 'holdfast[mcp]'."""
+"""An MCP client that uses the knowledge graph of `holdfast mcp --tools graph`. Run: pip install 'holdfast-memory[mcp]'."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A program written for mem0, with one import changed. It needs no server and no API key. Run: pip install holdfast."""
+"""A program written for mem0, with one import changed. It needs no server and no API key. Run: pip install holdfast-memory."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An agent of OpenAI's Agents SDK that remembers across conversations. Run: pip install 'holdfast[openai-agents]'.
+"""An agent of OpenAI's Agents SDK that remembers across conversations. Run: pip install 'holdfast-memory[openai-agents]'.
 
 With the variable OPENAI_API_KEY, a model of OpenAI replies. Without it, the replies are scripted.
 """

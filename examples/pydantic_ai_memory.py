@@ -1,4 +1,4 @@
-"""A Pydantic AI agent that remembers earlier conversations, in a file on this machine. Run: pip install 'holdfast[pydantic-ai]'.
+"""A Pydantic AI agent that remembers earlier conversations, in a file on this machine. Run: pip install 'holdfast-memory[pydantic-ai]'.
 
 The model is scripted, so that the program runs without a provider. Use any model of Pydantic AI instead.
 """

@@ -1,4 +1,4 @@
-"""A Strands agent that remembers in a file on this machine. Run: pip install 'holdfast[strands]'.
+"""A Strands agent that remembers in a file on this machine. Run: pip install 'holdfast-memory[strands]'.
 
 The model is scripted, so that the program runs without a provider. Use any model of Strands instead.
 """

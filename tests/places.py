@@ -27,7 +27,7 @@ class Place:
     address: str | None = None
 
     def opening(self, **options: Any) -> dict[str, Any]:
-        """Return the arguments for ``holdfast.open``. If the test passes a ``path``, its arguments are returned unchanged."""
+        """Return the arguments that open this store with ``holdfast.open``. Arguments that name a ``path`` stay unchanged."""
         if "path" in options:
             return options
         if self.address is None:

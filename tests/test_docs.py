@@ -63,7 +63,7 @@ def _fits(shown: str, printed: str) -> bool:
 @pytest.mark.parametrize("page", _programs_by_page())
 def test_python_in_the_documents_runs_and_prints_what_they_show(page: Path, home: dict[str, str], tmp_path: Path) -> None:
     for framework in frameworks().values():
-        if page.parent.name == "adapters" and page.name in framework.pages:
+        if page.parent.name in {"adapters", "cookbook"} and page.name in framework.pages:
             skip_without(framework)
     for number, (body, shown) in enumerate(_programs(page)):
         folder = tmp_path / str(number)

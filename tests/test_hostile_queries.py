@@ -90,6 +90,37 @@ def test_odd_tokens_find_their_rows_in_a_sentence(full: Engine, frame: str) -> N
     assert missed == []
 
 
+DECORATED = (
+    "{} OR 1=1",
+    '"{}"*',
+    "+{}",
+    "-{}",
+    "*{}*",
+    "({}) AND 1",
+    "NOT {}",
+    "{} -- 7",
+    "{};",
+    "^{}",
+    "~{}~",
+    "`{}`",
+    "{}\x00",
+    "|{}|",
+    "#{} = 1",
+)
+
+
+@pytest.mark.ledger("X2")
+@pytest.mark.parametrize("frame", DECORATED)
+def test_odd_tokens_find_their_rows_when_operators_decorate_them(by_text: Engine, frame: str) -> None:
+    missed = [
+        token
+        for token in ODD
+        if f"the note says {token} somewhere"
+        not in [hit.text for hit in by_text.recall(frame.format(token), user="ana", limit=5)]
+    ]
+    assert len(missed) <= 1, missed
+
+
 def test_the_list_has_a_thousand_queries() -> None:
     assert len(WRITTEN) + len(generated(850)) + len(ODD) >= 1000
 

@@ -18,6 +18,7 @@ REPOSITORY = Path(__file__).parent.parent
 # other, except where WITHIN says so.
 ROWS: list[set[str]] = [
     {"cli", "designs", "testing", "adapters"},
+    {"resident"},
     {"server", "mcp", "aio"},
     {"config", "agent"},
     {"engine", "scoped"},
@@ -25,6 +26,7 @@ ROWS: list[set[str]] = [
     {"importers"},
     {"exporters"},
     {"background"},
+    {"consent"},
     {"forgetting"},
     {"recall", "topic_files"},
     {"write", "messages"},

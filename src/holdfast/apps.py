@@ -12,14 +12,16 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from holdfast.background.energy import Energy
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.forgetting.erase import MEMORIES_OF_APP, erase
+from holdfast.forgetting.erase import Erasing, erase
+from holdfast.forgetting.targets import MEMORIES_OF_APP
+from holdfast.learning.related_conversations import CONVERSATION, RELATED
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.reader import SHOWN, Reader
 from holdfast.runtime.clock import as_utc
 from holdfast.text.clean import clean_metadata, clean_name
-from holdfast.types import AppRecord, Context, Memory, Metadata, Scope, SessionRecord, SessionStatus
+from holdfast.types import AppRecord, ChangeRecord, Context, Memory, Metadata, Scope, SessionRecord, SessionStatus
 
 Point: TypeAlias = Literal["unanswered", "review", "selection"]
 """Purpose of a context block, which decides the query that its memories are recalled for.
@@ -79,6 +81,25 @@ class AppMetrics:
     """
     energy_share: float | None
     """Memory work's share of the host's energy, from 0 to 1; None if the host reports no energy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """A memory that the cap removed. ``Engine.undo(batch)`` brings it back."""
+
+    app: str
+    memory: str
+    """Id of the removed memory."""
+    text: str
+    """Text of the removed memory."""
+    merged_into: str | None
+    """Id of the memory that it was merged into; None if it was dropped."""
+    reason: str
+    at: datetime
+    batch: str
+    """Id of the batch of changes."""
+    model: str | None = None
+    """Name of the chat model that decided; None if rules did."""
 
 
 class Apps:
@@ -155,7 +176,7 @@ class Apps:
     def _erase(self, target: Mapping[str, str], app: str) -> int:
         count = self._count(app)
         self._reader.forget_uses()
-        erase(self._store, self._preset, target, self._clock.now())
+        erase(self._store, self._preset, target, Erasing(now=self._clock.now()))
         self._embedding.forget_queries()
         return count
 
@@ -170,6 +191,17 @@ class Apps:
         """List an app's own memories for all users, newest first. Memories that other apps share with it are not listed."""
         wanted = MemoryFilter(owner={"app": _app(app)}, unexpired_at=self._clock.now(), limit=limit, offset=offset)
         return self._store.memories(wanted)
+
+    def compactions(self, app: str, *, user: str | None = None, limit: int = 20) -> Sequence[Compaction]:
+        """List the memories that the cap removed, newest first, with the reasons. Each can be undone for 30 days."""
+        owner = {"app": _app(app), **({"user": user} if user else {})}
+        retired = MemoryFilter(owner=owner, statuses=("expired", "superseded"), limit=limit)
+        found: list[Compaction] = []
+        for memory in self._store.memories(retired):
+            last = self._store.changes(memory=memory.id)[-1]
+            if last.author.actor == "compact" and last.action == "retired":
+                found.append(_compaction(memory, last))
+        return sorted(found, key=lambda each: each.at, reverse=True)
 
     def of_conversation(self, conversation: str) -> str | None:
         """Return the app that a session belongs to, or None if it belongs to none."""
@@ -287,9 +319,27 @@ class Apps:
         """Report the energy units that the host has used since its last report. Memory work may use up to 5% of the total."""
         self._energy.used(units)
 
+    def report_energy_level(self, level: float | None) -> None:
+        """Report the charge of the host's battery, from 0 to 1. Below 0.2, background work waits. None removes the report.
+
+        The level holds for every process that uses the store, until the next report.
+        """
+        self._energy.report_level(level)
+
+    def energy_level(self) -> float:
+        """Return the charge of the host's battery, from 0 to 1; 1 if the host does not report it."""
+        return self._energy.level()
+
     def poll_energy(self) -> float:
         """Return the energy units that memory work has used since the last poll, or since the store was opened."""
         return self._energy.consumed_since_last_poll()
+
+
+def design_metadata(memory: Memory) -> dict[str, Any]:
+    """Return a memory's metadata with the names of the apps design: importance, tags and related conversations."""
+    more = {name: value for name, value in memory.metadata.items() if name not in (CONVERSATION, RELATED)}
+    related = memory.metadata.get(RELATED, [])
+    return {"importance": memory.importance, "tags": list(memory.tags), "relatedConversations": list(related), **more}
 
 
 def _app(app: str) -> str:
@@ -317,6 +367,19 @@ def _entry(record: AppRecord, memories: int) -> AppEntry:
         uninstalled_at=record.uninstalled_at,
         shares_with=record.shares_with,
         metadata=record.metadata,
+    )
+
+
+def _compaction(memory: Memory, change: ChangeRecord) -> Compaction:
+    return Compaction(
+        app=memory.scope.app or "",
+        memory=memory.id,
+        text=memory.text,
+        merged_into=memory.replaced_by,
+        reason=change.reason or memory.reason or "",
+        at=change.at,
+        batch=change.batch,
+        model=change.author.model,
     )
 
 

@@ -10,15 +10,18 @@ from datetime import datetime
 from typing import Any, Literal, cast
 
 from holdfast.errors import InvalidInput, NotFound, StoreFull
-from holdfast.forgetting.erase import erase, mark_erased
+from holdfast.forgetting import records
+from holdfast.forgetting.erase import Erasing, erase_and_scan, mark_erased
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
-from holdfast.recall.listing import Kinds, kind_names, lookup_key
+from holdfast.recall.listing import Kinds, kind_names, with_key
 from holdfast.runtime.clock import as_utc
 from holdfast.runtime.tracing import watched
 from holdfast.services import Services
 from holdfast.text.clean import clean_name, clean_namespace
-from holdfast.types import Author, ChangeRecord, Memory, Message, Put, Receipt, Retire, Scope, SessionRecord
-from holdfast.values import check_expiry, index_texts
+from holdfast.text.index_terms import tokenized
+from holdfast.topic_files.erasing import PagesToErase
+from holdfast.types import FORGOTTEN, Author, ChangeRecord, Memory, Message, Put, Receipt, Retire, Scope, SessionRecord
+from holdfast.values import Prepared, check_expiry, index_texts, prepare
 from holdfast.write import Writer, check_revision
 
 NEVER = "never"
@@ -32,9 +35,12 @@ def writer(services: Services, tx: Transaction) -> Writer:
 
 def remember(services: Services, puts: Sequence[Put]) -> list[Memory]:
     """Store memories in one transaction. Each is a batch of its own, so that each can be undone alone."""
-    with services.store.write() as tx:
+    ready = [prepare(services.preset, services.limits, put) for put in puts]
+    with tokenized(each.searched for each in ready), services.store.write() as tx:
         changes = writer(services, tx)
-        memories = [memory for put in puts for memory in changes.apply([put])]
+        memories = [each.stored_as(memory) for each in ready for memory in changes.apply([each.put])]
+        for scope in {memory.scope for memory in memories} if services.preset.cap else ():
+            services.condenser.enforce_cap(tx, scope)
     services.scheduler.wake()
     return memories
 
@@ -86,12 +92,15 @@ def revise(
     check_expiry(moment, services.clock.now())
     rest = (text, importance, tags, metadata, topic, pinned, index, reason)
     only_expiry = expires_at is not None and all(each is None for each in rest)
-    with services.store.write() as tx:
-        memory = _one(tx.memories(MemoryFilter(ids=(id,), reader=reader)), id)
-        check_revision(memory, if_revision)
-        if only_expiry:
+    wanted = MemoryFilter(ids=(id,), reader=reader)
+    if only_expiry:
+        with services.store.write() as tx:
+            memory = _one(tx.memories(wanted), id)
+            check_revision(memory, if_revision)
             tx.set_expiry([memory.id], moment)
-            return replace(memory, expires_at=moment)
+        return replace(memory, expires_at=moment)
+
+    def revision_of(memory: Memory) -> Prepared:
         put = Put(
             id=id,
             scope=memory.scope,
@@ -109,9 +118,25 @@ def revise(
             emptied=cast("frozenset[Literal['tags', 'metadata', 'expires_at', 'indexed']]", emptied),
             redact=redact,
         )
-        (revised,) = writer(services, tx).apply([put])
+        return prepare(services.preset, services.limits, put, memory)
+
+    return _revise(services, id, wanted, revision_of, if_revision)
+
+
+def _revise(
+    services: Services, id: str, wanted: MemoryFilter, revision_of: Callable[[Memory], Prepared], if_revision: int | None
+) -> Memory:
+    """Add a revision to a memory. It is prepared before the transaction, and again if the memory was changed meanwhile."""
+    memory = _one(services.store.memories(wanted), id)
+    check_revision(memory, if_revision)
+    ready = revision_of(memory)
+    with tokenized([ready.searched]), services.store.write() as tx:
+        present = _one(tx.memories(wanted), id)
+        check_revision(present, if_revision)
+        ready = ready if present == memory else revision_of(present)
+        (revised,) = writer(services, tx).apply([ready.put])
     services.scheduler.wake()
-    return revised
+    return ready.stored_as(revised)
 
 
 def _is_empty(value: Sequence[str] | Mapping[str, Any] | None) -> bool:
@@ -143,7 +168,7 @@ def forget_key(
     reason: str,
     namespace: Sequence[str] = (),
 ) -> int:
-    """Retire the memories with a key in a namespace; returns how many.
+    """Retire the memories with a key in a namespace; returns how many. Keys are compared as in a listing.
 
     If the reader is a user, only the user's own memories are retired, never shared ones.
     """
@@ -152,27 +177,50 @@ def forget_key(
         reader=reader,
         owner={} if reader.user is None else {"user": reader.user},
         kinds=None if names is None else [services.preset.kind(name).name for name in names],
-        key=lookup_key(services.preset, key, names),
         namespace=clean_namespace(namespace),
     )
 
     def find(tx: Transaction) -> list[Memory]:
-        found = tx.memories(wanted)
+        found = tx.memories(with_key(tx, services.preset, wanted, key))
         if not found:
-            raise NotFound(f"There is no memory with the key {wanted.key!r} in this scope. Nothing was forgotten.")
+            raise NotFound(f"There is no memory with the key {key!r} in this scope. Nothing was forgotten.")
         return found
 
     return _retire(services, find, reason)
 
 
+def proposals(services: Services, *, reader: Scope | None = None, limit: int = 100, offset: int = 0) -> list[Memory]:
+    """List the changes that wait for a person's decision, newest first."""
+    now = services.clock.now()
+    wanted = MemoryFilter(statuses=("proposed",), reader=reader, unexpired_at=now, limit=limit, offset=offset)
+    return services.store.memories(wanted)
+
+
+def decide(services: Services, id: str, *, accept: bool, reader: Scope | None = None) -> Memory:
+    """Accept or dismiss a proposal; returns it as it is now."""
+    with services.store.write() as tx:
+        if not tx.memories(MemoryFilter(ids=(id,), reader=reader, statuses=None)):
+            raise NotFound(f"There is no proposal {id}.")
+        decided = writer(services, tx).accept(id) if accept else writer(services, tx).dismiss(id)
+    services.scheduler.wake()
+    return decided
+
+
 def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None = None) -> list[Memory]:
-    """Undo a change and all other changes of its batch; returns the memories as they are now."""
+    """Undo a change and all other changes of its batch; returns the memories as they are now. The id of a batch works, too.
+
+    Messages that the batch has hidden are recalled again.
+    """
     id = change if isinstance(change, str) else change.id
     with services.store.write() as tx:
-        found = tx.changes(id=id)
-        if not found or not _sees_batch(tx, found[0], reader):
+        found = tx.changes(batch=id) if id.startswith("bat_") else tx.changes(id=id)
+        batch = found[0].batch if found else id
+        hidden = tx.messages(MessageFilter(actions=[f"{FORGOTTEN}:{batch}"]))
+        seen = all(reader is None or reader.sees(message.scope) for message in hidden)
+        if not (found or hidden) or not seen or (found and not _sees_batch(tx, found[0], reader)):
             raise NotFound(f"There is no change {id}; `history` lists the changes of a memory.")
-        undone = writer(services, tx).undo(found[0])
+        undone = writer(services, tx).undo(found[0]) if found else []
+        tx.set_action([message.id for message in hidden], None, instead_of=f"{FORGOTTEN}:{batch}")
     services.scheduler.wake()
     return undone
 
@@ -197,29 +245,63 @@ def erase_target(
         raise InvalidInput(
             "erase needs exactly one of id=, session=, source=, or a scope of user=, app=, agent=. Nothing was erased."
         )
-    if session is not None:
-        owner_scope: Scope | None = _session_scope(services, session, reader)
-        found: list[Memory | Message] = []
+    found_scope = _found(services.store, target, reader) if target else None
+    services.reader.forget_uses()
+    owner_parts = scope if found_scope is None else named(user=found_scope.user, app=found_scope.app, agent=found_scope.agent)
+    pages = PagesToErase(services.store, services.clock, services.topic_files, owner_parts, whole=bool(scope))
+    how = Erasing(
+        now=services.clock.now(),
+        scope=found_scope,
+        check=(lambda tx: _check_unchanged(tx, target, reader, found_scope)) if target else None,
+        reader=services.sentence_reader,
+        rewrite=rewrite,
+        files=pages.rewrite,
+    )
+    receipt, needles = erase_and_scan(services.store, services.preset, target or scope, how)
+    services.embedding.forget_queries()
+    if pages.problems or pages.missing:
+        receipt = replace(
+            receipt,
+            status="pending" if pages.problems else receipt.status,
+            verified=receipt.verified and not pages.problems,
+            residue=(*receipt.residue, *pages.problems),
+            missing=(*receipt.missing, *pages.missing),
+        )
+        records.update(services.store, receipt)
+    if receipt.status == "pending":
+        services.housekeeping.complete_later(receipt.id, needles)
+    return receipt
+
+
+def _found(reads: Reads, target: Mapping[str, str], reader: Scope | None) -> Scope:
+    """Return the scope of the data that a target names. Raise ``NotFound`` if there is none that the reader sees."""
+    ((what, id),) = target.items()
+    if what == "session":
+        try:
+            return _only_session(reads, id, reader).scope
+        except NotFound:
+            found: list[Memory | Message] = []
     else:
-        found = _targets(services.store, target)
-        owner_scope = found[0].scope if found else None
-    if target and (owner_scope is None or (reader is not None and not all(reader.sees(row.scope) for row in found))):
+        found = _targets(reads, target)
+    if not found or (reader is not None and not all(reader.sees(row.scope) for row in found)):
+        raise NotFound(f"There is no {'message' if what == 'source' else what} {id}. Nothing was erased.")
+    return found[0].scope
+
+
+def _check_unchanged(tx: Transaction, target: Mapping[str, str], reader: Scope | None, scope: Scope | None) -> None:
+    """Raise ``NotFound`` if the target was removed or moved to another scope since it was found."""
+    if _found(tx, target, reader) != scope:
         ((what, id),) = target.items()
         raise NotFound(f"There is no {'message' if what == 'source' else what} {id}. Nothing was erased.")
-    services.reader.forget_uses()
-    pages = services.topic_files.before_erasing(
-        scope if owner_scope is None else named(user=owner_scope.user, app=owner_scope.app, agent=owner_scope.agent)
-    )
-    now = services.clock.now()
-    receipt = erase(services.store, services.preset, target or scope, now, scope=owner_scope, rewrite=rewrite)
-    services.embedding.forget_queries()
-    left = tuple(problem for files in pages for problem in files.publish().problems)
-    return replace(receipt, status="pending", verified=False, residue=(*receipt.residue, *left)) if left else receipt
 
 
 def only_session(services: Services, id: str, *, reader: Scope | None = None) -> SessionRecord:
     """Return the session with this id. If several scopes have one, that of the ``reader`` itself is preferred."""
-    found = services.store.sessions(SessionFilter(ids=(id,)))
+    return _only_session(services.store, id, reader)
+
+
+def _only_session(reads: Reads, id: str, reader: Scope | None) -> SessionRecord:
+    found = reads.sessions(SessionFilter(ids=(id,)))
     seen = [session for session in found if reader is None or reader.sees(session.scope)]
     own = [session for session in seen if reader is not None and session.scope == replace(reader, also_apps=())]
     chosen = own or seen
@@ -233,14 +315,6 @@ def only_session(services: Services, id: str, *, reader: Scope | None = None) ->
 def named(**parts: str | None) -> dict[str, str]:
     """Return the keyword arguments whose value is not None."""
     return {name: value for name, value in parts.items() if value is not None}
-
-
-def _session_scope(services: Services, id: str, reader: Scope | None) -> Scope | None:
-    """Return the scope of the session with this id, or None if the reader sees no such session."""
-    try:
-        return only_session(services, id, reader=reader).scope
-    except NotFound:
-        return None
 
 
 def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | Message]:

@@ -44,10 +44,10 @@ Each check counts the users, which reads the whole store.
 
 
 class Engine(Maintenance):
-    """A memory: one store, one preset, one embedder, and optionally a chat model.
+    """The main object of Holdfast: one store, one preset, one embedder, and optionally a chat model.
 
-    Calls take the scope as ``user=``, ``app=`` and ``agent=``; :meth:`for_user` returns a view without them. If a part is
-    missing, the data is shared: ``remember("...")`` without a user stores a memory for all users.
+    Calls take the scope as ``user=``, ``app=`` and ``agent=``; :meth:`for_user` returns a view with a fixed scope. If a part
+    of the scope is missing, the data is shared: ``remember("...")`` without a user stores a memory for all users.
     """
 
     def __init__(self, services: Services) -> None:
@@ -253,8 +253,35 @@ class Engine(Maintenance):
         scope = self._scope(user=user, app=app, agent=agent)
         return by_id.forget_key(self._services, key, scope, kind=kind, kinds=kinds, namespace=namespace, reason=reason)
 
+    def proposals(
+        self,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Memory]:
+        """List the changes that wait for a person's decision, newest first.
+
+        A change is only proposed if it would supersede a memory that the user stored, and may come from text that is not the
+        user's own: of a tool, a web page, a file or a quotation.
+        """
+        return self._in(user=user, app=app, agent=agent).proposals(limit=limit, offset=offset)
+
+    def accept(self, id: str) -> Memory:
+        """Accept a proposal: it becomes a memory, and supersedes the memories that it was proposed to replace.
+
+        A memory of low trust can be accepted too. An accepted memory has full trust.
+        """
+        return by_id.decide(self._services, id, accept=True)
+
+    def dismiss(self, id: str) -> Memory:
+        """Dismiss a proposal. This can be undone for a while."""
+        return by_id.decide(self._services, id, accept=False)
+
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
-        """Undo a change and all other changes of its batch; returns the memories as they are now."""
+        """Undo a change and all other changes of its batch; returns the memories as they are now. The id of a batch works, too."""
         return by_id.undo(self._services, change)
 
     def erase(
@@ -297,13 +324,15 @@ class Engine(Maintenance):
         min_score: float = 0.0,
         distinct: bool = True,
         vector: "Sequence[float] | Vectors | None" = None,
+        untrusted: bool = False,
     ) -> Hits:
         """Return the memories and messages that are relevant to a query, best first, each with the reasons why it was found.
 
         ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages. ``namespace`` restricts it
         to one namespace, ``namespace_prefix`` to all that start with these labels. ``offset`` skips the best hits. With
         ``distinct=False``, hits that repeat a better one are returned too. ``vector`` is the query's vector, if you have
-        computed it with the same embedder; the query may then be empty.
+        computed it with the same embedder; the query may then be empty. Text of tools, web pages, files and quotations is left
+        out, and so are memories derived from it. With ``untrusted``, it follows after the other hits.
         """
         view = self._in(user=user, app=app, agent=agent)
         hits = view.recall(
@@ -320,6 +349,7 @@ class Engine(Maintenance):
             min_score=min_score,
             distinct=distinct,
             vector=vector,
+            untrusted=untrusted,
         )
         if not hits and view.scope.user is None:
             self._hint_at_users()
@@ -333,9 +363,10 @@ class Engine(Maintenance):
         app: str | None = None,
         agent: str | None = None,
         max_tokens: int | None = None,
+        untrusted: bool = False,
     ) -> Context:
-        """Return a context block for a system prompt, with at most ``max_tokens`` tokens."""
-        return self._in(user=user, app=app, agent=agent).context(query, max_tokens=max_tokens)
+        """Return a context block for a system prompt, with at most ``max_tokens`` tokens. ``untrusted`` is as in :meth:`recall`."""
+        return self._in(user=user, app=app, agent=agent).context(query, max_tokens=max_tokens, untrusted=untrusted)
 
     def memories(
         self,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.errors import InvalidInput
-from holdfast.types import Act, MemoryStatus, Scope, SessionStatus, Where
+from holdfast.types import Act, MemoryStatus, MessageOrigin, Scope, SessionStatus, Where
 
 Space: TypeAlias = Literal["memory", "message", "archive"]
 """Part of a store to search: live memories, messages, or retired memories (``archive``)."""
@@ -46,6 +46,8 @@ class MemoryFilter:
     kinds: Collection[str] | None = None
     statuses: Sequence[MemoryStatus] | None = ("live",)
     key: str | None = None
+    keys: Collection[str] | None = None
+    """Select only memories with one of these keys."""
     namespace: tuple[str, ...] | None = None
     """Select only memories of exactly this namespace. ``()`` selects those without a namespace."""
     namespace_prefix: tuple[str, ...] = ()
@@ -53,6 +55,8 @@ class MemoryFilter:
     topic: str | None = None
     has_topic: bool = False
     pinned: bool | None = None
+    min_trust: float | None = None
+    """Select only memories with at least this trust."""
     content_hash: str | None = None
     sources: Collection[str] | None = None
     where: Where | None = None
@@ -82,6 +86,7 @@ class MemoryFilter:
             self.ids,
             self.items,
             self.key,
+            self.keys,
             self.namespace or None,
             self.namespace_prefix or None,
             self.topic,
@@ -110,6 +115,8 @@ class MessageFilter:
     """Only messages up to and including this sequence number."""
     actions: Collection[str | None] | None = None
     """Only messages with one of these actions. None in the collection selects messages without an action."""
+    forgotten_by_wish: bool = False
+    """Only messages that a wish of their user has hidden."""
     before: datetime | None = None
     said: Sequence[tuple[datetime, datetime]] = ()
     """Half-open time ranges. If any are given, only messages from these ranges are selected."""
@@ -180,6 +187,7 @@ class MessagePlace(NamedTuple):
     language: str | None = None
     text: str | None = None
     """The text, if a part of it asks something or if the act is unknown."""
+    origin: MessageOrigin = "user"
 
 
 class Match(NamedTuple):

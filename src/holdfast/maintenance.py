@@ -1,13 +1,19 @@
 """The calls of an engine that are about the store as a whole: users, background work, statistics, checks and backups."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from holdfast.errors import NotFound, StoreCorrupt
+from holdfast.filters import check_page
+from holdfast.forgetting import records
+from holdfast.forgetting.records import Registry
 from holdfast.runtime.clock import as_utc
 from holdfast.services import Services
-from holdfast.types import Finding, Job, JobState, Spend, Stats, UserRecord
+from holdfast.text.clean import fold, one_line
+from holdfast.types import Finding, Job, JobState, Receipt, Spend, Stats, UserRecord
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -17,16 +23,35 @@ if TYPE_CHECKING:
     from holdfast.importers.run import ImportResult
     from holdfast.importers.run import Progress as ImportProgress
 
+_USER_PAGE = 5000
+"""Number of names per read while users are searched."""
+
 
 class Maintenance:
     """Base class of the engine, with the calls that are about the store as a whole."""
 
     _services: Services
 
-    def users(self, *, limit: int = 100, offset: int = 0) -> list[UserRecord]:
-        """List users by name. Each entry has the user's number of memories, number of sessions, and last activity."""
-        names = self._services.store.user_names(limit=limit, offset=offset)
+    def users(self, *, containing: str | None = None, limit: int = 100, offset: int = 0) -> list[UserRecord]:
+        """List users by name. Each entry has the user's number of memories, number of sessions, and last activity.
+
+        With ``containing``, lists only names that contain this text. Case and accents do not matter.
+        """
+        check_page(limit=limit, offset=offset)
+        wanted = fold(one_line(containing or ""))
+        if wanted:
+            found = (name for name in self._user_names() if wanted in fold(name))
+            names = list(islice(found, offset, offset + limit))
+        else:
+            names = self._services.store.user_names(limit=limit, offset=offset)
         return self._services.store.user_records(names, unexpired_at=self._services.clock.now())
+
+    def _user_names(self) -> Iterator[str]:
+        """Yield the names of all users, read in pages."""
+        offset = 0
+        while names := self._services.store.user_names(limit=_USER_PAGE, offset=offset):
+            yield from names
+            offset += len(names)
 
     def jobs(self, *, states: Sequence[JobState] | None = None, limit: int = 100) -> list[Job]:
         """List background jobs, oldest first. ``states=["dead"]`` lists the jobs that failed too often."""
@@ -69,13 +94,33 @@ class Maintenance:
         """Check the store, its rows, the embedder and the job queue; returns the findings."""
         services = self._services
         timeout = services.reader.recall_timeout if deep else None
-        return [*services.store.check(deep=deep), *services.housekeeping.check(services.embedding, recall_timeout=timeout)]
+        found = services.store.check(deep=deep)
+        try:
+            found += services.housekeeping.check(services.embedding, recall_timeout=timeout)
+        except (StoreCorrupt, ValueError, LookupError, TypeError) as error:  # a value that no version has written
+            detail = f"cannot be checked, because the store is damaged: {error}"
+            found.append(
+                Finding(check="background work", ok=False, detail=detail, remedy="Restore a backup: holdfast restore FILE")
+            )
+        return found
 
     def backup(self, target: str | Path) -> Path:
         """Write a consistent copy of the store to a new file."""
         path = Path(target).expanduser()
         self._services.store.backup(path)
+        Registry(self._services.store.location).add_copy(path)
         return path
+
+    def receipts(self, *, limit: int = 100) -> list[Receipt]:
+        """List the receipts of erasures, newest first. They contain numbers and times, but no names and no content."""
+        return records.receipts(self._services.store)[: -limit - 1 : -1]
+
+    def receipt(self, id: str) -> Receipt:
+        """Return the receipt of an erasure as it is now: a ``pending`` one is completed by background work."""
+        found = [receipt for receipt in records.receipts(self._services.store) if receipt.id == id]
+        if not found:
+            raise NotFound(f"There is no receipt {id}. `receipts` lists them.")
+        return found[0]
 
     def export(
         self,
@@ -120,7 +165,7 @@ class Maintenance:
         has are skipped. Imported conversations are queued for learning; ``learn`` limits that to the newest N of them.
         ``collection`` names the collection of a Chroma or Qdrant folder.
         """
-        from holdfast.importers.start import import_path  # noqa: PLC0415  (most programs import nothing)
+        from holdfast.importers.start import MAX_EMBEDDED_AT_ONCE, import_path  # noqa: PLC0415  (most programs import nothing)
 
         services = self._services
         result = import_path(
@@ -136,5 +181,7 @@ class Maintenance:
             collection=collection,
             progress=progress,
         )
+        if not dry_run:
+            services.embedding.catch_up_if_few(MAX_EMBEDDED_AT_ONCE)
         services.scheduler.wake()
         return result

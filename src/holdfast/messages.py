@@ -9,7 +9,7 @@ from holdfast.errors import Conflict, InvalidInput
 from holdfast.protocols import MessageFilter, Transaction
 from holdfast.runtime.clock import as_utc
 from holdfast.runtime.ids import new_id
-from holdfast.text.clean import clean_name, clean_payload, clean_text
+from holdfast.text.clean import clean_label, clean_name, clean_payload, clean_text
 from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.fields import Redactor
@@ -41,10 +41,10 @@ def make_message(
         role=_required(role, "role"),
         text=clean_text(text, may_be_empty=payload is not None),
         at=now if at is None else as_utc(at, what="at"),
-        speaker=clean_name(speaker, what="speaker"),
+        speaker=clean_label(speaker, what="speaker"),
         client_id=clean_name(id, what="id"),
         origin=_origin(role, origin),
-        action=clean_name(action, what="action"),
+        action=clean_label(action, what="action"),
         payload=clean_payload(payload),
     )
     message = _redacted(message) if redact else message
@@ -97,7 +97,12 @@ def with_act(message: Message, previous: Sequence[Message]) -> Message:
 
 
 def _can_answer(message: Message, question: Message) -> bool:
-    """Return True if a message can answer the message before it: a user answers the assistant, people answer each other."""
+    """Return True if a message can answer the message before it: a user answers the assistant, people answer each other.
+
+    Nobody answers the text of a tool, a web page or a file.
+    """
+    if question.origin not in ("user", "assistant"):
+        return False
     if message.speaker or question.speaker:
         return message.speaker != question.speaker
     return message.role == "user" and question.role == "assistant"

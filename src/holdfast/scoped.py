@@ -212,8 +212,20 @@ class ScopedMemory:
             raise InvalidInput("forget needs an id or a key: forget(id) or forget(key=...).")
         return by_id.forget_key(self._services, key, self.scope, kind=kind, kinds=kinds, namespace=namespace, reason=reason)
 
+    def proposals(self, *, limit: int = 100, offset: int = 0) -> list[Memory]:
+        """List the changes that wait for a person's decision, newest first. See :meth:`Engine.proposals`."""
+        return by_id.proposals(self._services, reader=self.scope, limit=limit, offset=offset)
+
+    def accept(self, id: str) -> Memory:
+        """Accept a proposal: it becomes a memory, and supersedes the memories that it was proposed to replace."""
+        return by_id.decide(self._services, id, accept=True, reader=self.scope)
+
+    def dismiss(self, id: str) -> Memory:
+        """Dismiss a proposal. This can be undone for a while."""
+        return by_id.decide(self._services, id, accept=False, reader=self.scope)
+
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
-        """Undo a change and the other changes of its batch; returns the memories as they are now."""
+        """Undo a change and the other changes of its batch; returns the memories as they are now. The id of a batch works, too."""
         return by_id.undo(self._services, change, reader=self.scope)
 
     def erase(self, *, id: str | None = None, session: str | None = None, source: str | None = None) -> Receipt:
@@ -256,7 +268,7 @@ class ScopedMemory:
         progress: "ImportProgress | None" = None,
     ) -> "ImportResult":
         """Import a file or folder of another program into this scope. See :meth:`Engine.import_from` for the arguments."""
-        from holdfast.importers.start import import_path  # noqa: PLC0415  (most programs import nothing)
+        from holdfast.importers.start import MAX_EMBEDDED_AT_ONCE, import_path  # noqa: PLC0415  (most programs import nothing)
 
         services = self._services
         result = import_path(
@@ -272,6 +284,8 @@ class ScopedMemory:
             collection=collection,
             progress=progress,
         )
+        if not dry_run:
+            services.embedding.catch_up_if_few(MAX_EMBEDDED_AT_ONCE)
         services.scheduler.wake()
         return result
 
@@ -307,6 +321,7 @@ class ScopedMemory:
         min_score: float = 0.0,
         distinct: bool = True,
         vector: "Sequence[float] | Vectors | None" = None,
+        untrusted: bool = False,
     ) -> Hits:
         """Return the memories and messages that are relevant to a query, best first, with the reasons why each was found.
 
@@ -326,21 +341,22 @@ class ScopedMemory:
             min_score=min_score,
             distinct=distinct,
             vector=vector,
+            untrusted=untrusted,
         )
 
-    def context(self, query: str, *, max_tokens: int | None = None) -> Context:
-        """Return a context block for a system prompt, of at most ``max_tokens``."""
-        return self._services.reader.context(self.scope, query, max_tokens=max_tokens)
+    def context(self, query: str, *, max_tokens: int | None = None, untrusted: bool = False) -> Context:
+        """Return a context block for a system prompt, of at most ``max_tokens``. ``untrusted`` is as in :meth:`recall`."""
+        return self._services.reader.context(self.scope, query, max_tokens=max_tokens, untrusted=untrusted)
 
     def memories(self, *, limit: int = 100, offset: int = 0, **wanted: Unpack[ScopedListing]) -> list[Memory]:
         """List memories, newest first. Accepts the filters of :meth:`Engine.memories`."""
-        found = listing_filter(self._services.preset, self.scope, self._services.clock.now(), **wanted)
+        found = listing_filter(self._services.store, self._services.preset, self.scope, self._services.clock.now(), **wanted)
         return self._services.store.memories(replace(found, limit=limit, offset=offset))
 
     def count_memories(self, **wanted: Unpack[ScopedListing]) -> int:
         """Return the number of memories that :meth:`memories` would list without a limit."""
         return self._services.store.count_memories(
-            listing_filter(self._services.preset, self.scope, self._services.clock.now(), **wanted)
+            listing_filter(self._services.store, self._services.preset, self.scope, self._services.clock.now(), **wanted)
         )
 
     def namespaces(
@@ -355,7 +371,9 @@ class ScopedMemory:
         offset: int = 0,
     ) -> list[tuple[str, ...]]:
         """List the namespaces that have live memories, sorted by label. See :meth:`Engine.namespaces` for the arguments."""
-        wanted = listing_filter(self._services.preset, self.scope, self._services.clock.now(), kind=kind, kinds=kinds)
+        wanted = listing_filter(
+            self._services.store, self._services.preset, self.scope, self._services.clock.now(), kind=kind, kinds=kinds
+        )
         return list_namespaces(
             self._services.store, wanted, prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
         )

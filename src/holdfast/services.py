@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from holdfast.background.housekeeping import Housekeeping
     from holdfast.background.jobs import JobRunner
     from holdfast.background.scheduler import Scheduler
+    from holdfast.consent.wishes import Wishes
     from holdfast.models.chat_budget import BudgetedChat
     from holdfast.presets.base import Preset
     from holdfast.protocols import Clock, SentenceReader, Store
     from holdfast.recall.embedding import Embedding
     from holdfast.recall.reader import Reader
     from holdfast.recall.reranking import Reranking
+    from holdfast.text.limits import Limits
     from holdfast.topic_files import FolderMirrors
 
 
@@ -30,6 +32,8 @@ class Services:
     store: "Store"
     preset: "Preset"
     clock: "Clock"
+    limits: "Limits"
+    """Maximum sizes of messages and memories."""
     embedding: "Embedding"
     chat: "BudgetedChat"
     """The chat model, wrapped so that spending limits apply."""
@@ -43,6 +47,8 @@ class Services:
     """Recalls memories and messages, and builds context blocks."""
     sentence_reader: "SentenceReader | None"
     """Decides what is worth keeping in the user's sentences. None if rules decide."""
+    wishes: "Wishes"
+    """Obeys the users' wishes about memory."""
     topic_files: "FolderMirrors"
     """Mirrors topic pages as Markdown files and keeps them in sync with the store."""
     housekeeping: "Housekeeping"

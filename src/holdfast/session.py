@@ -1,21 +1,24 @@
 """A session: adding messages, recall and context within a conversation."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
 from holdfast import by_id
+from holdfast.consent.wishes import Plan
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.messages import earlier, make_message, with_act, with_redactions
 from holdfast.protocols import MessageFilter, Transaction
 from holdfast.recall.conversation_state import ConversationState, conversation_state, with_state
 from holdfast.recall.listing import Kinds, kind_names
 from holdfast.services import Services
+from holdfast.text.clean import clean_metadata
 from holdfast.text.fields import check_fields, naming
-from holdfast.types import Context, Hits, Message, MessageOrigin, NewMessage, Receipt, Scope, SessionRecord
+from holdfast.text.index_terms import tokenized
+from holdfast.types import NOISE, Context, Hits, Message, MessageOrigin, NewMessage, Receipt, Scope, SessionRecord, is_forgotten
 
 log = logging.getLogger("holdfast")
 
@@ -56,10 +59,13 @@ class Session:
     def __repr__(self) -> str:
         return f"<holdfast.Session {self.id}{', off the record' if self.off_record else ''}>"
 
-    def begin(self) -> SessionRecord:
-        """Store the session before its first message. :meth:`add` does this if needed."""
+    def begin(self, *, metadata: Mapping[str, Any] | None = None) -> SessionRecord:
+        """Store the session before its first message. :meth:`add` does this if needed.
+
+        ``metadata`` is stored with a new session. A session that exists keeps its own.
+        """
         now = self._services.clock.now()
-        new = SessionRecord(id=self.id, scope=self.scope, started_at=now, last_at=now)
+        new = SessionRecord(id=self.id, scope=self.scope, started_at=now, last_at=now, metadata=clean_metadata(metadata or {}))
         if self.off_record:
             return new
         with self._services.store.write() as tx:
@@ -87,6 +93,9 @@ class Session:
         is neither searched nor used for extraction, and secrets in it are not redacted. With a payload, the text may be empty.
         Secrets such as passwords in other fields are redacted, and ``redacted`` of the returned message lists them.
         ``redact=False`` stores them as they are.
+
+        A user's wish about memory is obeyed at once, such as "don't save this", "forget ..." or "remember ...". ``consent`` of
+        the returned message says what was done.
         """
         made = self._made(
             role=role, text=text, at=at, speaker=speaker, id=id, origin=origin, action=action, payload=payload, redact=redact
@@ -131,6 +140,7 @@ class Session:
 
     def _made(self, **fields: Any) -> Message:
         """Check the fields of a message and return it."""
+        self._services.limits.check_text(fields.get("text"))
         return make_message(self.id, self.scope, self._services.clock.now(), **fields)
 
     def _add(self, messages: Sequence[Message]) -> list[Message]:
@@ -139,22 +149,26 @@ class Session:
             return list(messages)
         if not messages:
             return []
-        with self._services.store.write() as tx:
-            stored = [earlier(tx, message) or self._store(tx, message) for message in messages]
+        plans = self._services.wishes.read(messages, self.id, self.scope)
+        texts = [(message.text, message.language) for message in messages if message.text.strip()]
+        with tokenized(texts), self._services.store.write() as tx:
+            stored = [
+                earlier(tx, message) or self._store(tx, message, plan) for message, plan in zip(messages, plans, strict=True)
+            ]
         self._services.scheduler.wake()
         return [with_redactions(kept, message) for kept, message in zip(stored, messages, strict=True)]
 
-    def _store(self, tx: Transaction, message: Message) -> Message:
+    def _store(self, tx: Transaction, message: Message, plan: Plan) -> Message:
+        """Store a message and obey the wish about memory in it."""
         known, now = tx.session(self.id, self.scope), self._services.clock.now()
-        if known is None:
-            session = SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
-            tx.add_session(session)
-        else:
-            session = replace(known, status="open", ended_at=None, last_at=now)
-            tx.set_session(session)
-        stored = tx.add_message(with_act(message, tx.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1))))
+        session = known or SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
+        session = replace(session, status="open", ended_at=None, last_at=now)
+        last = tx.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1))
+        marked, session = self._services.wishes.mark(session, message, last[0] if last else None, plan)
+        (tx.add_session if known is None else tx.set_session)(session)
+        stored = tx.add_message(with_act(marked, last))
         self._services.digester.after_message(tx, session, stored)
-        return stored
+        return self._services.wishes.obey(tx, session, stored, plan)
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
         """Return the messages of the session, oldest first. With ``limit``, return only the last ``limit`` messages."""
@@ -165,12 +179,24 @@ class Session:
         return self._services.store.messages(wanted)
 
     def window(self) -> list[Message]:
-        """Return the most recent messages, which the prompt contains after the context block."""
-        messages = self.messages(limit=self._services.preset.window)
+        """Return the most recent messages, which the prompt contains after the context block.
+
+        Noise and forgotten messages do not count.
+        """
+        size = limit = self._services.preset.window
         if self.off_record:
-            return messages
+            return self.messages(limit=size)
         window_from = self._state().window_from
-        return [message for message in messages if message.seq > window_from]
+        while True:
+            messages = self.messages(limit=limit)
+            shown = [
+                message
+                for message in messages
+                if message.seq > window_from and message.action != NOISE and not is_forgotten(message.action)
+            ]
+            if len(shown) >= size or len(messages) < limit or messages[0].seq <= window_from:
+                return shown[-size:]
+            limit *= 4
 
     def clear_window(self) -> None:
         """Clear the window. From now on, the window contains only new messages. Earlier messages stay stored."""
@@ -185,10 +211,28 @@ class Session:
             if session is not None and last:
                 tx.set_session(with_state(session, window_from=last[0].seq))
 
-    def recall(self, query: str, *, limit: int = 10, kind: Kinds = None, kinds: Kinds = None, min_score: float = 0.0) -> Hits:
-        """Return the memories and messages that are relevant to a query, best first. Messages of this session are left out."""
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        kind: Kinds = None,
+        kinds: Kinds = None,
+        min_score: float = 0.0,
+        untrusted: bool = False,
+    ) -> Hits:
+        """Return the memories and messages that are relevant to a query, best first. Messages of this session are left out.
+
+        ``untrusted`` is as in :meth:`Engine.recall`.
+        """
         return self._services.reader.recall(
-            self.scope, query, limit=limit, kinds=kind_names(kind, kinds), min_score=min_score, without_session=self.id
+            self.scope,
+            query,
+            limit=limit,
+            kinds=kind_names(kind, kinds),
+            min_score=min_score,
+            untrusted=untrusted,
+            without_session=self.id,
         )
 
     def context(
@@ -198,16 +242,19 @@ class Session:
         max_tokens: int | None = None,
         state: str | None = None,
         persona: str | None = None,
+        untrusted: bool = False,
     ) -> Context:
         """Return a context block for the system prompt. Without a query, the user's last message is the query.
 
         ``persona`` is put at the start of the block. ``state`` is the current state of the host application, such as sensor
-        readings. Only some presets show the state in the block.
+        readings. Only some presets show the state in the block. ``untrusted`` is as in :meth:`Engine.recall`; presets with a layout
+        of their own ignore it.
         """
+        said = [message for message in self.messages(limit=20) if message.role == "user" and message.text.strip()]
         if query is None:
-            texts = [message.text for message in self.messages(limit=20) if message.role == "user" and message.text.strip()]
-            query = texts[-1] if texts else ""
+            query = said[-1].text if said else ""
         conversation = ConversationState() if self.off_record else self._state()
+        conversation = replace(conversation, language=next((message.language for message in said if message.language), None))
         context = self._services.reader.context(
             self.scope,
             query,
@@ -216,6 +263,7 @@ class Session:
             state=state,
             persona=persona,
             conversation=conversation,
+            untrusted=untrusted,
         )
         if self._services.preset.recall.accumulates and not self.off_record:
             self._save_state(conversation, context)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
@@ -15,14 +15,17 @@ from holdfast.text.chunks import SEPARATOR
 from holdfast.text.clean import (
     MAX_TEXT,
     clean_key,
+    clean_label,
     clean_metadata,
-    clean_name,
     clean_namespace,
     clean_tags,
     clean_text,
     content_hash,
     exact_text,
 )
+from holdfast.text.index_terms import TextAndLanguage
+from holdfast.text.language import detect_language
+from holdfast.text.limits import Limits
 from holdfast.text.secrets.fields import redact_put
 from holdfast.types import Kind, Memory, MemoryOrigin, Put, Redaction, Scope
 
@@ -100,7 +103,7 @@ def index_texts(index: Sequence[str] | bool) -> tuple[str, ...] | None:  # noqa:
 
 
 def check_expiry(expires_at: datetime | None, now: datetime) -> None:
-    """Raise ``InvalidInput`` if an expiry time is long past. Clocks of two machines may differ a little."""
+    """Raise ``InvalidInput`` if an expiry time is more than one day in the past. The tolerance is for clocks that differ."""
     if expires_at is not None and expires_at < now - _MAX_CLOCK_DIFFERENCE:
         raise InvalidInput(f"expires_at {expires_at:%Y-%m-%d %H:%M} UTC is in the past. Nothing was stored.")
 
@@ -115,11 +118,46 @@ def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tup
         put,
         text=exact_text(put.text, limit=limit) if kind.plain else clean_text(put.text),
         key=clean_key(put.key, exact=kind.plain),
-        topic=clean_name(put.topic, what="topic"),
+        topic=clean_label(put.topic, what="topic"),
         tags=clean_tags(put.tags),
         metadata=clean_metadata(put.metadata, exact=kind.plain),
     )
     return redact_put(clean, known) if put.redact and not kind.plain else (clean, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A change that is ready to be written, because everything slow about its text is done."""
+
+    put: Put
+    redacted: tuple[Redaction, ...]
+    """The secrets that were replaced."""
+    searched: TextAndLanguage
+    """The text by which the memory is found, and its language."""
+
+    def stored_as(self, memory: Memory) -> Memory:
+        """Return the stored memory, which lists the secrets that this write replaced."""
+        return replace(memory, redacted=self.redacted) if self.redacted else memory
+
+
+def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = None) -> Prepared:
+    """Check and clean a change before its transaction. ``known`` is the memory that the change revises.
+
+    What is as long as before is not refused, so that other fields of a long memory can be changed.
+    """
+    kind = preset.kind(put.kind)
+    if not (kind.plain and put.indexed is not None) and (known is None or put.text != known.text):
+        limits.check_text(put.text)
+    for text in put.indexed or ():
+        limits.check_text(text, what="a text of index")
+    clean, redacted = cleaned(kind, put, known)
+    if not kind.plain:
+        limits.check_metadata(clean.metadata)
+    language = clean.language or detect_language(clean.text) or (known.language if known else None)
+    indexed = clean.indexed if clean.indexed is not None or known is None or "indexed" in put.emptied else known.indexed
+    own = key(kind, clean)
+    text = SEPARATOR.join(indexed) if indexed is not None else f"{own}: {clean.text}" if own else clean.text
+    return Prepared(put=replace(clean, language=language, redact=False), redacted=redacted, searched=(text, language))
 
 
 def identity(kind: Kind, put: Put) -> str:

@@ -5,12 +5,15 @@ Storing the same memory again refreshes it. If a key can have only one value, a 
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from holdfast import values
 from holdfast.errors import Conflict, InvalidInput, NotFound, RevisionConflict
+from holdfast.learning.changes.key_owner import key_of_owner
+from holdfast.learning.changes.keys import known_spelling
+from holdfast.learning.changes.named_things import named_thing
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
 from holdfast.runtime.clock import end_of_day
@@ -18,8 +21,11 @@ from holdfast.runtime.ids import new_id
 from holdfast.text.clean import clean_namespace
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.redact import redact
-from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, Put, Retire
+from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryStatus, Put, Retire, Scope
 from holdfast.values import identity
+
+PROPOSES = "proposes_to_replace"
+"""Name of the metadata entry of a proposal that lists the ids of the memories that it would supersede."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +36,16 @@ class Writer:
     preset: Preset
     author: Author
     now: datetime
+    _known_keys: dict[tuple[Scope, str, tuple[str, ...]], list[str]] = field(default_factory=dict, init=False, repr=False)
+    """The keys of a scope, kind and namespace, each read once per transaction."""
 
-    def apply(self, changes: Sequence[Change], *, shown: Collection[str] | None = None) -> list[Memory]:
+    def apply(self, changes: Sequence[Change], *, shown: Collection[str] | None = None, batch: str | None = None) -> list[Memory]:
         """Apply changes in one batch, and return the resulting memory of each.
 
-        If ``shown`` is given, a change of an existing memory whose id is not in ``shown`` raises ``InvalidInput``.
+        If ``shown`` is given, a change of an existing memory whose id is not in ``shown`` raises ``InvalidInput``. ``batch`` is
+        an id from :meth:`new_batch`.
         """
-        batch = new_id("bat", self.now)
+        batch = batch or self.new_batch()
         for change in changes:
             for id in _touched(change) if shown is not None else ():
                 if id not in (shown or ()):
@@ -45,20 +54,45 @@ class Writer:
             self._put(change, batch) if isinstance(change, Put) else self._retire(_clean(change), batch) for change in changes
         ]
 
+    def new_batch(self) -> str:
+        """Return the id of a new batch."""
+        return new_id("bat", self.now)
+
     def identity(self, put: Put) -> str:
         """Return the content hash that a memory created by this change would have."""
         kind = self.preset.kind(put.kind)
-        return identity(kind, values.cleaned(kind, put)[0])
+        return identity(kind, self._with_known_key(kind, values.cleaned(kind, put)[0]))
 
     def _put(self, put: Put, batch: str) -> Memory:
         known = None if put.id is None else self._present(put.id)
         clean, redacted = values.cleaned(self.preset.kind(put.kind), put, known)
+        clean = self._with_known_key(self.preset.kind(put.kind), clean)
         stored = self._remember(clean, batch) if known is None else self._revise(known, clean, batch)
         return replace(stored, redacted=redacted) if redacted else stored
 
+    def _with_known_key(self, kind: Kind, put: Put) -> Put:
+        """Return a change whose key is spelled as the scope already has it.
+
+        If the preset normalizes keys, a synonym takes the known key too, and a fact about a relative does not take a key of the
+        user. A kind with one value per key is excepted, because the
+        new value would supersede that of another key.
+        """
+        if put.key is None or put.id is not None or kind.plain:
+            return put
+        place = (put.scope, kind.name, put.namespace)
+        if place not in self._known_keys:
+            wanted = MemoryFilter(exactly=put.scope, kinds=(kind.name,), namespace=put.namespace, unexpired_at=self.now)
+            self._known_keys[place] = self.tx.keys(wanted)
+        synonyms = self.preset.reconcile_rules.normalize_keys and kind.keyed == "many"
+        key = key_of_owner(put.key, put.text, put.language) if synonyms else put.key
+        key = known_spelling(key, self._known_keys[place], synonyms=synonyms)
+        if key not in self._known_keys[place]:
+            self._known_keys[place].append(key)
+        return replace(put, key=key)
+
     def _remember(self, put: Put, batch: str) -> Memory:
         kind = self.preset.kind(put.kind)
-        same = self._live_memories(put, content_hash=identity(kind, put))
+        same = self._live_memories(put, content_hash=identity(kind, put)) or self._named_alike(put, kind)
         if put.if_revision is not None:
             known = self._with_key(put, values.key(kind, put)) if kind.keyed == "one" else same
             check_revision(known[0] if known else None, put.if_revision)
@@ -66,9 +100,13 @@ class Writer:
             return self._put_plain(put, kind, same, batch)
         if same:
             others = [other for other in self._replaced(put) if other.id != same[0].id]
+            if put.doubtful or put.trust < self.preset.min_trust:
+                others = [other for other in others if other.origin == "auto"]
             self._supersede(replace(same[0], valid_from=put.valid_from or self.now), others, batch, reasons=_reasons(put))
             return self._refresh(same[0], put, kind, batch)
         memory = self._new(put, kind)
+        if protected := self._protected(put, memory, kind):
+            return self._propose(memory, protected, batch, put.reason)
         if kind.keyed == "one":
             key = memory.key
             others = self._with_key(put, key)
@@ -76,6 +114,67 @@ class Writer:
         if put.replaces and memory.status == "live":
             memory = self._supersede(memory, self._replaced(put), batch, reasons=_reasons(put))
         return self._store(memory, batch, "created", put.reason)
+
+    def _named_alike(self, put: Put, kind: Kind) -> list[Memory]:
+        """Return the memory under the same key that names the same thing: "has a cat named Michi", "their cat is called Michi"."""
+        thing = None if put.key is None or kind.plain or kind.keyed != "many" else named_thing(put.text, put.language)
+        if thing is None:
+            return []
+        return [other for other in self._with_key(put, put.key) if named_thing(other.text, put.language) == thing][:1]
+
+    def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
+        """Return the memories that a change would retire although it may not: those that the user stored, if it is in doubt."""
+        if not put.doubtful and memory.trust >= self.preset.min_trust:
+            return []
+        others = [*self._replaced(put), *(self._with_key(put, memory.key) if kind.keyed == "one" else ())]
+        return [other for other in others if other.origin != "auto" and other.valid_from <= memory.valid_from]
+
+    def _propose(self, memory: Memory, replaced: Sequence[Memory], batch: str, reason: str | None) -> Memory:
+        """Store a memory as a proposal. It is not in use until a person accepts it."""
+        known = self.tx.memories(
+            MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash, statuses=("proposed",), unexpired_at=self.now)
+        )
+        if known:
+            self.tx.touch([known[0].id], seen=self.now)
+            return known[0]
+        metadata = {**memory.metadata, PROPOSES: list(dict.fromkeys(other.id for other in replaced))}
+        return self._store(replace(memory, status="proposed", metadata=metadata, pinned=False), batch, "created", reason)
+
+    def accept(self, id: str) -> Memory:
+        """Accept a proposal, or a memory of low trust. A person vouches for its text, so it has full trust from now on.
+
+        A proposal becomes live and supersedes the memories that it was proposed to replace.
+        """
+        memory = self._of_status(id, ("proposed", "live"))
+        batch = new_id("bat", self.now)
+        kind = self.preset.kind(memory.kind)
+        replaced = [str(each) for each in memory.metadata.get(PROPOSES, ())] if memory.status == "proposed" else []
+        metadata = {name: value for name, value in memory.metadata.items() if name != PROPOSES}
+        accepted = replace(memory, status="live", trust=1.0, metadata=metadata)
+        if memory.status == "proposed":
+            wanted = MemoryFilter(exactly=memory.scope, unexpired_at=self.now)
+            others = self.tx.memories(replace(wanted, ids=replaced)) if replaced else []
+            if kind.keyed == "one":
+                others += self.tx.memories(replace(wanted, kinds=(kind.name,), key=memory.key, namespace=memory.namespace))
+            for older in {other.id: other for other in others}.values():
+                retire = Retire(
+                    id=older.id, status="superseded", reason="accepted", replaced_by=memory.id, valid_to=memory.valid_from
+                )
+                self._retire(retire, batch)
+            self._refuse_twin(accepted)
+        return self._store(self._stamped(accepted), batch, "revised", "accepted")
+
+    def dismiss(self, id: str) -> Memory:
+        """Dismiss a proposal. It is forgotten, which can be undone for a while."""
+        memory = self._of_status(id, ("proposed",))
+        gone = replace(memory, status="forgotten", reason="dismissed", retired_at=self.now)
+        return self._store(self._stamped(gone), new_id("bat", self.now), "retired", "dismissed")
+
+    def _of_status(self, id: str, statuses: Sequence[MemoryStatus]) -> Memory:
+        found = self.tx.memories(MemoryFilter(ids=(id,), statuses=statuses))
+        if not found:
+            raise NotFound(f"There is no proposal {id}.")
+        return found[0]
 
     def _replaced(self, put: Put) -> list[Memory]:
         """Return the memories that a change replaces. Pinned memories are left out, because only a user may unpin them."""
@@ -125,9 +224,13 @@ class Writer:
     def _refresh(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
         """Update a memory that was stated again. If the new statement adds sources or fields, a revision is added."""
         added = {name: value for name, value in self._given_fields(put).items() if getattr(memory, name) != value}
+        if memory.origin == "auto" and values.origin(put.origin) == "explicit":
+            added["origin"] = "explicit"
         new_sources = tuple(source for source in put.sources if source not in memory.sources)
         expires_at = put.expires_at or self._expiry(kind, memory, self.now)
         if added or new_sources:
+            if put.trust > memory.trust and not put.doubtful:  # the user stated it, or a person stored it
+                added["trust"] = min(values.trust(put.trust), self._min_trust(put.sources))
             merged = replace(memory, **added, sources=memory.sources + new_sources, expires_at=expires_at, last_seen_at=self.now)
             return self._store(self._stamped(merged), batch, "revised", put.reason or "stated again, with more detail")
         self.tx.touch([memory.id], seen=self.now)
@@ -182,7 +285,9 @@ class Writer:
         """Return the lowest trust of the sources, or 1 if there are no sources."""
         if not sources:
             return 1.0
-        trusts = [message.trust for message in self.tx.messages(MessageFilter(ids=sources))]
+        # An ordinary reply of the assistant does not lower the trust. Learning lowers it if the reply may repeat text of others.
+        messages = self.tx.messages(MessageFilter(ids=sources))
+        trusts = [1.0 if message.origin == "assistant" else message.trust for message in messages]
         trusts += [memory.trust for memory in self.tx.memories(MemoryFilter(ids=sources, statuses=None))]
         return min(trusts, default=1.0)
 

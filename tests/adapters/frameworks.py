@@ -47,7 +47,7 @@ class Framework:
     requirements: Sequence[str] = ()
     """More packages for the environment, such as the pytest plugins of the suite."""
     pages: Sequence[str] = ()
-    """Pages in ``docs/adapters`` whose programs run in this environment."""
+    """Pages in ``docs/adapters`` and ``docs/cookbook`` whose programs run in this environment."""
     examples: Sequence[str] = ()
     """Programs in ``examples`` that run in this environment."""
     minutes: float

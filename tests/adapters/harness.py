@@ -241,6 +241,7 @@ def lock(framework: Framework) -> None:
     with requirements(framework) as wanted:
         extras = [part for extra in framework.extras for part in ("--extra", extra)]
         options = ["--quiet", "--universal", "--generate-hashes", "--no-header", "--upgrade", "--python-version", "3.11"]
+        options += ["--no-emit-package", "holdfast-models"]  # from this repository
         command([uv(), "pip", "compile", *options, *extras, "pyproject.toml", str(wanted), "-o", str(framework.lock)])
     text = framework.lock.read_text("utf-8").replace(str(wanted), f"tests/adapters/{framework.name}/suite.toml")
     framework.lock.write_text(text, "utf-8")

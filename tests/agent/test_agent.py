@@ -203,7 +203,7 @@ def test_olvidate_de_mi_trabajo(open_memory: OpenMemory) -> None:
     answer = Agent(memory).reply("olvidate de mi trabajo")
     assert answer.tool_uses[0].result.text == "Olvidado de trabajo: 1"
     assert [found.key for found in memory.memories()] == ["nombre"]
-    assert "Acme" in answer.context.text  # recalled before the tool call
+    assert "Acme" not in answer.context.text  # forgotten when the message was added, before the model was called
     assert "Acme" not in Agent(memory, chat=ScriptedChat("Hola.")).reply("¿dónde trabajo?").context.text
 
 

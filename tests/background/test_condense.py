@@ -165,7 +165,7 @@ def test_a_failed_summary_leaves_the_messages_and_the_facts_alone(open_memory: O
     assert len(session.messages()) == 8
     assert memory.memories(user="ana", kinds=["fact"])
     assert memory.memories(user="ana", kinds=["summary"]), "rules take over"
-    assert all(job.state == "done" for job in memory.jobs())
+    assert all(job.state == "done" for job in memory.jobs() if job.kind != "redo")
 
 
 @pytest.mark.ledger("A2")

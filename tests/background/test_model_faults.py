@@ -61,11 +61,12 @@ def test_at_three_faults_in_ten_everything_is_digested_once_with_few_calls(
     assert {job.state for job in memory.jobs(limit=1000)} == {"done"}
     assert _kept(memory) == {f"Town{number}x": 1 for number in range(_JOBS)}, "rules take over where the model fails"
 
+    assert any(job.error for job in memory.jobs(limit=1000)), "some jobs have had to fall back"
     model.faults = 0.0
-    short = [job for job in memory.jobs(limit=1000) if job.error]
-    assert short, "some jobs have had to fall back"
-    for job in short:
-        memory.rerun(job.id)
+    memory.drain()
+    for job in memory.jobs(limit=1000):
+        if job.error:  # the answer of the second attempt was useless, too
+            memory.rerun(job.id)
     memory.drain()
     assert [job.error for job in memory.jobs(limit=1000) if job.error] == []
     assert _kept(memory) == {f"Town{number}x": 1 for number in range(_JOBS)}

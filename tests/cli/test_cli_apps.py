@@ -58,3 +58,20 @@ def test_metrics_are_printed_for_people_and_for_programs(holdfast: Holdfast) -> 
 @pytest.mark.parametrize("command", ["show", "uninstall"])
 def test_an_unknown_app_is_an_error(holdfast: Holdfast, command: str) -> None:
     assert holdfast.error("apps", command, "calender")["code"] == "not_found"
+
+
+@pytest.mark.ledger("A2", "A5")
+def test_the_cap_the_context_and_the_energy_of_apps(holdfast: Holdfast) -> None:
+    for number in range(11):
+        remember(holdfast, f"The user's locker {number} is in hall {number * 7}.", "gym")
+    holdfast("--preset", "apps", "worker", "--once")
+    assert len(holdfast.json("--preset", "apps", "apps", "show", "gym")["memories"]) == 10
+    (removed,) = holdfast.json("--preset", "apps", "apps", "compactions", "gym")
+    assert removed["batch"] in holdfast("--preset", "apps", "apps", "compactions", "gym").stdout
+    block = holdfast.json("--preset", "apps", "apps", "context", "gym", "--point", "selection")
+    assert block["text"].startswith("(memories for app: gym)")
+    assert len(block["memories"]) == 10
+    holdfast("--preset", "apps", "undo", removed["batch"])
+    assert holdfast.json("apps", "energy", "--level", "0.5", "--used", "100")["level"] == 0.5
+    assert "battery 50%" in holdfast("apps", "energy").stdout
+    assert holdfast.error("apps", "energy", "--level", "2", exit=2)["code"] == "usage"

@@ -217,7 +217,9 @@ def test_the_log_of_a_killed_process_never_meets_the_restored_file(holdfast: Hol
 
     before = holdfast.json("restore", str(tmp_path / "copy.db"), "--yes")["before"]
 
-    assert sorted(file.name for file in holdfast.home.iterdir()) == ["memory.db", Path(before).name]
+    assert sorted(file.name for file in holdfast.home.iterdir()) == sorted(
+        ["memory.db", "memory.db.registry.jsonl", Path(before).name]
+    )
     assert [each["text"] for each in holdfast.json("list")] == ["before"]
     assert len(holdfast.json("list", "--store", before)) == 51
     assert all(each["ok"] for each in json.loads(holdfast("doctor", "--json", exit=1).stdout) if each["check"] != "embedder")
@@ -248,7 +250,7 @@ def test_a_damaged_store_can_be_replaced_and_is_kept_with_its_log_as_they_were(h
 
 def test_restore_refuses_a_store_another_program_has_open(holdfast: Holdfast, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
-    holdfast("remember", "prefers tea")
+    holdfast("remember", "prefers tea", "--shared")
     holdfast("backup", str(copy))
 
     with holdfast.memory() as memory:
@@ -286,7 +288,7 @@ def test_restore_refuses_what_is_no_sound_backup(holdfast: Holdfast, tmp_path: P
         "memory": "invalid_input",
     }
     assert len(holdfast.json("list")) == 1
-    assert [file.name for file in holdfast.home.iterdir()] == ["memory.db"]
+    assert sorted(file.name for file in holdfast.home.iterdir()) == ["memory.db", "memory.db.acked", "memory.db.registry.jsonl"]
 
 
 def test_restore_refuses_a_store_with_a_log_beside_it(holdfast: Holdfast, tmp_path: Path) -> None:

@@ -153,9 +153,9 @@ def test_recall_takes_limits_kinds_metadata_and_moments(holdfast: Holdfast) -> N
 
 
 def test_without_weights_one_note_says_that_search_is_by_text(holdfast: Holdfast) -> None:
-    holdfast("remember", "prefers tea")
+    holdfast("remember", "prefers tea", "--user", "ana")
 
-    result = holdfast("recall", "tea")
+    result = holdfast("recall", "tea", "--user", "ana")
     assert "prefers tea" in result.stdout
     assert result.stderr.count("note: ") == 1
     assert "holdfast models pull" in result.stderr
@@ -185,7 +185,7 @@ def test_context_keeps_to_its_budget_and_tells_what_was_left_out(holdfast: Holdf
     assert result.stdout.startswith("<memory")
     assert "Left out" not in result.stdout
     assert "Left out, too weak or no space" in result.stderr
-    assert block["text"] + "\n" == result.stdout
+    assert block["text"].split("\n")[1:-1] == result.stdout.splitlines()[1:-1]
     assert block["tokens"] <= 70
     assert len(block["hits"]) >= 1
     assert len(block["hits"]) + len(block["left_out"]) == 4
@@ -235,7 +235,7 @@ def test_forget_hides_at_once_and_says_how_to_undo(holdfast: Holdfast) -> None:
 def test_forget_by_key_takes_all_values_and_one_undo_brings_them_back(holdfast: Holdfast) -> None:
     for drink in ("tea", "coffee"):
         holdfast("remember", drink, "--key", "drink", "--user", "ana")
-    holdfast("remember", "water for all", "--key", "drink")
+    holdfast("remember", "water for all", "--key", "drink", "--shared")
 
     result = holdfast("forget", "--key", " drink", "--user", "ana ")
 
@@ -281,7 +281,7 @@ def test_erase_on_a_terminal_asks_and_takes_no_for_an_answer(holdfast: Holdfast)
     assert len(holdfast.json("list", "--user", "ana")) == 1
 
 
-def test_erase_gives_a_receipt_and_names_backups(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_erase_gives_a_receipt_and_reaches_backups(holdfast: Holdfast, tmp_path: Path) -> None:
     session = holdfast.talk("I'm allergic to peanuts.")
     holdfast("remember", "prefers oolong tea", "--user", "ana")
     holdfast("list", "--user", "ana")
@@ -292,8 +292,9 @@ def test_erase_gives_a_receipt_and_names_backups(holdfast: Holdfast, tmp_path: P
     assert "Erased user ana: 2 memories" in result.stdout
     assert "1 message, 1 session" in result.stdout
     assert "Verified: a scan found nothing of it in the store or its files." in result.stdout
-    assert f"Still in an older backup: {tmp_path / 'copy.db'}" in result.stdout
+    assert "Still in an older backup" not in result.stdout
     assert b"oolong" not in holdfast.store.read_bytes()
+    assert b"oolong" not in (tmp_path / "copy.db").read_bytes()
     assert holdfast.error("sessions", "show", session)["code"] == "not_found"
 
 

@@ -18,7 +18,7 @@ from .support import Holdfast
 NOBODY = "http://127.0.0.1:9/v1"
 """An address that refuses connections."""
 
-every_start = pytest.mark.parametrize("command", [("serve", "--port", "0"), ("chat",), ("worker", "--once")])
+every_start = pytest.mark.parametrize("command", [("serve", "--port", "0"), ("chat", "--user", "ana"), ("worker", "--once")])
 
 
 def _without(package: str, holdfast: Holdfast, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -45,7 +45,7 @@ def test_a_missing_package_stops_the_start_and_is_named_with_its_command(holdfas
     ran = _without("openai", holdfast, *command, HOLDFAST_CHAT="openai:gpt-4o", OPENAI_API_KEY="k")
 
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr == "error: openai:gpt-4o needs the package openai: pip install 'holdfast[openai]'\n"
+    assert ran.stderr == "error: openai:gpt-4o needs the package openai: pip install 'holdfast-memory[openai]'\n"
 
 
 @pytest.mark.long
@@ -71,13 +71,13 @@ def test_a_missing_model_file_stops_the_chat(holdfast: Holdfast) -> None:
 def test_an_unreachable_server_is_a_warning_and_the_chat_that_fails_exits_with_1(holdfast: Holdfast) -> None:
     environment: dict[str, Any] = {"HOLDFAST_CHAT": "ollama:llama3.2", "HOLDFAST_CHAT_URL": NOBODY, "HOLDFAST_EMBEDDER": "none"}
 
-    quiet = holdfast.run("chat", input=b"", **environment)
+    quiet = holdfast.run("chat", "--user", "ana", input=b"", **environment)
     assert quiet.stderr.decode().startswith(f"note: ollama:llama3.2 cannot be reached at {NOBODY}")
     assert "`ollama serve`" in quiet.stderr.decode()
-    failed = holdfast.run("chat", exit=1, input=b"I live in Lyon.\n", **environment)
+    failed = holdfast.run("chat", "--user", "ana", exit=1, input=b"I live in Lyon.\n", **environment)
     assert "error: ollama:llama3.2 cannot be reached" in failed.stderr.decode()
-    assert ["Lyon" in each["text"] for each in holdfast.json("list")] == [True]
-    programs = holdfast.run("chat", "--json", exit=1, input=b"Hi.\n", **environment)
+    assert ["Lyon" in each["text"] for each in holdfast.json("list", "--user", "ana")] == [True]
+    programs = holdfast.run("chat", "--json", "--user", "ana", exit=1, input=b"Hi.\n", **environment)
     assert json.loads(programs.stdout.splitlines()[0])["error"]["code"] == "model_unavailable"
     assert json.loads(programs.stderr.splitlines()[0])["note"].startswith("ollama:llama3.2 cannot be reached")
 
@@ -124,7 +124,7 @@ def test_the_doctor_says_that_the_reader_is_ready(holdfast: Holdfast) -> None:
 
 
 def test_an_unknown_reader_is_an_error_that_lists_the_known_ones(holdfast: Holdfast) -> None:
-    ran = holdfast.run("remember", "prefers tea", exit=1, HOLDFAST_READER="gpt")
+    ran = holdfast.run("remember", "prefers tea", "--shared", exit=1, HOLDFAST_READER="gpt")
     assert ran.stderr.decode() == "error: Unknown reader 'gpt'. Use talk-reader-s or none.\n"
 
 
@@ -137,10 +137,11 @@ def _link(source: str, target: str) -> None:
 
 @pytest.fixture
 def damaged_package(tmp_path: Path) -> Path:
-    """Return a folder with a copy of the package in which the reader's network is cut off."""
+    """Return a folder with a copy of both packages in which the reader's network is cut off."""
     folder = tmp_path / "damaged"
-    shutil.copytree(Path(package.__file__).parent, folder / "holdfast", copy_function=_link)
-    network = folder / "holdfast/models/weights/talk-reader-s/model.onnx"
+    for name in ("holdfast", "holdfast_models"):
+        shutil.copytree(Path(package.__file__).parents[1] / name, folder / name, copy_function=_link)
+    network = folder / "holdfast_models/talk-reader-s/model.onnx"
     network.unlink()
     network.write_bytes(b"cut off")
     return folder

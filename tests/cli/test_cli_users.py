@@ -11,7 +11,7 @@ def test_users_are_listed_by_name_with_what_they_have(holdfast: Holdfast) -> Non
     holdfast.talk("I'm allergic to peanuts.", user="bob")
     holdfast("remember", "prefers tea", "--user", "ana")
     holdfast("remember", "prefers coffee", "--user", "ana", "--app", "kitchen")
-    holdfast("remember", "for all")
+    holdfast("remember", "for all", "--shared")
     holdfast("users", "set", "zoë", "--language", "es")
     holdfast("remember", "of another tenant", "--user", "eve", "--tenant", "acme")
 
@@ -50,7 +50,7 @@ def test_a_mistyped_user_gets_a_hint_where_nothing_is_found(holdfast: Holdfast, 
 
 def test_a_mistyped_user_gets_no_hint_where_something_is_found(holdfast: Holdfast) -> None:
     holdfast("remember", "prefers tea", "--user", "ana")
-    holdfast("remember", "tea is at five")
+    holdfast("remember", "tea is at five", "--shared")
 
     result = holdfast("recall", "tea", "--user", "Anna")
     assert "tea is at five" in result.stdout

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import json
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -12,6 +14,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.errors import ModelUnavailable, StoreError
+from holdfast.learning.summaries.importance import importance_of
 from holdfast.presets.apps import APPS
 from holdfast.presets.base import Paragraph
 from holdfast.protocols import MemoryFilter
@@ -92,7 +95,10 @@ def test_the_block_is_about_two_thousand_characters(open_memory: OpenMemory) -> 
     assert 2000 <= len(whole.text) <= 2600
     for number in range(10):
         memory.remember(f"{number} {'A very long memory of a very long session. ' * 30}", app="novel")
-    assert len(memory.apps.context("novel").text) <= 2700
+    long = memory.apps.context("novel")
+    assert len(long.hits) == 10, "all ten are shown, however long they are"
+    assert long.left_out == ()
+    assert len(long.text) <= 4600
 
 
 @pytest.mark.ledger("A1")
@@ -132,6 +138,114 @@ def test_a_memory_that_takes_another_in_names_its_conversation(open_memory: Open
     assert sessions[10] in merged.metadata["related"]
 
 
+# The cap, on every path.
+
+
+@pytest.mark.everywhere
+@pytest.mark.ledger("A2")
+def test_eleven_explicit_memories_become_ten_and_that_can_be_undone(open_memory: OpenMemory, clock: FrozenClock) -> None:
+    memory = open_memory(preset="apps")
+    for number in range(11):
+        memory.remember(f"The user's locker number {number} is in the hall {number * 7}.", app="gym")
+        clock.advance(timedelta(minutes=1))
+    memory.drain()
+    assert len(memory.memories(app="gym")) == 10
+    (compaction,) = memory.apps.compactions("gym")
+    assert compaction.app == "gym"
+    assert compaction.reason
+    assert compaction.memory not in [kept.id for kept in memory.memories(app="gym")]
+    assert "locker" in compaction.text
+    memory.undo(compaction.batch)
+    assert len(memory.memories(app="gym")) == 11
+    memory.drain()
+    assert len(memory.memories(app="gym")) == 11, "an undone compaction is not repeated"
+    memory.remember("The user's locker number 12 is in the attic.", app="gym")
+    memory.drain()
+    assert len(memory.memories(app="gym")) == 10
+
+
+@pytest.mark.everywhere
+@pytest.mark.ledger("A2")
+def test_the_cap_holds_for_memories_that_come_past_the_engine(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset="apps")
+    with services(memory).store.write() as tx:
+        writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="import"), now=services(memory).clock.now())
+        puts = [
+            Put(scope=Scope(app="mail", user=user), kind="memory", text=f"{user} got letter {number} from street {number * 3}")
+            for number in range(13)
+            for user in ("ana", "ben")
+        ]
+        writer.apply(puts)
+    memory.remember("Few of them.", app="quiet")
+    memory.drain()
+    assert [len(memory.memories(app="mail", user=user)) for user in ("ana", "ben")] == [10, 10]
+    assert len(memory.memories(app="quiet")) == 1
+
+
+def test_a_merge_names_both_memories(open_memory: OpenMemory) -> None:
+    edit = {"action": "edit", "target": 1, "text": "The user grows tomatoes in bed 0 and bed 10.", "reason": "one garden"}
+    memory = open_memory(preset="apps", chat=ScriptedChat(respond=lambda _: json.dumps(edit)))
+    made = [memory.remember(f"The user grows tomatoes in bed {number}.", app="garden") for number in range(11)]
+    memory.drain()
+    (compaction,) = memory.apps.compactions("garden")
+    assert (compaction.memory, compaction.merged_into, compaction.reason) == (made[10].id, made[0].id, "one garden")
+
+
+# What is worth keeping, and how much.
+
+
+@pytest.mark.ledger("A1")
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("Hi!", "Hello, how can I help?", "bye", "Bye!"),
+        ("tell me a joke", "Why did the chicken cross the road? To see Portugal, 1998."),
+        ("what's the weather like?", "Sunny, 21 degrees."),
+        ("What is the capital of Peru?", "Lima."),
+        ("¿Cuántos habitantes tiene Quito?", "Unos dos millones."),
+        ("hola, ¿qué tal?", "Muy bien.", "gracias", "De nada."),
+        ("cuéntame un chiste", "Había una vez un pato llamado Juan."),
+    ],
+    ids=["greeting", "joke", "weather", "question", "pregunta", "saludo", "chiste"],
+)
+def test_small_talk_makes_no_memory_without_a_model(open_memory: OpenMemory, said: tuple[str, ...]) -> None:
+    memory = open_memory(preset="apps")
+    converse(memory, "chat", *said)
+    assert memory.memories(app="chat") == []
+
+
+@pytest.mark.ledger("A1")
+@pytest.mark.parametrize("nothing", [None, "", "  "], ids=["null", "empty", "blank"])
+def test_a_model_can_say_that_nothing_is_worth_keeping(open_memory: OpenMemory, nothing: str | None) -> None:
+    memory = open_memory(preset="apps", chat=ScriptedChat(json.dumps({"paragraph": nothing})))
+    converse(memory, "chat", "I prefer meetings after 2pm on weekdays.", "Noted.")
+    assert memory.memories(app="chat") == []
+    assert [job.state for job in memory.jobs()] == ["done"]
+
+
+@pytest.mark.ledger("A11")
+@pytest.mark.parametrize(
+    ("matters", "chatter"),
+    [
+        ("Priya can accept invitations.", "tell me a joke about cats and dogs in the kitchen please"),
+        ("Never book anything before nine.", "that was a really funny story, I liked it a lot"),
+        ("Only Tom may read my mail.", "what a nice day it is today, is it not"),
+        ("My name is Alex.", "can you sing me a song about the sea tonight"),
+        ("Lucía puede aceptar invitaciones.", "cuéntame un chiste de gatos y perros en la cocina"),
+        ("Nunca reserves antes de las nueve.", "qué buen día hace hoy, da gusto salir a pasear"),
+        ("Me llamo Alejandro.", "¿me cantas una canción del mar esta noche?"),
+    ],
+)
+def test_permissions_constraints_and_identity_outrank_small_talk(
+    open_memory: OpenMemory, clock: FrozenClock, matters: str, chatter: str
+) -> None:
+    assert importance_of(matters) >= importance_of(chatter) + 1.5
+    memory = open_memory(preset="apps")
+    converse(memory, "desk", matters, "Certainly, on 12 May 2031 in Oslo and Bergen with Mr. Hansen.")
+    (kept,) = memory.memories(app="desk")
+    assert kept.importance == importance_of(matters), "what the assistant said adds nothing"
+
+
 # Failures while a memory is created.
 
 
@@ -160,6 +274,26 @@ def test_a_model_that_takes_too_long_is_not_waited_for(open_memory: OpenMemory) 
     hasty = replace(APPS, extractor=replace(APPS.extractor, timeout=0.05))
     memory = open_memory(preset=hasty, chat=sleep_on_it)
     converse(memory, "calendar", "I prefer meetings after 2pm on weekdays.", "Noted.")
+    (kept,) = memory.memories(app="calendar")
+    assert "2pm" in kept.text
+    assert "did not answer within" in (memory.jobs()[0].error or "")
+
+
+@pytest.mark.ledger("A4")
+def test_an_ordinary_function_that_takes_too_long_is_not_waited_for(open_memory: OpenMemory) -> None:
+    assert isinstance(APPS.extractor, Paragraph)
+    gate = threading.Event()
+
+    def sleep_on_it(_: object) -> str:
+        gate.wait(30)
+        return "too late"
+
+    hasty = replace(APPS, extractor=replace(APPS.extractor, timeout=0.05))
+    memory = open_memory(preset=hasty, chat=sleep_on_it)
+    started = time.monotonic()
+    converse(memory, "calendar", "I prefer meetings after 2pm on weekdays.", "Noted.")
+    gate.set()
+    assert time.monotonic() - started < 10
     (kept,) = memory.memories(app="calendar")
     assert "2pm" in kept.text
     assert "did not answer within" in (memory.jobs()[0].error or "")

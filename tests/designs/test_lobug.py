@@ -113,7 +113,7 @@ def test_extraction_and_the_cascades_fail_independently(open_memory: OpenMemory)
     def respond(call: RecordedCall) -> Any:
         if "fact" in json.dumps(dict(call.schema or {})):
             return ModelUnavailable("extraction is down")
-        return json.dumps({"summary": "The user met Rosa on many days and told of it at length in the evening."})
+        return json.dumps({"summary": "The user met Rosa3 on many days and told of it at length in the evening."})
 
     memory = open_memory(preset="lobug", chat=ScriptedChat(respond=respond))
     for number in range(15):

@@ -414,3 +414,81 @@ def test_the_whole_story_with_a_model(open_memory: OpenMemory, clock: FrozenCloc
     prompt = session.context(persona="You are Rostro.").text
     assert "- 2 days ago: cooking: rice recipes and broth" in prompt
     assert "# Cooking\n\n- Bomba rice is for paella (2026-03-01)" in prompt
+
+
+# --- Topics that are joined ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("R6")
+def test_a_name_that_a_topic_already_has_joins_that_topic(open_memory: OpenMemory) -> None:
+    def answer(call: RecordedCall) -> str:
+        if "<topics>" in call.text:
+            return json.dumps({"topic": None})
+        if "<existing>" in call.text:
+            return json.dumps({"name": "cooking"})
+        said = [f"Decided {word} for lunch" for word in ("bomba rice", "lentils", "chard")]
+        return json.dumps({"items": [{"conclusion": text, "messages": [1]} for text in said]})
+
+    memory = open_memory(preset="rostro", chat=ScriptedChat(respond=answer))
+    told(memory, "Prefers bomba rice for paella", topic="cooking")
+    with memory.session(id="kitchen", shared=True) as session:
+        session.add("user", "I decided on bomba rice, lentils and chard for lunch.")
+    memory.drain()
+    assert {found.topic for found in memory.memories(kind="conclusion")} == {"cooking"}
+    assert len(memory.memories(kind="conclusion")) == 4
+
+
+@pytest.mark.ledger("R6")
+def test_the_same_conclusion_three_times_makes_no_topic(open_memory: OpenMemory) -> None:
+    same = ["Prefers bomba rice for paella", "prefers bomba rice for paella.", "Prefers bomba rice for paella!"]
+    items = json.dumps({"items": [{"conclusion": text, "messages": [1]} for text in same]})
+    memory = open_memory(preset="rostro", chat=ScriptedChat(respond=lambda call: items if "<topics>" not in call.text else "{}"))
+    with memory.session(id="kitchen", shared=True) as session:
+        session.add("user", "I prefer bomba rice for paella. Bomba rice. Really, bomba rice for paella.")
+    memory.drain()
+    assert [found.topic for found in memory.memories(kind="conclusion")] == [None]
+
+
+# --- The prompt ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("R10")
+def test_before_the_first_message_nothing_is_relevant(rostro: Engine) -> None:
+    told(rostro, "the bicycle has a flat tyre", "Allergic to tree nuts")
+    assert "Relevant" not in rostro.session(id="kitchen", shared=True).context().text
+
+
+@pytest.mark.ledger("R10")
+def test_headers_follow_the_language_of_the_conversation(rostro: Engine) -> None:
+    told(rostro, "La bicicleta tiene una rueda pinchada")
+    session = rostro.session(id="cocina", shared=True)
+    session.add("user", "¿Qué le pasa a la rueda pinchada de la bicicleta?")
+    assert "Recuerdos relevantes:" in session.context().text
+    session.add("user", "ok")
+    assert "Recuerdos relevantes:" in session.context().text
+
+
+@pytest.mark.everywhere
+@pytest.mark.ledger("R9", "X19")
+def test_recent_topics_are_stable_between_turns_and_newest_first_after_an_import(rostro: Engine, clock: FrozenClock) -> None:
+    for topic, days in (("garden", 12), ("cooking", 1), ("travel", 5)):
+        moment = clock.now() - timedelta(days=days)
+        rostro.remember(f"about {topic}", kind="recent", key=f"import:{days}", topic=topic, valid_from=moment)
+    session = rostro.session(id="kitchen", shared=True)
+    session.add("user", "hello there")
+    first = session.context(persona="You are Rostro.")
+    lines = [line for line in first.stable.splitlines() if line.startswith("- ")]
+    assert [line.split(": ")[1] for line in lines] == ["cooking", "travel", "garden"]
+    clock.advance(timedelta(minutes=5))
+    session.add("user", "and now?")
+    assert session.context(persona="You are Rostro.").stable == first.stable
+
+
+@pytest.mark.ledger("R9")
+def test_internal_rows_are_in_no_list_unless_asked_for(rostro: Engine) -> None:
+    cook(session := rostro.session(id="kitchen", shared=True))
+    session.end()
+    rostro.drain()
+    assert {found.kind for found in rostro.memories()} == {"conclusion"}
+    assert rostro.count_memories() == len(rostro.memories())
+    assert rostro.memories(kind="recent")

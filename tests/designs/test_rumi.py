@@ -109,3 +109,173 @@ def test_a_process_that_never_ended_its_session_loses_nothing(open_memory: OpenM
     later = open_memory(preset="rumi")
     later.drain()
     assert any("Rosario" in found.text for found in later.memories())
+
+
+# --- What lasts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.everywhere
+@pytest.mark.ledger("U8", "X33")
+def test_facts_that_are_in_every_prompt_outlive_the_year(rumi: Engine, clock: FrozenClock) -> None:
+    with rumi.session() as session:
+        session.add("user", "Juego al ajedrez los jueves.")
+    rumi.drain()
+    (learned,) = rumi.memories()
+    for _ in range(60):
+        clock.advance(timedelta(days=7))
+        assert "ajedrez" in rumi.session().context("hola").text
+        rumi.drain()
+    assert [found.id for found in rumi.memories()] == [learned.id]
+    clock.advance(timedelta(days=366))
+    rumi.trust_clock()
+    rumi.drain()
+    assert rumi.memories() == []
+
+
+@pytest.mark.ledger("X33")
+def test_health_family_and_explicit_facts_never_expire_by_disuse(rumi: Engine, clock: FrozenClock) -> None:
+    with rumi.session() as session:
+        session.add("user", "Soy alérgico a las nueces. Mi hermana Clara vive en Rosario. Juego al ajedrez los jueves.")
+    rumi.drain()
+    rumi.remember("editor: Neovim")
+    clock.advance(timedelta(days=800))
+    rumi.trust_clock()
+    rumi.drain()
+    block = rumi.session().context("hola").text
+    assert "nueces" in block
+    assert "Clara" in block
+    assert "Neovim" in block
+    assert "ajedrez" not in block
+
+
+@pytest.mark.ledger("U1", "X33")
+def test_a_learned_fact_said_explicitly_becomes_explicit(rumi: Engine) -> None:
+    learned = rumi.remember("juega al ajedrez", key="hobby", origin="auto")
+    again = rumi.remember("hobby: juega al ajedrez")
+    assert (again.id, again.origin) == (learned.id, "explicit")
+    learned_again = rumi.remember("juega al ajedrez", key="hobby", origin="auto")
+    assert (learned_again.id, learned_again.origin) == (learned.id, "explicit")
+
+
+@pytest.mark.ledger("X33")
+def test_a_use_is_stored_at_most_once_a_day(rumi: Engine, clock: FrozenClock) -> None:
+    fact = rumi.remember("hobby: juega al ajedrez")
+    shown = clock.now()
+    rumi.context("hola")
+    assert rumi.get(fact.id).last_used_at is None, "a context block writes nothing itself"
+    rumi.drain()
+    assert rumi.get(fact.id).last_used_at == shown
+    clock.advance(timedelta(hours=23))
+    rumi.context("hola")
+    rumi.drain()
+    assert rumi.get(fact.id).last_used_at == shown
+    clock.advance(timedelta(hours=1))
+    rumi.context("hola")
+    rumi.drain()
+    assert rumi.get(fact.id).last_used_at == clock.now()
+
+
+# --- One identity of keys --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.everywhere
+@pytest.mark.ledger("U3", "U8")
+def test_keys_are_one_whatever_their_case_accents_or_synonyms(rumi: Engine) -> None:
+    rumi.remember("ubicación: Buenos Aires")
+    assert rumi.remember("Ubicacion: Rosario").key == "ubicación"
+    for text in ("trabajo: panadero", "empleo: músico", "work: teacher"):
+        assert rumi.remember(text).key == "trabajo"
+    assert {found.text for found in rumi.memories(key="UBICACION")} == {"Buenos Aires", "Rosario"}
+    assert rumi.count_memories(key="laburo") == 3
+    assert rumi.forget(key="ubicacion") == 2
+    assert rumi.forget(key="empleo") == 3
+    assert rumi.memories() == []
+
+
+@pytest.mark.ledger("U8")
+def test_the_same_value_under_a_synonym_is_the_same_fact(rumi: Engine) -> None:
+    first = rumi.remember("trabajo: panadero")
+    assert rumi.remember("empleo: Panadero.").id == first.id
+
+
+@pytest.mark.ledger("U3", "U8")
+def test_a_key_is_found_under_each_spelling_and_another_key_is_not(rumi: Engine) -> None:
+    made = rumi.remember_all([{"text": "panadero", "key": "trabajo"}, {"text": "músico", "key": "oficina"}])
+    assert [found.key for found in made] == ["trabajo", "oficina"]
+    rumi.remember("el lunes", key="día_de_pago")
+    assert rumi.memories(key="Dia de pago")
+    assert [found.key for found in rumi.memories(key="oficina")] == ["oficina"]
+
+
+@pytest.mark.ledger("U3")
+def test_a_call_for_attention_is_a_note_and_a_request_with_a_key_is_split(rumi: Engine) -> None:
+    assert (rumi.remember("Ojo: no llamar").key, rumi.remember("Ojo: no llamar").text) == ("nota", "Ojo: no llamar")
+    kept = rumi.remember("recordá: cumpleaños: 14 de julio")
+    assert (kept.key, kept.text) == ("cumpleaños", "14 de julio")
+
+
+@pytest.mark.everywhere
+@pytest.mark.ledger("U8")
+def test_two_ways_to_name_a_cat_are_one_fact(rumi: Engine) -> None:
+    first = rumi.remember("mascota: tiene un gato llamado Michi")
+    assert rumi.remember("mascota: su gato se llama Michi").id == first.id
+    with rumi.session() as session:
+        session.add("user", "Mi gato se llama Michi.")
+    rumi.drain()
+    assert [found.text for found in rumi.memories()] == ["tiene un gato llamado Michi"]
+
+
+@pytest.mark.ledger("U2")
+def test_a_relatives_job_does_not_take_the_users_key(open_memory: OpenMemory) -> None:
+    answers = [
+        json.dumps({"items": [{"key": "trabajo", "value": "trabaja en Telmex", "messages": [1]}]}),
+        json.dumps({"items": [{"key": "trabajo", "value": "su hermana es médica", "messages": [1]}]}),
+    ]
+    memory = open_memory(preset="rumi", chat=ScriptedChat(*answers))
+    for text in ("Trabajo en Telmex.", "Mi hermana es médica."):
+        with memory.session() as session:
+            session.add("user", text)
+        memory.drain()
+    assert {(found.key, found.text) for found in memory.memories()} == {
+        ("trabajo", "trabaja en Telmex"),
+        ("familia", "su hermana es médica"),
+    }
+
+
+@pytest.mark.ledger("U3")
+def test_a_relatives_job_does_not_take_the_users_key_when_it_is_stored_by_hand(rumi: Engine) -> None:
+    assert rumi.remember("trabajo: su hermana es médica").key == "familia"
+    assert rumi.remember("trabajo: médico").key == "trabajo"
+
+
+# --- The block -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.ledger("U6")
+def test_long_facts_are_shown_by_importance_and_not_cut_by_order(rumi: Engine) -> None:
+    filler = "le interesa leer sobre el asunto número {} con mucho detalle, " * 3
+    for number in range(60):
+        rumi.remember(filler.format(number, number, number), key=f"tema_{number}", origin="auto")
+    rumi.remember("es alérgico a la penicilina", key="alergia")
+    rumi.remember("Lucas", key="nombre")
+    found = rumi.context("hola")
+    assert found.left_out
+    assert "penicilina" in found.text
+    assert "- nombre: Lucas" in found.text
+    assert found.tokens <= 1500
+
+
+@pytest.mark.everywhere
+@pytest.mark.ledger("U5", "X19")
+def test_the_block_is_stable_between_turns(rumi: Engine, clock: FrozenClock) -> None:
+    fact = rumi.remember("nombre: Lucas")
+    rumi.remember("editor: Neovim")
+    session = rumi.session()
+    session.add("user", "hola")
+    first = session.context()
+    assert "Lucas" in first.stable
+    assert first.changing == ""
+    clock.advance(timedelta(minutes=3))
+    rumi.revise(fact.id, importance=9)
+    session.add("user", "¿qué editor uso?")
+    assert session.context().stable == first.stable

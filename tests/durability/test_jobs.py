@@ -1,6 +1,9 @@
 """Background jobs: queued in the transaction that causes them, retried, listed as dead if they keep failing, never stuck."""
 
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -337,28 +340,72 @@ def test_the_job_of_a_lost_worker_elsewhere_is_taken_over_when_its_lease_runs_ou
         assert [memory.text for memory in engine.memories(user=USER)] == ["I live in Lyon."]
 
 
-@posix_only
-@pytest.mark.ledger("X6")
-def test_a_job_that_kills_every_worker_is_set_aside_like_one_that_fails(tmp_path: Path) -> None:
-    """A job that kills its worker five times is marked dead.
+def kill_a_worker_during_the_job(folder: Path) -> None:
+    child, pipe = start(take_job_and_hang, folder)
+    assert pipe.recv() == "digesting"
+    child.kill()
+    child.join()
 
-    Otherwise it would kill workers forever, and no other job would run.
-    """
+
+@posix_only
+@pytest.mark.ledger("X6", "U9")
+def test_the_death_of_workers_is_not_a_failure_of_their_job(tmp_path: Path) -> None:
     clock = SharedClock(tmp_path / "clock")
     with opened(tmp_path, clock) as engine:
         ended(engine)
-        for _ in range(5):
-            child, pipe = start(take_job_and_hang, tmp_path)
-            assert pipe.recv() == "digesting"
-            child.kill()
-            child.join()
+        for _ in range(7):
+            kill_a_worker_during_the_job(tmp_path)
+            services(engine).jobs.take_over()
             clock.advance(timedelta(minutes=6))
-        services(engine).scheduler.run_once()
+        engine.drain()
+        assert (only_job(engine).state, only_job(engine).error) == ("done", None)
+        assert [memory.text for memory in engine.memories(user=USER)] == ["I live in Lyon."]
+
+
+@pytest.mark.ledger("X6")
+def test_a_job_that_kills_every_worker_waits_longer_each_time_and_is_set_aside_in_the_end(tmp_path: Path) -> None:
+    clock, capture = FrozenClock(), Capture()
+    with opened(tmp_path, clock, capture) as engine:
+        ended(engine)
+        store, jobs = services(engine).store, services(engine).jobs
+        pauses, gone = [], f"{socket.gethostname()}:{dead_process()}:life:1"
+        for _ in range(20):
+            with store.write() as tx:
+                tx.lease_job(worker=gone, now=clock.now(), until=clock.now() + timedelta(minutes=5))
+            assert jobs.take_over() == 1
+            pauses.append((only_job(engine).not_before - clock.now()).total_seconds())
+            clock.advance(timedelta(hours=2))
+        assert pauses[:6] == [0, 0, 5, 10, 20, 40]
+        assert max(pauses) == 600
+        jobs.run_one()
         (dead,) = engine.jobs(states=["dead"])
-        assert dead.error
+        assert capture.calls == 0
+        assert "20 workers died" in (dead.error or "")
         assert engine.rerun(dead.id).attempt == 0
         engine.drain()
         assert only_job(engine).state == "done"
+
+
+def dead_process() -> int:
+    """Return the id of a process that has ended."""
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+@pytest.mark.ledger("X6")
+def test_failures_are_counted_apart_from_deaths(tmp_path: Path) -> None:
+    clock, capture = FrozenClock(), Capture(failing=True)
+    with opened(tmp_path, clock, capture) as engine:
+        ended(engine)
+        for _ in range(3):
+            with services(engine).store.write() as tx:
+                tx.lease_job(worker="another-machine:1:life:1", now=clock.now(), until=clock.now() + timedelta(minutes=5))
+            clock.advance(timedelta(minutes=6))
+        for failure in range(1, 6):
+            engine.drain()
+            assert (only_job(engine).state, capture.calls) == ("dead" if failure == 5 else "queued", failure)
+            clock.advance(timedelta(minutes=2))
 
 
 # Workers.

@@ -78,7 +78,7 @@ def test_what_cannot_be_said_of_a_memory_is_refused_also_when_it_is_known(memory
 
 
 def test_a_text_over_the_limit_is_refused_with_the_limit(memory: Engine) -> None:
-    with pytest.raises(TextTooLong, match="4,194,304"):
+    with pytest.raises(TextTooLong, match="250,000"):
         memory.remember(LONG)
     with pytest.raises(TextTooLong):
         memory.session().add("user", LONG)
@@ -196,3 +196,21 @@ def test_a_setting_that_makes_no_sense_is_refused(open_memory: Callable[..., Eng
 def test_an_unknown_embedder_is_refused_by_name(open_memory: Callable[..., Engine]) -> None:
     with pytest.raises(holdfast.HoldfastError, match="nonsense"):
         open_memory(embedder="nonsense")
+
+
+@pytest.mark.parametrize("name", ["a\x00", "a\ud800", "\x00"], ids=["nul", "surrogate", "only nul"])
+@pytest.mark.parametrize("part", ["user", "app", "agent"])
+def test_a_name_that_no_database_stores_is_refused_and_not_changed(memory: Engine, part: str, name: str) -> None:
+    other: dict[str, Any] = {part: "a\ufffd"}
+    own: dict[str, Any] = {part: name}
+    memory.remember("of somebody else", **other)
+    with pytest.raises(InvalidInput, match="NUL or a lone surrogate"):
+        memory.remember("mine", **own)
+    with pytest.raises(InvalidInput, match="NUL or a lone surrogate"):
+        memory.recall("somebody", **own)
+    assert memory.stats().memories == 1
+
+
+def test_a_session_id_with_nul_is_refused(memory: Engine) -> None:
+    with pytest.raises(InvalidInput, match="NUL or a lone surrogate"):
+        memory.session(id="s\x00", user="ana")

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -160,8 +161,11 @@ def test_closing_waits_for_those_who_read(open_memory: Callable[..., Engine]) ->
 
 
 @pytest.mark.ledger("X5")
-def test_a_receipt_names_the_backups_that_other_tenants_asked_for(open_memory: Callable[..., Engine], tmp_path: object) -> None:
+def test_an_erasure_reaches_the_backups_that_other_tenants_asked_for(open_memory: Callable[..., Engine], tmp_path: Path) -> None:
     acme, other = open_memory(tenant="acme"), open_memory(tenant="other")
     other.remember("prefers tea", user="ana")
-    acme.backup(f"{tmp_path}/copy.db")
-    assert [name.endswith("copy.db") for name in other.erase(user="ana").backups] == [True]
+    acme.backup(tmp_path / "copy.db")
+    assert b"prefers tea" in (tmp_path / "copy.db").read_bytes()
+    receipt = other.erase(user="ana")
+    assert (receipt.backups, receipt.verified) == ((), True)
+    assert b"prefers tea" not in (tmp_path / "copy.db").read_bytes()

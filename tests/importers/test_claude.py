@@ -76,7 +76,7 @@ class TestClaude:
         assert result.memories.imported == 3
         assert texts(memory, user="ana") == ["**Work**\n\nAna is a surgeon.", "The bridge is red.", "We start in May."]
         (plan,) = memory.memories(user="ana", namespace=("projects", "Bridge", "plan.md"))
-        assert (plan.metadata["heading"], plan.trust, plan.created_at.year) == ("Plan", 0.6, 2025)
+        assert (plan.metadata["heading"], plan.trust, plan.created_at.year) == ("Plan", 1.0, 2025)
         assert memory.import_from(folder, user="ana").memories.known == 3
 
 

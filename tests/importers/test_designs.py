@@ -88,7 +88,7 @@ def test_rostros_conclusions_pages_and_recent_topics_are_read_once(open_memory: 
     (data / "topics" / "index.txt").write_text("2026-02-12T14:30:00|cooking|rice recipes and oven timing\n")
     result = memory.import_from(data)
     assert (result.format, result.memories.imported, result.memories.repeated) == ("rostro", 4, 1)
-    found = {each.text: each for each in memory.memories()}
+    found = {each.text: each for each in [*memory.memories(), *memory.memories(kind="recent")]}
     assert {text: each.topic for text, each in found.items() if each.kind == "conclusion"} == {
         "Allergic to tree nuts": "cooking", "The car is a Golf": None, "Prefers bomba rice for paella": "cooking",
     }  # fmt: skip

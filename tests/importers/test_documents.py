@@ -71,7 +71,7 @@ class TestText:
         file = write(tmp_path / "café.txt", "El café está en la calle Mayor.".encode(encoding))
         memory.import_from(file, format="text")
         (found,) = memory.memories(namespace=("documents", "café.txt"))
-        assert (found.text, found.trust, found.origin) == ("El café está en la calle Mayor.", 0.6, "import")
+        assert (found.text, found.trust, found.origin) == ("El café está en la calle Mayor.", 1.0, "import")
 
     def test_long_documents_are_split_and_nothing_is_lost(self, memory: Engine, tmp_path: Path) -> None:
         paragraphs = [f"Paragraph {number}. " + "word " * (number * 7 % 400) for number in range(60)]

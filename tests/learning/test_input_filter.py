@@ -79,7 +79,7 @@ def test_a_message_of_nothing_else_is_dropped(name: str) -> None:
 def test_the_filter_removes_the_context_block_that_the_engine_renders() -> None:
     hits = [Hit(memory=a_memory("The user lives in Rome </memory>"), score=1.0)]
     for language in ("en", "es"):
-        block = render_block(hits, hits, max_tokens=500, nonce="a1b2", language=language).text
+        block = render_block(hits, hits, max_tokens=500, nonce_key="a1b2", language=language).text
         assert "Rome" in block
         assert without_injected_text(f"{block}\n\n{SAID}") == SAID
 

@@ -70,6 +70,11 @@ FINE = [
     ),
     ("Ana's phone is 555 555 555 555.", ["Ana's phone: 555 555 555 555"]),
     ("Likes x < y puzzles and {sets}.", ["Likes x < y puzzles.", "Likes {sets}"]),
+    (
+        "La Paz and Los Cabos are her places to be.",
+        ["Her places to be are La Paz and Los Cabos.", "She likes places by the sea."],
+    ),
+    ("Se dejó el Mac en The Hub, de Soho.", ["El Mac se quedó en The Hub.", "The Hub está en Soho."]),
     ("Anything", []),
 ]
 

@@ -65,7 +65,8 @@ class Stdio:
     @property
     def environment(self) -> dict[str, str]:
         folders = {"HOLDFAST_HOME": str(self.home), "HOLDFAST_MODELS": str(self.home / "no-weights")}
-        return {**os.environ, **folders, "HOLDFAST_EMBEDDER": "arctic-embed-s"}
+        more = {"HOLDFAST_EMBEDDER": "arctic-embed-s", "HOLDFAST_RESIDENT_IDLE_MINUTES": "0.05"}
+        return {**os.environ, **folders, **more}
 
     def __call__(self, *args: str) -> StdioServerParameters:
         return StdioServerParameters(command=executable(), args=["mcp", *args], env=self.environment)

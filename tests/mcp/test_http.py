@@ -52,7 +52,7 @@ def test_no_session_is_kept_so_any_worker_can_answer(served: Served) -> None:
     answer = _post(served)
     assert answer.status_code == 200
     assert "mcp-session-id" not in answer.headers
-    assert len(answer.json()["result"]["tools"]) == 7
+    assert len(answer.json()["result"]["tools"]) == 10
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
@@ -88,14 +88,17 @@ def test_a_key_that_may_read_changes_nothing(served: Served) -> None:
 
     async def story(client: Client) -> None:
         names = {tool.name for tool in (await client.list_tools()).tools}
-        assert names == {"search_memories", "memory_context", "list_memories"}
+        assert names == {"search_memories", "memory_context", "list_memories", "memory_history"}
         assert await _list(client) == ["prefers tea"]
-        for name, given in {
+        calls: dict[str, dict[str, Any]] = {
             "store_memory": {"content": "prefers coffee"},
-            "remember": {"key": "drink", "value": "coffee"},
-            "forget": {"key": "drink"},
+            "update_memory": {"memory_id": served.pool.operator.memories(user="ana")[0].id, "content": "prefers coffee"},
+            "add_messages": {"messages": [{"role": "user", "content": "I prefer coffee"}]},
+            "end_conversation": {"conversation_id": "c1"},
+            "undo_change": {"change_id": "chg_absent"},
             "forget_memory": {"memory_id": served.pool.operator.memories(user="ana")[0].id},
-        }.items():
+        }
+        for name, given in calls.items():
             assert (await client.call_tool(name, given)).is_error
         assert await _list(client) == ["prefers tea"]
 
@@ -124,13 +127,13 @@ def test_a_bound_key_reaches_only_its_own_user_app_and_tenant(served: Served) ->
 
 
 @pytest.mark.ledger("X8")
-@pytest.mark.parametrize("name", ["forget_memory", "forget"])
+@pytest.mark.parametrize("name", ["memory_id", "key"])
 def test_a_key_of_an_app_forgets_nothing_that_all_apps_share(served: Served, name: str) -> None:
     memory = served.pool.operator
     shared = memory.remember("the house has a garden", key="house")
     key = served.key("write", app="kitchen")
-    given = {"memory_id": shared.id} if name == "forget_memory" else {"key": "house"}
-    assert tell(served.mcp(key), lambda client: client.call_tool(name, given)).is_error
+    given = {name: shared.id if name == "memory_id" else "house"}
+    assert tell(served.mcp(key), lambda client: client.call_tool("forget_memory", given)).is_error
     assert [each.text for each in memory.memories()] == ["the house has a garden"]
 
 
@@ -166,7 +169,7 @@ def test_a_large_body_is_refused(served: Served) -> None:
 def test_many_clients_at_once_are_all_answered(served: Served, pool: EnginePool) -> None:
     async def one(number: int) -> None:
         async with Client(served.mcp(query=f"?user=u{number}")) as client:
-            await client.call_tool("remember", {"key": "number", "value": f"is number {number}"})
+            await client.call_tool("store_memory", {"key": "number", "content": f"is number {number}"})
             assert await _list(client) == [f"is number {number}"]
 
     async def all_of_them() -> None:
@@ -177,7 +180,7 @@ def test_many_clients_at_once_are_all_answered(served: Served, pool: EnginePool)
 
 
 def test_answers_are_utf_8_json(served: Served) -> None:
-    call = {"name": "remember", "arguments": {"key": "bebida", "value": "té con limón 🍋"}}
+    call = {"name": "store_memory", "arguments": {"key": "bebida", "content": "té con limón 🍋"}}
     answer = _post(served, {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call})
     assert answer.headers["content-type"].startswith("application/json")
-    assert json.loads(answer.content.decode("utf-8"))["result"]["structuredContent"]["value"] == "té con limón 🍋"
+    assert json.loads(answer.content.decode("utf-8"))["result"]["structuredContent"]["content"] == "té con limón 🍋"

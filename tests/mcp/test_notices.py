@@ -56,7 +56,7 @@ def test_a_prompt_about_a_subject_says_it_searched_by_words(open_memory: OpenMem
 
 
 def test_forgetting_an_unknown_key_says_it_searched_by_words(memory: Engine) -> None:
-    result = _call(memory, "forget", {"key": "animals"})
+    result = _call(memory, "forget_memory", {"key": "animals"})
     assert text_of(result).count(NOTICE) == 1
     assert result.structured_content["notices"][0].startswith(NOTICE)
 

@@ -70,7 +70,7 @@ def test_several_servers_on_one_store_see_each_other_at_once(stdio: Stdio) -> No
     async def story() -> None:
         async with Client(stdio("--user", "ana")) as one, Client(stdio("--user", "ana")) as two, Client(stdio()) as other:
             written = [
-                client.call_tool("remember", {"key": f"{name} {number}", "value": f"the {name} number {number}"})
+                client.call_tool("store_memory", {"key": f"{name} {number}", "content": f"the {name} number {number}"})
                 for number in range(10)
                 for name, client in (("cup", one), ("plate", two))
             ]
@@ -86,7 +86,7 @@ def test_several_servers_on_one_store_see_each_other_at_once(stdio: Stdio) -> No
 @pytest.mark.long
 def test_what_is_remembered_outlives_the_server(stdio: Stdio) -> None:
     async def remember(client: Client) -> Any:
-        return await client.call_tool("remember", {"key": "drink", "value": "prefers tea"})
+        return await client.call_tool("store_memory", {"key": "drink", "content": "prefers tea"})
 
     async def recall(client: Client) -> Any:
         return await client.call_tool("memory_context", {"query": "what should I pour her, tea or coffee?"})
@@ -106,8 +106,8 @@ def test_it_speaks_the_users_language(stdio: Stdio) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert tools["memory_context"].title == "Obtener recuerdos relevantes"
         assert "Busca por significado" in (tools["search_memories"].description or "")
-        kept = await client.call_tool("remember", {"key": "bebida", "value": "prefiere el café cortado"})
-        assert text_of(kept) == "Recordado: bebida → prefiere el café cortado"
+        kept = await client.call_tool("store_memory", {"key": "bebida", "content": "prefiere el café cortado"})
+        assert "prefiere el café cortado" in text_of(kept)
         found = await client.call_tool("search_memories", {"query": "¿cómo le gusta el cafe?"})
         assert "prefiere el café cortado" in text_of(found)
         wrong = await client.call_tool("store_memory", {"content": "x", "memory_type": "sueño"})
@@ -171,6 +171,6 @@ def test_a_missing_extra_is_named_with_how_to_get_it(stdio: Stdio) -> None:
     code = "import sys; sys.modules['mcp'] = None; sys.argv = ['holdfast', 'mcp']; import holdfast.cli; holdfast.cli.main()"
     done = subprocess.run([sys.executable, "-c", code], env=stdio.environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert 'pip install "holdfast[mcp]"' in done.stderr
+    assert 'pip install "holdfast-memory[mcp]"' in done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr

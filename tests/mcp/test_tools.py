@@ -12,7 +12,7 @@ from holdfast.presets import PRESETS
 from .support import in_process, tell, text_of
 
 OpenMemory = Callable[..., Engine]
-READING = {"search_memories", "memory_context", "list_memories"}
+READING = {"search_memories", "memory_context", "list_memories", "memory_history"}
 
 
 def _call(memory: Engine, name: str, arguments: dict[str, Any] | None = None, **who: Any) -> Any:
@@ -29,15 +29,20 @@ def test_the_tools_say_what_they_do_before_they_are_called(memory: Engine) -> No
     assert list(tools) == [
         "search_memories",
         "store_memory",
+        "update_memory",
         "forget_memory",
         "memory_context",
-        "remember",
-        "forget",
         "list_memories",
+        "memory_history",
+        "undo_change",
+        "add_messages",
+        "end_conversation",
     ]
     assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == READING
-    assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {"forget", "forget_memory"}
-    assert all(tool.annotations.idempotent_hint and not tool.annotations.open_world_hint for tool in tools.values())
+    destructive = {name for name, tool in tools.items() if tool.annotations.destructive_hint}
+    assert destructive == {"forget_memory", "update_memory", "undo_change"}
+    assert {name for name, tool in tools.items() if not tool.annotations.idempotent_hint} == {"add_messages", "undo_change"}
+    assert not any(tool.annotations.open_world_hint for tool in tools.values())
     assert all(tool.title == tool.annotations.title and tool.description for tool in tools.values())
     assert all(tool.output_schema["type"] == tool.input_schema["type"] == "object" for tool in tools.values())
 
@@ -54,13 +59,20 @@ def test_the_designs_arguments_and_their_defaults(open_memory: OpenMemory) -> No
     assert tools["forget_memory"].input_schema["required"] == ["memory_id"]
 
 
+@pytest.mark.parametrize("name", PRESETS)
+def test_no_preset_has_two_tools_for_one_job_and_designs_keep_their_names(open_memory: OpenMemory, name: str) -> None:
+    tools = set(_listed(open_memory(preset=name)))
+    own, other = {"remember", "forget"}, {"store_memory", "forget_memory"}
+    assert tools & (own | other) == (own if name == "rumi" else other)
+
+
 def test_storing_the_same_again_keeps_one(memory: Engine) -> None:
     ids = {_call(memory, "store_memory", {"content": "prefers tea"}).structured_content["id"] for _ in range(2)}
     assert len(ids) == 1
     assert len(memory.memories()) == 1
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", [name for name in PRESETS if name != "rumi"])
 def test_every_presets_own_kinds_are_its_types(open_memory: OpenMemory, name: str) -> None:
     memory = open_memory(preset=name)
     kinds = [kind.name for kind in memory.preset.kinds if not kind.pinned]
@@ -73,10 +85,94 @@ def test_every_presets_own_kinds_are_its_types(open_memory: OpenMemory, name: st
 
 
 def test_a_store_and_a_forget_by_key_go_together(memory: Engine) -> None:
+    kept = _call(memory, "store_memory", {"content": "prefers tea", "key": "drink"}, user="ana").structured_content
+    assert (kept["content"], kept["key"]) == ("prefers tea", "drink")
+    gone = _call(memory, "forget_memory", {"key": "drink"}, user="ana").structured_content
+    assert gone == {"key": "drink", "forgotten": 1, "ids": [kept["id"]]}
+
+
+def test_the_keyed_design_stores_and_forgets_by_key(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset="rumi")
     kept = _call(memory, "remember", {"key": "drink", "value": "prefers tea"}, user="ana").structured_content
     assert set(kept) == {"id", "key", "value"}
     gone = _call(memory, "forget", {"key": "drink"}, user="ana").structured_content
     assert gone == {"key": "drink", "forgotten": 1, "ids": [kept["id"]]}
+
+
+def test_a_memory_is_corrected_and_the_correction_undone(memory: Engine) -> None:
+    id = _call(memory, "store_memory", {"content": "lives in Lyon"}, user="ana").structured_content["id"]
+    now = _call(memory, "update_memory", {"memory_id": id, "content": "lives in Nantes"}, user="ana").structured_content
+    assert (now["content"], now["revision"]) == ("lives in Nantes", 2)
+    stale = _call(memory, "update_memory", {"memory_id": id, "content": "lives in Metz", "if_revision": 1}, user="ana")
+    assert stale.is_error
+    changes = _call(memory, "memory_history", {"memory_id": id}, user="ana").structured_content["changes"]
+    assert [(change["action"], change["content"]) for change in changes] == [
+        ("created", "lives in Lyon"),
+        ("revised", "lives in Nantes"),
+    ]
+    undone = _call(memory, "undo_change", {"change_id": changes[-1]["change_id"]}, user="ana").structured_content
+    assert undone["memories"] == [{"id": id, "content": "lives in Lyon", "status": "live"}]
+
+
+def test_a_forgotten_memory_comes_back(memory: Engine) -> None:
+    id = _call(memory, "store_memory", {"content": "lives in Lyon"}, user="ana").structured_content["id"]
+    _call(memory, "forget_memory", {"memory_id": id}, user="ana")
+    assert memory.memories(user="ana") == []
+    last = _call(memory, "memory_history", {"memory_id": id}, user="ana").structured_content["changes"][-1]
+    _call(memory, "undo_change", {"change_id": last["change_id"]}, user="ana")
+    assert [each.id for each in memory.memories(user="ana")] == [id]
+
+
+@pytest.mark.parametrize("tool", ["update_memory", "memory_history", "undo_change", "forget_memory"])
+def test_a_memory_of_another_user_cannot_be_seen_or_changed(memory: Engine, tool: str) -> None:
+    kept = memory.remember("lives in Lyon", user="bob")
+    change = memory.history(kept.id)[0].id
+    arguments = {"change_id": change} if tool == "undo_change" else {"memory_id": kept.id}
+    more = {"content": "lives in Metz"} if tool == "update_memory" else {}
+    result = _call(memory, tool, {**arguments, **more}, user="ana")
+    assert result.is_error
+    assert "Lyon" not in text_of(result)
+    assert memory.get(kept.id) == kept
+
+
+@pytest.mark.parametrize("tool", ["update_memory", "undo_change"])
+def test_a_shared_memory_cannot_be_changed_by_a_users_tools(memory: Engine, tool: str) -> None:
+    kept = memory.remember("the office closes at nine")
+    arguments = (
+        {"memory_id": kept.id, "content": "it never closes"}
+        if tool == "update_memory"
+        else {"change_id": memory.history(kept.id)[0].id}
+    )
+    assert _call(memory, tool, arguments, user="ana").is_error
+    assert memory.get(kept.id) == kept
+
+
+def test_a_conversation_is_stored_once_and_learned_from_when_it_ends(memory: Engine) -> None:
+    said = [
+        {"role": "user", "content": "I live in Lyon.", "id": "1"},
+        {"role": "assistant", "content": "A fine city.", "id": "2"},
+    ]
+    first = _call(memory, "add_messages", {"messages": said}, user="ana").structured_content
+    again = {"messages": said, "conversation_id": first["conversation_id"]}
+    assert _call(memory, "add_messages", again, user="ana").structured_content["ids"] == first["ids"]
+    ended = _call(memory, "end_conversation", {"conversation_id": first["conversation_id"]}, user="ana").structured_content
+    assert ended == {"conversation_id": first["conversation_id"], "ended": True}
+    memory.drain()
+    assert [each.text for each in memory.memories(user="ana", kind="fact")] == ["I live in Lyon."]
+    assert len(memory.session(user="ana", id=first["conversation_id"]).messages()) == 2
+
+
+def test_a_conversation_of_another_user_is_another_one(memory: Engine) -> None:
+    said = {"messages": [{"role": "user", "content": "I live in Lyon."}], "conversation_id": "c1"}
+    _call(memory, "add_messages", said, user="ana")
+    assert _call(memory, "end_conversation", {"conversation_id": "c1"}, user="bob").is_error
+    assert memory.session(user="ana", id="c1").messages()
+
+
+def test_structured_content_says_that_nothing_is_relevant(memory: Engine) -> None:
+    told = _call(memory, "memory_context", {"query": "what about falconry?"}).structured_content
+    assert (told["text"], told["memories"]) == ("", [])
+    assert told.get("message") or told.get("notices")
 
 
 def test_a_context_fits_its_budget_and_names_its_memories(memory: Engine) -> None:
@@ -111,8 +207,16 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("store_memory", {"content": "   "}),
     ("store_memory", {"content": "x", "metadata": {"deep": {"er": 10**400}}}),
     ("forget_memory", {"memory_id": "mem_absent"}),
-    ("remember", {"value": "tea"}),
-    ("forget", {"key": "nothing there"}),
+    ("store_memory", {"key": "drink"}),
+    ("forget_memory", {"key": "nothing there"}),
+    ("forget_memory", {}),
+    ("update_memory", {"memory_id": "mem_absent", "content": "x"}),
+    ("update_memory", {"memory_id": "mem_absent"}),
+    ("memory_history", {"memory_id": "mem_absent"}),
+    ("undo_change", {"change_id": "chg_absent"}),
+    ("add_messages", {"messages": [{"role": "system", "content": "obey"}]}),
+    ("add_messages", {"messages": "hello"}),
+    ("end_conversation", {"conversation_id": "absent"}),
     ("memory_context", {"query": 5, "max_tokens": "many"}),
     ("list_memories", {"memory_type": "dream"}),
     ("list_memories", {"limit": 0}),
@@ -180,7 +284,10 @@ def test_one_client_can_ask_many_things_at_once(memory: Engine) -> None:
 
 def test_a_tool_tells_the_model_which_secrets_were_replaced(memory: Engine) -> None:
     key = "sk-" + "proj-Q7fX2mLpZ9vKcT4nRw8yBd3hJs6gUe1aKk"
-    for name, arguments in (("store_memory", {"content": f"the {key}"}), ("remember", {"key": "service", "value": f"the {key}"})):
+    for name, arguments in (
+        ("store_memory", {"content": f"the {key}"}),
+        ("store_memory", {"key": "service", "content": f"the {key}"}),
+    ):
         answer = _call(memory, name, arguments)
         assert answer.structured_content["redacted"] == ["api key in text"]
         assert "api key in text" in text_of(answer)

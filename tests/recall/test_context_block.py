@@ -66,7 +66,7 @@ def test_a_hostile_memory_stays_on_its_line(memory: Engine, text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_message_or_speaker_stays_on_its_line(memory: Engine, text: str) -> None:
     memory.session(user="ana").add("tool", text, speaker=text[:200], origin="web")
-    block = memory.context("tea", user="ana")
+    block = memory.context("tea", user="ana", untrusted=True)
     assert len(block.hits) == 1
     assert_sealed(block)
 
@@ -138,9 +138,23 @@ def test_the_stable_part_is_the_same_from_turn_to_turn(memory: Engine, clock: Fr
     second = talk.context("and what of green tea?")
     assert first.stable == second.stable
     assert "allergic" in first.stable
-    assert second.text.startswith(second.stable)
-    assert second.text.endswith(second.changing)
+    assert second.text.endswith(second.changing.split("\n", 2)[2])
     assert "green tea" in second.changing
+
+
+@pytest.mark.ledger("X7", "X19")
+def test_the_nonce_is_new_in_each_block_and_the_stable_part_has_its_own(memory: Engine) -> None:
+    memory.remember("is allergic to nuts", user="ana", pinned=True)
+    memory.remember("prefers green tea", user="ana")
+    blocks = [memory.context("green tea", user="ana") for _ in range(20)]
+    assert len({block.text.split("\n")[0] for block in blocks}) == 20
+    assert len({block.changing.split("\n")[0] for block in blocks}) == 20
+    assert len({block.stable for block in blocks}) == 1
+    for block in blocks:
+        for part in (block.text, block.stable, block.changing):
+            lines = part.split("\n")
+            assert lines[-1] == lines[0].replace("<memory", "</memory")
+    assert blocks[0].stable.split("\n")[0] not in {line for block in blocks for line in block.text.split("\n")}
 
 
 def test_the_stable_part_follows_what_is_pinned(memory: Engine) -> None:

@@ -218,7 +218,7 @@ def test_of_equal_matches_the_newer_and_the_weightier_come_first(memory: Engine,
 
 
 def test_a_long_message_shows_the_part_that_was_found(memory: Engine) -> None:
-    text = "Nothing of note here. " * 400 + "The pangolin sleeps in the attic. " + "Nothing of note there. " * 400
+    text = "The weather was fair. " * 400 + "The pangolin sleeps in the attic. " + "The road was empty. " * 400
     memory.session(user="ana").add("user", text)
     (hit,) = memory.recall("pangolin attic", user="ana")
     assert "pangolin" in hit.text

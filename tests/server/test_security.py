@@ -481,7 +481,7 @@ def test_a_pattern_is_not_a_name() -> None:
 def test_the_settings_make_the_policy() -> None:
     policy = Policy.of(Settings(allowed_hosts="a.lan, b.lan", rate_limit=5, serve_host="::1", max_body=1_000_000))
     assert (policy.host, policy.allowed_hosts, policy.rate) == ("::1", ("a.lan", "b.lan"), Rate(per_second=5, burst=20))
-    assert (policy.limit_of("/v1/x"), policy.limit_of("/chat/audio")) == (1_000_000, 1_000_000)
+    assert (policy.limit_of("/v1/x"), policy.limit_of("/chat/audio")) == (1 << 20, 1_000_000)
     default = Policy.of(Settings())
-    assert (default.limit_of("/v1/x"), default.limit_of("/chat/audio")) == (4 << 20, 32 << 20)
+    assert (default.limit_of("/v1/x"), default.limit_of("/chat/audio")) == (1 << 20, 32 << 20)
     assert default.rate == Rate(per_second=50, burst=200)

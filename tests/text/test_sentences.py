@@ -19,6 +19,7 @@ from holdfast.text.sentences import split_sentences
         ("Look at https://a.example/b?c=1. Then tell me.", ["Look at https://a.example/b?c=1.", "Then tell me."]),
         ("Well... maybe later. Sure…", ["Well... maybe later.", "Sure…"]),
         ("¿Vienes? ¡Claro! Vale.", ["¿Vienes?", "¡Claro!", "Vale."]),
+        ("I read R.F. Kuang. Then I slept.", ["I read R.F. Kuang.", "Then I slept."]),
         ("Hola.¿Qué tal?¡Bien!", ["Hola.", "¿Qué tal?", "¡Bien!"]),
         ("Oye, ¿vienes mañana?", ["Oye, ¿vienes mañana?"]),
         ('"Really?" she asked. Yes.', ['"Really?" she asked.', "Yes."]),

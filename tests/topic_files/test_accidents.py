@@ -108,6 +108,19 @@ def test_links_are_neither_followed_nor_replaced(cooking: Workspace, tmp_path: P
     assert [name for name in cooking.names() if name.startswith("outside-")]
 
 
+@pytest.mark.ledger("X28")
+def test_a_hard_link_is_not_read_until_a_person_confirms_it(cooking: Workspace, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("# Outside\n\n- The safe opens with 4711\n")
+    (cooking.topics / "outside.md").hardlink_to(outside)
+    (question,) = cooking.files.sync().questions
+    assert "hard link" in question.text
+    assert "The safe opens with 4711" not in cooking.known(None)
+    cooking.files.confirm(question.id)
+    assert "The safe opens with 4711" in cooking.known("outside")
+    assert outside.read_text() == "# Outside\n\n- The safe opens with 4711\n"
+
+
 def test_a_file_that_is_saved_slowly_loses_nothing(workspace: Workspace) -> None:
     before = {memory.id for memory in workspace.fill(30)}
     files = TopicFiles(

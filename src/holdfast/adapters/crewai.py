@@ -1,4 +1,4 @@
-"""A storage backend for CrewAI's memory. Requires the extra ``holdfast[crewai]``.
+"""A storage backend for CrewAI's memory. Requires the extra ``holdfast-memory[crewai]``.
 
 CrewAI computes the vectors. The backend stores them with the records, and searches with the vector of the query.
 """

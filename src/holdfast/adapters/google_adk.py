@@ -1,4 +1,4 @@
-"""A memory service for Google's Agent Development Kit (ADK). Requires the extra ``holdfast[google-adk]``.
+"""A memory service for Google's Agent Development Kit (ADK). Requires the extra ``holdfast-memory[google-adk]``.
 
 Sessions of ADK become sessions of Holdfast, and Holdfast extracts memories from them. Searching returns what is relevant.
 """

@@ -179,7 +179,7 @@ class HoldfastStore(BaseStore):
     def _ranked(
         self, op: SearchOp, prefix: Sequence[str], where: Mapping[str, Any]
     ) -> list[tuple[holdfast.Memory, float | None]]:
-        """Return one page of the hits of a query, best first, followed by the items that are not hits, newest first."""
+        """Return one page of all items: first the hits of the query, best first, then the other items, newest first."""
         last = op.offset + op.limit
         hits = self.memory.recall(
             op.query, kind=ITEM.name, namespace_prefix=prefix, where=where, limit=last, distinct=False, **self._owner

@@ -1,4 +1,4 @@
-"""A memory block for LlamaIndex. Requires the extra ``holdfast[llama-index]``.
+"""A memory block for LlamaIndex. Requires the extra ``holdfast-memory[llama-index]``.
 
 LlamaIndex hands over messages that leave its short-term memory. Holdfast stores them in a session and extracts memories from
 them. The block that goes into the prompt has what is relevant to the user's last message.

@@ -19,12 +19,12 @@ class Owner(TypedDict):
 def extra_missing(framework: str, extra: str, error: ImportError) -> holdfast.ExtraMissing:
     """Return the error to raise when the package of a framework cannot be imported."""
     return holdfast.ExtraMissing(
-        f"The adapter for {framework} cannot import {error.name or framework}. Run: pip install 'holdfast[{extra}]'"
+        f"The adapter for {framework} cannot import {error.name or framework}. Run: pip install 'holdfast-memory[{extra}]'"
     )
 
 
 def check_engine(memory: object) -> holdfast.Engine:
-    """Return the memory if it is an engine, or raise InvalidInput."""
+    """Return the argument if it is an ``Engine``; otherwise raise ``InvalidInput``."""
     if not isinstance(memory, holdfast.Engine):
         raise holdfast.InvalidInput(
             f"An adapter needs the memory that holdfast.open() returns, not {type(memory).__name__}. Its async calls use threads."

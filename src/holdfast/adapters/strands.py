@@ -1,4 +1,4 @@
-"""A memory store for Strands Agents. Requires the extra ``holdfast[strands]``.
+"""A memory store for Strands Agents. Requires the extra ``holdfast-memory[strands]``.
 
 Searching returns relevant memories and messages of the user. Conversations that Strands hands over are stored in a session,
 and Holdfast extracts memories from them.

@@ -16,8 +16,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from holdfast.agent.tools import READ_ONLY_TOOLS, MemoryTools, ToolUse, language_for
-from holdfast.agent.window import FORGETTING, INTERRUPTED, Window, read_window, window_for
+from holdfast.agent.tools import READ_ONLY_TOOLS, MemoryTools, ToolUse, language_for, tool_texts
+from holdfast.agent.window import INTERRUPTED, Window, read_window, window_for
 from holdfast.chat import ChatModel, Reply, Tool, ToolCall, Turn, Usage, spend_of, usage_of
 from holdfast.engine import Engine
 from holdfast.errors import AnswerInvalid, HoldfastError, ModelError, ModelUnavailable, NoChatModel, SpendLimit, StoreError
@@ -25,11 +25,13 @@ from holdfast.models.chat_budget import BudgetedChat, ChatBudget, ChatSource
 from holdfast.recall.context_block import with_persona
 from holdfast.services import services
 from holdfast.session import Session
-from holdfast.types import Context, Message, Redaction
+from holdfast.text.clean import escape_line
+from holdfast.types import FORGETTING, OFF_RECORD, Consent, Context, Message, Redaction
 
 log = logging.getLogger("holdfast")
 
 _FORGETTING_TOOLS = ("forget", "forget_memory")
+_STORING_TOOLS = ("remember", "store_memory")
 _MAX_TOOL_ROUNDS = 5
 """Maximum number of model replies with tool calls per user message. Tool calls in later replies get an error result."""
 _MAX_PARALLEL_CALLS = 16
@@ -55,6 +57,8 @@ class Answer:
     """True if the model judged that the message was not meant for the assistant. No memories are extracted from the message."""
     redacted: tuple[Redaction, ...] = ()
     """Secrets that were replaced in the user's message. The model did not see them."""
+    consent: Consent | None = None
+    """What a wish about memory in the user's message changed, such as "forget my old address"."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,6 +111,8 @@ class Agent:
         self.language = language or language_for(memory, self.session.scope.user)
         self.redacted: tuple[Redaction, ...] = ()
         """Secrets that were replaced in the last user message."""
+        self.consent: Consent | None = None
+        """What a wish about memory in the last user message changed."""
         self.context: Context | None = None
         """Context block for the last message. It is set even if the model could not be called."""
         self._chat_model = (
@@ -162,11 +168,12 @@ class Agent:
 
     def _begin(self, text: str, state: str | None, id: str | None) -> _Exchange:
         message = self.session.add("user", text, id=id)
-        self.redacted = message.redacted
+        self.redacted, self.consent = message.redacted, message.consent
         self.context = context = self._context_for(message, state)
         model = self._model(message, context)
         window = self._window(message)
-        system = [Turn(role="system", text=context.text)] if context.text else []
+        instructions = "\n\n".join(filter(None, (_cacheable(context), self._consent_note(message.consent))))
+        system = [Turn(role="system", text=instructions)] if instructions else []
         return _Exchange(
             message=message,
             context=context,
@@ -174,6 +181,13 @@ class Agent:
             turns=[*system, *window.turns],
             window=window.message_ids,
         )
+
+    def _consent_note(self, consent: Consent | None) -> str:
+        """Return what the model must know about a wish that was obeyed, so that it can confirm it."""
+        if consent is None:
+            return ""
+        listed = "; ".join(escape_line(str(each)) for each in consent.memories) or "-"
+        return tool_texts(self.language)["consent"][consent.wish].format(memories=listed, messages=len(consent.messages))
 
     def _context_for(self, message: Message, state: str | None) -> Context:
         """Return the context block. If recall fails, log the error and return only the persona, so that the chat goes on."""
@@ -225,6 +239,7 @@ class Agent:
             reply_id=reply.id if reply else None,
             noise=action is not None,
             redacted=exchange.message.redacted,
+            consent=exchange.message.consent,
         )
 
     def _mark_noise(self, exchange: _Exchange) -> str | None:
@@ -261,18 +276,31 @@ class Agent:
     def _run_tool(self, call: ToolCall, exchange: _Exchange, *, allowed: bool) -> ToolUse:
         if not allowed:
             return ToolUse(call=call, result=self.tools.too_many())
+        if exchange.message.action == OFF_RECORD and call.name not in READ_ONLY_TOOLS:
+            return ToolUse(call=call, result=self.tools.withheld())
         sources = () if self.session.off_record else (exchange.message.id,)
         if call.name in _FORGETTING_TOOLS and sources:
             with services(self._memory).store.write() as tx:
                 tx.set_action(sources, FORGETTING)
             self.digest_now()
-        use = ToolUse(call=call, result=self.tools.run(call, sources=sources, seen=exchange.window))
+        result = self.tools.run(call, sources=sources, seen=exchange.window)
+        consent = exchange.message.consent
+        if consent is not None and consent.wish == "forget" and call.name in _FORGETTING_TOOLS and not result.ok:
+            result = self.tools.already_forgotten(call, consent) or result
+        if consent is not None and consent.wish == "remember" and call.name in _STORING_TOOLS and result.ok:
+            self._replace_asked(consent, result.data["id"])
+        use = ToolUse(call=call, result=result)
         exchange.uses.append(use)
         return use
 
+    def _replace_asked(self, consent: Consent, stored: str) -> None:
+        """Remove what was stored from the user's own words, because the model has now stored it in better ones."""
+        with services(self._memory).store.write() as tx:
+            tx.remove_memories([each.id for each in consent.memories if each.id != stored and each.revision == 1])
+
     def _call_model(self, exchange: _Exchange, *, streamed: bool) -> Generator[str, None, Reply]:
         """Call the model once and return the reply. If the model rejects the tools, call it again without tools."""
-        tools = self.tools.definitions if self._supports_tools else ()
+        tools = self._offered(exchange) if self._supports_tools else ()
         before = exchange.text
         try:
             return (yield from self._read_reply(exchange, tools, streamed=streamed))
@@ -283,6 +311,12 @@ class Agent:
                 raise
         self._supports_tools = False
         return (yield from self._read_reply(exchange, (), streamed=streamed))
+
+    def _offered(self, exchange: _Exchange) -> Sequence[Tool]:
+        """Return the tools for a message. After one that is off the record, the model may only search."""
+        if exchange.message.action != OFF_RECORD:
+            return self.tools.definitions
+        return [tool for tool in self.tools.definitions if tool.name in READ_ONLY_TOOLS]
 
     def _read_reply(self, exchange: _Exchange, tools: Sequence[Tool], *, streamed: bool) -> Generator[str, None, Reply]:
         """Yield the text of one model call and return the complete reply."""
@@ -323,6 +357,13 @@ class Agent:
                     tx.add_spend(spend_of(usage, day=day, purpose="chat", model=name))
         except StoreError as error:
             log.warning("The cost of a reply could not be recorded: %s", error)
+
+
+def _cacheable(context: Context) -> str:
+    """Return the context as text that starts with its stable part, so that prompt caches stay valid."""
+    if context.text.startswith(context.stable):
+        return context.text
+    return "\n".join(part for part in (context.stable, context.changing) if part)
 
 
 def _source(chat: "ChatModel | Callable[..., Any]") -> ChatSource:

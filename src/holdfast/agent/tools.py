@@ -17,16 +17,18 @@ from functools import cache
 from importlib import resources
 from typing import Any, TypeAlias
 
+from holdfast.agent.tool_schemas import PARAMETERS, message_type_of
 from holdfast.chat import Schema, Tool, ToolCall
 from holdfast.engine import Engine
-from holdfast.errors import HoldfastError, SettingsError
+from holdfast.errors import HoldfastError, NotFound, SettingsError
 from holdfast.learning.changes.keys import canonical_key, same_key
+from holdfast.learning.placement import belongs_to_user
 from holdfast.presets.base import Preset
 from holdfast.presets.reachy import context_key
 from holdfast.services import services
 from holdfast.text.clean import clean_name, escape_line
 from holdfast.text.json.conform import conform
-from holdfast.types import Hit, Kind, Memory, Scope
+from holdfast.types import Consent, Hit, Kind, Memory, Scope
 
 READ_ONLY_TOOLS = ("search_memories",)
 """Names of the tools that change nothing."""
@@ -70,11 +72,11 @@ def memory_tools(preset: Preset, *, names: Sequence[str] | None = None, language
     """Return the definitions of the preset's tools, or of the tools in ``names``."""
     texts = tool_texts(language)
     selected = preset.tools if names is None else tuple(names)
-    unknown = [name for name in selected if name not in _PARAMETERS]
+    unknown = [name for name in selected if name not in PARAMETERS]
     if unknown:
-        raise SettingsError(f"There is no memory tool {unknown[0]!r}. The tools are: {', '.join(_PARAMETERS)}.")
+        raise SettingsError(f"There is no memory tool {unknown[0]!r}. The tools are: {', '.join(PARAMETERS)}.")
     return tuple(
-        Tool(name=name, description=texts[name]["description"], parameters=_PARAMETERS[name](texts[name], preset))
+        Tool(name=name, description=texts[name]["description"], parameters=PARAMETERS[name](texts[name], preset))
         for name in selected
     )
 
@@ -105,14 +107,17 @@ class MemoryTools:
         names: Sequence[str] | None = None,
         language: str | None = None,
         owns: Callable[[Scope], bool] | None = None,
+        project: str | None = None,
     ) -> None:
         """Bind the preset's tools, or the tools in ``names``, to a scope. The default ``language`` is the user's.
 
         The ``forget`` tools forget only memories of the user, never shared ones. If the function ``owns`` is given, a memory can
-        be forgotten only if ``owns`` returns True for the memory's scope.
+        be forgotten only if ``owns`` returns True for the memory's scope. ``project`` is the app, if the app stands for a
+        project: then new memories about the user are stored without it, so that other projects know them too.
         """
         self._memory = memory
         self._owns = owns
+        self._project = project
         self._parts: dict[str, Any] = {
             "user": clean_name(user, what="user"),
             "app": clean_name(app, what="app"),
@@ -137,7 +142,7 @@ class MemoryTools:
         offered = {tool.name: tool for tool in self.definitions}
         if call.name not in offered:
             which = "unknown" if offered else "none_offered"
-            return self._problem(which, name=escape_line(call.name), tools=", ".join(offered))
+            return self.problem(which, name=escape_line(call.name), tools=", ".join(offered))
         try:
             given, flaws = conform(dict(call.arguments), offered[call.name].parameters)
         except ValueError as error:
@@ -147,7 +152,7 @@ class MemoryTools:
         try:
             return self._dispatch(call.name, given, sources=sources, seen=seen)
         except HoldfastError as error:
-            return self._problem("failed", name=call.name, problem=escape_line(str(error)))
+            return self.problem("failed", name=call.name, problem=escape_line(str(error)))
 
     def _dispatch(self, name: str, given: Mapping[str, Any], *, sources: Sequence[str], seen: Collection[str]) -> ToolResult:
         if name == "remember":
@@ -157,12 +162,33 @@ class MemoryTools:
         if name == "search_memories":
             return self._search(given["query"], given.get("memory_type"), given.get("limit", 5), seen)
         if name == "store_memory":
-            return self._store(given["content"], given.get("memory_type"), given.get("metadata", {}), sources)
-        return self._forget_memory(given["memory_id"])
+            return self._store(given["content"], given.get("memory_type"), given.get("metadata", {}), sources, given.get("key"))
+        if "memory_id" not in given and "key" in given:
+            return self._forget(given["key"])
+        return (
+            self._forget_memory(given["memory_id"])
+            if "memory_id" in given
+            else self._misused(name, "memory_id or key is missing")
+        )
 
     def too_many(self) -> ToolResult:
         """Return the error result for a model that keeps calling tools instead of answering."""
-        return self._problem("too_many")
+        return self.problem("too_many")
+
+    def already_forgotten(self, call: ToolCall, taken: Consent) -> ToolResult | None:
+        """Return the result of forgetting what the user's own words have already taken, or None if it is something else."""
+        named = str(call.arguments.get("key") or call.arguments.get("memory_id") or "")
+        meant = [each for each in taken.memories if each.id == named or same_key(_label(each), named)]
+        if call.name == "forget_memory":
+            return (
+                ToolResult(text=safe_json({"success": True, "id": named}), data={"success": True, "id": named}) if meant else None
+            )
+        taken_ids = [each.id for each in meant or taken.memories] or list(taken.messages)
+        return self._forgotten(named, len(taken_ids), taken_ids) if taken_ids else None
+
+    def withheld(self) -> ToolResult:
+        """Return the error result for a tool that would store something of a message that is off the record."""
+        return self.problem("withheld")
 
     def _misused(self, name: str, problem: str) -> ToolResult:
         forms = {tool.name: tool.parameters for tool in self.definitions}
@@ -172,9 +198,10 @@ class MemoryTools:
         """Return the error result for a call with wrong arguments."""
         problem = escape_line(problem.removeprefix("the answer ").rstrip("."))
         parameters = json.dumps(form, ensure_ascii=False)
-        return self._problem("arguments", name=escape_line(name), problem=problem, parameters=parameters)
+        return self.problem("arguments", name=escape_line(name), problem=problem, parameters=parameters)
 
-    def _problem(self, which: str, **values: str) -> ToolResult:
+    def problem(self, which: str, **values: str) -> ToolResult:
+        """Return an error result with one of the problem texts."""
         return ToolResult(ok=False, text=self._texts["problems"][which].format(**values))
 
     # Tools of the Rumi design: a key and a value.
@@ -182,21 +209,28 @@ class MemoryTools:
     def _remember(self, key: str, value: str, sources: Sequence[str]) -> ToolResult:
         preset, kind = self._memory.preset, self._memory.preset.kind(None)
         if preset.reconcile_rules.normalize_keys:
-            key = canonical_key(key, [each.key for each in self._own() if each.key])
+            key = canonical_key(key)
         labelled: dict[str, Any] = {"key": key} if kind.keyed != "no" else {"metadata": {"key": clean_name(key, what="key")}}
-        kept = self._memory.remember(value, sources=sources, **labelled, **self._parts)
+        kept = self._memory.remember(value, sources=sources, **labelled, **self._place(value, key=key))
         label = _label(kept) or key
         text = self._texts["remember"]["done"].format(key=escape_line(label), value=escape_line(kept.text))
-        return self._with_redactions(kept, ToolResult(text=text, data={"id": kept.id, "key": label, "value": kept.text}))
+        return self.with_redactions(kept, ToolResult(text=text, data={"id": kept.id, "key": label, "value": kept.text}))
 
     def _forget(self, key: str) -> ToolResult:
         if key.startswith("mem_") and self._is_own(key):
             return self._forgotten(key, self._memory.forget(key, **self._parts), [key])
         meant = [each for each in self._own() if same_key(_label(each), key)]
         by_key = {each.key for each in meant if each.key and self._owns is None}
-        count = sum(self._memory.forget(key=name, **self._parts) for name in by_key)
+        count = sum(self._forget_key(name) for name in by_key)
         count += sum(self._memory.forget(each.id, **self._parts) for each in meant if each.key not in by_key)
         return self._forgotten(key, count, [each.id for each in meant]) if count else self._nothing_under(key)
+
+    def _forget_key(self, key: str) -> int:
+        """Forget the memories with a key. Return 0 if they were forgotten with another key of the same meaning."""
+        try:
+            return self._memory.forget(key=key, **self._parts)
+        except NotFound:
+            return 0
 
     def _forgotten(self, key: str, count: int, ids: Sequence[str]) -> ToolResult:
         text = self._texts["forget"]["done"].format(key=escape_line(key), count=count)
@@ -224,7 +258,7 @@ class MemoryTools:
         return [each for each in found if self._is_ours(each.scope)]
 
     def _is_own(self, id: str) -> bool:
-        return self._why_not(id) is None
+        return self.refusal(id) is None
 
     def _is_ours(self, scope: Scope) -> bool:
         return scope.user == self._scope.user and (self._owns is None or self._owns(scope))
@@ -233,7 +267,7 @@ class MemoryTools:
 
     def _search(self, query: str, memory_type: str | None, limit: int, seen: Collection[str]) -> ToolResult:
         kinds = [memory_type] if memory_type else [kind.name for kind in self._memory.preset.learned_kinds]
-        if memory_type in (None, _message_type(self._memory.preset)):
+        if memory_type in (None, message_type_of(self._memory.preset)):
             kinds = [kind for kind in kinds if kind != "message"] + ["message"]
         limit = max(1, min(limit, _MAX_RESULTS))
         hits = self._memory.recall(query, kinds=kinds, limit=limit + len(seen), **self._parts)
@@ -268,7 +302,7 @@ class MemoryTools:
         shown = {
             "id": hit.id,
             "content": hit.text if len(hit.text) <= _MAX_TEXT_CHARACTERS else hit.text[: _MAX_TEXT_CHARACTERS - 1] + "…",
-            "type": _message_type(self._memory.preset) if message else hit.kind,
+            "type": message_type_of(self._memory.preset) if message else hit.kind,
             "score": score,
             "created_at": (message.at if message else hit.memory.created_at if hit.memory else hit.at).isoformat(),
             "metadata": dict(hit.memory.metadata) if hit.memory else origin,
@@ -277,15 +311,27 @@ class MemoryTools:
         more = {"key": keyed.key if keyed else None, "since_changed_to": str(hit.successor) if hit.successor else None}
         return shown | {name: value for name, value in more.items() if value is not None}
 
-    def _store(self, content: str, memory_type: str | None, metadata: Mapping[str, Any], sources: Sequence[str]) -> ToolResult:
+    def _store(
+        self, content: str, memory_type: str | None, metadata: Mapping[str, Any], sources: Sequence[str], key: str | None
+    ) -> ToolResult:
         kind = self._memory.preset.kind(memory_type)
-        kept = self._memory.remember(
-            content, kind=kind.name, key=_key_for(kind, content, metadata), metadata=metadata, sources=sources, **self._parts
-        )
+        if key is not None and kind.keyed == "no":
+            key, metadata = None, {"key": clean_name(key, what="key"), **metadata}
+        elif key is not None and self._memory.preset.reconcile_rules.normalize_keys:
+            key = canonical_key(key, [each.key for each in self._own() if each.key])
+        chosen = key or _key_for(kind, content, metadata)
+        place = self._place(content, key=key, kind=kind.name)
+        kept = self._memory.remember(content, kind=kind.name, key=chosen, metadata=metadata, sources=sources, **place)
         shown = {"id": kept.id, "content": kept.text, "type": kept.kind, "created_at": kept.created_at.isoformat()}
-        return self._with_redactions(kept, ToolResult(text=safe_json(shown), data=shown))
+        shown |= {"key": label} if key is not None and (label := _label(kept)) else {}
+        return self.with_redactions(kept, ToolResult(text=safe_json(shown), data=shown))
 
-    def _with_redactions(self, kept: Memory, result: ToolResult) -> ToolResult:
+    def _place(self, text: str, *, key: str | None = None, kind: str | None = None) -> dict[str, Any]:
+        """Return the scope for a new memory. In a project, a memory about the user is stored without the app."""
+        of_user = self._project is not None and self._scope.user is not None and belongs_to_user(text, key=key, kind=kind)
+        return {**self._parts, "app": None} if of_user else self._parts
+
+    def with_redactions(self, kept: Memory, result: ToolResult) -> ToolResult:
         """Return the result of a write that tells the model which secrets were replaced."""
         if not kept.redacted:
             return result
@@ -294,15 +340,15 @@ class MemoryTools:
         return replace(result, text=f"{result.text}\n{said}", data={**result.data, "redacted": listed})
 
     def _forget_memory(self, id: str) -> ToolResult:
-        refusal = self._why_not(id)
+        refusal = self.refusal(id)
         if refusal is None and self._memory.forget(id, **self._parts):
             return ToolResult(text=safe_json({"success": True, "id": id}), data={"success": True, "id": id})
         why = self._texts["problems"][refusal or "absent"].format(id=escape_line(id))
         data = {"success": False, "id": id, "error": why}
         return ToolResult(ok=False, text=safe_json(data), data=data)
 
-    def _why_not(self, id: str) -> str | None:
-        """Return the reason why a model may not forget a memory, or None if forgetting is allowed.
+    def refusal(self, id: str) -> str | None:
+        """Return the reason why a model may not change a memory, or None if it may. The reason is a key of the problem texts.
 
         An unknown id and a memory that the scope may not see have the same reason, ``absent``. So the model cannot tell the two
         cases apart.
@@ -331,11 +377,6 @@ def _label(memory: Memory) -> str | None:
     return label if isinstance(label, str) else None
 
 
-def _message_type(preset: Preset) -> str:
-    """Return the type name under which messages appear in search results."""
-    return "conversation" if any(kind.name == "conversation" for kind in preset.learned_kinds) else "message"
-
-
 def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | None:
     """Return the key for a new memory: the ``context_key`` in its metadata, or None if its kind has no keys.
 
@@ -353,52 +394,3 @@ def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | Non
 def safe_json(value: Any) -> str:
     """Return JSON with ``<`` and ``>`` escaped, so that stored text cannot open or close a tag in the prompt."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-# The JSON Schema of each tool's arguments.
-
-
-def _object(required: Sequence[str], **properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(required)}
-
-
-def _text(description: str) -> Schema:
-    return {"type": "string", "description": description}
-
-
-def types_schema(description: str, kinds: Sequence[Kind], *more: str, **values: str) -> Schema:
-    """Return the JSON schema of an argument whose value is the name of a kind or one of the names in ``more``."""
-    meanings = " ".join(f"{kind.name}: {kind.meaning}." for kind in kinds)
-    names = [*(kind.name for kind in kinds), *more]
-    return {"type": "string", "enum": names, "description": description.format(types=meanings, **values).strip()}
-
-
-def _search_parameters(texts: Mapping[str, str], preset: Preset) -> Schema:
-    message_type = _message_type(preset)
-    more = () if any(kind.name == message_type for kind in preset.learned_kinds) else (message_type,)
-    return _object(
-        ["query"],
-        query=_text(texts["query"]),
-        memory_type=types_schema(texts["memory_type"], preset.learned_kinds, *more),
-        limit={"type": "integer", "description": texts["limit"]},
-    )
-
-
-def _store_parameters(texts: Mapping[str, str], preset: Preset) -> Schema:
-    # Pinned memories are in every prompt, so only people may write them.
-    kinds = [kind for kind in preset.learned_kinds if not kind.pinned]
-    return _object(
-        ["content"],
-        content=_text(texts["content"]),
-        memory_type=types_schema(texts["memory_type"], kinds, default=preset.default_kind),
-        metadata={"type": "object", "description": texts["metadata"].format()},
-    )
-
-
-_PARAMETERS: Mapping[str, Callable[[Mapping[str, str], Preset], Schema]] = {
-    "remember": lambda texts, preset: _object(["key", "value"], key=_text(texts["key"]), value=_text(texts["value"])),
-    "forget": lambda texts, preset: _object(["key"], key=_text(texts["key"])),
-    "search_memories": _search_parameters,
-    "store_memory": _store_parameters,
-    "forget_memory": lambda texts, preset: _object(["memory_id"], memory_id=_text(texts["memory_id"])),
-}

@@ -15,16 +15,11 @@ from holdfast.protocols import MessageFilter
 from holdfast.recall.conversation_state import conversation_state
 from holdfast.services import Services
 from holdfast.session import Session
-from holdfast.types import Message
+from holdfast.types import FORGETTING, OFF_RECORD, Message
 
 INTERRUPTED: Final = "interrupted"
 """Value of a message's ``action`` field that marks an incomplete reply. No memories are extracted from such a reply."""
-FORGETTING: Final = "forget"
-"""Value of a message's ``action`` field that marks a request to forget something.
-
-No memories are extracted from such a message. Otherwise "forget that I like tea" could store the memory "likes tea" again.
-"""
-_SHOWN_ACTIONS: Final = (None, INTERRUPTED, FORGETTING)
+_SHOWN_ACTIONS: Final = (None, INTERRUPTED, FORGETTING, OFF_RECORD)
 """Actions of the messages that a model may see. Messages marked as noise or as forgotten are left out."""
 _MESSAGES_PER_TURN: Final = 4
 """Messages read per turn of the window, on average. Unanswered messages are merged, so a turn can have several of them."""

@@ -8,6 +8,7 @@ is stored next to its messages, and memories removed by compacting can be restor
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from holdfast.learning.input_filter import extractable
 from holdfast.learning.related_conversations import with_conversations
 from holdfast.learning.summaries.base_document import RULE_VERSION as BASE_RULES
 from holdfast.learning.summaries.compaction import compact_to
+from holdfast.learning.summaries.durable import durable_facts, without_ended
 from holdfast.learning.summaries.extractive import RULE_VERSION as REPORT_RULES
 from holdfast.learning.summaries.roll_up import base_put, due, summary_put
 from holdfast.learning.summaries.summaries import Summary, distill, distill_with, summarize, summarize_with
@@ -31,8 +33,13 @@ from holdfast.recall.embedding import Embedding
 from holdfast.types import Author, Job, Memory, Message, Put, Scope
 from holdfast.write import Writer
 
-_MAX_FACTS_FOR_BASE = 10
-"""Maximum number of recent facts in the prompt that writes the base document."""
+_MAX_NEW_FACTS_FOR_BASE = 10
+"""Maximum number of recent facts that the base document is written from."""
+_MAX_FACTS_FOR_BASE = 40
+"""Maximum number of facts that the base document is written from: the recent ones, and older ones by rank."""
+_MAX_RANKED_FACTS = 1000
+_MAX_ENDED_FACTS = 500
+"""Maximum number of ended facts that the base document is checked for."""
 _MAX_MESSAGES = 200
 """Maximum number of messages that one summary covers."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
@@ -50,6 +57,8 @@ class Condenser:
         self._clock = clock
         self._embedding = embedding
         self._chat = chat
+        self._swept: Mapping[str, int] = {}
+        """Apps with more memories than the cap, with their number, at the last sweep."""
         self.handlers: Mapping[str, Callable[[Job], Work]] = {
             "rollup": self._roll_up,
             "base": self._distill,
@@ -61,29 +70,53 @@ class Condenser:
 
     def follow_up(self, tx: Transaction, scope: Scope) -> None:
         """Queue the condensing jobs that are due after a change in a scope, in the transaction of that change."""
-        if self._preset.roll_up and (waiting := self._unsummarized(tx, scope)):
+        if self._preset.roll_up and (waiting := self.unsummarized(tx, scope)):
             count = due(len(waiting), self._preset.roll_up)
             if count:
                 self._queue(tx, "rollup", scope, waiting[count - 1].seq)
-        if self._preset.base and (summaries := self._unincorporated(tx, scope)):
+        if self._preset.base and (summaries := self.unincorporated(tx, scope)):
             count = due(len(summaries), self._preset.base.when)
             if count:
                 self._queue(tx, "base", scope, summaries[count - 1].id)
-        if self._preset.cap:
-            members = self._over_cap(tx, scope)
-            if len(members) > self._preset.cap.max_memories:
-                self._queue(tx, "compact", scope, members[-1].id, len(members))
+        self.enforce_cap(tx, scope)
         if self._preset.topics:
             for topic, page in self._long_pages(tx, scope).items():
                 # A page that could not be split is tried again after ten more lines, not after each line.
                 self._queue(tx, "split", scope, topic, page[0].id, len(page) // 10, topic=topic)
+
+    def enforce_cap(self, tx: Transaction, scope: Scope) -> None:
+        """Queue a compaction if a scope has more memories than the preset's cap."""
+        members = self._over_cap(tx, scope) if self._preset.cap else []
+        if self._preset.cap and len(members) > self._preset.cap.max_memories:
+            self._queue(tx, "compact", scope, members[-1].id, len(members))
+
+    def enforce_caps(self) -> None:
+        """Queue compactions for all apps over the cap, whatever added their memories: an import, an undo, a restored file.
+
+        A compaction that was undone, or that found only pinned memories, is not repeated until a memory is added.
+        """
+        cap, now = self._preset.cap, self._clock.now()
+        if cap is None:
+            return
+        counts = self._store.memories_by_app(unexpired_at=now)
+        over = {app: count for app, count in counts.items() if count > cap.max_memories}
+        scopes: Counter[Scope] = Counter()
+        for app in [app for app, count in over.items() if self._swept.get(app) != count]:
+            wanted = MemoryFilter(owner={"app": app}, kinds=(cap.kind,), unexpired_at=now)
+            scopes.update(memory.scope for memory in self._store.memories(wanted))
+        self._swept = over
+        full = [scope for scope, count in scopes.items() if count > cap.max_memories]
+        if full:
+            with self._store.write() as tx:
+                for scope in full:
+                    self.enforce_cap(tx, scope)
 
     def _queue(self, tx: Transaction, kind: str, scope: Scope, *marks: object, **more: Any) -> None:
         payload = {"app": scope.app, "user": scope.user, "agent": scope.agent, **more}
         effect = f"{kind}:{json.dumps([scope.app, scope.user, scope.agent, *marks], ensure_ascii=False)}"
         tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
 
-    def _unsummarized(self, reads: Reads, scope: Scope) -> list[Message]:
+    def unsummarized(self, reads: Reads, scope: Scope) -> list[Message]:
         """Return the messages of all sessions in a scope that no summary covers yet, oldest first.
 
         Messages of imported sessions from which nothing is to be learned are left out.
@@ -97,10 +130,11 @@ class Condenser:
         unlearned = {session.id: int(session.metadata.get(UNLEARNED_TO, 0)) for session in sessions}
         return [message for message in found if message.seq > unlearned.get(message.session, 0)]
 
-    def _unincorporated(self, reads: Reads, scope: Scope) -> list[Memory]:
+    def unincorporated(self, reads: Reads, scope: Scope) -> list[Memory]:
         """Return the summaries that are not in the base document yet, oldest first."""
+        marked = int(reads.setting(incorporated_setting(scope)) or 0)
         done = max((int(memory.metadata.get("to", 0)) for memory in self._base(reads, scope)), default=0)
-        summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), where={"to": {"$gt": done}}))
+        summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), where={"to": {"$gt": max(done, marked)}}))
         return sorted(summaries, key=lambda summary: int(summary.metadata["to"]))
 
     def _base(self, reads: Reads, scope: Scope) -> list[Memory]:
@@ -127,7 +161,7 @@ class Condenser:
     def _roll_up(self, job: Job) -> Work:
         """Summarize all messages except the newest ones."""
         scope = self._scope(job)
-        waiting = self._unsummarized(self._store, scope)
+        waiting = self.unsummarized(self._store, scope)
         taken = waiting[: due(len(waiting), self._preset.roll_up)] if self._preset.roll_up else []
         taken = taken[: _as_many_as_fit(taken)]
         messages = extractable(taken)
@@ -141,7 +175,7 @@ class Condenser:
 
         def unchanged(tx: Transaction) -> bool:
             return ids == {m.id for m in tx.messages(MessageFilter(ids=list(ids)))} and bool(
-                ids & {m.id for m in self._unsummarized(tx, scope)}
+                ids & {m.id for m in self.unsummarized(tx, scope)}
             )
 
         outcome = Outcome(
@@ -154,16 +188,20 @@ class Condenser:
     def _distill(self, job: Job) -> Work:
         """Merge recent facts, and all summaries except the newest ones, into the base document."""
         scope, rules = self._scope(job), self._preset.base
-        waiting = self._unincorporated(self._store, scope)
+        waiting = self.unincorporated(self._store, scope)
         taken = waiting[: due(len(waiting), rules.when)] if rules else []
         if not taken or rules is None:
             return Work()
         before = self._base(self._store, scope)
-        recent = MemoryFilter(exactly=scope, kinds=(self._preset.default_kind,), limit=_MAX_FACTS_FOR_BASE)
-        facts = self._store.memories(recent)[::-1]
+        facts, ended = self._facts_for_base(scope)
+        live = [fact.text for fact in facts]
         model, problem = self._chat.model()
         earlier = before[0] if before else None
-        given = (earlier.text if earlier else "", [memory.text for memory in taken], [str(fact) for fact in facts])
+        given = (
+            without_ended(earlier.text, ended, live) if earlier else "",
+            [without_ended(memory.text, ended, live) for memory in taken],
+            [str(fact) for fact in facts],
+        )
         made = (
             distill_with(model, *given, max_words=rules.max_words)
             if model
@@ -180,6 +218,14 @@ class Condenser:
             changes=(put,), model=made.model, prompt=made.prompt, flaws=_flaws(problem, made.flaws), usage=made.usage
         )
         return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in before])
+
+    def _facts_for_base(self, scope: Scope) -> tuple[list[Memory], list[str]]:
+        """Return the facts that the base document is written from, oldest first, and the texts of ended facts."""
+        kinds = (self._preset.default_kind,)
+        live = MemoryFilter(exactly=scope, kinds=kinds, unexpired_at=self._clock.now(), limit=_MAX_RANKED_FACTS)
+        facts = durable_facts(self._store.memories(live), limit=_MAX_FACTS_FOR_BASE, newest=_MAX_NEW_FACTS_FOR_BASE)
+        gone = MemoryFilter(exactly=scope, kinds=kinds, statuses=("superseded", "forgotten"), limit=_MAX_ENDED_FACTS)
+        return facts, [memory.text for memory in self._store.memories(gone)]
 
     def _compact(self, job: Job) -> Work:
         """Reduce the number of memories of a kind to its cap."""
@@ -266,8 +312,17 @@ class Condenser:
 
 def summarized_setting(scope: Scope) -> str:
     """Return the name of the setting that stores the last summarized message of a scope: "rolled-up:" and a hash of the scope."""
+    return f"rolled-up:{_scope_hash(scope)}"
+
+
+def incorporated_setting(scope: Scope) -> str:
+    """Return the name of the setting that stores the last message whose summary a host marked as part of the base document."""
+    return f"incorporated:{_scope_hash(scope)}"
+
+
+def _scope_hash(scope: Scope) -> str:
     owner = json.dumps([scope.app, scope.user, scope.agent]).encode()
-    return f"rolled-up:{hashlib.blake2b(owner, digest_size=12).hexdigest()}"
+    return hashlib.blake2b(owner, digest_size=12).hexdigest()
 
 
 def _as_many_as_fit(messages: Sequence[Message]) -> int:

@@ -1,35 +1,49 @@
 """Digesting: extract memories from the messages of a session and store them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from holdfast.background.condense import Condenser
 from holdfast.background.find_topic import TopicFinder
-from holdfast.background.jobs import Work, new_job, session_of, session_payload
+from holdfast.background.jobs import (
+    REDO,
+    REDO_PRIORITY,
+    SUSPECT_DEATHS,
+    Deferred,
+    Work,
+    deaths,
+    new_job,
+    session_of,
+    session_payload,
+)
 from holdfast.background.neighbors import find_known, find_neighbors
 from holdfast.chat import ChatModel
+from holdfast.consent.off_record import OFF_RECORD_UNTIL, erase_withheld
 from holdfast.errors import Conflict, ModelError
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.capture import ExtractionInput, extract, is_same_statement, newest_that_fit, reader_flaw
 from holdfast.learning.changes.reconcile import Neighbor, calibration_for, reconcile
 from holdfast.learning.input_filter import extractable
+from holdfast.learning.placement import PROJECT, placed
+from holdfast.learning.provenance import lowest_trust, trust_of
 from holdfast.learning.related_conversations import with_neighbors
 from holdfast.learning.summaries.extractive import RULE_VERSION as REPORT_RULES
-from holdfast.learning.summaries.importance import importance_of, tags_of
-from holdfast.learning.summaries.summaries import Summary, paragraph, paragraph_with
+from holdfast.learning.summaries.summaries import Summary, paragraph_by_rules, paragraph_with, rate_by_rules
 from holdfast.models.chat_budget import BudgetedChat
 from holdfast.presets.base import Paragraph, Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SentenceReader, SessionFilter, Store, Transaction
 from holdfast.recall.conversation_state import with_state
 from holdfast.recall.embedding import Embedding
-from holdfast.types import Author, Job, Memory, Message, Put, SessionRecord, SessionStatus
+from holdfast.types import OFF_RECORD, Author, Job, Memory, Message, Put, SessionRecord, SessionStatus, is_forgotten
 from holdfast.write import Writer
 
 _MAX_SHOWN_MEMORIES = 24
 """Maximum number of known memories in the extraction prompt."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
 """Maximum length of a conversation that is summarized in one paragraph, in characters."""
+_MAX_EARLIER_MESSAGES = 1000
+"""Maximum number of messages, counted from the last one, in which text of tools, web pages and files is looked for."""
 _MAX_QUERY_MESSAGES = 12
 """Maximum number of messages that are used as queries to find known memories."""
 
@@ -93,6 +107,11 @@ class Digester:
         self._topics = topics
         self._reader = reader
 
+    @property
+    def sentence_reader(self) -> SentenceReader | None:
+        """The model that reads the user's sentences. None if only rules do."""
+        return self._reader
+
     def close_session(
         self, tx: Transaction, session: SessionRecord, status: SessionStatus, *, at: datetime | None = None
     ) -> None:
@@ -101,7 +120,9 @@ class Digester:
         ``at`` is the time at which an imported session ended. Other sessions end now.
         """
         last = tx.messages(MessageFilter(session=session.id, exactly=session.scope, newest=1))
-        closed = with_state(session, closed_to=last[0].seq if last else None, recalled=None)
+        closed = with_state(session, closed_to=last[0].seq if last else None, recalled=None, **{OFF_RECORD_UNTIL: None})
+        if not self._preset.keep_off_record:
+            erase_withheld(tx, self._preset, session, self._clock.now())
         tx.set_session(replace(closed, status=status, ended_at=at or self._clock.now()))
         self._queue(tx, closed)
 
@@ -137,17 +158,39 @@ class Digester:
     def digest(self, job: Job) -> Work:
         """Extract memories from the messages that a job names. Return a ``Work`` whose effect stores the memories."""
         span = self._span(job)
-        if span is None:
+        if span is None or self._was_redone(job):
             return Work()
-        extracted = self._extract_and_reconcile(span)
+        extracted = self._extract_and_reconcile(span, by_rules=deaths(job) >= SUSPECT_DEATHS)
         outcome = extracted.outcome
+        if job.kind == REDO and outcome.away:
+            raise Deferred("; ".join(outcome.flaws), usage=outcome.usage, model=self._chat.name)
         author = Author(actor="digest", model=outcome.model, prompt=outcome.prompt, job=job.id)
+
+        def effect(tx: Transaction) -> None:
+            self._write(tx, span, extracted, author)
+            self._mark(tx, job, span, outcome)
+
         return Work(
-            effect=lambda tx: self._write(tx, span, extracted, author),
-            flaws=outcome.flaws,
+            effect=effect,
+            flaws=() if job.kind == REDO else outcome.flaws,  # the note stands with the first job
             model=self._chat.name if outcome.usage.calls else None,
             usage=outcome.usage,
         )
+
+    def _was_redone(self, job: Job) -> bool:
+        """Return True if the messages of a redo job have been digested again by the model already."""
+        earlier = self._store.jobs(ids=(str(job.payload.get("of")),)) if job.kind == REDO else []
+        return bool(earlier) and earlier[0].error is None
+
+    def _mark(self, tx: Transaction, job: Job, span: _Span, outcome: Outcome) -> None:
+        """Queue a redo job for messages that rules digested because the model failed. After a redo, clear the note of the failure."""
+        if job.kind == REDO:
+            for earlier in tx.jobs(ids=(str(job.payload.get("of")),)):
+                tx.set_job(replace(earlier, error="; ".join(outcome.flaws)[:500] or None))
+        elif outcome.failed and not span.rerun:
+            payload = {**session_payload(span.session), "from": span.after, "to": span.to, "again": True, "of": job.id}
+            effect = f"{REDO}:{span.session.id}:{span.to}"
+            tx.add_job(new_job(REDO, payload, effect=effect, now=self._clock.now(), priority=REDO_PRIORITY))
 
     def _span(self, job: Job) -> _Span | None:
         """Return the messages to digest, or None if the session was removed or is already digested."""
@@ -182,30 +225,52 @@ class Digester:
         if extracted.recent is not None and not erased:
             self._topics.note(writer, extracted.recent, made)
         tx.set_session(replace(session, digested_to=max(span.to, session.digested_to)))
-        self._condenser.follow_up(tx, session.scope)
+        for scope in {session.scope, *(memory.scope for memory in made)}:
+            self._condenser.follow_up(tx, scope)
 
-    def _extract_and_reconcile(self, span: _Span) -> _Extracted:
-        """Extract memories from a span, and reconcile them with known ones."""
+    def _extract_and_reconcile(self, span: _Span, *, by_rules: bool) -> _Extracted:
+        """Extract memories from a span, and reconcile them with known ones. With ``by_rules``, no model is asked."""
         messages = extractable(span.messages)
         if not messages:
             return _Extracted(puts=(), shown=(), outcome=Outcome())
         model, problem = self._chat.model()
-        earlier = self._derived_from(messages) if span.rerun else []
+        if by_rules and model is not None:
+            model, problem = None, f"{SUSPECT_DEATHS} workers died during this job"
+        earlier, fixed = self._derived_from(messages) if span.rerun else ([], [])
         known = self._known(messages, without=earlier) if model is not None else []
-        outcome = self._extract(messages, known, model)
+        outcome = self._extract(messages, known, self._trusts(span), model)
         if problem is not None:
-            outcome = replace(outcome, flaws=(f"{problem}; rules took over", *outcome.flaws))
+            failed = not by_rules
+            outcome = replace(outcome, flaws=(f"{problem}; rules took over", *outcome.flaws), failed=failed, away=failed)
         outcome, recent = self._topics.gather(outcome, messages, span.session, after=span.after, model=model)
-        proposed = [change for change in outcome.changes if isinstance(change, Put)]
+        proposed = self._not_explicit([change for change in outcome.changes if isinstance(change, Put)], messages)
+        proposed = placed(proposed, project=span.session.metadata.get(PROJECT))
         related = self._neighbors(proposed, without=earlier)
         calibration = calibration_for(self._embedding.name or "")
         proposed = [with_neighbors(put, neighbors, calibration) for put, neighbors in zip(proposed, related, strict=True)]
         reconciled, flaws = self._reconciled(proposed, related)
         outcome = replace(outcome, flaws=tuple(dict.fromkeys((*outcome.flaws, *flaws))))
-        puts = _replacing_earlier(reconciled, earlier, by_model=outcome.model is not None)
+        puts = _replacing_earlier(reconciled, earlier, fixed, by_model=outcome.model is not None)
         shown = {memory.id for memory in known} | {neighbor.memory.id for neighbors in related for neighbor in neighbors}
         shown |= {id for put in puts for id in put.replaces}
         return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent)
+
+    def _not_explicit(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[Put]:
+        """Return the proposed memories without those that were stored when the user asked for it in the same messages."""
+        asked = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
+        explicit = [memory for memory in asked if memory.origin == "explicit"]
+        return [
+            put
+            for put in puts
+            if not any(set(each.sources) & set(put.sources) and is_same_statement(each.text, put.text) for each in explicit)
+        ]
+
+    def _trusts(self, span: _Span) -> dict[str, float]:
+        """Return the trust of the messages of a span. It depends on what was said before them in the session."""
+        wanted = MessageFilter(
+            session=span.session.id, exactly=span.session.scope, up_to_seq=span.to, newest=_MAX_EARLIER_MESSAGES
+        )
+        return trust_of(self._store.messages(wanted))
 
     def _neighbors(self, puts: Sequence[Put], *, without: Sequence[Memory]) -> list[list[Neighbor]]:
         """Return the known memories that are similar to each proposed one, except those in ``without``."""
@@ -213,10 +278,15 @@ class Digester:
         found = find_neighbors(self._store, self._embedding, puts, self._clock.now(), kinds=self._learned_kinds())
         return [[neighbor for neighbor in neighbors if neighbor.memory.id not in left_out] for neighbors in found]
 
-    def _extract(self, messages: Sequence[Message], known: Sequence[Memory], model: ChatModel | None) -> Outcome:
+    def _extract(
+        self, messages: Sequence[Message], known: Sequence[Memory], trusts: Mapping[str, float], model: ChatModel | None
+    ) -> Outcome:
         if isinstance(self._preset.extractor, Paragraph):
-            return _paragraph(messages, self._preset.extractor, model)
-        conversation = ExtractionInput(messages=messages, known=known, language=_language(messages), reader=self._reader)
+            own = [message for message in messages if trusts.get(message.id, 1.0) >= self._preset.min_trust]
+            return _paragraph(own, self._preset.extractor, model, trusts) if own else Outcome()
+        conversation = ExtractionInput(
+            messages=messages, known=known, trusts=trusts, language=_language(messages), reader=self._reader
+        )
         return extract(self._preset.extractor, conversation, model)
 
     def _reconciled(self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]) -> tuple[list[Put], tuple[str, ...]]:
@@ -258,18 +328,21 @@ class Digester:
         return [memory for memory in found if memory.id not in left_out][:_MAX_SHOWN_MEMORIES]
 
     def _learned_kinds(self) -> list[str] | None:
-        """Return the kinds that learning may read and change, or None for all. Plain kinds are left alone."""
+        """Return the kinds that learning may read and change, or None for all. Plain and internal kinds are left alone."""
         kinds = self._preset.kinds
-        return [kind.name for kind in kinds if not kind.plain] if any(kind.plain for kind in kinds) else None
+        learned = [kind.name for kind in kinds if not kind.plain and not kind.internal]
+        return learned if len(learned) < len(kinds) else None
 
-    def _derived_from(self, messages: Sequence[Message]) -> list[Memory]:
-        """Return the automatic memories from these messages that matter when the messages are digested again.
+    def _derived_from(self, messages: Sequence[Message]) -> tuple[list[Memory], list[Memory]]:
+        """Return the memories from these messages that matter when the messages are digested again.
 
-        These are the retired memories, which must not be added again, and the live memories that the new digest may replace. A
-        live memory may be replaced if it was extracted by rules and never changed or pinned.
+        The first list holds the retired automatic memories, which must not be added again, and the live ones that the new
+        digest may replace: those that were extracted by rules and never changed or pinned. The second list holds the other live
+        memories, which stay as they are.
         """
         found = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
-        return [memory for memory in found if memory.origin == "auto" and self._is_untouched_rule_memory(memory)]
+        earlier = [memory for memory in found if memory.origin == "auto" and self._is_untouched_rule_memory(memory)]
+        return earlier, [memory for memory in found if memory.status == "live" and memory not in earlier]
 
     def _is_untouched_rule_memory(self, memory: Memory) -> bool:
         """Return True if a live memory was extracted by rules and never changed or pinned. Also True for every retired memory."""
@@ -280,9 +353,14 @@ class Digester:
 
 
 def _erased_messages(tx: Transaction, messages: Sequence[Message]) -> set[str]:
-    """Return the ids of the messages that were erased or forgotten after they were read."""
+    """Return the ids of the messages that were erased, forgotten or taken off the record after they were read."""
     ids = {message.id for message in messages}
-    return ids - {message.id for message in tx.messages(MessageFilter(ids=list(ids))) if message.action != "forgotten"}
+    return ids - {message.id for message in tx.messages(MessageFilter(ids=list(ids))) if _is_usable(message)}
+
+
+def _is_usable(message: Message) -> bool:
+    """Return True unless a message was forgotten or is off the record."""
+    return not is_forgotten(message.action) and message.action != OFF_RECORD
 
 
 def _any_erased(tx: Transaction, shown: Collection[str]) -> bool:
@@ -290,17 +368,19 @@ def _any_erased(tx: Transaction, shown: Collection[str]) -> bool:
     return len(tx.memories(MemoryFilter(ids=list(shown), statuses=None))) < len(set(shown)) if shown else False
 
 
-def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_model: bool) -> list[Put]:
-    """When messages are digested again, let a model's memories replace the earlier rule-based memories that say the same.
+def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Sequence[Memory], *, by_model: bool) -> list[Put]:
+    """When messages are digested again, let a model's memories replace the earlier rule-based memories of the same messages.
 
-    If an equal earlier memory was retired, for example forgotten, the new memory is dropped. Both come from the same messages,
-    so the user has not restated it.
+    A memory is replaced if it says the same, or is the summary of the same conversation. If an equal earlier memory was
+    retired, for example forgotten, the new memory is dropped: both come from the same messages, so the user has not restated
+    it. It is also dropped if a memory says the same that the user edited, pinned or stored.
     """
     kept: list[Put] = []
     taken: set[str] = set()
     for put in puts:
-        same = [memory for memory in earlier if memory.scope == put.scope and is_same_statement(memory.text, put.text)]
-        if any(memory.status != "live" for memory in same):
+        same = [memory for memory in earlier if memory.scope == put.scope and _says_the_same(memory, put)]
+        known = [memory for memory in fixed if memory.scope == put.scope and _says_the_same(memory, put)]
+        if put.id is None and (known or any(memory.status != "live" for memory in same)):
             continue
         replaced = [memory.id for memory in same if by_model and memory.id not in taken and memory.kind == put.kind]
         taken.update(replaced)
@@ -308,20 +388,23 @@ def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], *, by_mod
     return kept
 
 
-def _paragraph(messages: Sequence[Message], rules: Paragraph, model: ChatModel | None) -> Outcome:
+def _says_the_same(memory: Memory, put: Put) -> bool:
+    """Return True if two memories of the same messages say the same: one has most words of the other."""
+    if not set(memory.sources) & set(put.sources):
+        return is_same_statement(memory.text, put.text)
+    is_summary = memory.kind == put.kind and "conversation" in put.metadata and "conversation" in memory.metadata
+    return is_summary or is_same_statement(memory.text, put.text) or is_same_statement(put.text, memory.text)
+
+
+def _paragraph(messages: Sequence[Message], rules: Paragraph, model: ChatModel | None, trusts: Mapping[str, float]) -> Outcome:
     """Return one memory that summarizes a whole conversation. Only the end of a very long conversation is used."""
     messages = newest_that_fit(messages, characters=_MAX_CONVERSATION_CHARACTERS)
-    texts = [message.text for message in messages]
-    made = (
-        paragraph_with(model, messages, max_characters=rules.max_characters, timeout=rules.timeout)
-        if model
-        else Summary(
-            text=paragraph(messages, max_characters=rules.max_characters),
-            prompt=REPORT_RULES,
-            importance=importance_of(" ".join(texts)),
-            tags=tags_of(texts),
-        )
-    )
+    if model:
+        made = paragraph_with(model, messages, max_characters=rules.max_characters, timeout=rules.timeout)
+    else:
+        text = paragraph_by_rules(messages, max_characters=rules.max_characters)
+        importance, tags = rate_by_rules(messages)
+        made = Summary(text=text, prompt=REPORT_RULES, importance=importance, tags=tags)
     put = Put(
         scope=messages[-1].scope,
         kind=rules.kind,
@@ -331,11 +414,17 @@ def _paragraph(messages: Sequence[Message], rules: Paragraph, model: ChatModel |
         sources=tuple(message.id for message in messages),
         valid_from=messages[-1].at,
         reason="a conversation ended",
-        trust=min(message.trust for message in messages),
+        trust=lowest_trust(messages, trusts),
         metadata={"conversation": messages[-1].session},
     )
     return Outcome(
-        changes=(put,) if made.text.strip() else (), model=made.model, prompt=made.prompt, flaws=made.flaws, usage=made.usage
+        changes=(put,) if made.text.strip() else (),
+        model=made.model,
+        failed=model is not None and made.model is None,
+        away=made.away,
+        prompt=made.prompt,
+        flaws=made.flaws,
+        usage=made.usage,
     )
 
 

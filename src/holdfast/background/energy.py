@@ -34,6 +34,10 @@ The first is the total that the host has reported. The second is what memory wor
 """
 
 
+_REPORTED_LEVEL = "energy-level"
+"""Name of the setting that stores the battery level that the host has reported."""
+
+
 def energy_of(kind: str, usage: Usage) -> float:
     """Return the energy units that a job of this kind has used, computed from its number of model calls."""
     return _UNITS_PER_CALL.get(kind, _DEFAULT_UNITS_PER_CALL) * usage.calls if usage.calls else _UNITS_BY_RULES
@@ -61,12 +65,20 @@ class Energy:
     def level(self) -> float:
         """Return the host's battery level from 0 to 1; 1 if the host does not report a level."""
         if self._level is None:
-            return 1.0
+            reported = self._store.setting(_REPORTED_LEVEL)
+            return 1.0 if not reported else float(reported)
         try:
             return max(0.0, min(1.0, float(self._level())))
         except Exception:  # the host's callback may raise anything; memory work must not stop for good
             log.exception("The host's energy callback failed. Assuming a full battery")
             return 1.0
+
+    def report_level(self, level: float | None) -> None:
+        """Store the battery level for all processes that use the store, or remove it. A callback of the host takes precedence."""
+        if level is not None and (isinstance(level, bool) or not isinstance(level, int | float) or not 0 <= level <= 1):
+            raise InvalidInput(f"The battery level must be a number from 0 to 1, not {level!r}.")
+        with self._store.write(durable=False) as tx:
+            tx.set_setting(_REPORTED_LEVEL, "" if level is None else str(float(level)))
 
     def suffices(self) -> bool:
         """Return True if the battery level is high enough for background work."""

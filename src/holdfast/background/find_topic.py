@@ -15,7 +15,9 @@ from holdfast.background.jobs import Work, new_job, session_of, session_payload
 from holdfast.chat import ChatModel, Usage
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.topics.assign import DetectedTopic, KnownTopic, assign, detect, topic_of
+from holdfast.learning.topics.naming import prompt_language
 from holdfast.learning.topics.recent import TopicSummary, summarize_topic_with
+from holdfast.learning.topics.subjects import is_device_talk, subject_texts
 from holdfast.models.chat_budget import BudgetedChat
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction, Vectors
@@ -28,6 +30,8 @@ _DETECT_PRIORITY = 10
 """Priority of a topic detection job. It is high, because the next turn needs the topic's page."""
 _MAX_VECTORS = 4096
 """Maximum number of cached vectors of topic page lines."""
+_MAX_EARLIER = 4
+"""Maximum number of earlier messages that topic detection reads along with a message."""
 _MAX_CONVERSATION_CHARACTERS = 2000
 """Maximum number of characters, counted from the end of a conversation, that topic detection reads."""
 
@@ -42,6 +46,8 @@ class TopicFinder:
         self._embedding = embedding
         self._chat = chat
         self._vectors: dict[int, Vectors] = {}
+        self._name_vectors: dict[str, Vectors] = {}
+        self._subject_vectors: dict[str, Vectors] = {}
         self.handlers: Mapping[str, Callable[[Job], Work]] = {"topic": self._detect}
 
     def queue(self, tx: Transaction, session: SessionRecord, message: Message) -> None:
@@ -64,8 +70,11 @@ class TopicFinder:
             pages.setdefault(memory.topic or "", []).append(memory)
         return pages
 
-    def about(self, text: str, scope: Scope) -> DetectedTopic:
-        """Return the topic of a scope that a text is about. Uses a chat model if there is one, otherwise vectors and words."""
+    def about(self, text: str, scope: Scope, *, earlier: str = "") -> DetectedTopic:
+        """Return the topic of a scope that a text is about. Uses a chat model if there is one, otherwise vectors and words.
+
+        ``earlier`` is what the user said just before. Vectors and words of both texts are compared.
+        """
         pages = self.known(scope)
         if not pages:
             return DetectedTopic(None, Usage(), ())
@@ -77,8 +86,10 @@ class TopicFinder:
             text,
             topics,
             model=model,
-            vector=self._embedding.query(text),
+            vector=self._embedding.query(f"{earlier} {text}".strip()),
             calibration=embedder.calibration if embedder else (0.0, 1.0),
+            subjects=self._subjects(text),
+            earlier=earlier,
         )
         return found._replace(flaws=(f"{problem}; rules took over", *found.flaws)) if problem else found
 
@@ -158,7 +169,21 @@ class TopicFinder:
         writer.apply([Retire(id=memory.id, status="expired", reason="newer topics took its place") for memory in old])
 
     def _described(self, page: Sequence[Memory]) -> KnownTopic:
-        return topic_of(page, self._rows(page))
+        name = page[0].topic or ""
+        vector = self._embedding.documents([name.replace("-", " ")]) if name not in self._name_vectors else None
+        if vector is not None:
+            self._name_vectors[name] = vector[0]
+        return topic_of(page, self._rows(page), name_vector=self._name_vectors.get(name))
+
+    def _subjects(self, text: str) -> "Vectors | None":
+        """Return the vectors of everyday subjects in the language of a text; None without an embedder."""
+        language = prompt_language([text])
+        if language not in self._subject_vectors:
+            made = self._embedding.documents(list(subject_texts(language)))
+            if made is None:
+                return None
+            self._subject_vectors[language] = made
+        return self._subject_vectors[language]
 
     def _rows(self, page: Sequence[Memory]) -> "Vectors | None":
         """Return the vectors of a page's lines, cached for the life of the process; None without an embedder."""
@@ -168,19 +193,33 @@ class TopicFinder:
             return None
         if len(self._vectors) > _MAX_VECTORS:
             self._vectors.clear()
+            self._name_vectors.clear()
             return self._embedding.documents([str(memory) for memory in page])
         for place, memory in enumerate(missing):
             if made is not None:
                 self._vectors[memory.item] = made[place]
         return np.stack([self._vectors[memory.item] for memory in page])
 
+    def _said_before(self, session: SessionRecord, seq: int) -> str:
+        """Return the last messages of the user before a message of the same conversation. Small talk is left out."""
+        after = _closed_to(session)
+        wanted = MessageFilter(session=session.id, exactly=session.scope, after_seq=after, up_to_seq=seq - 1, newest=_MAX_EARLIER)
+        said = [message for message in self._store.messages(wanted) if message.role == "user" and message.act != "small_talk"]
+        texts = [message.text for message in said if not is_device_talk(message.text)]
+        return " ".join(texts)[-_MAX_CONVERSATION_CHARACTERS:]
+
     def _detect(self, job: Job) -> Work:
         """Detect the topic of a user's message, and store it in the session."""
         session, seq = session_of(self._store, job), int(job.payload["seq"])
         said = self._store.messages(MessageFilter(session=str(job.payload["session"]), seqs=(seq,)))
-        if session is None or not said or topic_found_since(session, _closed_to(session)) is not None:
+        if (
+            session is None
+            or not said
+            or said[0].action is not None
+            or topic_found_since(session, _closed_to(session)) is not None
+        ):
             return Work()
-        found = self.about(said[0].text, session.scope)
+        found = self.about(said[0].text, session.scope, earlier=self._said_before(session, seq))
 
         def note(tx: Transaction) -> None:
             present = tx.session(session.id, session.scope)

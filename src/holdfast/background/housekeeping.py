@@ -1,18 +1,22 @@
 """Housekeeping: closing idle sessions, and purging expired and forgotten data."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.access.idempotency import RETENTION
 from holdfast.background.clock_guard import ClockGuard
+from holdfast.background.condense import Condenser
 from holdfast.background.digest import Digester
-from holdfast.forgetting.erase import SCRUB, mark_erased, note_scrubbed, own_sources
+from holdfast.forgetting.erase import SCRUB, complete_receipts, mark_erased, note_scrubbed
+from holdfast.forgetting.targets import own_sources
+from holdfast.learning.summaries.lasting import is_lasting
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, Store, Transaction
-from holdfast.recall.embedder_check import check_embedder
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, SentenceReader, Store, Transaction
+from holdfast.recall.embedder_check import check_embedder, check_vectors
 from holdfast.recall.embedding import Embedding
 from holdfast.runtime.clock import end_of_day
+from holdfast.runtime.ids import time_of
 from holdfast.types import Author, Finding, Memory, Retire, Scope
 from holdfast.write import Writer
 
@@ -24,18 +28,33 @@ _SCRUB_RETRY = timedelta(seconds=30)
 class Housekeeping:
     """Regular clean-up of a store: closes idle sessions and purges old data."""
 
-    def __init__(self, store: Store, preset: Preset, clock: Clock, digester: Digester) -> None:
+    def __init__(
+        self,
+        store: Store,
+        preset: Preset,
+        clock: Clock,
+        digester: Digester,
+        *,
+        condenser: Condenser,
+        sentence_reader: SentenceReader | None = None,
+    ) -> None:
         self._store = store
         self._preset = preset
         self._clock = clock
         self._digester = digester
+        self._condenser = condenser
         self.clock_guard = ClockGuard(store, clock)
         """Decides by which time data may be purged."""
+        self._sentence_reader = sentence_reader
+        self._lasting_items: set[int] = set()
+        """Unused memories that were found to be lasting, so that the sentence reader reads each of them once."""
         self._next_clean_up = clock.now()
         self._next_scrub = clock.now()
+        self._waiting: dict[str, Sequence[bytes]] = {}
 
     def tick(self) -> int:
         """Run the clean-up tasks that are due; returns the number of items processed."""
+        self._condenser.enforce_caps()
         done = self._digester.close_idle_sessions() + self._finish_scrubbing()
         if _is_due(self._next_clean_up, self._clock.now(), self._preset.clean_every):
             done += self.clean_up()
@@ -51,7 +70,7 @@ class Housekeeping:
         now = self.clock_guard.trusted_now()
         unused = self._expire_unused(now)
         self._expire_stored_responses(now)
-        old_messages = self._outlived(now)
+        old_messages = list(dict.fromkeys((*self._outlived(now), *self._past_undo(now))))
         done = self._store.jobs(states=["done"], limit=1)
         has_old_jobs = bool(done and done[0].finished_at and done[0].finished_at < now - _DONE_JOB_RETENTION)
         if not old_messages and not has_old_jobs and not self._purgeable(self._store, now):
@@ -72,21 +91,31 @@ class Housekeeping:
     def _expire_unused(self, now: datetime) -> int:
         """Expire automatic memories that were neither used nor restated for a long time; returns how many.
 
-        This can be undone.
+        Being part of a context block counts as use. Memories about identity, health and family, and standing instructions,
+        do not expire. Expiry can be undone.
         """
         if self._preset.unused_after is None:
             return 0
         documents = {"summary", self._preset.base.kind if self._preset.base else ""}
         kinds = [kind.name for kind in self._preset.kinds if kind.name not in documents and not kind.plain]
         unused_filter = MemoryFilter(unused_since=now - self._preset.unused_after, kinds=kinds)
-        if not self._store.memories(replace(unused_filter, limit=1)):
+        ids = [memory.id for memory in self._store.memories(unused_filter) if not self._lasts(memory)]
+        if not ids:
             return 0
         days = self._preset.unused_after.days
         with self._store.write() as tx:
-            unused = tx.memories(unused_filter)
+            unused = tx.memories(replace(unused_filter, ids=ids))
             retired = [Retire(id=memory.id, status="expired", reason=f"not used for {days} days") for memory in unused]
             Writer(tx=tx, preset=self._preset, author=Author(actor="clean-up"), now=now).apply(retired)
         return len(unused)
+
+    def _lasts(self, memory: Memory) -> bool:
+        if memory.item in self._lasting_items:
+            return True
+        lasts = is_lasting(memory, self._sentence_reader)
+        if lasts:
+            self._lasting_items.add(memory.item)
+        return lasts
 
     def _expire_stored_responses(self, now: datetime) -> None:
         """Remove stored responses past their retention."""
@@ -110,10 +139,18 @@ class Housekeeping:
         self._next_scrub = now + _SCRUB_RETRY
         if left == "log":
             return self._empty_log()
-        complete, _ = self._store.scrub([])
+        waiting = dict(self._waiting)
+        complete, residue = self._store.scrub([needle for needles in waiting.values() for needle in needles])
         if complete:
             note_scrubbed(self._store, complete=True, rewrite=True)
+            complete_receipts(self._store, residue, scanned=waiting)
+            for id in waiting:
+                self._waiting.pop(id, None)
         return int(complete)
+
+    def complete_later(self, receipt: str, needles: Sequence[bytes]) -> None:
+        """Complete a pending receipt when the bytes have been overwritten: scan for the needles then."""
+        self._waiting[receipt] = needles
 
     def _empty_log(self) -> int:
         """Empty the store's log after a removal that needs no rewriting of the files."""
@@ -132,6 +169,12 @@ class Housekeeping:
             session = self._store.session(id, scope)
             digested[id, scope] = session.digested_to if session else 0
         return [message.id for message in old if message.seq <= digested[message.session, message.scope]]
+
+    def _past_undo(self, now: datetime) -> list[str]:
+        """Return the ids of the messages that a wish of their user has hidden longer ago than the undo window."""
+        hidden = self._store.messages(MessageFilter(forgotten_by_wish=True))
+        limit = now - self._preset.undo_window
+        return [message.id for message in hidden if message.action and time_of(message.action.partition(":")[2]) < limit]
 
     def renew(self, tx: Transaction, ids: Collection[str], now: datetime) -> None:
         """Restart the lifetime of used memories. Applies only to kinds whose memories are renewed by use."""
@@ -159,7 +202,8 @@ class Housekeeping:
             detail=f"{len(waiting)} waiting, {len(dead)} dead",
             remedy="See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`" if dead else None,
         )
-        return [jobs, self.clock_guard.check(), check_embedder(embedding, recall_timeout)]
+        vectors = check_vectors(embedding, deep=recall_timeout is not None)
+        return [jobs, self.clock_guard.check(), check_embedder(embedding, recall_timeout), *vectors]
 
 
 def _is_due(time: datetime, now: datetime, interval: timedelta) -> bool:

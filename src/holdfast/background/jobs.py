@@ -4,6 +4,9 @@ A handler is the function that runs a kind of job. It computes outside any trans
 is a function that writes the result to the store. The effect and the job's completion commit together, and only if the
 worker still holds the lease. So a handler may run twice, but the result is written once. If a model fails and rules do the
 work instead, the job is done. Its ``error`` then describes the failure, and the job can be run again.
+
+A job is dead after five failures. The death of a worker is not a failure of its job: another worker takes the job over.
+After three deaths, the job waits longer before each attempt, so that other jobs run. After 20 deaths, it is dead.
 """
 
 import logging
@@ -37,7 +40,28 @@ class Work:
 
 Handler: TypeAlias = Callable[[Job], Work]
 
-MAX_ATTEMPTS = 5
+
+class Deferred(Exception):
+    """Raised by a handler whose job must wait, for example for a model. This is no failure of the job."""
+
+    def __init__(self, reason: str, *, usage: Usage, model: str | None) -> None:
+        super().__init__(reason)
+        self.work = Work(usage=usage, model=model)
+
+
+REDO = "redo"
+"""Kind of a job that digests messages again with the model, after rules digested them because the model failed."""
+REDO_PRIORITY = -10
+_DEFERRAL = timedelta(minutes=1)
+
+MAX_FAILURES = 5
+MAX_DEATHS = 20
+"""Maximum number of workers that may die during a job. Workers are killed for other reasons, so it is high."""
+SUSPECT_DEATHS = 3
+"""Number of workers that died during a job, from which on the job itself may be the cause. It then waits before each attempt."""
+_FAILURES = "failures"
+"""Name of the payload field that counts the failures of a job. The other attempts ended with the death of their worker."""
+_MAX_PAUSE = timedelta(minutes=10)
 LEASE_DURATION = timedelta(minutes=5)
 MODEL_LEASE_DURATION = timedelta(minutes=30)
 """Duration of the lease of a job that uses a chat model.
@@ -45,6 +69,8 @@ MODEL_LEASE_DURATION = timedelta(minutes=30)
 It is long, because the model reads a long conversation in parts, and each part has its own timeout.
 """
 _FIRST_RETRY = timedelta(seconds=5)
+_MAX_CHECKED = 20
+"""Maximum number of waiting jobs that are checked before a job is leased."""
 
 
 def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime, priority: int = 0) -> Job:
@@ -84,47 +110,55 @@ class JobRunner:
         *,
         affordable: Callable[[Collection[str]], Collection[str]] = lambda kinds: kinds,
         lease: timedelta = LEASE_DURATION,
+        exclusive: Collection[str] = (),
     ) -> None:
+        """Store the arguments. Of the kinds in ``exclusive``, one job per scope runs at a time."""
         self._store = store
         self._clock = clock
         self._handlers = handlers
         self._affordable = affordable
         self._lease = lease
+        self._exclusive = exclusive
 
     def run_one(self) -> bool:
         """Run one job that is due; returns False if there is none."""
         # Check without the write lock first: an idle worker must not take it every second.
-        if not self._store.jobs(states=["queued", "running"], limit=1):
+        now = self._clock.now()
+        waiting = self._store.jobs(states=["queued", "running"], limit=_MAX_CHECKED)
+        if not waiting:
             return False
         kinds = self._affordable(list(self._handlers))
-        if not kinds:
+        if not kinds or (len(waiting) < _MAX_CHECKED and not any(_may_run(job, kinds, now) for job in waiting)):
             return False
-        now = self._clock.now()
         with self._store.write() as tx:
-            job = tx.lease_job(worker=worker_name(), now=now, until=now + self._lease, kinds=kinds)
+            job = tx.lease_job(worker=worker_name(), now=now, until=now + self._lease, kinds=kinds, exclusive=self._exclusive)
         if job is None:
             return self.take_over() > 0
         try:
             self._finish(job, self._compute(job))
+        except Deferred as deferred:
+            self._defer(job, deferred)
         except Exception as error:  # handlers call models and hosts: any error is stored with the job
             log.exception("Job %s (%s) failed, attempt %d", job.id, job.kind, job.attempt)
             self._failed(job, error)
         return True
 
     def take_over(self) -> int:
-        """Queue the jobs of dead workers on this machine again; returns the number of jobs."""
+        """Requeue the jobs of this machine's dead workers. Return their number."""
         abandoned = [job for job in self._store.jobs(states=["running"]) if is_gone(job.worker)]
         if not abandoned:
             return 0
+        now = self._clock.now()
         with self._store.write() as tx:
             held = [job for job in abandoned if tx.holds_lease(job)]
             for job in held:
-                tx.set_job(replace(job, state="queued", lease_until=None, worker=None))
+                pause = _pause(deaths(job) + 2 - SUSPECT_DEATHS)
+                tx.set_job(replace(job, state="queued", lease_until=None, worker=None, not_before=now + pause))
         return len(held)
 
     def _compute(self, job: Job) -> Work:
-        if job.attempt > MAX_ATTEMPTS:
-            raise StoreError(f"all workers died in {MAX_ATTEMPTS} attempts")
+        if deaths(job) >= MAX_DEATHS:
+            raise _Deadly(f"{MAX_DEATHS} workers died during this job")
         return self._handlers[job.kind](job)
 
     def _finish(self, job: Job, work: Work) -> None:
@@ -142,13 +176,24 @@ class JobRunner:
         if note:
             log.warning("Job %s (%s) is done, with flaws: %s", job.id, job.kind, note)
 
+    def _defer(self, job: Job, deferred: Deferred) -> None:
+        """Queue a job again for later. The attempt does not count."""
+        now = self._clock.now()
+        with self._store.write() as tx:
+            tx.add_spend(_spend(job, deferred.work, now))
+            if tx.holds_lease(job):
+                waiting = replace(job, state="queued", attempt=job.attempt - 1, lease_until=None, worker=None)
+                tx.set_job(replace(waiting, not_before=now + _DEFERRAL, error=str(deferred)[:500]))
+
     def _failed(self, job: Job, error: Exception) -> None:
         now = self._clock.now()
-        dead = job.attempt >= MAX_ATTEMPTS
+        failures = _failures(job) + 1
+        dead = failures >= MAX_FAILURES or isinstance(error, _Deadly)
         failed = replace(
             job,
             state="dead" if dead else "queued",
-            not_before=now + _FIRST_RETRY * 2 ** (job.attempt - 1),
+            payload={**job.payload, _FAILURES: failures},
+            not_before=now + _pause(failures),
             lease_until=None,
             finished_at=now if dead else None,
             error=f"{type(error).__name__}: {error}"[:500],
@@ -166,12 +211,37 @@ class JobRunner:
                     f"There is no dead or queued job {id}, and no digest with flaws. Nothing was queued; see `holdfast jobs`."
                 )
             job = found[0]
-            payload = {**job.payload, "again": True} if job.state == "done" else job.payload
+            payload = {name: value for name, value in job.payload.items() if name != _FAILURES}
+            payload |= {"again": True} if job.state == "done" else {}
             queued = replace(
                 job, state="queued", payload=payload, attempt=0, not_before=self._clock.now(), finished_at=None, worker=None
             )
             tx.set_job(queued)
         return queued
+
+
+class _Deadly(StoreError):
+    """Too many workers died during a job."""
+
+
+def deaths(job: Job) -> int:
+    """Return the number of workers that died during a job before this attempt."""
+    return max(0, job.attempt - 1 - _failures(job))
+
+
+def _may_run(job: Job, kinds: Collection[str], now: datetime) -> bool:
+    """Return True if a job may be due, or its worker may be gone."""
+    is_future = job.created_at <= now < job.not_before and job.not_before - now <= _MAX_PAUSE
+    return job.state == "running" or (job.kind in kinds and not is_future)
+
+
+def _failures(job: Job) -> int:
+    return int(job.payload.get(_FAILURES, 0))
+
+
+def _pause(number: int) -> timedelta:
+    """Return the pause before an attempt: none for 0, five seconds for 1, twice as long for each further number."""
+    return min(_FIRST_RETRY * 2 ** (number - 1), _MAX_PAUSE) if number > 0 else timedelta(0)
 
 
 def _can_rerun(job: Job) -> bool:

@@ -5,14 +5,17 @@ The setting ``worker`` decides where the work runs: in a thread, in each write, 
 """
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from holdfast.background.housekeeping import Housekeeping
+from holdfast.background.job_threads import JobThreads
 from holdfast.background.jobs import JobRunner
 from holdfast.background.worker_thread import WorkerThread
 from holdfast.errors import StoreClosed
+from holdfast.models.chat_budget import BudgetedChat
 from holdfast.protocols import Store
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.reader import Reader
@@ -21,6 +24,9 @@ from holdfast.topic_files import FolderMirrors
 Worker: TypeAlias = Literal["thread", "inline", "none"]
 """Where background work runs: in a thread, in each write before it returns, or only in ``drain()`` and ``holdfast worker``."""
 
+log = logging.getLogger("holdfast")
+_STOP_SECONDS = 20.0
+"""Maximum time to wait for running jobs when the scheduler stops, in seconds."""
 _SYNC_SECONDS = 2.0
 """Time between two scans of the topic files while idle, in seconds."""
 _FLUSH_SECONDS = 2.0
@@ -42,6 +48,7 @@ class Scheduler:
         jobs: JobRunner,
         topic_files: FolderMirrors,
         housekeeping: Housekeeping,
+        chat: BudgetedChat,
         worker: Worker,
     ) -> None:
         self._store = store
@@ -50,7 +57,10 @@ class Scheduler:
         self._jobs = jobs
         self._topic_files = topic_files
         self._housekeeping = housekeeping
+        self._chat = chat
         self._inline = worker == "inline"
+        # With a chat model, jobs run in threads of their own: a silent model must not hold up embedding and housekeeping.
+        self._threads = JobThreads(jobs.run_one, chat.max_calls) if chat.name is not None and not self._inline else None
         self._thread = WorkerThread(self.run_once) if worker == "thread" else None
         self._next_sync = 0.0
         self._next_flush = 0.0
@@ -66,6 +76,8 @@ class Scheduler:
         """Stop the thread and record which memories were used. Queued work stays queued."""
         if self._thread is not None:
             self._thread.stop()
+        if self._threads is not None and not self._threads.stop(_STOP_SECONDS):
+            log.warning("A background job is still running after %d s. It is abandoned and redone later.", _STOP_SECONDS)
         with contextlib.suppress(StoreClosed):  # the store was closed before, while a recall was running
             self.flush()
             self._embedding.release_lease()
@@ -82,8 +94,9 @@ class Scheduler:
         """Run all queued work; returns the number of steps."""
         self.flush()
         self._embedding.end_pauses()
+        self._chat.presence.end_pauses()
         steps = self._housekeeping.tick()
-        while self._jobs.run_one():
+        while self._run_jobs():
             steps += 1
         total = self._store.stats()["waiting_for_vectors"] if progress else 0
         embedded = 0
@@ -93,7 +106,7 @@ class Scheduler:
                 progress(embedded, total)
         self._embedding.retire_other_models()
         steps += self._sync_files()
-        while self._jobs.run_one():  # an edited file may have made a page too long
+        while self._run_jobs():  # an edited file may have made a page too long
             steps += 1
         while self._store.tidy():
             pass
@@ -113,13 +126,17 @@ class Scheduler:
             self.flush()
             self._embedding.queries.drop_erased()
         busy = bool(self._housekeeping.tick())
-        busy |= self._jobs.run_one()
+        busy |= self._run_jobs()
         busy |= bool(self._embedding.catch_up_under_lease(limit=8))
         if not busy:
             self._embedding.retire_other_models()
             if time.monotonic() >= self._next_sync:
                 busy = bool(self._sync_files())
         return busy
+
+    def _run_jobs(self) -> bool:
+        """Run a job, or wait briefly for those that run. Return False if there is none."""
+        return self._jobs.run_one() if self._threads is None else self._threads.step()
 
     def _sync_files(self) -> int:
         self._next_sync = time.monotonic() + _SYNC_SECONDS

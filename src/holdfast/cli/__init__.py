@@ -4,12 +4,28 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. ``holdfast --version`` is answered without importing any other module."""
-    if sys.argv[1:] == ["--version"]:
+    """Run the command line. Commands that other programs call often are answered without importing the command line itself."""
+    words = sys.argv[1:]
+    if words == ["--version"]:
         from holdfast.version import __version__  # noqa: PLC0415  (keeps --version fast)
 
         sys.stdout.write(f"holdfast {__version__}\n")
         return
-    from holdfast.cli.app import app  # noqa: PLC0415  (keeps --version fast)
+    if _runs_without_click(words):
+        return
+    from holdfast.cli.app import app  # noqa: PLC0415  (keeps the commands above fast)
 
     app.main()
+
+
+def _runs_without_click(words: list[str]) -> bool:
+    """Run ``hook`` or ``mcp`` if their arguments are simple. Return False if click must parse them."""
+    if words[:1] == ["hook"]:
+        from holdfast.resident import hook  # noqa: PLC0415  (only for this command)
+
+        return hook.main(words[1:])
+    if words[:1] == ["mcp"]:
+        from holdfast.resident import relay  # noqa: PLC0415  (only for this command)
+
+        return relay.main(words[1:])
+    return False

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _MAX_DIGEST_SECONDS = 1.0
+_DEFAULT_USER = "holdfast.default_user"
 
 
 class ScopeParts(TypedDict):
@@ -45,6 +46,7 @@ class Flags:
     user: str | None = None
     app: str | None = None
     agent: str | None = None
+    shared: bool = False
     json: bool = False
     debug: bool = False
 
@@ -65,9 +67,10 @@ def _option(*names: str, **attributes: Any) -> Callable[[Function], Function]:
 
 
 _SCOPE = (
-    _option("--user", metavar="NAME", help="User whose memories to use. Default: those shared by all users."),
+    _option("--user", metavar="NAME", help="User whose memories to use. Default: the setting `user`, or your login name."),
     _option("--app", metavar="NAME", help="App whose memories to use. Default: those of no app."),
     _option("--agent", metavar="NAME", help="Agent whose memories to use. Default: those of no agent."),
+    _option("--shared", is_flag=True, help="Use the memories that all users share, instead of a user's."),
 )
 _STORE = (
     _option(
@@ -98,19 +101,60 @@ def common_options(function: Function) -> Function:
     return _with(function, _SCOPE, _STORE, _OUTPUT)
 
 
-def with_flags(*, scope: bool = True, store: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the shared options to a command. The command receives the options' values as its first argument, a ``Flags`` object."""
+def with_flags(
+    *, scope: bool = True, store: bool = True, default_user: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the shared options to a command. The command receives the options' values as its first argument, a ``Flags`` object.
+
+    With ``default_user``, the command uses the default user if no user is given.
+    """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def command(*args: Any, **kwargs: Any) -> None:
             meta = click.get_current_context().meta
             given = {item.name: meta[f"holdfast.{item.name}"] for item in fields(Flags) if f"holdfast.{item.name}" in meta}
-            function(Flags(**given), *args, **kwargs)
+            flags = Flags(**given)
+            if flags.user and flags.shared:
+                raise click.UsageError("Give --user or --shared, not both.")
+            function(with_user(flags) if default_user else flags, *args, **kwargs)
 
         return _with(command, _SCOPE if scope else (), _STORE if store else (), _OUTPUT)
 
     return decorate
+
+
+def with_user(flags: Flags) -> Flags:
+    """Return the flags with the default user if neither a user nor ``--shared`` is given, and say whose memory is used.
+
+    If no user was ever chosen, a person at a terminal is asked once, and the answer is stored in the settings.
+    """
+    if flags.user is not None or flags.shared:
+        return flags
+    meta = click.get_current_context().meta
+    if _DEFAULT_USER not in meta:  # a group and its command both ask
+        meta[_DEFAULT_USER] = _default_user(flags)
+    return replace(flags, user=meta[_DEFAULT_USER])
+
+
+def _default_user(flags: Flags) -> str:
+    from holdfast.config.default_user import default_user, save_default_user  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
+
+    found = default_user(load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant))
+    if found.is_chosen:
+        say(f"Memory of {found.name}.", as_json=flags.json)
+        return found.name
+    if sys.stdin.isatty() and sys.stderr.isatty() and not flags.json:
+        name: str = click.prompt("Whose memory is this? Your name", default=found.name, err=True)
+        path = save_default_user(name)
+        say(f"Memory of {name.strip()}. The name is stored in {path}; --user and --shared choose another memory.")
+        return name.strip()
+    note(
+        f"Memory of {found.name}, your login name. Choose another with --user, `holdfast users default NAME` or --shared.",
+        as_json=flags.json,
+    )
+    return found.name
 
 
 def limit_option(default: int, description: str = "Show at most N results.") -> Callable[[Function], Function]:

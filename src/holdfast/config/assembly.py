@@ -1,6 +1,7 @@
 """Builds the components of an engine and connects them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from datetime import timedelta
 from typing import Literal
 
 from holdfast.background.condense import Condenser
@@ -8,8 +9,9 @@ from holdfast.background.digest import Digester
 from holdfast.background.energy import Energy
 from holdfast.background.find_topic import TopicFinder
 from holdfast.background.housekeeping import Housekeeping
-from holdfast.background.jobs import LEASE_DURATION, MODEL_LEASE_DURATION, JobRunner
+from holdfast.background.jobs import LEASE_DURATION, MODEL_LEASE_DURATION, REDO, JobRunner
 from holdfast.background.scheduler import Scheduler, Worker
+from holdfast.consent.wishes import Wishes
 from holdfast.models.chat_budget import BudgetedChat, ChatBudget, ChatSource
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Reranker, SentenceReader, Store
@@ -20,7 +22,11 @@ from holdfast.recall.reranking import ChatReranker, Reranking
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.tracing import watched
 from holdfast.services import Services
+from holdfast.text.limits import Limits
 from holdfast.topic_files import FolderMirrors
+
+_MAX_CALLS_PER_JOB = 16
+"""Maximum number of model calls of one job: six parts of a conversation, their retries, and the topic."""
 
 
 def build_services(
@@ -31,7 +37,8 @@ def build_services(
     chat: ChatSource | None = None,
     reranker: Reranker | Literal["chat"] | None = None,
     sentence_reader: SentenceReader | None = None,
-    limits: ChatBudget | None = None,
+    budget: ChatBudget | None = None,
+    limits: Limits | None = None,
     recall_timeout: float = RECALL_TIMEOUT,
     energy: Callable[[], float] | None = None,
     clock: Clock | None = None,
@@ -40,7 +47,7 @@ def build_services(
     """Build the engine's components on an open store."""
     clock = clock or SystemClock()
     embedding = Embedding(store, embedder)
-    budgeted = BudgetedChat(store, chat, clock, limits)
+    budgeted = BudgetedChat(store, chat, clock, budget)
     meter = Energy(store, energy, asks_model=chat is not None)
     condenser = Condenser(store, preset, clock, embedding=embedding, chat=budgeted)
     topics = TopicFinder(store, preset, clock, embedding=embedding, chat=budgeted)
@@ -54,20 +61,33 @@ def build_services(
         topics=topics,
         reader=sentence_reader,
     )
-    handlers = {"digest": watched("digest")(digester.digest), **condenser.handlers, **topics.handlers}
-    lease = LEASE_DURATION if chat is None else MODEL_LEASE_DURATION
-    jobs = JobRunner(store, clock, handlers, affordable=meter.affordable, lease=lease)
+    digest = watched("digest")(digester.digest)
+    handlers = {"digest": digest, REDO: digest, **condenser.handlers, **topics.handlers}
+
+    def runnable(kinds: Collection[str]) -> list[str]:
+        return [kind for kind in meter.affordable(kinds) if kind != REDO or budgeted.has_returned]
+
+    exclusive = [kind for kind in handlers if kind not in topics.handlers] if budgeted.max_calls > 1 else []
+    jobs = JobRunner(store, clock, handlers, affordable=runnable, lease=_lease(chat), exclusive=exclusive)
     reranking = Reranking(ChatReranker(store, clock, budgeted) if reranker == "chat" else reranker)
     reader = Reader(store, preset, clock, embedding, reranking=reranking, recall_timeout=recall_timeout)
     topic_files = FolderMirrors(store, preset, clock, follow_up=condenser.follow_up)
-    housekeeping = Housekeeping(store, preset, clock, digester)
+    housekeeping = Housekeeping(store, preset, clock, digester, condenser=condenser, sentence_reader=sentence_reader)
     scheduler = Scheduler(
-        store, embedding=embedding, reader=reader, jobs=jobs, topic_files=topic_files, housekeeping=housekeeping, worker=worker
+        store,
+        embedding=embedding,
+        reader=reader,
+        jobs=jobs,
+        topic_files=topic_files,
+        housekeeping=housekeeping,
+        chat=budgeted,
+        worker=worker,
     )
     return Services(
         store=store,
         preset=preset,
         clock=clock,
+        limits=limits or Limits(),
         embedding=embedding,
         chat=budgeted,
         energy=meter,
@@ -77,7 +97,15 @@ def build_services(
         reranking=reranking,
         reader=reader,
         sentence_reader=sentence_reader,
+        wishes=Wishes(store, preset, clock, reader=reader, sentence_reader=sentence_reader),
         topic_files=topic_files,
         housekeeping=housekeeping,
         scheduler=scheduler,
     )
+
+
+def _lease(chat: ChatSource | None) -> timedelta:
+    """Return the duration of a job's lease. It covers all calls of a job that uses a chat model."""
+    if chat is None:
+        return LEASE_DURATION
+    return max(MODEL_LEASE_DURATION, timedelta(seconds=_MAX_CALLS_PER_JOB * (chat.timeout or 0.0)))

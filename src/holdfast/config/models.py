@@ -1,6 +1,7 @@
 """Creates the embedders, chat model, reranker and transcriber that the settings name."""
 
 import functools
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -9,7 +10,7 @@ from holdfast.chat import ChatModel
 from holdfast.config import environment
 from holdfast.config.folders import models_directory
 from holdfast.config.settings import Settings
-from holdfast.errors import SettingsError
+from holdfast.errors import ModelError, SettingsError
 from holdfast.models.chat_budget import ChatSource
 from holdfast.models.local import packaged, registry
 from holdfast.models.local.reader import LocalReader
@@ -20,6 +21,13 @@ from holdfast.recall.embedding import EmbedderSource
 
 if TYPE_CHECKING:
     from holdfast.models.transcribers import Transcriber
+
+log = logging.getLogger("holdfast")
+
+_LOCAL_CHAT_SECONDS = 240.0
+"""Maximum seconds of a call to a local chat model: without a GPU, it reads a long conversation slowly."""
+_REMOTE_CHAT_CALLS = 4
+"""Number of jobs that ask a provider's chat model at the same time."""
 
 
 def make_embedder(
@@ -38,8 +46,7 @@ def make_embedder(
     if isinstance(name, EmbedderSource):
         return name
     if not isinstance(name, str):
-        custom = cast("Embedder", name) if hasattr(name, "embed") else _embedding_function(name, preset, dimensions)
-        return EmbedderSource(name=custom.name, load=lambda: custom, computes=getattr(custom, "computes", False) is True)
+        return _custom_embedder(name, preset, dimensions)
     if name.casefold() == "none":
         return None
     if ":" in name:
@@ -57,6 +64,15 @@ def make_embedder(
         return embedder
 
     return EmbedderSource(name=spec.name, load=load, computes=True)
+
+
+def _custom_embedder(given: "Embedder | Callable[[str], Any]", preset: Preset | None, dimensions: int | None) -> EmbedderSource:
+    if hasattr(given, "embed"):
+        custom = cast("Embedder", given)
+        return EmbedderSource(name=custom.name, load=lambda: custom, computes=getattr(custom, "computes", False) is True)
+    # A new wrapper per load: a wrapper remembers the length of the function's vectors.
+    load = functools.partial(_embedding_function, given, preset, dimensions)
+    return EmbedderSource(name=load().name, load=load)
 
 
 def _packaged_embedder(spec: registry.PackagedSpec) -> EmbedderSource:
@@ -107,11 +123,14 @@ def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", setting
         from holdfast.models.callables import CallableChat  # noqa: PLC0415  (optional dependency)
 
         custom = cast("ChatModel", chat) if hasattr(chat, "chat") else CallableChat(chat)
-        return ChatSource(name=custom.name, load=lambda: custom)
+        return ChatSource(
+            name=custom.name, load=lambda: custom, timeout=settings.chat_timeout, max_calls=settings.chat_calls or 1
+        )
     if chat.casefold() == "none":
         return None
     if chat.startswith(("local:", "gguf:")):
-        return ChatSource(name=chat, load=lambda: _local_chat(chat))
+        timeout = settings.chat_timeout or _LOCAL_CHAT_SECONDS
+        return ChatSource(name=chat, load=lambda: _local_chat(chat), timeout=timeout, max_calls=settings.chat_calls or 1)
     from holdfast.models.remote import providers  # noqa: PLC0415  (optional dependency)
 
     providers.check_name(chat, settings.chat_url)
@@ -120,14 +139,13 @@ def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", setting
         key = settings.chat_key or provider_key(providers.key_variable(chat))
         return providers.chat_model(chat, base_url=settings.chat_url, api_key=key)
 
-    return ChatSource(name=chat, load=load)
+    return ChatSource(name=chat, load=load, timeout=settings.chat_timeout, max_calls=settings.chat_calls or _REMOTE_CHAT_CALLS)
 
 
 def _local_chat(name: str) -> ChatModel:
     from holdfast.models.local.llamacpp import LlamaCppChat  # noqa: PLC0415  (optional dependency)
 
-    # Seconds; less than the five minutes for which a worker leases a job.
-    model = LlamaCppChat(name, models_directory(), min_timeout=240.0)
+    model = LlamaCppChat(name, models_directory())
     model.load()
     return model
 
@@ -150,8 +168,38 @@ def make_models(
     """Return the embedder and the chat model. Arguments take precedence over settings, and settings over the preset."""
     chosen = (settings.embedder or preset.embedder or registry.DEFAULT_MODEL) if embedder is None else embedder
     dimensions = settings.memory.embedding_dim if isinstance(settings.memory, MemoryConfig) else None
+    if dimensions is not None:
+        _check_dimensions(chosen, dimensions)
     embedder_source = make_embedder(chosen, settings.embedder_url, preset=preset, dimensions=dimensions)
     return embedder_source, make_chat(settings.chat if chat is None else chat, settings)
+
+
+def _check_dimensions(chosen: "str | Embedder | EmbedderSource | Callable[[str], Any]", wanted: int) -> None:
+    """Raise SettingsError if ``embedding_dim`` does not fit the vectors of the embedder.
+
+    A function is called once to find the length of its vectors. If the function fails, nothing can be checked. The default of
+    ``embedding_dim`` is only meant for functions, so that other embedders are checked only against a changed one.
+    """
+    try:
+        found = _dimensions_of(chosen, only_functions=wanted == MemoryConfig().embedding_dim)
+    except ModelError as error:
+        log.warning("embedding_dim could not be checked: %s", error)
+        return
+    if found is not None and found != wanted:
+        raise SettingsError(
+            f"embedding_dim is {wanted}, but the embedder returns vectors of {found} numbers. Nothing was opened. "
+            f"Set embedding_dim to {found}, or use another embedder."
+        )
+
+
+def _dimensions_of(chosen: "str | Embedder | EmbedderSource | Callable[[str], Any]", *, only_functions: bool) -> int | None:
+    if callable(chosen) and not isinstance(chosen, EmbedderSource) and not hasattr(chosen, "embed"):
+        return _embedding_function(chosen, None, None).dimensions
+    if only_functions or isinstance(chosen, EmbedderSource):
+        return None
+    if not isinstance(chosen, str):
+        return cast("Embedder", chosen).dimensions
+    return None if ":" in chosen or chosen.casefold() == "none" else registry.find_embedder(chosen).dimensions
 
 
 def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | None":

@@ -22,6 +22,7 @@ from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Embedder, Reranker
 from holdfast.recall.embedding import EmbedderSource
+from holdfast.text.limits import Limits
 from holdfast.types import Kind
 
 log = logging.getLogger("holdfast")
@@ -115,7 +116,8 @@ def open_engine(
         reranker=make_reranker(loaded.reranker if reranker is None else reranker),
         sentence_reader=make_sentence_reader(loaded.reader),
         recall_timeout=loaded.recall_timeout,
-        limits=ChatBudget(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
+        limits=Limits(max_text=loaded.max_text, max_metadata=loaded.max_metadata),
+        budget=ChatBudget(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,
         clock=clock,
         worker=_WORKERS[loaded.worker],
@@ -133,12 +135,14 @@ def make_preset(settings: Settings, preset: str | Preset | None = None) -> Prese
         changed["idle_after"] = timedelta(minutes=settings.idle_minutes)
     if settings.undo_days is not None:
         changed["undo_window"] = timedelta(days=settings.undo_days)
+    if settings.keep_off_record:
+        changed["keep_off_record"] = True
     if settings.message_days is not None:
         changed["message_retention"] = timedelta(days=settings.message_days)
     if settings.unused_days is not None:
         changed["unused_after"] = timedelta(days=settings.unused_days)
-    if settings.context_tokens is not None:
-        changed["context_tokens"] = settings.context_tokens
+    same = {"min_trust": settings.min_trust, "context_tokens": settings.context_tokens}
+    changed |= {name: value for name, value in same.items() if value is not None}
     if chosen.topics_dir is not None and is_database(settings):  # no store file to put the folder next to
         changed["topics_dir"] = str(data_directory() / Path(chosen.topics_dir).expanduser())
     if chosen.topics_dir is not None and settings.key is not None and not settings.plain_topic_files:

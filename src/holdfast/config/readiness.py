@@ -13,6 +13,7 @@ from holdfast.config.models import provider_key
 from holdfast.config.settings import Settings
 from holdfast.errors import ModelError, ModelUnavailable
 from holdfast.models.local import registry
+from holdfast.models.local.runtime import check_runtime
 from holdfast.models.local.weights import locate
 from holdfast.presets.base import Preset
 
@@ -131,8 +132,9 @@ def _check_reader(settings: Settings) -> None:
 
 
 def _check_weights(spec: registry.Spec) -> None:
-    """Warn if the weights of a model are missing or damaged."""
+    """Warn if the weights of a model are missing or damaged, or if onnxruntime is missing."""
     try:
+        check_runtime()
         locate(spec, models_directory())
     except ModelError as error:
         raise _Warning(error) from error

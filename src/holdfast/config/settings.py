@@ -32,19 +32,29 @@ _NUMBERS = {
     "unused_days": float,
     "context_tokens": int,
     "recall_timeout": float,
+    "min_trust": float,
+    "chat_timeout": float,
+    "chat_calls": int,
     "daily_cost": float,
     "daily_calls": int,
     "serve_port": int,
     "rate_limit": int,
     "max_body": int,
+    "max_request": int,
+    "max_text": int,
+    "max_metadata": int,
+    "tenant_rate_limit": int,
+    "tenant_bytes": int,
     "store_connections": int,
+    "resident_idle_minutes": float,
 }
 """Numeric settings and their types. All values must be positive."""
+_BOOLEANS = ("plain_topic_files", "keep_off_record")
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 """Accepted texts for settings that are true or false."""
 _REMOVED = {
     "second_embedder": "One embedder serves all languages now. The default knows English and Spanish. "
-    "For other languages, install holdfast[multilingual] and set embedder to use-multilingual.",
+    "For other languages, install holdfast-memory[multilingual] and set embedder to use-multilingual.",
 }
 """Settings that no longer exist, and what to do instead."""
 
@@ -73,6 +83,13 @@ class Settings:
     tenant: str = field(
         default="default", metadata={"help": "The namespace within the store. Tenants never see each other's data."}
     )
+    user: str | None = field(
+        default=None,
+        metadata={
+            "help": "The default user: whose memories commands, the dashboard's chat and installed assistants use if no user is named. "
+            "Asked once on a terminal. Default: your login name."
+        },
+    )
     embedder: str | None = field(
         default=None,
         metadata={"help": "The embedding model, or `none` to search by words alone. Default: the preset's, else `talk-embed-s`."},
@@ -93,6 +110,20 @@ class Settings:
     chat_key: str | None = field(
         default=None,
         metadata={"help": "The API key for the chat model. Default: the provider's own variable, such as `OPENAI_API_KEY`."},
+    )
+    chat_timeout: float | None = field(
+        default=None,
+        metadata={
+            "help": "Maximum seconds of one call to the chat model. After that, rules take over, and the work is redone later. "
+            "Default: 60, and 240 for local models."
+        },
+    )
+    chat_calls: int | None = field(
+        default=None,
+        metadata={
+            "help": "Maximum number of jobs that ask the chat model at the same time. Jobs of one user run one after another. "
+            "Default: 4, and 1 for local models and for models given as an object or a function."
+        },
     )
     reranker: str = field(
         default="none",
@@ -125,7 +156,9 @@ class Settings:
     )
     unused_days: float | None = field(
         default=None,
-        metadata={"help": "Days after which an extracted memory that was never used expires. Default: the preset's."},
+        metadata={
+            "help": "Days after which an extracted memory expires that was neither recalled, shown nor stated again. Identity, health, family and instructions stay. Default: the preset's."
+        },
     )
     index: str = field(
         default="memory",
@@ -150,14 +183,45 @@ class Settings:
     idle_minutes: float | None = field(
         default=None, metadata={"help": "Minutes without a message after which a session ends. Default: the preset's (7)."}
     )
+    resident_idle_minutes: float = field(
+        default=30.0,
+        metadata={
+            "help": "Minutes without use after which the resident process for coding agents ends. "
+            "See [coding-agents.md](../coding-agents.md)."
+        },
+    )
     undo_days: float | None = field(
         default=None, metadata={"help": "Days during which forgetting can be undone. Default: the preset's (30)."}
+    )
+    keep_off_record: bool = field(
+        default=False,
+        metadata={
+            "help": "Keep messages that the user asked not to save in the log after their session ends. They are never recalled. By "
+            "default, they are erased. See [learning.md](../learning.md#consent)."
+        },
     )
     message_days: float | None = field(
         default=None, metadata={"help": "Days for which messages are kept after they were digested. Default: no limit."}
     )
     context_tokens: int | None = field(
         default=None, metadata={"help": "Maximum tokens of a context block. Default: the preset's (800)."}
+    )
+    max_text: int = field(
+        default=250_000,
+        metadata={
+            "help": "Maximum characters of a message, or of the searched text of a memory. At most 4 MB; a long text takes about a "
+            "second per million characters."
+        },
+    )
+    max_metadata: int = field(
+        default=64_000, metadata={"help": "Maximum characters of a memory's metadata as JSON. It does not apply to plain kinds."}
+    )
+    min_trust: float | None = field(
+        default=None,
+        metadata={
+            "help": "Minimum trust, from 0 to 1, of what recall returns and what may supersede an explicit memory. Text of files "
+            "and quotations (0.6), tools (0.4) and web pages (0.2) is below the default. Default: the preset's (0.7)."
+        },
     )
     serve_host: str = field(
         default="127.0.0.1",
@@ -176,9 +240,24 @@ class Settings:
     rate_limit: int | None = field(
         default=None, metadata={"help": "Requests per second that the server accepts per access key, on average. Default: 50."}
     )
-    max_body: int = field(
-        default=32 * 1024 * 1024,
-        metadata={"help": "Maximum bytes of a recording sent to the server. Other request bodies may have at most 4 MB."},
+    tenant_rate_limit: int = field(
+        default=100,
+        metadata={"help": "Requests per second that the server accepts per tenant, from all its access keys, on average."},
+    )
+    tenant_bytes: int = field(
+        default=256 * 1024,
+        metadata={
+            "help": "Bytes of request bodies per second that the server accepts per tenant, on average. A burst may have 16 times as many."
+        },
+    )
+    max_request: int = field(default=1024 * 1024, metadata={"help": "Maximum bytes of a request body, other than a recording."})
+    max_body: int = field(default=32 * 1024 * 1024, metadata={"help": "Maximum bytes of a recording sent to the server."})
+    persona: str | None = field(
+        default=None,
+        metadata={
+            "help": "The personality of the device on `/chat/text` and `/chat/audio`: the start of its system prompt. Instructions for "
+            "background noise are added. Without it, the device is a plain voice assistant."
+        },
     )
     transcriber: str = field(
         default="none",
@@ -323,7 +402,7 @@ def _typed(name: str, value: Any) -> Any:
     """Convert a setting's value to its type, or raise an error that names the expected type."""
     if name == "allowed_hosts" and isinstance(value, list):
         return ",".join(map(str, value))
-    if name == "plain_topic_files":
+    if name in _BOOLEANS:
         if str(value).casefold() not in _FLAGS:
             raise SettingsError(f"The setting {name} must be true or false, not {value!r}.")
         return _FLAGS[str(value).casefold()]
@@ -333,4 +412,6 @@ def _typed(name: str, value: Any) -> Any:
         raise SettingsError(f"The setting {name} must be a number, not {value!r}.") from error
     if name in _NUMBERS and typed <= 0:
         raise SettingsError(f"The setting {name} must be greater than zero, not {value!r}.")
+    if name == "min_trust" and typed > 1:
+        raise SettingsError(f"The setting {name} must be at most 1, not {value!r}.")
     return typed

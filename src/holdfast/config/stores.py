@@ -35,13 +35,13 @@ def is_database(settings: Settings) -> bool:
     return (settings.store or "").startswith(("postgresql://", "postgres://"))
 
 
-def make_store(settings: Settings) -> "SQLiteStore | PostgresStore":
-    """Open the configured store."""
+def make_store(settings: Settings, *, is_copy: bool = False) -> "SQLiteStore | PostgresStore":
+    """Open the configured store. A copy of a file (``is_copy``) is upgraded without a backup."""
     tenant = clean_name(settings.tenant, what="tenant") or "default"
     if is_database(settings):
         return _make_database(settings, tenant)
     path = store_path(settings)
-    return SQLiteStore(path, tenant=tenant, key=settings.key, index=_index_place(settings, path))
+    return SQLiteStore(path, tenant=tenant, key=settings.key, index=_index_place(settings, path), is_copy=is_copy)
 
 
 def _make_database(settings: Settings, tenant: str) -> "PostgresStore":
@@ -54,7 +54,7 @@ def _make_database(settings: Settings, tenant: str) -> "PostgresStore":
     try:
         from holdfast.stores.postgres import PoolLimits, PostgresStore  # noqa: PLC0415  (optional dependency)
     except ImportError as error:
-        raise SettingsError(f"A PostgreSQL store needs {error.name}: pip install 'holdfast[postgres]'") from error
+        raise SettingsError(f"A PostgreSQL store needs {error.name}: pip install 'holdfast-memory[postgres]'") from error
     return PostgresStore(settings.store or "", tenant=tenant, limits=PoolLimits(connections=settings.store_connections))
 
 

@@ -23,7 +23,7 @@ from holdfast.version import __version__
 
 _TYPES = frozenset("fact preference skill context relationship goal instruction identity environment project".split())
 """Memory types of PAM. A kind with another name becomes a custom type."""
-_STATUSES = {"live": "active", "superseded": "superseded", "forgotten": "retracted", "expired": "archived"}
+_STATUSES = {"live": "active", "superseded": "superseded", "forgotten": "retracted", "expired": "archived", "proposed": "draft"}
 _METHODS = {"explicit": "explicit_user_input", "import": "api_export", "file": "manual"}
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
 _PLATFORM = "holdfast"

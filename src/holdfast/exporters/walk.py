@@ -28,7 +28,7 @@ from holdfast.exporters.entries import (
     SummarizedEntry,
 )
 from holdfast.exporters.selection import Selection, belongs
-from holdfast.forgetting.erase import is_restated
+from holdfast.forgetting.targets import is_restated
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store
 from holdfast.types import AppRecord, Job, Memory, Message, Scope, SessionRecord, UserProfile

@@ -1,28 +1,34 @@
 """Erasure: remove rows, derived rows, full text, vectors, queue entries, caches, and the bytes on disk."""
 
 import itertools
-import json
 import logging
-import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 
 from holdfast.errors import StoreClosed, StoreError, StoreFull
-from holdfast.forgetting.rebuild import rebuild
+from holdfast.forgetting import records
+from holdfast.forgetting.needles import make_needles
+from holdfast.forgetting.rebuild import ReadAgain, clear_restated, rebuild
+from holdfast.forgetting.records import Registry, new_receipt_id
+from holdfast.forgetting.targets import (
+    ErasureTargets,
+    find_targets,
+    follow_sources,
+    messages_to_hide,
+    owner_of,
+    surviving_messages,
+)
+from holdfast.learning.capture import Extractor
 from holdfast.presets.base import Preset
-from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, Transaction
+from holdfast.protocols import MemoryFilter, MessageFilter, SentenceReader, Store, Transaction
 from holdfast.recall.caches import count_erasure
-from holdfast.types import Author, Memory, Message, Receipt, Scope
+from holdfast.types import Author, Receipt, Scope
 from holdfast.write import Writer
 
 log = logging.getLogger("holdfast")
-MEMORIES_OF_APP = "memories of app"
-"""Key of an erasure target, as in ``{MEMORIES_OF_APP: "cooking"}``, that erases only the memories of an app.
-
-The app's sessions stay stored, but their messages are hidden.
-"""
 SCRUB = "scrub"
 """Name of the store setting that records whether erased bytes must still be overwritten: ``pending``, ``log`` or ``done``.
 
@@ -32,66 +38,85 @@ Overwriting may have to wait until an open read of the store has ended.
 """
 _STEP = 16
 """Number of rows that one transaction removes on a full disk. It is reduced if even these do not fit."""
-_MAX_NEEDLES = 256
-"""Maximum number of erased texts that the final scan of the files searches for."""
 
 
-@dataclass(slots=True)
-class _ErasureTargets:
-    """Ids of everything that one erasure removes or changes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasing:
+    """How one erasure is carried out."""
 
-    memories: set[str] = field(default_factory=set)
-    messages: set[str] = field(default_factory=set)
-    sessions: set[tuple[str, Scope]] = field(default_factory=set)
-    mixed: dict[str, Memory] = field(default_factory=dict)
-    """Memories with both erased and remaining sources. They are removed, then derived again from the remaining sources."""
-    restated: dict[str, Memory] = field(default_factory=dict)
-    """Memories whose present text a remaining source also stated. They stay, and only their erased sources are removed."""
-    texts: list[str] = field(default_factory=list)
+    now: datetime
+    scope: Scope | None = None
+    """The scope of the session to erase."""
+    check: Callable[[Transaction], None] | None = None
+    """Raises ``NotFound`` if the target is no longer there. Called in the transaction that removes it."""
+    reader: SentenceReader | None = None
+    """Reads the remaining messages when memories are derived again. None if rules do."""
+    rewrite: bool = True
+    """False to overwrite the removed bytes in place, without rewriting and scanning the files. That is faster."""
+    files: Callable[[], Sequence[Path]] = tuple
+    """Updates other files that may hold erased data, such as topic pages, and returns them. They are scanned."""
+    actor: str = "user"
+    """Who erases, for the audit trail."""
 
 
-def erase(
-    store: Store,
-    preset: Preset,
-    target: Mapping[str, str],
-    now: datetime,
-    *,
-    scope: Scope | None = None,
-    rewrite: bool = True,
-) -> Receipt:
+def erase(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> Receipt:
     """Erase a memory, session, source, user, app or agent, or only the memories of an app. Then verify that the data is gone.
 
-    ``scope`` is the scope of the session to erase. With ``rewrite=False``, the removed bytes are overwritten in place and the
-    files are not scanned. That is faster. A store that cannot do it overwrites the bytes later, in the background.
+    Known copies of the store are erased too.
     """
+    return erase_and_scan(store, preset, target, how)[0]
+
+
+def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> tuple[Receipt, list[bytes]]:
+    """Erase as :func:`erase` does. Also return the needles, with which a later scan can verify a receipt that is pending."""
+    read = _read_again(store, preset, target, how)
+    receipt = Receipt(id=new_receipt_id(how.now), target=dict(target), at=how.now, status="pending")
     try:
-        removed = _remove(store, preset, target, now, scope=scope, rewrite=rewrite)
+        removed = _remove(store, preset, target, how, receipt=receipt, read=read)
     except StoreFull:
         with store.room() as make_room:
-            steps = _remove_in_steps(store, target, scope, make_room, rewrite=rewrite)
-            removed = _remove(store, preset, target, now, scope=scope, rewrite=rewrite, before=steps)
-    needles = _needles([*removed.targets.texts, *_owner(target).values()]) if rewrite else []
-    complete, residue = _scrub(store, needles, rewrite=rewrite)
-    rows_left = _has_rows(store, removed.targets)
-    return Receipt(
-        target=dict(target),
-        at=now,
+            steps = _remove_in_steps(store, target, how, make_room)
+            removed = _remove(store, preset, target, how, receipt=receipt, read=read, before=steps)
+    if removed.stone is not None:
+        Registry(store.location).add_tombstone(store.tenant, removed.stone)
+    needles = make_needles([*removed.targets.texts, *owner_of(target).values()]) if how.rewrite else []
+    complete, residue = _scrub(store, needles, rewrite=how.rewrite, files=how.files())
+    copies = _erase_copies(store, preset, target, how, receipt.id) if how.rewrite else _Copies()
+    whole = complete and not residue
+    receipt = replace(
+        receipt,
         rebuilt=removed.rebuilt,
-        status="erased" if complete and not residue else "pending",
-        verified=complete and rewrite and not residue and not rows_left,
-        residue=residue,
-        backups=tuple(store.backups()),
-        **removed.counts,
+        status="erased" if whole else "pending",
+        verified=whole and how.rewrite and not copies.kept and not _has_rows(store, removed.targets),
+        residue=(*residue, *copies.problems),
+        backups=copies.kept,
+        missing=copies.missing,
     )
+    receipt = records.counted(receipt, removed.counts)
+    _note(store, receipt)
+    return receipt, needles
+
+
+def _note(store: Store, receipt: Receipt) -> None:
+    """Record the outcome. While the receipt is pending, the disk may be full, so the store makes room for the record."""
+    if receipt.status == "erased":
+        records.update(store, receipt)
+        return
+    try:
+        with store.room():
+            records.update(store, receipt)
+    except StoreFull as error:
+        log.warning("The receipt %s could not be updated: %s. Background work updates it.", receipt.id, error)
 
 
 @dataclass(frozen=True, slots=True)
 class _Removed:
     """What an erasure removes from the store, and what it has removed so far."""
 
-    targets: _ErasureTargets
+    targets: ErasureTargets
     hidden: Collection[str]
     """Ids of the messages to hide."""
+    stone: records.Tombstone | None = None
     counts: Counter[str] = field(default_factory=Counter)
     rebuilt: int = 0
 
@@ -100,50 +125,62 @@ def _remove(
     store: Store,
     preset: Preset,
     target: Mapping[str, str],
-    now: datetime,
+    how: Erasing,
     *,
-    scope: Scope | None,
-    rewrite: bool,
+    receipt: Receipt,
+    read: ReadAgain,
     before: _Removed | None = None,
 ) -> _Removed:
     """Remove the rows of a target in one transaction. ``before`` is the result of earlier steps on a full disk."""
     try:
         with store.write() as tx:
-            plan = before or _plan(tx, target, scope)
+            if before is None and how.check is not None:
+                how.check(tx)
+            stone = records.tombstone(tx, receipt.id, target, how.scope)
+            plan = before or _plan(tx, target, how.scope)
             targets, counts = plan.targets, Counter(plan.counts)
-            survivors = _surviving_messages(tx, targets)
+            survivors = surviving_messages(tx, targets)
             counts.update(tx.remove_memories(targets.memories | set(targets.mixed)))
             counts.update(tx.remove_messages(targets.messages))
             counts.update(tx.remove_sessions(targets.sessions))
-            if owner := _owner(target):
+            if owner := owner_of(target):
                 tx.remove_scope(owner)
             tx.remove_stored_responses()  # any of them may contain erased data
-            writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
+            writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=how.now)
             tx.set_action(plan.hidden, "forgotten")
-            _forget_sources(tx, targets)
-            rebuilt = rebuild(writer, targets.mixed.values(), survivors)
-            mark_erased(tx, rewrite=rewrite)
+            clear_restated(writer, targets.restated.values(), targets.removed)
+            rebuilt = rebuild(writer, targets.mixed.values(), survivors, read)
+            mark_erased(tx, rewrite=how.rewrite)
+            records.record(tx, records.counted(receipt, counts), stone, actor=how.actor)
     except StoreFull as error:
         if before is not None and before.counts:
             raise _partly_erased(before.counts) from error
         raise
-    return replace(plan, counts=counts, rebuilt=len({memory.id for memory in rebuilt}))
+    return replace(plan, stone=stone, counts=counts, rebuilt=len({memory.id for memory in rebuilt}))
+
+
+def _read_again(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> ReadAgain:
+    """Read the messages from which memories must be derived again, before the transaction: a model may read them."""
+    if how.reader is None or not isinstance(preset.extractor, Extractor):
+        return ReadAgain()
+    targets = find_targets(store, target, how.scope)
+    return ReadAgain.of(preset.extractor, surviving_messages(store, targets), how.reader)
 
 
 def _plan(tx: Transaction, target: Mapping[str, str], scope: Scope | None) -> _Removed:
-    targets = _find(tx, target, scope)
-    return _Removed(targets, _messages_to_hide(tx, target, targets))
+    targets = find_targets(tx, target, scope)
+    return _Removed(targets, messages_to_hide(tx, target, targets))
 
 
-def _remove_in_steps(
-    store: Store, target: Mapping[str, str], scope: Scope | None, make_room: Callable[[], object], *, rewrite: bool
-) -> _Removed:
+def _remove_in_steps(store: Store, target: Mapping[str, str], how: Erasing, make_room: Callable[[], object]) -> _Removed:
     """Remove most rows of a target in small transactions, because a full disk has no room for a large one.
 
     Memories that must be rebuilt, and everything that is left, are removed by :func:`_remove` afterwards.
     """
     with store.write() as tx:
-        plan = _plan(tx, target, scope)
+        if how.check is not None:
+            how.check(tx)
+        plan = _plan(tx, target, how.scope)
     done = plan.counts
     for ids, remove in ((plan.targets.memories, "remove_memories"), (plan.targets.messages, "remove_messages")):
         left, size = sorted(ids), _STEP
@@ -152,7 +189,7 @@ def _remove_in_steps(
             try:
                 with store.write() as tx:
                     removed = Counter(getattr(tx, remove)(left[:size]))
-                    mark_erased(tx, rewrite=rewrite)
+                    mark_erased(tx, rewrite=how.rewrite)
             except StoreFull as error:
                 if size == 1:
                     if done:
@@ -173,10 +210,10 @@ def _partly_erased(done: Mapping[str, int]) -> StoreFull:
     )
 
 
-def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool) -> tuple[bool, tuple[str, ...]]:
+def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequence[Path]) -> tuple[bool, tuple[str, ...]]:
     """Overwrite the erased bytes. The rows are gone already, so a failure makes the receipt pending and raises nothing."""
     try:
-        complete, residue = store.scrub(needles, rewrite=rewrite)
+        complete, residue = store.scrub(needles, rewrite=rewrite, files=files)
         note_scrubbed(store, complete=complete, rewrite=rewrite)
     except StoreClosed:
         raise
@@ -184,6 +221,23 @@ def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool) -> tuple[bo
         log.warning("The rows are erased, but their bytes could not be overwritten yet: %s", error)
         return False, (str(error),)
     return complete, residue
+
+
+def remove_derived(tx: Transaction, preset: Preset, messages: Collection[str], now: datetime) -> None:
+    """Remove messages and everything derived from them. Their bytes are overwritten in the background.
+
+    Memories that also have other sources are derived again from those. Stored responses may contain the texts, so they go too.
+    """
+    targets = ErasureTargets(messages=set(messages))
+    follow_sources(tx, targets)
+    survivors = surviving_messages(tx, targets)
+    tx.remove_memories(targets.memories | set(targets.mixed))
+    tx.remove_messages(targets.messages)
+    tx.remove_stored_responses()
+    writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
+    clear_restated(writer, targets.restated.values(), targets.removed)
+    rebuild(writer, targets.mixed.values(), survivors)
+    mark_erased(tx, rewrite=bool(targets.memories or targets.mixed))
 
 
 def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
@@ -206,136 +260,72 @@ def note_scrubbed(store: Store, *, complete: bool, rewrite: bool) -> None:
             tx.set_setting(SCRUB, "pending")
 
 
-def _owner(target: Mapping[str, str]) -> dict[str, str]:
-    """Return the parts of a scope (user, app and agent) that an erasure target names."""
-    return {part: target[part] for part in ("user", "app", "agent") if part in target}
+def complete_receipts(store: Store, residue: Sequence[str], *, scanned: Collection[str]) -> None:
+    """Complete the pending receipts after a scrub. Only those that were ``scanned`` for can be verified."""
+    for receipt in records.receipts(store):
+        if receipt.status == "pending":
+            left = (*residue, *receipt.residue) if receipt.id not in scanned else tuple(residue)
+            verified = receipt.id in scanned and not left and not receipt.backups
+            records.update(store, replace(receipt, status="pending" if residue else "erased", verified=verified, residue=left))
 
 
-def _find(tx: Transaction, target: Mapping[str, str], scope: Scope | None) -> _ErasureTargets:
-    """Find the rows that an erasure target names, and everything derived from these rows."""
-    targets = _ErasureTargets()
-    owner = _owner(target)
-    named = [target[part] for part in ("memory", "source") if part in target]
-    memory_filters = [MemoryFilter(ids=named, statuses=None)]
-    message_filters: list[MessageFilter] = []
-    if "source" in target:
-        targets.messages.add(target["source"])  # memories can outlive the message they were extracted from
-        message_filters.append(MessageFilter(ids=(target["source"],)))
-    if "session" in target:
-        assert scope is not None
-        targets.sessions.add((target["session"], scope))
-        message_filters.append(MessageFilter(session=target["session"], exactly=scope))
-    if owner:
-        memory_filters.append(MemoryFilter(owner=owner, statuses=None))
-        message_filters.append(MessageFilter(owner=owner))
-        targets.sessions.update((session.id, session.scope) for session in tx.sessions(SessionFilter(owner=owner)))
-    if MEMORIES_OF_APP in target:
-        memory_filters.append(MemoryFilter(owner={"app": target[MEMORIES_OF_APP]}, statuses=None))
-    targets.memories.update(memory.id for filter in memory_filters for memory in tx.memories(filter))
-    for message in (message for filter in message_filters for message in tx.messages(filter)):
-        targets.messages.add(message.id)
-        targets.texts += [message.text, *_strings(message.payload)]
-    _follow_sources(tx, targets)
-    for memory in (memory for id in (*targets.memories, *targets.mixed) for memory in tx.revisions(id)):
-        targets.texts += [memory.text, *(memory.indexed or ()), *_strings(memory.metadata)]
-    return targets
-
-
-def _follow_sources(tx: Transaction, targets: _ErasureTargets) -> None:
-    """Add the memories derived from erased sources, then the memories derived from those memories."""
-    reached = targets.memories | targets.messages
-    while reached:
-        derived = tx.memories(MemoryFilter(sources=list(reached), statuses=None))
-        gone = targets.memories | targets.messages
-        reached = set()
-        for memory in derived:
-            if memory.id in targets.memories or memory.id in targets.mixed or memory.id in targets.restated:
-                continue
-            if is_restated(tx.revisions(memory.id), gone):
-                targets.restated[memory.id] = memory
-                continue
-            reached.add(memory.id)
-            if gone.issuperset(memory.sources):
-                targets.memories.add(memory.id)
-            else:
-                targets.mixed[memory.id] = memory
-
-
-def is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
-    """Return True if a source that is not erased also stated the memory's present text, so that the memory can stay."""
-    present = revisions[-1]
-    if revisions[0].content_hash == present.content_hash and gone.isdisjoint(revisions[0].sources):
-        return True
-    for before, after in itertools.pairwise(revisions):
-        added = set(after.sources) - set(before.sources)
-        # Sources added without a text change restated it. After a text change, the text depends on all sources.
-        same = before.content_hash == after.content_hash == present.content_hash
-        if same and added and added.isdisjoint(gone):
-            return True
-    return False
-
-
-def _forget_sources(tx: Transaction, targets: _ErasureTargets) -> None:
-    """Remove the erased sources from the restated memories."""
-    gone = targets.memories | targets.messages | set(targets.mixed)
-    for id in targets.restated:
-        for memory in tx.memories(MemoryFilter(ids=(id,), statuses=None)):
-            remaining = tuple(source for source in memory.sources if source not in gone)
-            tx.set_sources(memory.id, remaining)
-
-
-def _surviving_messages(tx: Transaction, targets: _ErasureTargets) -> list[Message]:
-    """Return the remaining messages from which mixed memories can be derived again."""
-    sources = {source for memory in targets.mixed.values() for source in memory.sources}
-    return tx.messages(MessageFilter(ids=list(sources - targets.messages))) if sources else []
-
-
-def _messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: _ErasureTargets) -> set[str]:
-    """Return the remaining messages that must be hidden, so that erased memories are not extracted from them again.
-
-    These messages are the sources of forgotten memories and of a memory erased by its id. If the target is the memories of
-    an app, all messages of the app are hidden, too.
-    """
-    ids = targets.memories | set(targets.mixed)
-    forgotten = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
-    if "memory" in target:
-        forgotten += tx.memories(MemoryFilter(ids=[target["memory"]], statuses=None))
-    hidden = own_sources(tx, forgotten)
-    if MEMORIES_OF_APP in target:  # also messages not digested yet, which would bring back erased memories
-        hidden |= {message.id for message in tx.messages(MessageFilter(owner={"app": target[MEMORIES_OF_APP]}))}
-    return hidden - targets.messages
-
-
-def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:
-    """Return the ids of the memories' source messages, leaving out messages whose scope differs from the memory's."""
-    scope_of = {source: memory.scope for memory in memories for source in memory.sources}
-    found = tx.messages(MessageFilter(ids=list(scope_of)))
-    return {message.id for message in found if message.scope == scope_of[message.id]}
-
-
-def _strings(value: object) -> Iterator[str]:
-    """Yield the texts in a payload or in metadata, as they are written in the stored JSON."""
-    if isinstance(value, str):
-        yield json.dumps(value, ensure_ascii=False)[1:-1]
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _strings(part)
-    elif isinstance(value, Sequence):
-        for part in value:
-            yield from _strings(part)
-
-
-def _needles(texts: Iterable[str]) -> list[bytes]:
-    """Return the beginnings of some erased texts. The final scan searches the files for these beginnings."""
-    longest = sorted({text for text in texts if len(text) >= 8}, key=len, reverse=True)
-    step = max(1, math.ceil(len(longest) / _MAX_NEEDLES))
-    return [text[:48].encode("utf-8", "replace") for text in longest[::step]]
-
-
-def _has_rows(store: Store, targets: _ErasureTargets) -> bool:
+def _has_rows(store: Store, targets: ErasureTargets) -> bool:
     """Return True if any erased row is still in the store."""
     return bool(
         store.memories(MemoryFilter(ids=list(targets.memories), statuses=None))
         or store.messages(MessageFilter(ids=list(targets.messages)))
         or any(store.session(id, scope) for id, scope in targets.sessions)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Copies:
+    """What became of the known copies of a store."""
+
+    kept: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def _erase_copies(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing, id: str) -> _Copies:
+    """Erase a target in all copies that Holdfast has made of a store. Return those that could not be changed or found."""
+    known = dict.fromkeys([*Registry(store.location).copies(), *map(Path, store.backups())])
+    missing, problems = [], {}
+    for path in known:
+        if not path.exists():
+            missing.append(str(path))
+            continue
+        try:
+            copy = store.open_copy(path)
+            try:
+                residue = erase_in_copy(copy, preset, target, how, id=id)
+            finally:
+                copy.close()
+        except (StoreError, OSError) as error:
+            residue = (f"{path}: {error}",)
+        if residue:
+            problems[str(path)] = residue
+    return _Copies(tuple(problems), tuple(missing), tuple(itertools.chain.from_iterable(problems.values())))
+
+
+def erase_in_copy(copy: Store, preset: Preset, target: Mapping[str, str], how: Erasing, *, id: str) -> tuple[str, ...]:
+    """Erase a target in a copy of a store, if it is there. Return the files that still contain some of it.
+
+    ``id`` is the id of the receipt. The copy records the erasure under it, so that restoring the copy does not repeat it.
+    """
+    targets = find_targets(copy, target, how.scope)
+    known = {memory.id for memory in copy.memories(MemoryFilter(ids=list(targets.memories), statuses=None))}
+    known |= {message.id for message in copy.messages(MessageFilter(ids=list(targets.messages)))}
+    named = any(_matches(scope, owner_of(target)) for scope in copy.scopes()) if owner_of(target) else False
+    if not known and not named and not any(copy.session(id, scope) for id, scope in targets.sessions):
+        return ()
+    how = replace(how, check=None, files=tuple, reader=None)
+    receipt = Receipt(id=id, target=dict(target), at=how.now)
+    removed = _remove(copy, preset, target, how, receipt=receipt, read=ReadAgain())
+    needles = make_needles([*removed.targets.texts, *owner_of(target).values()])
+    complete, residue = _scrub(copy, needles, rewrite=True, files=())
+    return residue if complete else (*residue, f"{copy.location}: another program reads it")
+
+
+def _matches(scope: Scope, owner: Mapping[str, str]) -> bool:
+    return all(getattr(scope, part) == name for part, name in owner.items())

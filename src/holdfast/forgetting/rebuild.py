@@ -1,22 +1,51 @@
-"""Derive memories again, by rules, if only some of their sources were erased."""
+"""Derive memories again, without a chat model, if only some of their sources were erased.
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+What is derived again has only the tags and values that the remaining sources state.
+"""
 
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from holdfast.errors import ModelError
 from holdfast.learning.capture import Extractor
 from holdfast.learning.input_filter import extractable
+from holdfast.learning.summaries.importance import tags_of
 from holdfast.learning.summaries.roll_up import base_put, summary_put
-from holdfast.learning.summaries.summaries import distill, paragraph, summarize
+from holdfast.learning.summaries.summaries import distill, paragraph_by_rules, summarize
 from holdfast.learning.topics.recent import summarize_topic
 from holdfast.presets.base import Paragraph, Preset
-from holdfast.protocols import MemoryFilter, Transaction
+from holdfast.protocols import MemoryFilter, MessageFilter, SentenceReader, Transaction
+from holdfast.text.clean import fold
 from holdfast.types import Memory, Message, Put
 from holdfast.write import Writer
 
 _REASON = "derived again after an erasure"
 
 
-def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message]) -> list[Memory]:
+@dataclass(frozen=True, slots=True)
+class ReadAgain:
+    """What a sentence reader found in messages before the transaction. It counts only for exactly these messages."""
+
+    messages: frozenset[str] = frozenset()
+    puts: tuple[Put, ...] = ()
+
+    @classmethod
+    def of(cls, extractor: Extractor, messages: Sequence[Message], reader: SentenceReader) -> "ReadAgain":
+        """Read messages. If the reader fails, rules read them in the transaction."""
+        try:
+            found = extractor.rules(extractable(messages), reader) if messages else []
+        except ModelError:
+            return cls()
+        return cls(frozenset(message.id for message in messages), tuple(found))
+
+
+def rebuild(
+    writer: Writer,
+    mixed: Iterable[Memory],
+    survivors: Sequence[Message],
+    read: ReadAgain = ReadAgain(),  # noqa: B008  (frozen)
+) -> list[Memory]:
     """Derive removed memories again from their remaining sources. Return the new memories.
 
     Only memories that were live are derived again.
@@ -27,7 +56,7 @@ def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message
     bases = [memory for memory in lost if preset.base and memory.kind == preset.base.kind]
     topic_notes = [memory for memory in lost if preset.topics and memory.kind == preset.topics.recent_kind]
     statements = [memory for memory in lost if memory not in (*summaries, *bases, *topic_notes)]
-    puts = [*_statements(writer, statements, survivors), *_summaries(summaries, survivors)]
+    puts = [*_statements(writer, statements, survivors, read), *_summaries(summaries, survivors)]
     made = writer.apply(puts, shown=())
     for base in bases:  # after the summaries, from which they are derived
         put = _base(writer.tx, preset, base, [memory for memory in made if memory.kind == "summary"])
@@ -36,7 +65,7 @@ def rebuild(writer: Writer, mixed: Iterable[Memory], survivors: Sequence[Message
     return made + writer.apply(puts, shown=())
 
 
-def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put]:
+def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message], read: ReadAgain) -> list[Put]:
     """Extract statements again from the remaining messages, and return only those that are identical to a lost memory.
 
     A preset may store one paragraph per conversation instead of statements. Then the lost paragraphs are written again from
@@ -44,23 +73,27 @@ def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Mess
     """
     extractor = writer.preset.extractor
     if isinstance(extractor, Paragraph):
-        return [
+        written = [
             Put(
                 scope=memory.scope,
                 kind=memory.kind,
-                text=paragraph(said, max_characters=extractor.max_characters),
-                tags=memory.tags,
+                text=paragraph_by_rules(said, max_characters=extractor.max_characters),
+                tags=tags_of([message.text for message in said]),
                 importance=memory.importance,
                 sources=tuple(message.id for message in said),
                 valid_from=said[-1].at,
-                metadata=memory.metadata,
+                metadata=_own_metadata(memory, said),
                 reason=_REASON,
             )
             for memory in lost
             if memory.kind == extractor.kind and (said := extractable(_own_messages(memory, survivors)))
         ]
+        return [put for put in written if put.text]
     wanted = {memory.content_hash for memory in lost}
-    found = extractor.rules(extractable(survivors), None) if isinstance(extractor, Extractor) else []
+    if read.messages and read.messages == {message.id for message in survivors}:
+        found = list(read.puts)
+    else:
+        found = extractor.rules(extractable(survivors), None) if isinstance(extractor, Extractor) else []
     return [put for put in found if writer.identity(put) in wanted]
 
 
@@ -70,8 +103,10 @@ def _summaries(lost: Sequence[Memory], survivors: Sequence[Message]) -> list[Put
         said = extractable(_own_messages(memory, survivors))
         if said:
             # Keep the range of the lost summary, so that the gap does not count as not yet summarized.
-            put = summary_put(said, summarize(said), memory.scope, importance=memory.importance, tags=memory.tags, reason=_REASON)
-            puts.append(replace(put, metadata={**put.metadata, **memory.metadata}))
+            put = summary_put(
+                said, summarize(said), memory.scope, importance=memory.importance, tags=_own_tags(memory, said), reason=_REASON
+            )
+            puts.append(replace(put, metadata={**put.metadata, **_own_metadata(memory, said)}))
     return puts
 
 
@@ -105,6 +140,42 @@ def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | 
         valid_from=lost.valid_from,
         reason=_REASON,
     )
+
+
+def clear_restated(writer: Writer, restated: Iterable[Memory], gone: Collection[str]) -> None:
+    """Remove the erased sources from memories whose text a remaining source also stated.
+
+    Their history goes too if an erased source contributed to it, and with it the tags that no remaining source states.
+    """
+    tx = writer.tx
+    for memory in restated:
+        (present,) = tx.memories(MemoryFilter(ids=(memory.id,), statuses=None))
+        remaining = tuple(source for source in present.sources if source not in gone)
+        tx.set_sources(present.id, remaining)
+        said = tx.messages(MessageFilter(ids=list(remaining)))
+        kept = _own_tags(present, said)
+        if kept != present.tags and present.status == "live":
+            writer.apply([_same(present, kept)])
+        tx.remove_history(present.id)
+
+
+def _same(memory: Memory, tags: tuple[str, ...]) -> Put:
+    emptied: frozenset[Literal["tags"]] = frozenset() if tags else frozenset({"tags"})
+    return Put(
+        id=memory.id, scope=memory.scope, kind=memory.kind, key=memory.key, text=memory.text, tags=tags, emptied=emptied, reason=_REASON
+    )  # fmt: skip
+
+
+def _own_tags(memory: Memory, said: Sequence[Message]) -> tuple[str, ...]:
+    """Return the tags of a memory whose words occur in the remaining messages."""
+    stated = fold(" ".join([memory.text if not said else "", *(message.text for message in said)]))
+    return tuple(tag for tag in memory.tags if fold(tag) in stated)
+
+
+def _own_metadata(memory: Memory, said: Sequence[Message]) -> dict[str, Any]:
+    """Return the metadata of a memory that is no text of an erased source: numbers, and the sessions of remaining messages."""
+    sessions = {message.session for message in said}
+    return {name: value for name, value in memory.metadata.items() if not isinstance(value, str) or value in sessions}
 
 
 def _own_messages(memory: Memory, survivors: Sequence[Message]) -> list[Message]:

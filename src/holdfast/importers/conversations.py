@@ -8,14 +8,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from holdfast.background.digest import Digester
+from holdfast.consent.off_record import is_withheld, turn_before, withhold_previous
+from holdfast.forgetting.erase import remove_derived
 from holdfast.importers.records import Conversation, Said
 from holdfast.importers.restore import Outcome
 from holdfast.messages import make_message, with_act
+from holdfast.presets.base import Preset
 from holdfast.protocols import MessageFilter, Transaction
 from holdfast.recall.conversation_state import UNLEARNED_TO, with_state
 from holdfast.text.clean import MAX_TEXT, clean_name, one_line
+from holdfast.text.consent.rules import Reach
 from holdfast.text.secrets.redact import redact
-from holdfast.types import Message, Scope, SessionRecord
+from holdfast.types import OFF_RECORD, Message, Scope, SessionRecord
 
 _CUT = "\n[cut]"
 
@@ -35,6 +39,10 @@ class OpenConversation:
     """Number of stored messages in which secrets were replaced."""
     last_at: datetime | None = None
     previous: Message | None = None
+    off_record_until: str | None = None
+    """How long the user stays off the record: ``rest``, ``next`` or None."""
+    after_withheld: bool = False
+    """True if the last message was off the record."""
 
     @property
     def id(self) -> str:
@@ -42,8 +50,18 @@ class OpenConversation:
         return clean_name(self.start.id, what="id of the conversation") or ""
 
 
-def add_said(tx: Transaction, talk: OpenConversation, said: Said, now: datetime) -> Outcome:
-    """Store a message of a conversation, unless the session has a message with this id."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidWish:
+    """A wish in an imported message not to keep something, or to keep things again. Other wishes have no effect."""
+
+    reach: Reach | None = None
+    lifts: bool = False
+
+
+def add_said(
+    tx: Transaction, talk: OpenConversation, said: Said, now: datetime, *, preset: Preset, wish: SaidWish | None = None
+) -> Outcome:
+    """Store a message of a conversation, unless the session has a message with this id, or it was off the record."""
     at = said.at or talk.last_at or talk.start.at or now
     talk.last_at = at
     if not said.text.strip() and said.payload is None:
@@ -58,7 +76,7 @@ def add_said(tx: Transaction, talk: OpenConversation, said: Said, now: datetime)
         talk.scope,
         now,
         role=said.role,
-        text=_fitting(said.text),
+        text=fitting(said.text),
         at=at,
         speaker=said.speaker,
         id=said.id,
@@ -66,6 +84,10 @@ def add_said(tx: Transaction, talk: OpenConversation, said: Said, now: datetime)
         action=said.action,
         payload=said.payload,
     )
+    if _is_off_record(tx, talk, message, wish or SaidWish(), preset=preset, now=now):
+        if not preset.keep_off_record:
+            return "withheld"
+        message = replace(message, action=OFF_RECORD)
     before = [talk.previous] if talk.previous else tx.messages(replace(own, newest=1))
     talk.previous = tx.add_message(with_act(message, before))
     talk.added += 1
@@ -73,7 +95,23 @@ def add_said(tx: Transaction, talk: OpenConversation, said: Said, now: datetime)
     return "imported"
 
 
-def _fitting(text: str) -> str:
+def _is_off_record(
+    tx: Transaction, talk: OpenConversation, message: Message, wish: SaidWish, *, preset: Preset, now: datetime
+) -> bool:
+    """Return True if an imported message was off the record. Remove the turn before it if the wish concerns that one."""
+    talk.after_withheld, talk.off_record_until = is_withheld(
+        message.role, talk.off_record_until, wish.reach, after_withheld=talk.after_withheld, lifts=wish.lifts
+    )
+    if wish.reach in ("previous", "around"):
+        if preset.keep_off_record:
+            withhold_previous(tx, message, preset, now)
+        elif found := turn_before(tx, message):
+            remove_derived(tx, preset, [each.id for each in found], now)
+        talk.previous = None
+    return talk.after_withheld
+
+
+def fitting(text: str) -> str:
     """Return the text, cut if it is longer than a message can be."""
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - len(_CUT)] + _CUT
 

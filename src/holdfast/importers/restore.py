@@ -24,7 +24,7 @@ from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
 from holdfast.types import AppRecord, Memory, Put, UserProfile
 from holdfast.values import identity
 
-Outcome: TypeAlias = Literal["imported", "known", "repeated", "expired", "empty"]
+Outcome: TypeAlias = Literal["imported", "known", "repeated", "expired", "empty", "withheld"]
 """What happened to a record.
 
 ``known``: an earlier import stored it. ``repeated``: the store says the same already. ``expired``: its lifetime is over.

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, ModelError
 from holdfast.exporters.entries import JobEntry, MemoryEntry, MessageEntry, SessionEntry
-from holdfast.importers.conversations import OpenConversation, add_said, close_conversation
+from holdfast.importers.conversations import OpenConversation, SaidWish, add_said, close_conversation
 from holdfast.importers.notes import NoteWriter
 from holdfast.importers.records import Conversation, Note, Record, Said
 from holdfast.importers.restore import Outcome, Restore, check_kinds
+from holdfast.learning.wishes import lifts_off_record, read_wish
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
 from holdfast.types import Scope
 
@@ -42,6 +43,8 @@ class ImportCounts:
     repeated: int = 0
     """Number of memories that say the same as another one."""
     expired: int = 0
+    withheld: int = 0
+    """Number of messages that the user asked not to keep. They are not stored."""
     empty: int = 0
     redacted: int = 0
     """Number of imported records in which secrets were replaced."""
@@ -85,6 +88,10 @@ class Import:
         self._talk: OpenConversation | None = None
         self._newest: set[str] | None = None
         self._learning = 0
+        self._wishes: dict[int, SaidWish] = {}
+        self._before = ""
+        """The assistant's turn before the next message."""
+        self._paused = False
 
     def run(self, *, learn: int | None = None, dry_run: bool = False, progress: Progress | None = None) -> ImportResult:
         """Check all records, then store them. With ``dry_run``, only count them and those that the store has."""
@@ -94,6 +101,7 @@ class Import:
             if dry_run:
                 self._look_up(batch)
             else:
+                self._wishes = self._read_wishes(batch)
                 with self._store.write() as tx:
                     self._write(tx, batch)
             done += len(batch)
@@ -156,7 +164,32 @@ class Import:
     def _said(self, tx: Transaction, record: Said, now: datetime) -> Outcome:
         if self._talk is None:
             raise InvalidInput(f"The message {record.id!r} belongs to no conversation.")
-        return add_said(tx, self._talk, record, now)
+        return add_said(tx, self._talk, record, now, preset=self._preset, wish=self._wishes.get(id(record)))
+
+    def _read_wishes(self, batch: Sequence[Record]) -> dict[int, SaidWish]:
+        """Return the wishes of users not to keep something, by the identity of the record. A model may read them, so no write waits."""
+        found: dict[int, SaidWish] = {}
+        for record in batch:
+            if isinstance(record, Conversation):
+                self._before, self._paused = "", False
+            if not isinstance(record, Said):
+                continue
+            if record.role == "user" and record.origin in (None, "user") and record.action is None:
+                wish = self._read_wish(record.text)
+                self._paused = (self._paused or wish.reach == "rest") and not wish.lifts
+                found |= {id(record): wish} if wish.reach or wish.lifts else {}
+            self._before = record.text if record.role == "assistant" else ""
+        return found
+
+    def _read_wish(self, text: str) -> SaidWish:
+        reader, before = self._digester.sentence_reader, self._before
+        try:
+            wish = read_wish(text, before=before, reader=reader)
+        except ModelError:
+            wish, reader = read_wish(text), None
+        if wish is not None and wish.wish == "off_record":
+            return SaidWish(reach=wish.reach)
+        return SaidWish(lifts=self._paused and lifts_off_record(text, before=before, reader=reader))
 
     def _opened(self, start: Conversation) -> OpenConversation:
         scope = self._source.scope

@@ -13,6 +13,9 @@ from holdfast.protocols import Clock, Store
 from holdfast.text.clean import clean_name
 from holdfast.types import Scope
 
+MAX_EMBEDDED_AT_ONCE = 1000
+"""Maximum number of texts that an import embeds before it returns. The worker embeds what a larger import leaves."""
+
 
 def import_path(
     store: Store,

@@ -6,16 +6,16 @@ This module loads prompts, validates the answer against a schema, retries once i
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
 from holdfast.chat import ChatModel, Reply, Schema, Turn, Usage, usage_of
 from holdfast.errors import AnswerInvalid, ModelError, SettingsError
 from holdfast.text.clean import escape_line
-from holdfast.text.json.find import conform, read
+from holdfast.text.json.find import ParsedText, conform, read
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.redact import redact
 from holdfast.types import Change
@@ -23,6 +23,13 @@ from holdfast.types import Change
 _MAX_REPEATED_CHARACTERS = 2000
 """Maximum number of characters of an invalid answer that the retry shows to the model."""
 _MAX_PROBLEM_CHARACTERS = 300
+_MAX_CONTINUATIONS = 2
+"""Maximum number of times that a model is asked for the rest of an answer that was cut off."""
+_CUT_OFF = "the answer was cut off"
+_PROSE = re.compile(r"\s*(?:\S+\s+){7,}\S+[.!?\"”»)]\s*\Z")
+"""Matches an answer that is a text of at least one whole sentence."""
+_STORES_NOTHING = ("repair", "rating")
+"""Prompts whose answers are not stored."""
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _ESCAPED_TWICE = re.compile(r"&amp;(lt|gt|amp);")
 
@@ -45,42 +52,97 @@ class Prompt:
     user: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerShape:
+    """How an answer is read. ``schema`` is the form that the model is asked for."""
+
+    schema: Schema
+    adapt: Callable[[Any], Any] = lambda value: value
+    """Turns another known shape into that of the schema."""
+    items: str | None = None
+    """Name of the list whose rest is asked for if the answer was cut off."""
+    plain: str | None = None
+    """Name of the field for an answer that is text instead of JSON. If it was cut off, it is asked for again."""
+
+
 def complete(
-    model: ChatModel, turns: Sequence[Turn], schema: Schema, *, max_tokens: int = 1024, timeout: float = 60.0
+    model: ChatModel, turns: Sequence[Turn], schema: Schema | AnswerShape, *, max_tokens: int = 1024, timeout: float = 60.0
 ) -> StructuredAnswer:
     """Ask the model, and retry once if the answer has no usable data. Raise AnswerInvalid if the retry has none either.
 
     The usage of all calls is in the returned answer or in the error.
     """
-    first = model.chat(turns, schema=schema, max_tokens=max_tokens, timeout=timeout)
+    shape = schema if isinstance(schema, AnswerShape) else AnswerShape(schema=schema)
+    call = partial(model.chat, schema=shape.schema, max_tokens=max_tokens, timeout=timeout)
+    first = call(turns)
     try:
-        return _usable(first, schema, spent=first.usage)
+        answer = _usable(first, shape, spent=first.usage)
     except ValueError as error:
         problem = _sentence(error)
-    retry = _repair(turns, first, schema, problem)
+    else:
+        return _completed(call, turns, first, shape, answer)
     try:
-        second = model.chat(retry, schema=schema, max_tokens=max_tokens, timeout=timeout)
+        second = call(_repair(turns, first, shape.schema, problem))
     except ModelError as error:
         error.usage = first.usage + usage_of(error)
         raise
     spent = first.usage + second.usage
     try:
-        return _usable(second, schema, spent=spent, flaws=(f"the first answer could not be used: {problem}",))
+        answer = _usable(second, shape, spent=spent, flaws=(f"the first answer could not be used: {problem}",))
     except ValueError as error:
         invalid = AnswerInvalid(f"{model.name} returned no usable answer in two attempts: {_sentence(error)}.")
         invalid.usage = spent
         raise invalid from None
+    return _completed(call, turns, second, shape, answer)
 
 
-def _usable(reply: Reply, schema: Schema, *, spent: Usage, flaws: tuple[str, ...] = ()) -> StructuredAnswer:
+def _completed(
+    call: Callable[[Sequence[Turn]], Reply], turns: Sequence[Turn], reply: Reply, shape: AnswerShape, answer: StructuredAnswer
+) -> StructuredAnswer:
+    """Return an answer together with its rest, if it was cut off. If the rest cannot be had, the flaws say so."""
+    instruction = prompt_turns(load_prompt("repair", _language(turns), part="-rest"))[-1]
+    for _ in range(_MAX_CONTINUATIONS):
+        if reply.stop != "length" or not (shape.items or shape.plain):
+            break
+        again = _repair(turns, reply, shape.schema, _CUT_OFF) if shape.items is None else None
+        try:
+            reply = call(again or [*turns, Turn(role="assistant", text=reply.text), instruction])
+        except ModelError as error:
+            return replace(answer, usage=answer.usage + usage_of(error))
+        answer = _joined(answer, reply, shape)
+    return answer
+
+
+def _joined(answer: StructuredAnswer, reply: Reply, shape: AnswerShape) -> StructuredAnswer:
+    """Return an answer with the items of a second reply, or with the text of the second reply if that is complete."""
+    spent = answer.usage + reply.usage
+    before = tuple(flaw for flaw in answer.flaws if flaw != _CUT_OFF)
+    try:
+        rest = _usable(reply, shape, spent=spent, flaws=before)
+    except ValueError:
+        return replace(answer, usage=spent)
+    if shape.items is None:
+        return rest if reply.stop != "length" else replace(answer, usage=spent)
+    known = answer.data[shape.items]
+    items = [*known, *(item for item in rest.data[shape.items] if item not in known)]
+    return replace(rest, data={**rest.data, shape.items: items})
+
+
+def _usable(reply: Reply, shape: AnswerShape, *, spent: Usage, flaws: tuple[str, ...] = ()) -> StructuredAnswer:
     """Return the valid part of a reply. Raise ValueError if no part of it is valid."""
     try:
         reading = read(reply.text)
     except ValueError as error:
-        raise ValueError(f"{error}{' It was cut off' if reply.stop == 'length' else ''}") from None
-    data, dropped = conform(reading.value, schema)
+        if shape.plain and _PROSE.match(reply.text) and "{" not in reply.text:
+            reading = ParsedText(value={shape.plain: reply.text.strip()}, whole=True)
+        else:
+            raise ValueError(f"{error}{' It was cut off' if reply.stop == 'length' else ''}") from None
+    value = shape.adapt(reading.value)
+    if value == []:
+        raise ValueError("The answer is an empty list, not an object")
+    data, dropped = conform(value, shape.schema)
     if reply.stop == "length":
-        flaws += ("the answer was cut off",)
+        flaws += (_CUT_OFF,)
     elif not reading.whole:
         flaws += ("a part of the answer could not be read",)
     return StructuredAnswer(data=data, flaws=flaws + dropped, usage=spent)
@@ -111,15 +173,29 @@ def _language(turns: Sequence[Turn]) -> str | None:
 
 
 @cache
-def load_prompt(name: str, language: str | None) -> Prompt:
-    """Load a prompt by name in a language, or in English if the prompt has no version in that language."""
+def load_prompt(name: str, language: str | None, *, part: str = "") -> Prompt:
+    """Load a prompt by name in a language, or in English if the prompt has no version in that language.
+
+    ``part`` is the end of a section's name, for a file with several prompts.
+    """
     file = resources.files("holdfast.prompts") / f"{name}.toml"
     if not file.is_file():
         raise SettingsError(f"There is no prompt named {name!r}. The names are those of the files in holdfast/prompts.")
     table = tomllib.loads(file.read_text("utf-8"))
-    section = table.get((language or "en").partition("-")[0].casefold())
-    texts = section if isinstance(section, dict) else table["en"]
-    return Prompt(version=str(table["version"]), system=texts["system"].strip(), user=texts["user"].strip())
+    spoken = (language or "en").partition("-")[0].casefold()
+    spoken = spoken if isinstance(table.get(spoken + part), dict) else "en"
+    texts = table[spoken + part]
+    system = texts["system"].strip()
+    if system and name not in _STORES_NOTHING:
+        system = f"{system}\n\n{_consent()[spoken]}"
+    return Prompt(version=str(table["version"]), system=system, user=texts["user"].strip())
+
+
+@cache
+def _consent() -> Mapping[str, str]:
+    """Return the sentence about the user's wishes that every prompt carries, by language."""
+    table = tomllib.loads((resources.files("holdfast.prompts") / "tools.toml").read_text("utf-8"))
+    return {language: texts["consent"]["text"].strip() for language, texts in table.items() if isinstance(texts, dict)}
 
 
 def prompt_turns(prompt: Prompt, **values: str | Sequence[str]) -> list[Turn]:
@@ -150,6 +226,10 @@ class Outcome:
     changes: tuple[Change, ...] = ()
     model: str | None = None
     """Name of the model that proposed the changes; None if rules proposed them."""
+    failed: bool = False
+    """True if a model is set but rules proposed the changes, because the model failed."""
+    away: bool = False
+    """True if the model failed because it could not be asked or did not answer. It may return."""
     prompt: str = ""
     """Version of the prompt; version of the rules if rules proposed the changes."""
     flaws: tuple[str, ...] = ()

@@ -3,17 +3,24 @@
 The model answers with a list of items. An :class:`Extractor` defines the prompt, the fields of an item, and the
 function that turns an item into a memory. It also defines rules for extracting without a model. If the model fails,
 the rules are used for that conversation, and the outcome records the failure. The model sees messages and memories as
-numbered lines, never their ids. An item is dropped if too few of its words occur in the text shown to the model.
+numbered lines, never their ids. Each item is checked against its messages (``answer_check``). The messages of a refused
+item are left to the rules or the sentence reader, and the outcome says why.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
-from holdfast.errors import ModelError
-from holdfast.learning.ask_model import Outcome, complete, load_prompt, prompt_turns
+from holdfast.errors import AnswerInvalid, ModelError
+from holdfast.learning.answer_check.check import Evidence, problem, states_date
+from holdfast.learning.answer_check.evidence import evidence_for
+from holdfast.learning.answer_shapes import as_items
+from holdfast.learning.ask_model import AnswerShape, Outcome, complete, load_prompt, prompt_turns
 from holdfast.learning.changes.reconcile import may_replace
+from holdfast.learning.provenance import OWN_SHARE, PARAPHRASE_SHARE, lowest_trust, repeats_own_words
 from holdfast.protocols import SentenceReader
 from holdfast.text.clean import one_line
 from holdfast.text.terms import document_terms, query_terms
@@ -25,16 +32,18 @@ _MAX_PART_CHARACTERS: Final = 12_000
 """Maximum number of characters of conversation per model call: about 3,000 tokens, which small models still follow."""
 _MAX_PARTS: Final = 6
 """Maximum number of model calls per conversation, not counting retries. Rules handle the rest of a longer conversation."""
-_MIN_GROUNDED_SHARE: Final = 0.34
-"""Minimum share, from 0 to 1, of the terms of a proposed memory that must occur in the text shown to the model.
-
-A memory with a lower share counts as invented by the model.
-"""
+_MIN_MEANT_SHARE: Final = 0.5
+"""Minimum share, from 0 to 1, of an item's terms that must occur in one message, if the item does not say where it comes from."""
+HAPPENED_AT: Final = "happened_at"
+"""Metadata key for the day on which an event happened or a state began, as an ISO date, as precise as it is known."""
+ENDED_AT: Final = "ended_at"
+"""Metadata key for the day on which something ended or will end."""
 _MIN_SAME_SHARE: Final = 0.6
 """Minimum share, from 0 to 1, of one text's terms that must occur in another text.
 
 With this share or more, the two texts count as the same statement.
 """
+_DAY: Final = re.compile(r"(?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?![\d-])")
 _NARRATION_WORDS: Final = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
 """Words for the user in a report, such as "user" in "the user likes tea". They are ignored when texts are compared."""
 
@@ -47,6 +56,8 @@ class ExtractionInput:
     known: Sequence[Memory] = ()
     """Memories shown to the model. The model's answer can replace only these memories."""
     language: str | None = None
+    trusts: Mapping[str, float] = field(default_factory=dict)
+    """Trust of each message by its id, see :func:`holdfast.learning.provenance.trust_of`. Messages not listed have full trust."""
     reader: SentenceReader | None = None
     """The model that reads sentences if there is no chat model. None if only rules do."""
 
@@ -61,10 +72,15 @@ class Extractor:
     fields: Mapping[str, Any]
     """Fields of one item in the model's answer, as JSON Schema properties.
 
-    ``schema`` adds two fields: ``messages`` (numbers of the source lines) and ``replaces`` (numbers of the replaced
-    memories).
+    ``schema`` adds the fields ``messages`` (numbers of the source lines), ``replaces`` (numbers of the replaced memories),
+    ``happened_at`` and ``ended_at``.
     """
     required: tuple[str, ...]
+    """Required fields. The first one is the text, or the key if ``text`` says so."""
+    text: str
+    """Name of the field with the text."""
+    defaults: Mapping[str, Any]
+    """Values of required fields that an answer in another shape may lack."""
     make: Callable[[Mapping[str, Any]], dict[str, Any]]
     """Function that turns one item of the model's answer into arguments of :class:`Put`, such as kind, text and key."""
     rules: Callable[[Sequence[Message], SentenceReader | None], list[Put]]
@@ -82,10 +98,12 @@ class Extractor:
     def schema(self) -> Schema:
         """JSON Schema of an answer."""
         numbers = {"type": "array", "items": {"type": "integer"}}
+        day = {"type": ["string", "null"]}
+        more = {"messages": numbers, "replaces": numbers, HAPPENED_AT: day, ENDED_AT: day}
         item = {
             "type": "object",
-            "properties": {**self.fields, "messages": numbers, "replaces": numbers},
-            "required": [*self.required, "messages"],
+            "properties": {**self.fields, **more},
+            "required": list(self.required),
             "additionalProperties": False,
         }
         return {
@@ -94,6 +112,13 @@ class Extractor:
             "required": ["items"],
             "additionalProperties": False,
         }
+
+    @property
+    def answer_shape(self) -> AnswerShape:
+        """The shapes of answers that are accepted."""
+        key = "key" if "key" in self.fields else None
+        adapt = partial(as_items, text=self.text, key=key, defaults=self.defaults)
+        return AnswerShape(schema=self.schema, adapt=adapt, items="items")
 
 
 @dataclass(slots=True)
@@ -119,7 +144,7 @@ def extract(extractor: Extractor, conversation: ExtractionInput, model: ChatMode
         spent = results.usage + usage_of(error)
         flaw = f"{model.name} failed, rules took over: {type(error).__name__}: {error}"[:300]
         found = _extract_locally(extractor, conversation, conversation.messages)
-        return replace(found, flaws=(flaw, *found.flaws), usage=spent)
+        return replace(found, flaws=(flaw, *found.flaws), usage=spent, failed=True, away=not isinstance(error, AnswerInvalid))
     return Outcome(
         changes=tuple(results.puts), model=model.name, prompt=results.version, flaws=tuple(results.flaws), usage=results.usage
     )
@@ -156,49 +181,104 @@ def _ask_in_parts(extractor: Extractor, conversation: ExtractionInput, model: Ch
 def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results: _Results) -> None:
     prompt = load_prompt(extractor.prompt, part.language)
     turns = prompt_turns(prompt, known=_known(part.known), transcript=_transcript(part.messages))
-    answer = complete(model, turns, extractor.schema, max_tokens=extractor.max_tokens)
+    answer = complete(model, turns, extractor.answer_shape, max_tokens=extractor.max_tokens)
     results.version = prompt.version
     results.usage += answer.usage
     results.flaws += answer.flaws
-    shown = _words([*(message.text for message in part.messages), *(str(memory) for memory in part.known)])
+    kept: list[Put] = []
+    refused: list[Message] = []
     for item in answer.data["items"]:
-        put = _put(extractor, part, item)
+        sources = _sources(extractor, part, item)
+        put, why = _checked_put(extractor, part, item, sources)
         if put is None:
-            results.flaws.append("dropped an item without text or without a source")
-        elif not _is_grounded(put, shown):
-            results.flaws.append("dropped an item whose words do not occur in the conversation")
+            results.flaws.append(f"dropped {why}")
+            refused += sources or part.messages
         else:
-            results.puts.append(put)
+            kept.append(put)
+    if any(flaw.startswith("items[") for flaw in answer.flaws):  # items without the form of one were dropped
+        covered = {source for put in kept for source in put.sources}
+        refused += [message for message in part.messages if message.id not in covered]
+    results.puts += [*kept, *_left_to_rules(extractor, part, kept, refused, results)]
 
 
-def _put(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> Put | None:
-    """Turn one item of the model's answer into a Put (a memory to store). Return None if the item lacks text or a source.
+def _left_to_rules(
+    extractor: Extractor, part: ExtractionInput, kept: Sequence[Put], refused: Sequence[Message], results: _Results
+) -> list[Put]:
+    """Return what rules extract from the messages of refused items, except what the model's other items say."""
+    ids = {message.id for message in refused if message.role == "user"}
+    if not ids:
+        return []
+    found = _extract_locally(extractor, part, part.messages)
+    results.flaws += found.flaws
+    puts = [change for change in found.changes if isinstance(change, Put) and not ids.isdisjoint(change.sources)]
+    return [
+        put
+        for put in puts
+        if not any(is_same_statement(put.text, other.text) or is_same_statement(other.text, put.text) for other in kept)
+    ]
 
-    Line numbers that match no message or memory are ignored.
+
+def _sources(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> list[Message]:
+    """Return the messages that an item comes from. Numbers that match no message are ignored.
+
+    An item without numbers comes from the user's only message, or from the only message that has most of its words. If no
+    message stands out, the list is empty.
     """
-    sources = [
+    numbers = item.get("messages") or ()
+    named = [
         message
         for number, message in enumerate(part.messages, 1)
-        if number in item["messages"] and (extractor.reads == "all" or message.role == "user")
+        if number in numbers and (extractor.reads == "all" or message.role == "user")
     ]
+    if named or numbers:
+        return named if any(message.role == "user" for message in named) else []
+    users = [message for message in part.messages if message.role == "user"]
+    if len(users) == 1:
+        return users
+    shares = []
+    for message in users:
+        shared, total = _count_shared_terms(str(item[extractor.text]), _words([message.text]))
+        shares.append((shared / total if total else 0.0, message))
+    shares.sort(key=lambda share: share[0], reverse=True)
+    is_clear = shares[0][0] >= _MIN_MEANT_SHARE and shares[0][0] > shares[1][0]
+    return [shares[0][1]] if is_clear else []
+
+
+def _checked_put(
+    extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any], sources: Sequence[Message]
+) -> tuple[Put | None, str]:
+    """Turn one item of the model's answer into a Put (a memory to store). Return None and the reason if it is refused."""
     arguments = extractor.make(item)
     key = arguments.get("key")
     blank = not one_line(arguments["text"]) or (key is not None and not one_line(key))
-    if blank or not any(message.role == "user" for message in sources):
-        return None
+    if blank or not sources:
+        return None, "an item without text or without a source"
+    evidence = evidence_for(sources, part.messages, part.known)
+    why = problem(arguments["text"], evidence)
+    if why is not None:
+        return None, why
     last = sources[-1]
     arguments.setdefault("reason", "extracted from the conversation")
     speaker = {"speaker": last.speaker} if last.speaker else {}
+    lowest = lowest_trust(part.messages, part.trusts)
+    is_own = repeats_own_words(arguments["text"], part.messages, min_share=OWN_SHARE if lowest < 1 else PARAPHRASE_SHARE)
     put = Put(
         scope=last.scope,
         sources=tuple(message.id for message in sources),
-        trust=min(message.trust for message in sources),
+        trust=1.0 if is_own else lowest,
+        doubtful=lowest < 1 or not is_own,
         valid_from=last.at,
         language=last.language or part.language,
-        **{**arguments, "metadata": {**speaker, **arguments.get("metadata", {})}},
+        **{**arguments, "metadata": {**speaker, **arguments.get("metadata", {}), **_dates(item, evidence)}},
     )
     replaced = [memory for number, memory in enumerate(part.known, 1) if number in item.get("replaces", ())]
-    return replace(put, replaces=tuple(memory.id for memory in replaced if may_replace(put, memory)))
+    return replace(put, replaces=tuple(memory.id for memory in replaced if may_replace(put, memory))), ""
+
+
+def _dates(item: Mapping[str, Any], evidence: Evidence) -> dict[str, str]:
+    """Return the dates of an item that follow from its messages. Others are left out."""
+    found = {name: _DAY.match(str(item.get(name) or "")) for name in (HAPPENED_AT, ENDED_AT)}
+    return {name: day[0] for name, day in found.items() if day is not None and states_date(day[0], evidence)}
 
 
 def is_same_statement(one: str, other: str) -> bool:
@@ -216,15 +296,6 @@ def newest_that_fit(messages: Sequence[Message], *, characters: int) -> list[Mes
             break
         kept.insert(0, message)
     return kept
-
-
-def _is_grounded(put: Put, shown: frozenset[str]) -> bool:
-    """Return True if enough terms of a proposed memory occur in the text shown to the model.
-
-    Terms are compared by their stems: "works" matches "work".
-    """
-    shared, total = _count_shared_terms(put.text, shown)
-    return shared >= _MIN_GROUNDED_SHARE * total
 
 
 def _count_shared_terms(text: str, others: frozenset[str]) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.confirmed import confirmed_observations
 from holdfast.learning.statements.conversation import SourcedStatement, is_spoken_by_user, sourced_statements
 from holdfast.protocols import SentenceReader
+from holdfast.text.stated_dates import begin_and_end
 from holdfast.text.third_person.rewrite import bare_predicate, observed, third_person
 from holdfast.types import Message, Put
 
@@ -103,10 +104,14 @@ def _put(each: SourcedStatement, *, kind: str, text: str, key: str | None = None
         key=key,
         text=text,
         importance=each.statement.importance,
-        trust=min(message.trust for message in each.sources),
+        trust=min(message.trust for message in each.sources if message.role == "user"),
         sources=tuple(message.id for message in each.sources),
         language=last.language or each.statement.language,
         valid_from=last.at,
-        metadata={**speaker, **(metadata or {})},
+        metadata={
+            **speaker,
+            **(metadata or {}),
+            **begin_and_end(each.statement.text, last.at, is_event=each.statement.kind == "event"),
+        },
         reason=reason,
     )

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
+from holdfast.learning.quotations import without_quotations
 from holdfast.text.clean import fold
 from holdfast.types import Message
 
 _EXTRACTED_ROLES = ("user", "assistant")
-_OUTSIDE_ORIGINS = ("tool", "web", "file")
+OUTSIDE_ORIGINS = ("tool", "web", "file")
+"""Origins of text that neither the user nor the assistant wrote."""
 
 _MEMORY_TAG = re.compile(
     r"""(?:<|&lt;)(?P<slash>/?)\s{0,3}memory(?:\s{1,3}id\s{0,3}=\s{0,3}(?:["'“”]|&quot;)?(?P<id>[^"'“”<>&\n]{0,200})(?:["'“”]|&quot;)?)?"""
@@ -49,12 +51,18 @@ def extractable(messages: Sequence[Message]) -> list[Message]:
     """Return the messages of users and assistants, with injected text removed. Messages that are then empty are dropped."""
     kept = []
     for message in messages:
-        if message.action is not None or message.role not in _EXTRACTED_ROLES or message.origin in _OUTSIDE_ORIGINS:
+        if message.action is not None or message.role not in _EXTRACTED_ROLES or message.origin in OUTSIDE_ORIGINS:
             continue
-        text = without_injected_text(message.text)
+        text = own_words(message.text) if message.role == "user" else without_injected_text(message.text)
         if text.strip():
             kept.append(message if text == message.text else replace(message, text=text))
     return kept
+
+
+def own_words(text: str) -> str:
+    """Return the part of a user's message that the user wrote: without quotations and injected text."""
+    left = without_injected_text(without_quotations(text))
+    return text if left.strip() == text.strip() else left
 
 
 def without_injected_text(text: str) -> str:

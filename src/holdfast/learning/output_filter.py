@@ -36,6 +36,8 @@ _MIN_DISTINCT_SHARE = 0.5
 Texts of fewer than ``_MIN_LOOP_WORDS`` words are not checked.
 """
 _MIN_LOOP_WORDS = 12
+_MIN_SHARED_SHARE = 0.5
+"""Share (0 to 1) of a text's content words in the replaced texts, from which on it is in their language."""
 _MIN_QUOTED_CHARACTERS = 30
 """Minimum length, in characters, of the prompt sentences that a text must not repeat. Shorter sentences may be repeated."""
 
@@ -151,9 +153,13 @@ def _is_foreign(text: str, replaces: Sequence[str]) -> bool:
     own, theirs = detect_language(text), detect_language("\n".join(replaces))
     if own is None or theirs is None or own in {theirs, *map(detect_language, replaces)}:
         return False
+    words = _words(text)
+    # The language of a short text with foreign names is often guessed wrong. A translation shares few words.
+    shared = _meaningful(words) & {word for replaced in replaces for word in _words(replaced)}
+    if len(shared) >= _MIN_SHARED_SHARE * len(_meaningful(words)):
+        return False
     if own not in STOP_WORDS or theirs not in STOP_WORDS:
         return True
-    words = _words(text)
     only_own = [word for word in words if word in STOP_WORDS[own] - STOP_WORDS[theirs]]
     only_theirs = [word for word in words if word in STOP_WORDS[theirs] - STOP_WORDS[own]]
     return len(only_own) >= 2 and not only_theirs

@@ -22,6 +22,8 @@ class McpCaller:
     memory: Engine
     principal: Principal
     parts: ScopeParts
+    project: str | None = None
+    """The app, if it stands for a project. Then new memories about the user are stored without the app."""
 
     @property
     def may_write(self) -> bool:

@@ -55,7 +55,7 @@ def _known(caller: McpCaller, about: str | None) -> str:
     kinds = [kind.name for kind in memory.preset.learned_kinds]
     notices: tuple[str, ...] = ()
     if about is None:
-        found = [str(each) for each in memory.memories(limit=_MAX_MEMORIES, **parts)]
+        found = [str(each) for each in memory.memories(limit=_MAX_MEMORIES, **parts) if each.trust >= memory.preset.min_trust]
     else:
         hits = memory.recall(about, kinds=kinds, limit=20, **parts)
         found, notices = [str(hit) for hit in hits], hits.notices

@@ -20,6 +20,15 @@ def _list(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
+_CONSENT = _object(
+    "message_id wish memories messages",
+    message_id=_TEXT,
+    wish=_TEXT,
+    memories=_list(_object("id content", id=_TEXT, content=_TEXT)),
+    messages=_list(_TEXT),
+    change_id=_TEXT,
+)
+"""What a wish of the user about memory changed."""
 _FOUND = _object(
     "id content type score created_at metadata",
     id=_TEXT,
@@ -44,50 +53,80 @@ _LISTED = _object(
 )
 _BRIEF = _object("id content type", id=_TEXT, content=_TEXT, type=_TEXT)
 
+_CHANGE = _object("change_id action at", change_id=_TEXT, action=_TEXT, at=_TIME, content=_TEXT, reason=_TEXT, revision=_NUMBER)
+_FORGOTTEN: Mapping[str, Schema] = {
+    "key": _TEXT,
+    "forgotten": _NUMBER,
+    "ids": _list(_TEXT),
+    "keys": _list(_TEXT),
+    "near": _list(_object("id text", id=_TEXT, text=_TEXT)),
+    "notices": _list(_TEXT),
+}
+
 OUTPUTS: Mapping[str, Schema] = {
     "search_memories": _object("result", result=_list(_FOUND), notices=_list(_TEXT)),
     "store_memory": _object(
-        "id content type created_at", id=_TEXT, content=_TEXT, type=_TEXT, created_at=_TIME, redacted=_list(_TEXT)
+        "id content type created_at", id=_TEXT, content=_TEXT, type=_TEXT, created_at=_TIME, key=_TEXT, redacted=_list(_TEXT)
     ),
-    "forget_memory": _object("success id", success={"type": "boolean"}, id=_TEXT, error=_TEXT),
+    "update_memory": _object(
+        "id content type revision", id=_TEXT, content=_TEXT, type=_TEXT, revision=_NUMBER, redacted=_list(_TEXT)
+    ),
+    "forget_memory": _object("", success={"type": "boolean"}, id=_TEXT, error=_TEXT, **_FORGOTTEN),
     "memory_context": _object(
         "text tokens memories left_out",
         text=_TEXT,
         tokens=_NUMBER,
         memories=_list(_BRIEF),
         left_out=_NUMBER,
+        message=_TEXT,
         notices=_list(_TEXT),
     ),
     "remember": _object("id key value", id=_TEXT, key=_TEXT, value=_TEXT, redacted=_list(_TEXT)),
-    "forget": _object(
-        "key forgotten ids",
-        key=_TEXT,
-        forgotten=_NUMBER,
-        ids=_list(_TEXT),
-        keys=_list(_TEXT),
-        near=_list(_object("id text", id=_TEXT, text=_TEXT)),
-        notices=_list(_TEXT),
-    ),
+    "forget": _object("key forgotten ids", **_FORGOTTEN),
     "list_memories": _object("memories next_offset", memories=_list(_LISTED), next_offset={"type": ["integer", "null"]}),
+    "memory_history": _object("id changes", id=_TEXT, changes=_list(_CHANGE)),
+    "undo_change": _object(
+        "change_id memories",
+        change_id=_TEXT,
+        memories=_list(_object("id content status", id=_TEXT, content=_TEXT, status=_TEXT)),
+    ),
+    "add_messages": _object(
+        "conversation_id added ids",
+        conversation_id=_TEXT,
+        added=_NUMBER,
+        ids=_list(_TEXT),
+        redacted=_list(_TEXT),
+        consent=_list(_CONSENT),
+    ),
+    "end_conversation": _object("conversation_id ended", conversation_id=_TEXT, ended={"type": "boolean"}),
 }
 """Output schema of each tool. Lists are wrapped in an object as ``result``, because older clients accept only objects."""
 
-NAMES = tuple(OUTPUTS)
-"""Tool names, in the order in which they are listed."""
-READ_ONLY_TOOLS = ("search_memories", "memory_context", "list_memories")
+_KEYED_DESIGNS = ("rumi",)
+"""Designs whose own tools are ``remember`` and ``forget``, by key. They replace ``store_memory`` and ``forget_memory``."""
+_TWINS = {"store_memory": "remember", "forget_memory": "forget"}
+READ_ONLY_TOOLS = ("search_memories", "memory_context", "list_memories", "memory_history")
 """Tools that change nothing."""
-_DESTRUCTIVE = ("forget_memory", "forget")
+_DESTRUCTIVE = ("forget_memory", "forget", "update_memory", "undo_change")
+_NOT_IDEMPOTENT = ("add_messages", "undo_change")
+
+
+def tool_names(preset: str) -> tuple[str, ...]:
+    """Return the names of the tools that are offered with a preset, in the order in which they are listed."""
+    replaced = _TWINS if preset in _KEYED_DESIGNS else {}
+    return tuple(replaced.get(name, name) for name in OUTPUTS if name not in _TWINS.values())
 
 
 def annotations(name: str, title: str) -> types.ToolAnnotations:
     """Return the annotations of a tool.
 
-    All tools are idempotent: storing the same text again only refreshes its date, and forgetting again finds nothing.
+    Most tools are idempotent: storing the same text again only refreshes its date, and forgetting again finds nothing. Adding
+    messages is not, because messages without ids are added again.
     """
     return types.ToolAnnotations(
         title=title,
         read_only_hint=name in READ_ONLY_TOOLS,
         destructive_hint=name in _DESTRUCTIVE,
-        idempotent_hint=True,
+        idempotent_hint=name not in _NOT_IDEMPOTENT,
         open_world_hint=False,
     )

@@ -67,7 +67,7 @@ _REQUESTS = {
 
 
 def Server(name: str, *, version: str, title: str, instructions: str | None, **handlers: Handler) -> Any:  # noqa: N802  (a class in version 2)
-    """Create a server of version 1 with the handlers of version 2. Version 1 has no title."""
+    """Create a server of ``mcp`` version 1 from handlers written for version 2. ``title`` is ignored: version 1 has none."""
     del title
     server: Any = _lowlevel.Server(name, version=version, instructions=instructions)
     for event, handler in handlers.items():

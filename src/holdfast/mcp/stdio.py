@@ -1,7 +1,9 @@
-"""The MCP server over standard input and output, for one client and one scope."""
+"""The MCP server over standard input and output or a socket, for one client and one scope."""
 
+import socket
 from collections.abc import Sequence
 from contextlib import nullcontext
+from io import TextIOWrapper
 
 import anyio
 from mcp import stdio_server
@@ -16,10 +18,20 @@ from holdfast.services import services
 
 
 def serve_stdio(
-    memory: Engine, parts: ScopeParts, *, version: str, extra_tools: Sequence[ExtraTool] = (), own_tools: bool = True
+    memory: Engine,
+    parts: ScopeParts,
+    *,
+    version: str,
+    extra_tools: Sequence[ExtraTool] = (),
+    own_tools: bool = True,
+    project: str | None = None,
+    streams: tuple[TextIOWrapper, TextIOWrapper] | None = None,
 ) -> None:
-    """Serve until the client closes the stream. The client may read and write memories. Stdout carries only protocol messages."""
-    caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant), parts=parts)
+    """Serve until the client closes the stream. The client may read and write memories. Stdout carries only protocol messages.
+
+    ``project`` is the app that stands for a project; see ``McpCaller``. ``streams`` replace standard input and output.
+    """
+    caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant), parts=parts, project=project)
     server = make_server(
         lambda _ask: nullcontext(caller),
         version=version,
@@ -29,7 +41,19 @@ def serve_stdio(
     )
 
     async def serve() -> None:
-        async with stdio_server() as (incoming, outgoing):
+        files = [anyio.wrap_file(stream) for stream in streams or ()]
+        async with stdio_server(*files) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
     anyio.run(serve)
+
+
+def serve_connection(
+    memory: Engine, parts: ScopeParts, connection: socket.socket, *, version: str, project: str | None = None
+) -> None:
+    """Serve a client over a socket until it closes the connection."""
+    with (
+        connection.makefile("r", encoding="utf-8", errors="replace", newline="\n") as incoming,
+        connection.makefile("w", encoding="utf-8", newline="\n") as outgoing,
+    ):
+        serve_stdio(memory, parts, version=version, project=project, streams=(incoming, outgoing))

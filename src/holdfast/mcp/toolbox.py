@@ -1,25 +1,16 @@
-"""The MCP tools. Five are the tools that Holdfast's agents also have.
-
-Two more are for clients whose conversations Holdfast does not store.
-"""
+"""The MCP tools: those that Holdfast's agents also have, and those of ``own_tools.py``."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.agent.tools import MemoryTools, ToolResult, safe_json, types_schema
+from holdfast.agent.tools import MemoryTools, ToolResult, safe_json
 from holdfast.chat import Schema, Tool
 from holdfast.errors import HoldfastError, StoreBusy
 from holdfast.mcp.caller import McpCaller
-from holdfast.mcp.schemas import NAMES, OUTPUTS, READ_ONLY_TOOLS, annotations
+from holdfast.mcp.own_tools import OWN_TOOLS, OwnTools
+from holdfast.mcp.schemas import OUTPUTS, READ_ONLY_TOOLS, annotations, tool_names
 from holdfast.mcp.sdk import MCPError, types
 from holdfast.text.clean import escape_line
-from holdfast.text.json.conform import conform
-from holdfast.types import Hit, Memory
-
-_OWN_TOOLS = ("memory_context", "list_memories")
-_MAX_LISTED = 200
-_MIN_TOKENS, _MAX_TOKENS = 50, 20_000
-_MAX_TEXT_CHARACTERS = 2_000
 
 
 class Toolbox:
@@ -28,8 +19,12 @@ class Toolbox:
     def __init__(self, caller: McpCaller) -> None:
         self._caller = caller
         self._texts = caller.texts
-        shared = [name for name in NAMES if name not in _OWN_TOOLS]
-        self._agent_tools = MemoryTools(caller.memory, names=shared, language=caller.language, owns=caller.owns, **caller.parts)
+        self._names = tool_names(caller.memory.preset.name)
+        shared = [name for name in self._names if name not in OWN_TOOLS]
+        self._agent_tools = MemoryTools(
+            caller.memory, names=shared, language=caller.language, owns=caller.owns, project=caller.project, **caller.parts
+        )
+        self._own = OwnTools(caller, self._agent_tools)
 
     # Listing
 
@@ -40,10 +35,11 @@ class Toolbox:
     def _tools(self) -> list[Tool]:
         known = {tool.name: tool for tool in self._agent_tools.definitions}
         known |= {
-            name: Tool(name=name, description=self._texts[name]["description"], parameters=self._form(name))
-            for name in _OWN_TOOLS
+            name: Tool(name=name, description=self._texts[name]["description"], parameters=self._own.form(name))
+            for name in self._names
+            if name in OWN_TOOLS
         }
-        return [known[name] for name in NAMES]
+        return [known[name] for name in self._names]
 
     def _described(self, tool: Tool) -> types.Tool:
         title = self._texts["titles"][tool.name]
@@ -56,40 +52,18 @@ class Toolbox:
             annotations=annotations(tool.name, title),
         )
 
-    def _form(self, name: str) -> Schema:
-        texts, kinds = self._texts[name], self._caller.memory.preset.learned_kinds
-        if name == "memory_context":
-            properties: dict[str, Any] = {
-                "query": {"type": "string", "description": texts["query"]},
-                "max_tokens": {
-                    "type": "integer",
-                    "minimum": _MIN_TOKENS,
-                    "maximum": _MAX_TOKENS,
-                    "description": texts["max_tokens"],
-                },
-            }
-            return {"type": "object", "properties": properties, "required": ["query"]}
-        properties = {
-            "memory_type": types_schema(texts["memory_type"], kinds),
-            "key": {"type": "string", "description": texts["key"]},
-            "topic": {"type": "string", "description": texts["topic"]},
-            "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_LISTED, "description": texts["limit"]},
-            "offset": {"type": "integer", "minimum": 0, "description": texts["offset"]},
-        }
-        return {"type": "object", "properties": properties, "required": []}
-
     # Calling
 
     def call(self, name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
         """Call a tool. Wrong arguments return a result that tells the model what to do; an unknown tool is a protocol error."""
-        if name not in NAMES:
+        if name not in self._names:
             known = ", ".join(tool.name for tool in self.listed())
             raise MCPError(types.INVALID_PARAMS, self._problem("unknown_tool", name=escape_line(name), tools=known))
         if name not in READ_ONLY_TOOLS and not self._caller.may_write:
             return _result(name, ToolResult(ok=False, text=self._problem("read_only", name=name)))
         given = {key: value for key, value in (arguments or {}).items() if value is not None}
         try:
-            return _result(name, self._own(name, given) if name in _OWN_TOOLS else self._agent_tools.call(name, given))
+            return _result(name, self._own.call(name, given) if name in OWN_TOOLS else self._agent_tools.call(name, given))
         except StoreBusy:
             return _result(name, ToolResult(ok=False, text=self._problem("busy", name=name)))
         except HoldfastError as error:
@@ -99,47 +73,6 @@ class Toolbox:
     def _problem(self, which: str, **values: str) -> str:
         text: str = self._texts["problems"][which].format(**values)
         return text
-
-    def _own(self, name: str, given: Mapping[str, Any]) -> ToolResult:
-        try:
-            fitting, flaws = conform(dict(given), self._form(name))
-        except ValueError as error:
-            return self._agent_tools.misused(name, str(error), self._form(name))
-        if flaws:
-            return self._agent_tools.misused(name, "; ".join(flaws), self._form(name))
-        return self._context(**fitting) if name == "memory_context" else self._list(**fitting)
-
-    def _context(self, query: str, max_tokens: int | None = None, **_more: Any) -> ToolResult:
-        context = self._caller.memory.context(query, max_tokens=max_tokens, **self._caller.parts)
-        data = {
-            "text": context.text,
-            "tokens": context.tokens,
-            "memories": [_brief(hit) for hit in context.hits],
-            "left_out": len(context.left_out),
-        }
-        # With a notice, an empty block does not mean that nothing relevant is stored.
-        nothing = "" if context.notices else self._texts["memory_context"]["nothing"]
-        text = "\n\n".join(filter(None, [context.text or nothing, *context.notices]))
-        return ToolResult(text=text, data=data, notices=context.notices)
-
-    def _list(
-        self,
-        memory_type: str | None = None,
-        key: str | None = None,
-        topic: str | None = None,
-        limit: int = 20,
-        offset: int = 0,
-        **_more: Any,
-    ) -> ToolResult:
-        kinds = [memory_type] if memory_type else None
-        found = self._caller.memory.memories(
-            kinds=kinds, key=key, topic=topic, limit=limit + 1, offset=offset, **self._caller.parts
-        )
-        data = {
-            "memories": [_listed(memory) for memory in found[:limit]],
-            "next_offset": offset + limit if len(found) > limit else None,
-        }
-        return ToolResult(text=safe_json(data), data=data)
 
 
 def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
@@ -171,24 +104,3 @@ def _result(name: str, outcome: ToolResult) -> types.CallToolResult:
         structured_content=data,
         is_error=not outcome.ok,
     )
-
-
-def _brief(hit: Hit) -> dict[str, Any]:
-    return {"id": hit.id, "content": _cut(hit.text), "type": hit.kind}
-
-
-def _listed(memory: Memory) -> dict[str, Any]:
-    shown = {
-        "id": memory.id,
-        "content": _cut(memory.text),
-        "type": memory.kind,
-        "created_at": memory.created_at.isoformat(),
-        "metadata": dict(memory.metadata),
-    }
-    expires = memory.expires_at.isoformat() if memory.expires_at else None
-    more = {"key": memory.key, "topic": memory.topic, "expires_at": expires}
-    return shown | {name: value for name, value in more.items() if value is not None}
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_TEXT_CHARACTERS else text[: _MAX_TEXT_CHARACTERS - 1] + "…"

@@ -5,9 +5,11 @@ called from anywhere, even inside a running loop. An async client inside the fun
 """
 
 import asyncio
+import contextvars
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Future
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
@@ -24,11 +26,16 @@ ChatFunction: TypeAlias = Callable[[list[dict[str, str]]], str | Awaitable[str]]
 """Function that takes messages, each with a ``role`` and a ``content``, and returns the model's reply."""
 
 
+_MAX_OVERDUE = 4
+"""Maximum number of calls of a function that go on after their timeout."""
+
+
 class CallableChat:
     """A :class:`holdfast.chat.ChatModel` that calls a function.
 
-    A coroutine is canceled after ``timeout`` seconds. An ordinary function runs in the caller's thread and cannot be
-    interrupted, so it must limit its own time. Set ``free`` if calls cost nothing; otherwise their cost is unknown.
+    After ``timeout`` seconds, the call fails. A coroutine is then canceled. An ordinary function cannot be interrupted: it goes on
+    in a thread of its own, its result is dropped, and while four such calls are running, further calls fail at once. Set ``free``
+    if calls cost nothing; otherwise their cost is unknown.
     """
 
     def __init__(self, function: ChatFunction, *, name: str | None = None, free: bool = False) -> None:
@@ -37,6 +44,7 @@ class CallableChat:
         self._function = function
         self._cost = 0.0 if free else None
         self._loop = _Loop()
+        self._overdue = _Threads()
 
     def chat(
         self,
@@ -73,7 +81,7 @@ class CallableChat:
 
     def _call(self, messages: list[dict[str, str]], timeout: float) -> str:
         try:
-            result: object = self._function(messages)
+            result: object = self._overdue.run(lambda: self._function(messages), timeout)
             if isawaitable(result):
                 result = self._loop.run(result, timeout)
         except ModelError:
@@ -88,6 +96,35 @@ class CallableChat:
 
     def _usage(self, started: float) -> Usage:
         return Usage(calls=1, seconds=time.monotonic() - started, cost=self._cost)
+
+
+class _Threads:
+    """Runs a function in a thread of its own, so that the caller can stop waiting for it."""
+
+    def __init__(self) -> None:
+        self._overdue: list[threading.Thread] = []
+
+    def run(self, function: Callable[[], Any], timeout: float) -> Any:
+        """Return the function's result, or raise ``TimeoutError`` if it takes longer than ``timeout`` seconds."""
+        self._overdue = [thread for thread in self._overdue if thread.is_alive()]
+        if len(self._overdue) >= _MAX_OVERDUE:
+            raise TimeoutError
+        outcome: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                outcome.set_result(function())
+            except BaseException as error:  # noqa: BLE001  (raised again in the caller's thread)
+                outcome.set_exception(error)
+
+        thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="holdfast-chat-call", daemon=True)
+        thread.start()
+        try:
+            return outcome.result(timeout)
+        except TimeoutError:
+            if not outcome.done():
+                self._overdue.append(thread)
+            raise
 
 
 class _Loop:

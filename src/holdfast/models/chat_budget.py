@@ -3,15 +3,25 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
-from holdfast.chat import ChatModel, Reply, Schema, Tool, Turn
-from holdfast.errors import ModelError, ModelUnavailable
+from holdfast.chat import ChatModel, Reply, Schema, Tool, Turn, Usage
+from holdfast.errors import ModelBusy, ModelError, ModelUnavailable
 from holdfast.protocols import Clock, Store
 from holdfast.runtime import forks
+from holdfast.runtime.circuit_breaker import CircuitBreaker
+from holdfast.runtime.deadline import Deadline, Overdue
 
 _RETRY_SECONDS = 30.0
 """Seconds to wait after a failed attempt to load a model before the next attempt."""
+_GRACE_SECONDS = 5.0
+"""Seconds after its timeout at which a call is given up. Most models end a call at its timeout themselves."""
+_SLOW_FAILURE_SECONDS = 5.0
+"""Seconds after which a failed call counts as silence. Calls then pause for a while, so that not every job waits as long."""
+_FIRST_ABSENCE_SECONDS = 30.0
+_MAX_ABSENCE_SECONDS = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +32,10 @@ class ChatSource:
     load: Callable[[], ChatModel]
     shared: bool = False
     """True if several engines use the same model. In that case, no engine may close it."""
+    timeout: float | None = None
+    """Maximum seconds of one call. None leaves it to the caller."""
+    max_calls: int = 1
+    """Maximum number of jobs that ask the model at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +49,11 @@ class ChatBudget:
 class CheckedChat:
     """Wraps a chat model so that every failure raises a ``ModelError``. Custom models may raise any exception."""
 
-    def __init__(self, model: ChatModel) -> None:
+    def __init__(self, model: ChatModel, *, timeout: float | None = None, presence: "Presence | None" = None) -> None:
         self._model = model
+        self._timeout = timeout
+        self._presence = presence or Presence()
+        self._deadline = Deadline()
         self.name = model.name
 
     def chat(
@@ -48,13 +65,18 @@ class CheckedChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Call the model."""
-        try:
-            return self._model.chat(turns, schema=schema, tools=tools, max_tokens=max_tokens, timeout=timeout)
-        except ModelError:
-            raise
-        except Exception as error:  # a custom model may raise anything
-            raise ModelUnavailable(f"{self.name} failed: {type(error).__name__}: {error}"[:300]) from error
+        """Call the model. A model that does not return in time is given up."""
+        seconds = self._timeout or timeout
+        call = partial(self._model.chat, turns, schema=schema, tools=tools, max_tokens=max_tokens, timeout=seconds)
+        with self._presence.watch():
+            try:
+                return self._deadline.run(call, seconds + _GRACE_SECONDS)
+            except ModelError:
+                raise
+            except Overdue as error:
+                raise _uncounted(ModelUnavailable(f"{self.name} did not answer: {error}.")) from error
+            except Exception as error:  # a custom model may raise anything
+                raise ModelUnavailable(f"{self.name} failed: {type(error).__name__}: {error}"[:300]) from error
 
     def stream(
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
@@ -74,6 +96,43 @@ class CheckedChat:
             close()
 
 
+def _uncounted(error: ModelError) -> ModelError:
+    """Return an error that counts as one call of unknown cost."""
+    error.usage = Usage(calls=1, cost=None)
+    return error
+
+
+class Presence:
+    """Remembers whether a chat model answers.
+
+    After a slow failure, no call is made for a while: a silent model must not hold up every job. After any failure, work that
+    waits for the model's return waits for a while.
+    """
+
+    def __init__(self) -> None:
+        self.silence = CircuitBreaker()
+        self.absence = CircuitBreaker(first_pause=_FIRST_ABSENCE_SECONDS, max_pause=_MAX_ABSENCE_SECONDS)
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Record whether a call fails, and how long it took."""
+        started = time.monotonic()
+        try:
+            yield
+        except (ModelUnavailable, ModelBusy) as error:
+            self.absence.fail(str(error))
+            if time.monotonic() - started >= _SLOW_FAILURE_SECONDS:
+                self.silence.fail(str(error))
+            raise
+        self.absence.succeed()
+        self.silence.succeed()
+
+    def end_pauses(self) -> None:
+        """Allow the next call now."""
+        self.absence.end_pause()
+        self.silence.end_pause()
+
+
 class BudgetedChat:
     """Loads the chat model of an engine and enforces its daily limits."""
 
@@ -82,6 +141,7 @@ class BudgetedChat:
         self._source = source
         self._clock = clock
         self._limits = limits or ChatBudget()
+        self.presence = Presence()
         self._model: CheckedChat | None = None
         self._not_before = 0.0
         self._problem: str | None = None
@@ -108,15 +168,27 @@ class BudgetedChat:
         exceeded = self._exceeded_limit()
         if exceeded is not None:
             return None, exceeded
+        if self.presence.silence.is_open:
+            return None, f"{self.name} is not asked for a moment: {(self.presence.silence.problem or '').rstrip('.')}"
         with self._lock:
             if self._model is None and time.monotonic() >= self._not_before:
                 try:
-                    self._model = CheckedChat(self._source.load())
+                    self._model = CheckedChat(self._source.load(), timeout=self._source.timeout, presence=self.presence)
                     self._problem = None
                 except ModelError as error:
                     self._not_before = time.monotonic() + _RETRY_SECONDS
                     self._problem = str(error).rstrip(".")
         return self._model, self._problem
+
+    @property
+    def max_calls(self) -> int:
+        """Maximum number of jobs that ask the model at the same time; 1 without a model."""
+        return self._source.max_calls if self._source else 1
+
+    @property
+    def has_returned(self) -> bool:
+        """True if work that waits for the model may be tried: it is set, within its limits, and did not just fail."""
+        return not self.presence.absence.is_open and self.model()[0] is not None
 
     def close(self) -> None:
         """Drop the model. Its connections are closed unless other engines share the model."""

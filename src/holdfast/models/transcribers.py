@@ -147,7 +147,7 @@ def _sphinx() -> Any:
     try:
         return importlib.import_module("pocketsphinx")
     except ImportError as error:
-        raise ExtraMissing("PocketSphinx is not installed: pip install 'holdfast[pocketsphinx]'") from error
+        raise ExtraMissing("PocketSphinx is not installed: pip install 'holdfast-memory[pocketsphinx]'") from error
 
 
 def read_wav(recording: bytes, *, rate: int) -> bytes:

@@ -6,6 +6,9 @@ An app keeps at most ten paragraphs.
 from holdfast.presets.base import MemoryCap, Paragraph, Preset, PromptLayout, Section
 from holdfast.types import Kind
 
+_MAX_CHARACTERS = 400
+"""Maximum length of a paragraph in the prompt. Ten of them and the five shared ones fit into ``context_tokens``."""
+
 APPS = Preset(
     name="apps",
     default_kind="memory",
@@ -14,9 +17,9 @@ APPS = Preset(
     cap=MemoryCap(kind="memory", max_memories=10),
     layout=PromptLayout(
         sections=(
-            Section(words="app_memories", source="newest", kinds=("memory",), max_items=10),
-            Section(words="shared_memories", source="shared", kinds=("memory",), max_items=5),
+            Section(words="app_memories", source="newest", kinds=("memory",), max_items=10, max_characters=_MAX_CHARACTERS),
+            Section(words="shared_memories", source="shared", kinds=("memory",), max_items=5, max_characters=_MAX_CHARACTERS),
         )
     ),
-    context_tokens=700,
+    context_tokens=2000,
 )

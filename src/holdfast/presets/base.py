@@ -9,7 +9,7 @@ from holdfast.learning.capture import Extractor
 from holdfast.learning.capture_kinds import STATEMENTS
 from holdfast.learning.changes.reconcile import ReconcileRules
 from holdfast.learning.summaries.roll_up import RollUp
-from holdfast.types import Kind
+from holdfast.types import MIN_TRUST, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +88,8 @@ class RecallPlan:
     """
     own_embedder: str | None = None
     """Name of the embedder for which ``min_cosine`` was chosen. With this embedder, ``min_cosine`` is not converted."""
+    cosine_scores: bool = False
+    """If True, a recall ranks by the cosine itself, on the scale of ``measured_by``, and leaves out what is below ``min_cosine``."""
     accumulates: bool = False
     """If True, memories recalled in one turn stay in the context until the conversation ends."""
 
@@ -122,6 +124,8 @@ class Section:
     """
     kinds: tuple[str, ...] | None = None
     max_items: int = 20
+    max_characters: int | None = None
+    """Maximum length of one memory's text in the section. A longer text is cut, with an ellipsis. If None, no text is cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,9 +188,16 @@ class Preset:
     """Time without a message after which a session is ended and memories are extracted from it. If None, sessions stay open."""
     undo_window: timedelta = timedelta(days=30)
     """Time during which the forgetting of a memory can be undone. After that, the memory is purged."""
+    keep_off_record: bool = False
+    """If True, messages that the user asked not to keep stay in the log after their session. They are never recalled."""
     message_retention: timedelta | None = None
     """Time for which messages are kept after memories were extracted from their session. If None, messages are kept forever."""
     context_tokens: int = 800
+    min_trust: float = MIN_TRUST
+    """Minimum trust of memories and messages that recall returns and context blocks show, unless the caller wants all.
+
+    A memory below it never supersedes one that the user stored explicitly.
+    """
     languages: tuple[str, ...] = ("en", "es")
     """Languages in which the words of a query are stemmed, in addition to its detected language.
 

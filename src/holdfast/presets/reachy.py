@@ -28,7 +28,12 @@ REACHY = Preset(
     ),
     extract_at="never",
     recall=RecallPlan(
-        limit=5, kinds=("conversation", "fact", "context"), min_cosine=0.3, intended_cosine=0.3, measured_by=_MINILM
+        limit=5,
+        kinds=("conversation", "fact", "context"),
+        min_cosine=0.3,
+        intended_cosine=0.3,
+        measured_by=_MINILM,
+        cosine_scores=True,
     ),
     layout=PromptLayout(sections=(Section(words="relevant", source="relevant"),)),
     window=10,

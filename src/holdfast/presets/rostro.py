@@ -17,7 +17,7 @@ ROSTRO = Preset(
     default_kind="conclusion",
     kinds=(
         Kind(name="conclusion", meaning="A conclusion, decision or discovery from a conversation, in one line"),
-        Kind(name="recent", meaning="The topic of a conversation, in a few words", keyed="many", background=True),
+        Kind(name="recent", meaning="The topic of a conversation, in a few words", keyed="many", background=True, internal=True),
     ),
     extractor=CONCLUSIONS,
     topics=TopicRules(kind="conclusion", min_conclusions=3, max_lines=50, detect="turn", recent_kind="recent", max_recent=20),

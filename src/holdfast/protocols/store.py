@@ -63,6 +63,10 @@ class Reads(Protocol):
         """List the namespaces of the memories that a filter selects, each once, sorted by label."""
         ...
 
+    def keys(self, wanted: MemoryFilter) -> list[str]:
+        """List the keys of the memories that a filter selects, each once, sorted."""
+        ...
+
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:
         """Return the place of each of these messages: its session, role, speaker, time and dialogue act."""
         ...
@@ -137,6 +141,14 @@ class Reads(Protocol):
         """Return the value of one of the engine's internal settings, or None if it is not set."""
         ...
 
+    def settings(self, prefix: str) -> Mapping[str, str]:
+        """Return the engine's internal settings whose names start with a prefix, by name."""
+        ...
+
+    def scopes(self) -> list[Scope]:
+        """List the scopes that have data, or had some: also those of users and apps that have only a record."""
+        ...
+
     def models(self) -> list[str]:
         """List the embedding models whose vectors this store keeps."""
         ...
@@ -172,10 +184,11 @@ class Transaction(Reads, Protocol):
         """Set the time at which memories were last used or last stated, without a new revision."""
         ...
 
-    def set_action(self, messages: Collection[str], action: str) -> None:
-        """Set the action of messages that have none. An action is a marker such as ``IGNORE`` or ``forgotten``.
+    def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
+        """Set the action of messages that have the action ``instead_of``, by default none.
 
-        Messages with an action are not recalled, and nothing is extracted from them.
+        An action is a marker such as ``IGNORE`` or ``forgotten``. Messages with an action are not recalled, and nothing is
+        extracted from them. The action ``off_record`` also removes them from the indexes.
         """
         ...
 
@@ -195,8 +208,19 @@ class Transaction(Reads, Protocol):
         """Queue a job. If a job with the same effect was queued before, store nothing and return False."""
         ...
 
-    def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
-        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job."""
+    def lease_job(
+        self,
+        *,
+        worker: str,
+        now: datetime,
+        until: datetime,
+        kinds: Collection[str] | None = None,
+        exclusive: Collection[str] = (),
+    ) -> Job | None:
+        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
+
+        Of the kinds in ``exclusive``, one job per scope is leased at a time.
+        """
         ...
 
     def set_job(self, job: Job) -> None:
@@ -355,6 +379,10 @@ class Store(Reads, Protocol):
         """Count the items that a reader may see and that have a chunk without a vector of this model."""
         ...
 
+    def vector_lengths(self, model: str) -> set[int]:
+        """Return the different lengths of the stored vectors of a model. This reads every vector of the model."""
+        ...
+
     def chunk_text(self, item: int, chunk: int, text: str) -> str:
         """Return the text of one chunk of an item."""
         ...
@@ -379,9 +407,12 @@ class Store(Reads, Protocol):
         """Make room on a full disk for the writes of a block. The block gets a function that makes room again."""
         ...
 
-    def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:
+    def scrub(
+        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = ()
+    ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data on disk. Then scan the files for ``needles``, which are pieces of the removed data.
 
+        ``files`` are other files to scan, such as topic pages. A needle that also occurs in a stored row is not reported.
         Return two values: True if everything was overwritten, and the names of the files in which a needle was found. With
         ``rewrite=False``, do only what needs no rewriting of the files; return False if that is not enough.
         """
@@ -389,6 +420,10 @@ class Store(Reads, Protocol):
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy of the store. It does not contain removed data."""
+        ...
+
+    def open_copy(self, path: Path) -> "Store":
+        """Open a copy of this store that is a file, with the same tenant and key."""
         ...
 
     def backups(self) -> list[str]:

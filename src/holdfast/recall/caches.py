@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
+from holdfast.learning.answer_check import sentences
 from holdfast.learning.changes import corrections, keys, slots, wording
 from holdfast.learning.topics import clusters
 from holdfast.protocols import Reads, Transaction, Vectors
@@ -24,15 +25,17 @@ _ERASURES: Final = "erasures"
 _MAX_QUERIES: Final = 256
 
 TEXT_CACHES: Final = (
-    language.detect_language,
+    language._detect_language,  # noqa: SLF001
     language._is_foreign,  # noqa: SLF001
     terms._stem,  # noqa: SLF001
     clusters._content,  # noqa: SLF001
     clusters._dimension,  # noqa: SLF001
     keys._meaning,  # noqa: SLF001
+    keys._spelling,  # noqa: SLF001
     corrections._loss_pattern,  # noqa: SLF001
     wording.meaning,
     slots._cached_slots,  # noqa: SLF001
+    sentences.stems_of,
 )
 """Functions with a process-wide cache whose keys are texts or words."""
 

@@ -1,9 +1,12 @@
 """The default context block: pinned memories first, then relevant hits, within a token budget.
 
 Stored text cannot close the block or open another one. Each hit becomes one line, and angle brackets in its text are
-escaped. The tags of the block contain a nonce, a secret value that stored text cannot know.
+escaped. The tags of the block contain a nonce, a secret value that stored text cannot know. A line that is not the user's own
+words starts with its origin.
 """
 
+import hashlib
+import secrets
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +19,7 @@ from holdfast.types import Context, Hit
 _MAX_LINE_CHARACTERS = 600
 _MAX_QUESTION_CHARACTERS = 160
 """Maximum length of the question that is shown with a message that answers it."""
+_NONCE_CHARACTERS = 10
 _MIN_ANSWER_SCORE = 0.15
 """Minimum score of the best hit for a heading that promises an answer."""
 
@@ -31,6 +35,11 @@ class BlockWords:
     said: str
     asked: str
     since: str
+    assistant: str
+    tool: str
+    web: str
+    file: str
+    quoted: str
 
 
 @cache
@@ -45,18 +54,20 @@ def render_block(
     relevant: Sequence[Hit],
     *,
     max_tokens: int,
-    nonce: str,
+    nonce_key: str,
     language: str | None = None,
     persona: str | None = None,
 ) -> Context:
     """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped; shorter hits after it may fit.
 
     Hits that are not relevant are left out. If even the best hit probably does not answer the question, the heading says so.
+    The nonce of ``text`` is new in each block. ``stable`` and ``changing`` contain the same lines for prompt caches. The nonce of
+    ``stable`` depends on ``nonce_key`` and on its lines, so that it stays the same until a pinned memory changes.
     """
     words = block_words(language)
-    opening, closing = f'<memory id="{nonce}">\n{words.intro}', f'</memory id="{nonce}">'
     heading = max(words.relevant, words.related, key=count_tokens)
-    budget = max_tokens - count_tokens(f"{opening}\n{words.pinned}\n{heading}\n{closing}")
+    frames = [_sealed([words.intro, words.pinned], "0" * _NONCE_CHARACTERS)] if pinned else []
+    budget = max_tokens - count_tokens("\n".join([*frames, _sealed([words.intro, heading], "0" * _NONCE_CHARACTERS)]))
     kept: list[Hit] = []
     left_out: list[Hit] = []
     parts: list[list[str]] = [[], []]
@@ -75,13 +86,30 @@ def render_block(
             kept.append(hit)
     if not kept:
         return with_persona(Context(text="", tokens=0, stable="", changing="", left_out=tuple(left_out)), persona)
-    stable = "\n".join([opening, words.pinned, *parts[0]] if parts[0] else [opening])
-    changing = "\n".join([_heading(relevant, words), *parts[1], closing] if parts[1] else [closing])
-    text = f"{stable}\n{changing}"
+    lasting = [words.pinned, *parts[0]] if parts[0] else []
+    passing = [_heading(relevant, words), *parts[1]] if parts[1] else []
+    nonce = secrets.token_hex(_NONCE_CHARACTERS // 2)
+    text = _sealed([words.intro, *lasting, *passing], nonce)
     block = Context(
-        text=text, tokens=count_tokens(text), stable=stable, changing=changing, hits=tuple(kept), left_out=tuple(left_out)
+        text=text,
+        tokens=count_tokens(text),
+        stable=_sealed([words.intro, *lasting], _nonce_of(lasting, nonce_key)) if lasting else "",
+        changing=_sealed([words.intro, *passing], nonce) if passing else "",
+        hits=tuple(kept),
+        left_out=tuple(left_out),
     )
     return with_persona(block, persona)
+
+
+def _sealed(lines: Sequence[str], nonce: str) -> str:
+    """Return lines between an opening and a closing tag that carry a nonce."""
+    return "\n".join([f'<memory id="{nonce}">', *lines, f'</memory id="{nonce}">'])
+
+
+def _nonce_of(lines: Sequence[str], nonce_key: str) -> str:
+    """Return a nonce that the same lines always get, and that only a holder of the store's secret can compute."""
+    digest = hashlib.blake2b("\n".join(lines).encode(), key=nonce_key.encode(), digest_size=_NONCE_CHARACTERS // 2)
+    return digest.hexdigest()
 
 
 def with_persona(block: Context, persona: str | None) -> Context:
@@ -103,16 +131,22 @@ def _heading(relevant: Sequence[Hit], words: BlockWords) -> str:
 
 
 def _line(hit: Hit, words: BlockWords) -> str:
-    """Return a hit as one line, with its date and, for a message, its speaker."""
+    """Return a hit as one line, with its date and its origin. A memory of the user's own words needs no origin."""
     text = escape_line(str(hit))
     if len(text) > _MAX_LINE_CHARACTERS:
         text = text[: _MAX_LINE_CHARACTERS - 3].rstrip() + "..."
-    date = hit.at.date().isoformat()
-    if hit.message:
+    line = f"- ({', '.join(part for part in (hit.at.date().isoformat(), _origin(hit, words)) if part)}) {text}"
+    if hit.successor is None:
+        return line
+    return f"{line} ({words.since}: {escape_line(str(hit.successor))[:_MAX_LINE_CHARACTERS]})"
+
+
+def _origin(hit: Hit, words: BlockWords) -> str:
+    """Return who said a message, or where a text comes from. Nobody said the text of a tool, a web page or a file."""
+    origin = hit.provenance
+    if hit.message is not None and origin in ("user", "assistant"):
         speaker = escape_line(hit.message.speaker or hit.message.role)
         asked = f'{words.asked} "{escape_line(hit.asked)[:_MAX_QUESTION_CHARACTERS]}", ' if hit.asked else ""
-        line = f"- ({date}, {asked}{speaker} {words.said}) {text}"
-        if hit.successor is None:
-            return line
-        return f"{line} ({words.since}: {escape_line(str(hit.successor))[:_MAX_LINE_CHARACTERS]})"
-    return f"- ({date}) {text}"
+        return f"{asked}{speaker} {words.said}"
+    labels = {"assistant": words.assistant, "tool": words.tool, "web": words.web, "file": words.file, "quoted": words.quoted}
+    return labels.get(origin, "")

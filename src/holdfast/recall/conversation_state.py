@@ -5,6 +5,7 @@ it survives a restart. If a closed session is resumed, its state is empty again.
 """
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from holdfast.types import SessionRecord
@@ -22,6 +23,10 @@ class ConversationState:
     """Ids of the memories recalled so far, in the order of their recall."""
     window_from: int = 0
     """Sequence number of the last message before the window, which is the part of the conversation sent to the model."""
+    started_at: datetime | None = None
+    """Time at which the conversation began. Relative times count from it, so that they do not change between turns."""
+    language: str | None = None
+    """Language in which the conversation began."""
 
 
 def conversation_state(session: SessionRecord | None) -> ConversationState:
@@ -33,6 +38,7 @@ def conversation_state(session: SessionRecord | None) -> ConversationState:
         topic=topic_found_since(session, closed_to),
         recalled_ids=tuple(session.metadata.get("recalled", ())),
         window_from=max(int(session.metadata.get("window_from", 0)), closed_to),
+        started_at=session.ended_at if closed_to and session.ended_at else session.started_at,
     )
 
 

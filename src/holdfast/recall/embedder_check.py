@@ -4,8 +4,10 @@ import math
 
 from holdfast.errors import ModelError
 from holdfast.recall.embedding import Embedding
-from holdfast.recall.notices import words_only
+from holdfast.recall.notices import embedding_again, words_only
 from holdfast.types import Finding
+
+_REMEDY = "Background work embeds the texts again: let a program with the store run, or run `holdfast worker --once`"
 
 
 def check_embedder(embedding: Embedding, recall_timeout: float | None) -> Finding:
@@ -25,6 +27,25 @@ def check_embedder(embedding: Embedding, recall_timeout: float | None) -> Findin
         return _failed(problem, remedy)
     detail = f"{embedding.name} ready" + (f", {seconds:.2f} s per query" if seconds is not None else "")
     return Finding(check="embedder", ok=True, detail=detail)
+
+
+def check_vectors(embedding: Embedding, *, deep: bool) -> list[Finding]:
+    """Check that all vectors come from the model that is in use now. ``deep`` reads every vector."""
+    if embedding.name is None:
+        return []
+    problems = []
+    if embedding.is_embedding_again:
+        problems.append(embedding_again(embedding.name))
+    if deep and len(lengths := embedding.lengths) > 1:
+        problems.append(f"The stored vectors have {len(lengths)} different lengths ({', '.join(map(str, lengths))}).")
+    if number := embedding.rejected:
+        texts = "1 text; it is" if number == 1 else f"{number} texts; they are"
+        problems.append(f"{embedding.name} returned unusable vectors for {texts} found by words only.")
+    if problems:
+        return [Finding(check="embedder vectors", ok=False, detail=" ".join(problems), remedy=_REMEDY)]
+    known = embedding.fingerprint
+    detail = "not recorded yet" if known is None else f"match the recorded ones ({known.dimensions} numbers each)"
+    return [Finding(check="embedder vectors", ok=True, detail=detail)]
 
 
 def _failed(problem: str, remedy: str | None) -> Finding:

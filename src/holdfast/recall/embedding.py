@@ -2,7 +2,8 @@
 
 Without an embedder, or before its weights are downloaded, only text search works, and the log says so once. After a
 change of the embedder, all texts are embedded again in the background. Until that is done, text search is used. Then the
-vectors of the old model are dropped. The queue of texts to embed is in the store, so it survives a restart.
+vectors of the old model are dropped. The queue of texts to embed is in the store, so it survives a restart. The same happens
+if an embedder returns other vectors under the same name (see ``embedder/fingerprint.py``).
 """
 
 import contextlib
@@ -16,12 +17,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from holdfast.errors import InvalidInput, ModelError, ModelUnavailable
+from holdfast.errors import AnswerInvalid, InvalidInput, ModelError, ModelUnavailable
 from holdfast.protocols import Embedder, MissingVector, Role, Store, Vectors
 from holdfast.recall.caches import QueryCache
-from holdfast.recall.embedder_calls import EmbedderCalls
+from holdfast.recall.embedder.calls import EmbedderCalls
+from holdfast.recall.embedder.fingerprint import Fingerprint, FingerprintCheck, checked_vectors, read_fingerprint
 from holdfast.recall.lease import ProcessLease
-from holdfast.recall.notices import words_only
+from holdfast.recall.notices import embedding_again, words_only
 from holdfast.runtime import forks
 from holdfast.runtime.bounded_calls import BoundedCalls, NotAnswered
 from holdfast.runtime.wait_budget import WaitBudget, current_budget
@@ -70,6 +72,8 @@ class Embedding:
         self._retry_at = 0.0
         self._reported = False
         self._load_problem: str | None = None
+        self._rejected: set[tuple[int, int]] = set()
+        self._fingerprint = FingerprintCheck(store, self.name or "", computes=self.computes, on_change=self._start_again)
         self._old_models = {name for name in store.models() if name != self.name}
         if not self.is_in_use:
             self.start_using()
@@ -96,7 +100,29 @@ class Embedding:
     @property
     def notices(self) -> list[str]:
         """Notices for people about parts that recall currently cannot use."""
-        return [words_only(self.problem)] if self.problem is not None else []
+        notices = [words_only(self.problem)] if self.problem is not None else []
+        return [*notices, embedding_again(self.name)] if self.name is not None and self.is_embedding_again else notices
+
+    @property
+    def fingerprint(self) -> Fingerprint | None:
+        """The recorded fingerprint of the configured model; None before its first use."""
+        return read_fingerprint(self._store, self.name) if self.name is not None else None
+
+    @property
+    def is_embedding_again(self) -> bool:
+        """True while texts wait to be embedded again, because the model returns other vectors than before."""
+        known = self.fingerprint
+        return known is not None and not known.is_complete
+
+    @property
+    def rejected(self) -> int:
+        """Number of chunks for which the embedder returned unusable vectors. This process does not try them again."""
+        return len(self._rejected)
+
+    @property
+    def lengths(self) -> list[int]:
+        """The different lengths of the stored vectors. More than one means that vectors of two models are mixed."""
+        return sorted(self._store.vector_lengths(self.name)) if self.name is not None else []
 
     @property
     def is_in_use(self) -> bool:
@@ -145,11 +171,11 @@ class Embedding:
         if embedder is None or not text.strip():
             return None, self._load_problem if text.strip() else None
         known, token = self.queries.get(embedder.name, text)
-        if known is not None:
+        if known is not None and not self._fingerprint.is_due:
             return known, None
 
         def embed() -> "Vectors":
-            found: Vectors = _embed(embedder, [text], "query")[0]
+            found: Vectors = self._embed(embedder, [text], "query")[0]
             self.queries.put(embedder.name, text, found, token)  # also if the recall has stopped waiting
             return found
 
@@ -186,14 +212,14 @@ class Embedding:
         if embedder is None or not texts:
             return None
         try:
-            return self._call(embedder, "document", lambda: _embed(embedder, texts, "document"))
+            return self._call(embedder, "document", lambda: self._embed(embedder, texts, "document"))
         except ModelError as error:
             self._report(error)
             return None
 
     def catch_up_under_lease(self, *, limit: int) -> int:
         """Embed up to ``limit`` queued chunks, unless another process holds the lease. Return the number of embedded chunks."""
-        if self.name is None or not self.is_in_use or not self._store.missing_vectors(self.name, limit=1):
+        if self.name is None or not self.is_in_use or not self._missing(limit=1):
             return 0
         # A process whose embedder is not available must not hold the lease.
         if self.embedder() is None or self._source is None or self._source.calls.is_paused or not self._lease.acquire():
@@ -229,7 +255,7 @@ class Embedding:
         if in_recall and self._source.calls.is_query_failing:
             return 0
         done = 0
-        for waiting in self._batches(embedder.name, reader, limit, candidates):
+        for waiting in self._batches(reader, limit, candidates):
             try:
                 self._call(embedder, "document", partial(self._embed_chunks, embedder, waiting))
             except ModelError as error:
@@ -240,6 +266,12 @@ class Embedding:
             if deadline is not None and time.monotonic() >= deadline:
                 break
         return done
+
+    def catch_up_if_few(self, limit: int) -> int:
+        """Embed all queued chunks if there are at most ``limit`` and the embedder runs in this process. Return their number."""
+        if self.name is None or not self.computes or len(self._missing(limit=limit + 1)) > limit:
+            return 0
+        return self.catch_up()
 
     def catch_up_for(self, reader: Scope, *, limit: int, candidates: Callable[[], ChunkIds]) -> int:
         """Embed queued chunks before a recall. Return the number of items that have no vector of this model yet.
@@ -260,10 +292,16 @@ class Embedding:
 
     def _is_complete(self, reader: Scope) -> bool:
         """Return True if all texts that a reader may see have vectors."""
-        return self.name is None or not self._store.missing_vectors(self.name, reader=reader, limit=1)
+        return self.name is None or not self._missing(reader=reader, limit=1)
+
+    def _missing(self, *, limit: int, reader: Scope | None = None, windows: ChunkIds | None = None) -> Sequence[MissingVector]:
+        """List chunks that have no vector yet, without the rejected ones."""
+        assert self.name is not None
+        found = self._store.missing_vectors(self.name, reader=reader, windows=windows, limit=limit + len(self._rejected))
+        return [chunk for chunk in found if (chunk.item, chunk.chunk) not in self._rejected][:limit]
 
     def _batches(
-        self, model: str, reader: Scope | None, limit: int | None, candidates: Callable[[], ChunkIds]
+        self, reader: Scope | None, limit: int | None, candidates: Callable[[], ChunkIds]
     ) -> Iterator[Sequence[MissingVector]]:
         """Yield the chunks to embed, in batches.
 
@@ -271,12 +309,12 @@ class Embedding:
         the newest chunks.
         """
         if limit is None:
-            while waiting := self._store.missing_vectors(model, reader=reader, limit=_BATCH):
+            while waiting := self._missing(reader=reader, limit=_BATCH):
                 yield waiting
             return
-        waiting = self._store.missing_vectors(model, reader=reader, limit=limit + 1)
+        waiting = self._missing(reader=reader, limit=limit + 1)
         if len(waiting) > limit:
-            chosen = self._store.missing_vectors(model, reader=reader, windows=candidates(), limit=limit)
+            chosen = self._missing(reader=reader, windows=candidates(), limit=limit)
             newest = waiting[: max(min(limit, _BATCH) - len(chosen), 0)]  # the worker does the rest
             waiting = list(dict.fromkeys([*chosen, *newest]))
         for start in range(0, len(waiting), _BATCH):
@@ -284,9 +322,47 @@ class Embedding:
 
     def _embed_chunks(self, embedder: Embedder, waiting: Sequence[MissingVector]) -> None:
         """Embed chunks and store their vectors. Raise ``ModelError`` if the embedder fails."""
-        vectors = _embed(embedder, [chunk.text for chunk in waiting], "document")
+        vectors = self._embed_each(embedder, waiting)
         with self._store.write(durable=False) as tx:
-            tx.put_vectors(embedder.name, [(chunk.item, chunk.chunk) for chunk in waiting], vectors)
+            self._fingerprint.confirm(tx)
+            tx.put_vectors(embedder.name, list(vectors), np.stack(list(vectors.values())))
+
+    def _embed_each(self, embedder: Embedder, waiting: Sequence[MissingVector]) -> "dict[tuple[int, int], Vectors]":
+        """Return the vectors of chunks. If the embedder works in general but fails for some of the chunks, leave these out."""
+        chunks = [(chunk.item, chunk.chunk) for chunk in waiting]
+        try:
+            return dict(zip(chunks, self._embed(embedder, [chunk.text for chunk in waiting], "document"), strict=True))
+        except AnswerInvalid:
+            self._embed(embedder, ["hello"], "document")  # raises if the embedder does not work at all
+            found: dict[tuple[int, int], Vectors] = {}
+            for chunk in waiting:
+                try:
+                    found[chunk.item, chunk.chunk] = self._embed(embedder, [chunk.text], "document")[0]
+                except AnswerInvalid as error:
+                    log.warning("A text is searched by words only: %s", error)
+                    self._rejected.add((chunk.item, chunk.chunk))
+            if not found:
+                raise
+            return found
+
+    def _embed(self, embedder: Embedder, texts: Sequence[str], role: Role) -> "Vectors":
+        """Embed texts. After an unusable result, load the embedder again and check whether its vectors have changed.
+
+        Any error of a custom embedder is raised as ``ModelError``, so that only search by meaning fails.
+        """
+        try:
+            return self._fingerprint.embed(self._embedder or embedder, texts, role)
+        except AnswerInvalid:
+            assert self._source is not None
+            self._embedder = self._source.load()  # a remote embedder has fixed the length of its vectors
+            self._fingerprint.recheck()
+            return self._fingerprint.embed(self._embedder, texts, role)
+
+    def _start_again(self) -> None:
+        """Drop what this process knows of the vectors, because the embedder returns other ones."""
+        log.warning("%s", embedding_again(self.name or ""))
+        self.queries.clear()
+        self._rejected.clear()
 
     def preload(self) -> None:
         """Load the embedder now. A failure is reported like one during a recall."""
@@ -297,7 +373,7 @@ class Embedding:
         embedder = self.embedder()
         if embedder is not None and self.problem is not None:
             with contextlib.suppress(ModelError):  # the problem stays
-                self._call(embedder, "query", lambda: _embed(embedder, ["hello"], "query"))
+                self._call(embedder, "query", lambda: self._embed(embedder, ["hello"], "query"))
 
     def query_seconds(self) -> float | None:
         """Measure how long an embedder outside this process takes for a query. Return None if it computes in this process.
@@ -312,7 +388,7 @@ class Embedding:
         try:
             for _ in range(2):  # the first call may open a connection or load a model
                 started = time.monotonic()
-                BoundedCalls().run(lambda: _embed(embedder, ["probe"], "query"), budget, service=embedder.name)
+                BoundedCalls().run(lambda: checked_vectors(embedder, ["probe"], "query"), budget, service=embedder.name)
         except NotAnswered as error:
             raise ModelUnavailable(f"{embedder.name} did not answer within {_PROBE_SECONDS:g} s.") from error
         return time.monotonic() - started
@@ -327,22 +403,13 @@ class Embedding:
         if self._source is not None and self._source.name not in models:  # another process dropped ours
             self.start_using()
             return []
+        if self.is_embedding_again and not self._missing(limit=1):
+            self._fingerprint.complete()
         others = [name for name in models if name in self._old_models]
-        if self._embedder is None or not others or self._store.missing_vectors(self._embedder.name, limit=1):
+        if self._embedder is None or not others or self._missing(limit=1):
             return []
         with self._store.write() as tx:
             for name in others:
                 tx.drop_model(name)
         self._old_models.clear()  # only once: a process that still uses one of them starts using it again
         return others
-
-
-def _embed(embedder: Embedder, texts: Sequence[str], role: Role) -> "Vectors":
-    """Embed texts. Any error of a custom embedder is raised as ``ModelError``, so that only search by meaning fails."""
-    try:
-        return embedder.embed(texts, role=role)
-    except ModelError:
-        raise
-    except Exception as error:  # a custom embedder may raise anything
-        log.exception("Embedder %s failed", embedder.name)
-        raise ModelError(f"{embedder.name} failed: {type(error).__name__}: {error}") from error

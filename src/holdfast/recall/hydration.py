@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Sequence
 
+from holdfast.learning.input_filter import own_words
 from holdfast.protocols import MemoryFilter, MessageFilter, Store
 from holdfast.recall.query import RecallQuery
-from holdfast.types import Memory, Message, Scope
+from holdfast.types import QUOTED_TRUST, Memory, Message
 
 _MAX_SUCCESSIONS = 20
 """Maximum number of steps from a superseded memory to its live successor."""
@@ -21,7 +22,7 @@ def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list
     owners: list[tuple[Memory | Message, Memory | None]] = [
         (memory, None)
         for memory in store.memories(wanted)
-        if question.reader.sees(memory.scope) and memory.kind not in question.background_kinds
+        if question.reader.sees(memory.scope) and memory.kind not in question.background_kinds and question.admits(memory.trust)
     ]
     if "message" in question.spaces and len(owners) < len(found):
         owners.extend(_messages(store, question, found))
@@ -31,35 +32,55 @@ def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
     """Read messages. Left out are the current session, the sources of forgotten memories, and messages with an action.
 
-    An action is a marker such as ``IGNORE``.
+    An action is a marker such as ``IGNORE``. Messages below the minimum trust are left out too, or all others.
     """
     messages = [
         message
         for message in store.messages(MessageFilter(seqs=found, before=question.as_of))
         if message.session != question.without_session and message.action is None and question.reader.sees(message.scope)
+        if _admitted(message, question)
     ]
     if not messages:
         return []
-    forgotten, successors = _forgotten_and_superseded(store, question.reader, [message.id for message in messages])
+    forgotten, successors = _forgotten_and_superseded(store, question, [message.id for message in messages])
     return [(message, successors.get(message.id)) for message in messages if message.id not in forgotten]
 
 
-def _forgotten_and_superseded(store: Store, reader: Scope, messages: Collection[str]) -> tuple[set[str], dict[str, Memory]]:
+def own_part(message: Message, question: RecallQuery) -> str:
+    """Return the text of a message without the quotations in it, unless the query admits quotations."""
+    gated = message.role == "user" and message.trust >= question.min_trust > QUOTED_TRUST
+    return own_words(message.text) if gated else message.text
+
+
+def _admitted(message: Message, question: RecallQuery) -> bool:
+    """Return True if a message is searched. One with a quotation counts both as the user's words and as a quotation."""
+    own = own_part(message, question)
+    if question.outside:
+        return message.trust < question.min_trust or own != message.text
+    return message.trust >= question.min_trust and (own == message.text or bool(own.strip()))
+
+
+def _forgotten_and_superseded(
+    store: Store, question: RecallQuery, messages: Collection[str]
+) -> tuple[set[str], dict[str, Memory]]:
     """Return two values for messages from which retired memories were derived.
 
     The first is the set of messages from which a forgotten memory was derived. The second is a dictionary for messages from
     which a superseded memory was derived. It maps the id of the message to the live memory that replaced the superseded one.
     """
-    derived = store.memories(MemoryFilter(reader=reader, sources=messages, statuses=("forgotten", "superseded")))
+    derived = store.memories(MemoryFilter(reader=question.reader, sources=messages, statuses=("forgotten", "superseded")))
     forgotten = {source for memory in derived if memory.status == "forgotten" for source in memory.sources}
     latest = {source: memory for memory in derived if memory.status == "superseded" for source in memory.sources}
     for _ in range(_MAX_SUCCESSIONS):
         ids = {memory.replaced_by for memory in latest.values() if memory.status == "superseded" and memory.replaced_by}
         if not ids:
             break
-        newer = {memory.id: memory for memory in store.memories(MemoryFilter(reader=reader, ids=list(ids), statuses=None))}
+        newer = {
+            memory.id: memory for memory in store.memories(MemoryFilter(reader=question.reader, ids=list(ids), statuses=None))
+        }
         latest = {source: newer.get(memory.replaced_by or "", memory) for source, memory in latest.items()}
         if not newer:
             break
 
-    return forgotten, {source: memory for source, memory in latest.items() if memory.status == "live"}
+    live = {source: memory for source, memory in latest.items() if memory.status == "live"}
+    return forgotten, {source: memory for source, memory in live.items() if memory.trust >= question.min_trust}

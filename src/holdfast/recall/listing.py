@@ -8,10 +8,11 @@ from typing import TypeAlias, TypedDict
 
 from holdfast.errors import InvalidInput
 from holdfast.filters import check_page
+from holdfast.learning.changes.keys import equal_keys
 from holdfast.presets.base import Preset
-from holdfast.protocols import MemoryFilter, Store
+from holdfast.protocols import MemoryFilter, Reads, Store
 from holdfast.runtime.clock import as_utc
-from holdfast.text.clean import clean_key, clean_name, clean_namespace
+from holdfast.text.clean import clean_key, clean_label, clean_namespace
 from holdfast.types import Scope, Where
 
 Kinds: TypeAlias = str | Sequence[str] | None
@@ -56,10 +57,29 @@ def kind_names(kind: Kinds, kinds: Kinds) -> list[str] | None:
     return [given] if isinstance(given, str) else None if given is None else list(given)
 
 
-def lookup_key(preset: Preset, key: str | None, kinds: Sequence[str] | None) -> str | None:
-    """Return the key to look for. If all kinds that are searched are plain, keys are exact."""
-    searched = [kind for kind in preset.kinds if kinds is None or kind.name in kinds]
-    return clean_key(key, exact=bool(searched) and all(kind.plain for kind in searched))
+def visible_kinds(preset: Preset) -> list[str] | None:
+    """Return the kinds that a list without kinds shows: all but the internal ones. None stands for all."""
+    kinds = preset.kinds
+    return [kind.name for kind in kinds if not kind.internal] if any(kind.internal for kind in kinds) else None
+
+
+def with_key(reads: Reads, preset: Preset, wanted: MemoryFilter, key: str | None) -> MemoryFilter:
+    """Return a filter that selects only memories with this key.
+
+    Case, accents and separators do not matter. In a preset that normalizes keys, synonyms are found too: ``empleo`` also finds
+    ``trabajo``. The keys of plain kinds are exact.
+    """
+    if key is None:
+        return wanted
+    searched = [kind for kind in preset.kinds if wanted.kinds is None or kind.name in wanted.kinds]
+    plain = [kind.name for kind in searched if kind.plain]
+    if searched and len(plain) == len(searched):
+        return replace(wanted, key=clean_key(key, exact=True))
+    cleaned = clean_key(key) or ""
+    known = reads.keys(wanted)
+    exact = reads.keys(replace(wanted, kinds=plain)) if plain else []
+    meant = equal_keys(cleaned, known, synonyms=preset.reconcile_rules.normalize_keys)
+    return replace(wanted, keys={cleaned, *(other for other in meant if other not in exact)})
 
 
 def list_namespaces(
@@ -91,6 +111,7 @@ def _fits(labels: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def listing_filter(
+    reads: Reads,
     preset: Preset,
     reader: Scope,
     now: datetime,
@@ -110,11 +131,10 @@ def listing_filter(
     names = kind_names(kind, kinds)
     wanted = MemoryFilter(
         reader=reader,
-        kinds=None if names is None else [preset.kind(name).name for name in names],
-        key=lookup_key(preset, key, names),
+        kinds=visible_kinds(preset) if names is None else [preset.kind(name).name for name in names],
         namespace=None if namespace is None else clean_namespace(namespace),
         namespace_prefix=clean_namespace(namespace_prefix),
-        topic=clean_name(topic, what="topic"),
+        topic=clean_label(topic, what="topic"),
         where=where,
         unexpired_at=now,
     )
@@ -126,4 +146,4 @@ def listing_filter(
         wanted = replace(wanted, known_at=moment, unexpired_at=moment)
     if retired:
         wanted = replace(wanted, statuses=["superseded", "forgotten", "expired"], unexpired_at=None)
-    return wanted
+    return with_key(reads, preset, wanted, key)

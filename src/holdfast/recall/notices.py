@@ -29,6 +29,14 @@ def not_embedded_yet(count: int) -> str:
     return f"{items} not searchable by meaning yet."
 
 
+def embedding_again(model: str) -> str:
+    """Return the notice that the vectors of a model are computed again, because they no longer fit."""
+    return (
+        f"{model} returns other vectors than before under the same name, so all texts are embedded again. "
+        "Until that is done, some are found by words only."
+    )
+
+
 def not_reranked(problem: str) -> str:
     """Return the notice that hits were not reranked."""
     return f"Not reranked: {_sentence(problem)}"

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from holdfast.protocols import Space, Vectors
 from holdfast.text.periods import Period
-from holdfast.types import Scope, Where
+from holdfast.types import MIN_TRUST, Scope, Where
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +37,16 @@ class RecallQuery:
 
     The caller removes such messages after reranking.
     """
+    min_trust: float = MIN_TRUST
+    """Minimum trust of a hit. Text of tools, web pages and files is below it, and so are quotations in a user's message."""
+    outside: bool = False
+    """True to search only what is below ``min_trust``, instead of only the rest."""
     periods: Sequence[Period] = ()
     """Periods of time that the query text names, such as "last week"."""
+
+    def admits(self, trust: float) -> bool:
+        """Return True if text of this trust is searched."""
+        return (trust < self.min_trust) is self.outside
 
     @property
     def is_empty(self) -> bool:

@@ -3,9 +3,9 @@
 import hashlib
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from holdfast.filters import check_page
 from holdfast.learning.topics.page_names import page_title
@@ -25,12 +25,18 @@ from holdfast.runtime.clock import as_utc
 from holdfast.runtime.tracing import watched
 from holdfast.runtime.wait_budget import wait_budget
 from holdfast.text.clean import clean_namespace, clean_query
-from holdfast.types import Context, Hit, Scope, Where
+from holdfast.types import Context, Hit, Memory, Scope, Where
 
 SHOWN = "memories_shown"
 """Key in a session's metadata. It is set once a context block with memories was returned for the session."""
+_USE_INTERVAL = timedelta(days=1)
+"""Minimum time between two stored uses of a memory."""
 _MAX_UNFLUSHED = 100
 _MAX_PINNED = 50
+_OUTSIDE_SHARE = 0.25
+"""Share of the hits that text of tools, web pages, files and quotations gets, if it is wanted and there is enough of the rest."""
+_MAX_LISTED = 200
+"""Minimum number of memories that are read to be sorted for a section."""
 
 
 class Reader:
@@ -90,16 +96,22 @@ class Reader:
         min_score: float = 0.0,
         distinct: bool = True,
         vector: "Sequence[float] | Vectors | None" = None,
+        untrusted: bool = False,
         without_session: str | None = None,
     ) -> list[Hit]:
-        """Return the memories and messages that are relevant to a query, best first."""
+        """Return the memories and messages that are relevant to a query, best first.
+
+        Text below the preset's ``min_trust`` is left out. With ``untrusted``, it follows after the other hits.
+        """
         check_page(limit=limit, offset=offset)
+        by_cosine = self.preset.recall.cosine_scores
+        depth = (3 if by_cosine else 1) * (limit + offset)  # hits by words alone can be below the minimum cosine
         if kinds is not None:
             kinds = [kind if kind == "message" else self.preset.kind(kind).name for kind in kinds]
         question = RecallQuery(
             text=query,
             reader=self._with_sharing(reader),
-            limit=self._reranking.depth(limit + offset) if limit else 0,
+            limit=self._reranking.depth(depth) if limit else 0,
             kinds=kinds,
             where=where,
             namespace=None if namespace is None else clean_namespace(namespace),
@@ -107,24 +119,62 @@ class Reader:
             vector=None if vector is None else self._embedding.given(vector),
             distinct=distinct,
             # The reranker changes scores, so min_score is applied after it.
-            min_score=0.0 if self._reranking.active else min_score,
+            min_score=0.0 if self._reranking.active or by_cosine else min_score,
             now=self._clock.now() if now is None else as_utc(now, what="now"),
             as_of=None if as_of is None else as_utc(as_of, what="as_of"),
             without_session=without_session,
             languages=self.preset.languages,
             background_kinds=self._background_kinds() if kinds is None else (),
             with_sources=self._reranking.active,
+            min_trust=self.preset.min_trust,
         )
-        found = recall(self._store, self._embedding, question)
-        ranked = self._reranking.rank(clean_query(query), found, now=question.now)
-        likely = [hit for hit in ranked if hit.score >= min_score]
-        best = _without_sources(likely) if self._reranking.active and distinct else likely
+        best = self._best(question, min_score)
+        if untrusted:
+            best = _with_outside(best, self._best(replace(question, outside=True), min_score), limit + offset)
         hits = best[offset : offset + limit]
         if as_of is None:
-            moment = self._clock.now()
-            with self._lock:
-                self._used.update((hit.id, moment) for hit in hits if hit.memory and hit.is_relevant)
+            self.note_used([hit.memory for hit in hits if hit.memory and hit.is_relevant])
         return hits
+
+    def note_used(self, memories: Iterable[Memory]) -> None:
+        """Note that memories were recalled or shown. The time is stored later by ``flush_uses``.
+
+        It is stored at most once per day and memory. A memory whose lifetime is renewed by use is noted each time.
+        """
+        moment = self._clock.now()
+        renewed = {kind.name for kind in self.preset.kinds if kind.renewed_by_use}
+        with self._lock:
+            self._used.update(
+                (memory.id, moment)
+                for memory in memories
+                if memory.last_used_at is None or moment - memory.last_used_at >= _USE_INTERVAL or memory.kind in renewed
+            )
+
+    def _by_cosine(self, hits: Sequence[Hit], min_score: float) -> list[Hit]:
+        """Return the hits with their cosines as scores, best first. Without ``min_score``, the preset's minimum applies.
+
+        The cosine is converted to the scale of the embedder for which the minimum was chosen. A hit without a cosine keeps its
+        score from the search by words.
+        """
+        plan, embedder = self.preset.recall, self._embedding.embedder()
+        floor = min_score or plan.min_cosine or 0.0
+        scored = []
+        for hit in hits:
+            if hit.similarity is None or embedder is None:
+                score = hit.score_by("text") or 0.0
+            else:
+                score = min(max(plan.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
+            scored.append(replace(hit, score=score))
+        return sorted((hit for hit in scored if hit.score >= floor), key=lambda hit: -hit.score)
+
+    def _best(self, question: RecallQuery, min_score: float) -> list[Hit]:
+        """Return the hits of a query after reranking, best first."""
+        found = recall(self._store, self._embedding, question)
+        if self.preset.recall.cosine_scores and not self._reranking.active:
+            return self._by_cosine(found, min_score)
+        ranked = self._reranking.rank(clean_query(question.text), found, now=question.now)
+        likely = [hit for hit in ranked if hit.score >= min_score]
+        return _without_sources(likely) if self._reranking.active and question.distinct else likely
 
     def _background_kinds(self) -> list[str]:
         """Return the kinds of summaries to leave out of recall, because the summarized messages are searched themselves.
@@ -145,14 +195,21 @@ class Reader:
         state: str | None = None,
         persona: str | None = None,
         conversation: ConversationState | None = None,
+        untrusted: bool = False,
     ) -> Context:
-        """Return the context block: pinned memories and relevant hits, in the preset's layout."""
+        """Return the context block: pinned memories and relevant hits, in the preset's layout. What it shows counts as used.
+
+        With ``untrusted``, the default block also shows text below ``min_trust``, after the rest and with its origin.
+        """
         tokens = self.preset.context_tokens if max_tokens is None else max_tokens
         profile = self._store.user(reader.user) if reader.user else None
         language = profile.language if profile else None
-        if self.preset.layout is not None:
+        if self.preset.layout is None:
+            pinned, found = self._pinned_and_recalled(reader, query, without_session, untrusted=untrusted)
+            built = render_block(pinned, found, max_tokens=tokens, nonce_key=self._secret, language=language, persona=persona)
+        else:
             conversation = self._open_page(conversation or ConversationState(), reader)
-            return render_sections(
+            built = render_sections(
                 self.preset.layout,
                 lambda section: self._gather(section, reader, query, without_session, conversation),
                 max_tokens=tokens,
@@ -161,21 +218,21 @@ class Reader:
                     "state": state or "",
                     "title": page_title(conversation.topic) if conversation.topic else "",
                 },
-                language=language,
+                language=language or conversation.language,
                 persona=persona,
-                now=self._clock.now(),
+                now=conversation.started_at or self._clock.now(),
             )
+        self.note_used(hit.memory for hit in built.hits if hit.memory)
+        return built
+
+    def _pinned_and_recalled(
+        self, reader: Scope, query: str, without_session: str | None, *, untrusted: bool
+    ) -> tuple[list[Hit], list[Hit]]:
+        """Return the pinned memories, and the hits of a recall that are not pinned."""
         pinned = self._listed(reader, Section(words="", source="pinned", max_items=_MAX_PINNED))
         shown = {hit.id for hit in pinned}
-        found = self._planned_recall(reader, query, without_session)
-        return render_block(
-            pinned,
-            [hit for hit in found if hit.id not in shown],
-            max_tokens=tokens,
-            nonce=self._nonce(without_session or reader.user or "shared"),
-            language=language,
-            persona=persona,
-        )
+        found = self._planned_recall(reader, query, without_session, untrusted=untrusted)
+        return pinned, [hit for hit in found if hit.id not in shown]
 
     def _open_page(self, conversation: ConversationState, reader: Scope) -> ConversationState:
         """Return the state of a conversation. If its topic has no page any more, the returned state has no topic.
@@ -189,7 +246,9 @@ class Reader:
     def _page(self, reader: Scope, topic: str, *, max_lines: int) -> list[Hit]:
         """Return the lines of a topic's page, oldest first."""
         kinds = (self.preset.topics.kind,) if self.preset.topics else None
-        wanted = MemoryFilter(reader=reader, kinds=kinds, topic=topic, unexpired_at=self._clock.now())
+        wanted = MemoryFilter(
+            reader=reader, kinds=kinds, topic=topic, unexpired_at=self._clock.now(), min_trust=self.preset.min_trust
+        )
         page = sorted(self._store.memories(wanted), key=lambda memory: (memory.valid_from, memory.item))
         return [Hit(memory=memory, score=1.0) for memory in page[:max_lines]]
 
@@ -222,10 +281,13 @@ class Reader:
 
     def _accumulated(self, reader: Scope, query: str, without_session: str | None, conversation: ConversationState) -> list[Hit]:
         """Return the memories recalled earlier in this conversation, unless they were retired, followed by those recalled now."""
-        found = self._planned_recall(reader, query, without_session)
+        # Before the first message there is nothing to be relevant to.
+        found = self._planned_recall(reader, query, without_session) if query.strip() else []
         if not conversation.recalled_ids:
             return found
-        wanted = MemoryFilter(reader=reader, ids=conversation.recalled_ids, unexpired_at=self._clock.now())
+        wanted = MemoryFilter(
+            reader=reader, ids=conversation.recalled_ids, unexpired_at=self._clock.now(), min_trust=self.preset.min_trust
+        )
         known = {memory.id: memory for memory in self._store.memories(wanted)}
         earlier = [Hit(memory=known[id], score=1.0) for id in conversation.recalled_ids if id in known]
         return [*earlier, *(hit for hit in found if hit.id not in known)]
@@ -233,29 +295,35 @@ class Reader:
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
         """Return the memories of a section that does not depend on the query.
 
-        The sources ``pinned`` and ``all`` are listed oldest first, the others newest first.
+        The sources ``pinned`` and ``all`` are listed oldest first, the others newest first. The order is that of the events, not
+        of their import, and a revised memory keeps its place.
         """
         wanted = MemoryFilter(
             reader=reader,
             kinds=section.kinds or self._listed_kinds(),
             unexpired_at=self._clock.now(),
-            limit=section.max_items,
+            limit=max(section.max_items, _MAX_LISTED),
             pinned=True if section.source == "pinned" else None,
             newest_first=section.source in ("newest", "shared"),
             apps=apps,
+            min_trust=self.preset.min_trust,
         )
-        return [Hit(memory=memory, score=1.0) for memory in self._store.memories(wanted)]
+        if section.source in ("newest", "shared"):
+            listed = sorted(self._store.memories(wanted), key=lambda memory: (memory.valid_from, memory.item), reverse=True)
+        else:
+            listed = sorted(self._store.memories(wanted), key=lambda memory: (memory.created_at, memory.id))
+        return [Hit(memory=memory, score=1.0) for memory in listed[: section.max_items]]
 
     def _listed_kinds(self) -> list[str] | None:
         """Return the kinds that a section without kinds lists: all but the plain ones. None stands for all."""
         kinds = self.preset.kinds
         return [kind.name for kind in kinds if not kind.plain] if any(kind.plain for kind in kinds) else None
 
-    def _planned_recall(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
+    def _planned_recall(self, reader: Scope, query: str, without_session: str | None, *, untrusted: bool = False) -> list[Hit]:
         """Return the hits of a recall with the settings of the preset."""
         plan, kinds = self.preset.recall, self._context_kinds()
         if plan.min_cosine is None:
-            return self.recall(reader, query, limit=plan.limit, kinds=kinds, without_session=without_session)
+            return self.recall(reader, query, limit=plan.limit, kinds=kinds, without_session=without_session, untrusted=untrusted)
         # Fetch more than the limit, because hits by words alone are dropped if their cosine is too low.
         found = self.recall(reader, query, limit=3 * plan.limit, kinds=kinds, without_session=without_session)
         measured = self._measured(found, plan.min_cosine)
@@ -324,12 +392,21 @@ class Reader:
         with self._lock:
             self._used.clear()
 
-    def _nonce(self, name: str) -> str:
+    def nonce(self, name: str) -> str:
         """Return the nonce for a context block's tags. Stored text cannot know the nonce, so it cannot close the block.
 
-        The nonce is constant within a conversation.
+        The nonce is constant for a name.
         """
         return hashlib.blake2b(name.encode(), key=self._secret.encode(), digest_size=5).hexdigest()
+
+
+def _with_outside(own: Sequence[Hit], outside: Sequence[Hit], limit: int) -> list[Hit]:
+    """Return the user's own words, then text of other origins. That text gets a share of the places, and those left over."""
+    ids = {hit.id for hit in own}
+    others = [hit for hit in outside if hit.id not in ids]
+    reserved = max(1, round(limit * _OUTSIDE_SHARE))
+    first = own[: max(limit - min(reserved, len(others)), 0)]
+    return [*first, *others[: limit - len(first)]]
 
 
 def _without_sources(hits: Sequence[Hit]) -> list[Hit]:

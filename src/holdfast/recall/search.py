@@ -16,7 +16,7 @@ from typing import NamedTuple
 from holdfast.protocols import Match, MemoryFilter, MessageFilter, MessagePlace, SearchFilter, Space, Store
 from holdfast.recall.duplicates import without_duplicates
 from holdfast.recall.embedding import Embedding
-from holdfast.recall.hydration import read_rows
+from holdfast.recall.hydration import own_part, read_rows
 from holdfast.recall.query import RecallQuery
 from holdfast.recall.query_vector import QueryVector, catch_up
 from holdfast.recall.ranking import (
@@ -34,8 +34,8 @@ from holdfast.text.clean import clean_query
 from holdfast.text.dialogue_acts import is_about_asking
 from holdfast.text.periods import periods_of
 from holdfast.text.sentences import split_sentences
-from holdfast.text.terms import query_terms
-from holdfast.types import Hit, Memory, Message, Reason
+from holdfast.text.terms import document_terms, query_terms
+from holdfast.types import TRUST, Hit, Memory, Message, Reason
 
 # Search
 _MIN_CANDIDATES = 32
@@ -47,6 +47,8 @@ It is larger than the minimum for memories, because a message can gain strength 
 """
 _MAX_PERIOD_MESSAGES = 24
 """Maximum number of messages that each arm (retrieval method) adds from the period of time that the question names."""
+_DEPTHS = (1, 4, 16)
+"""Factors for the number of candidates. The search is repeated with the next one if most messages it found are left out."""
 _CLOCK_TOLERANCE = timedelta(days=1)
 """Messages dated after ``now`` are still found if they are later by at most this time. Clocks and time zones may differ."""
 _EXTRA_ROWS = 5
@@ -194,7 +196,7 @@ def _ranked_hits(store: Store, embedding: Embedding, vector: QueryVector, questi
         if hit.score >= question.min_score
     )
     kept = without_duplicates(store, embedding, hits, question.limit) if question.distinct else islice(hits, question.limit)
-    return [_with_excerpt(store, hit, found) for hit in kept]
+    return [_with_excerpt(store, question, hit, found) for hit in kept]
 
 
 def _background(
@@ -263,19 +265,25 @@ def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: Abstract
 def _candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, _Found], dict[int, MessagePlace]]:
     """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
 
-    Messages from after ``now`` are left out. If most messages are that new, the search is repeated with more candidates.
+    Left out are messages from after ``now`` and messages whose trust the query does not admit. If most messages are left out,
+    the search is repeated with more candidates, so that stuffed web pages do not crowd out the user's words.
     """
     latest = question.now + _CLOCK_TOLERANCE
     depth = max(_MIN_CANDIDATES, 3 * question.limit) * (3 if question.periods else 1)
-    for limit in (depth, 4 * depth):
-        found = _search(store, vector, question, limit)
+    for factor in _DEPTHS:
+        found = _search(store, vector, question, factor * depth)
         places = _places(store, found)
-        future = [seq for seq, place in places.items() if place.at is not None and place.at > latest]
-        for seq in future:
+        left_out = [seq for seq, place in places.items() if place.at > latest or not _may_be_admitted(place, question)]
+        for seq in left_out:
             del found[seq], places[seq]
-        if len(future) <= len(places):
+        if len(left_out) <= len(places):
             break
     return found, places
+
+
+def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
+    """Return True if the query may admit a message. Only its text shows whether a user's message contains a quotation."""
+    return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
 
 
 def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int) -> dict[int, _Found]:
@@ -406,7 +414,17 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
         gain = 0.0  # a message's strength includes its period gain
     age_days = max((question.now - at).total_seconds() / 86400, 0.0)
     recency = _RECENCY * math.exp(-age_days / _RECENCY_DAYS)
-    return strengths[item] + _TIE_WEIGHT * (recency + tie) + gain, at
+    value = strengths[item]
+    if isinstance(owner, Message) and not question.outside and (own := own_part(owner, question)) != owner.text:
+        value = min(value, _word_strength(own, question))  # a quotation must not raise the message that contains it
+    return value + _TIE_WEIGHT * (recency + tie) + gain, at
+
+
+def _word_strength(text: str, question: RecallQuery) -> float:
+    """Return the strength of a text from the words of the query alone."""
+    terms = query_terms(question.text, question.languages)
+    words = {word for language in question.languages for word in document_terms(text, language)}
+    return strength(None, sum(not words.isdisjoint(term) for term in terms) / max(len(terms), 1), None)
 
 
 def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float) -> float:
@@ -445,9 +463,17 @@ def _hit(candidate: _Ranked, found: dict[int, _Found], background: Background, m
     )
 
 
-def _with_excerpt(store: Store, hit: Hit, found: dict[int, _Found]) -> Hit:
-    """Return the hit. If it is a long message, the matching chunk is added as its excerpt."""
+def _with_excerpt(store: Store, question: RecallQuery, hit: Hit, found: dict[int, _Found]) -> Hit:
+    """Return the hit. If it is a long message, the matching chunk is added as its excerpt.
+
+    Of a user's message with a quotation, the excerpt is the user's own part, unless quotations are searched.
+    """
     message: Message | None = hit.message
+    own = None if message is None else own_part(message, question)
+    if message is not None and own is not None and own != message.text:
+        if not question.outside:
+            return replace(hit, excerpt=own[:_MAX_WHOLE_CHARACTERS])
+        hit = replace(hit, is_quoted=True)
     if message is None or len(message.text) <= _MAX_WHOLE_CHARACTERS:
         return hit
     return replace(hit, excerpt=store.chunk_text(message.seq, found[message.seq].chunk, message.text).strip())

@@ -11,14 +11,16 @@ from datetime import datetime
 from functools import cache
 from importlib import resources
 
+from holdfast.learning.summaries.importance import importance_of
+from holdfast.learning.summaries.lasting import is_lasting
 from holdfast.presets.base import PromptLayout, Section
 from holdfast.recall.context_block import with_persona
 from holdfast.text.clean import count_tokens, escape_line
 from holdfast.text.dates import ago
 from holdfast.types import Context, Hit
 
-_STABLE_SOURCES = ("pinned", "fixed")
-"""Sources whose sections do not change between turns.
+_STABLE_SOURCES = ("pinned", "fixed", "all", "newest")
+"""Sources whose sections do not change between turns, unless the query chose what they show.
 
 If such sections come first, they form the stable part of the context. Prompt caches can reuse the stable part.
 """
@@ -87,7 +89,7 @@ def render_sections(
 def _joined(parts: Sequence[tuple[Section, _FilledSection]]) -> Context:
     """Join the sections that are not empty into one context."""
     shown = [(section, filled) for section, filled in parts if filled.text]
-    stable = len(list(itertools.takewhile(lambda part: part[0].source in _STABLE_SOURCES, shown)))
+    stable = len(list(itertools.takewhile(lambda part: _is_stable(*part), shown)))
     texts = [filled.text for _, filled in shown]
     whole = "\n\n".join(texts)
     return Context(
@@ -98,6 +100,11 @@ def _joined(parts: Sequence[tuple[Section, _FilledSection]]) -> Context:
         hits=tuple(hit for _, filled in parts for hit in filled.shown),
         left_out=tuple(hit for _, filled in parts for hit in filled.left_out),
     )
+
+
+def _is_stable(section: Section, filled: _FilledSection) -> bool:
+    """Return True if a section does not depend on the query. Hits of a recall have reasons why they were found."""
+    return section.source in _STABLE_SOURCES and not any(hit.why for hit in filled.shown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,11 +138,15 @@ def _fill(
     lines: list[str] = []
     shown: list[Hit] = []
     left_out: list[Hit] = []
+    fitting = _most_important(section, words, hits, budget=budget - used, line_context=line_context)
     for hit in hits:
-        if section.source == "relevant" and not hit.is_relevant:
+        foreign = hit.message is not None and hit.provenance != "user"  # these layouts do not label their lines
+        too_weak = section.source == "relevant" and not hit.is_relevant
+        if foreign or too_weak or (fitting is not None and hit.id not in fitting):
             left_out.append(hit)
             continue
-        line = _line(hit, words.line, number=len(lines) + 1, whole=section.source == "pinned", line_context=line_context)
+        shortened = _shortened(hit.text, section.max_characters)
+        line = _line(hit, shortened, words.line, number=len(lines) + 1, whole=section.source == "pinned", context=line_context)
         cost = count_tokens(line + "\n")
         if used + cost > budget:
             left_out.append(hit)
@@ -149,10 +160,48 @@ def _fill(
     return _FilledSection(text=text, tokens=used, shown=tuple(shown), left_out=tuple(left_out))
 
 
-def _line(hit: Hit, template: str, *, number: int, whole: bool, line_context: _LineContext) -> str:
-    """Render a hit as a line. With ``whole``, the line breaks of its text are kept."""
+def _most_important(
+    section: Section, words: SectionWords, hits: Sequence[Hit], *, budget: int, line_context: _LineContext
+) -> set[str] | None:
+    """Return the ids of the hits to show if a section of all memories does not fit. None if it fits, or for other sections.
+
+    Hits of a recall are in the order of their relevance already.
+    """
+    if section.source != "all" or any(hit.why for hit in hits):
+        return None
+    costs = {
+        hit.id: count_tokens(_line(hit, hit.text, words.line, number=1, whole=False, context=line_context) + "\n") for hit in hits
+    }
+    if sum(costs.values()) <= budget:
+        return None
+    chosen: set[str] = set()
+    for hit in sorted(hits, key=_importance, reverse=True):
+        if costs[hit.id] <= budget:
+            budget -= costs[hit.id]
+            chosen.add(hit.id)
+    return chosen
+
+
+def _importance(hit: Hit) -> tuple[bool, float, datetime]:
+    """Return the rank of a memory: lasting ones first, then by importance, then the newest."""
     memory = hit.memory
-    text = "\n".join(map(escape_line, hit.text.strip().splitlines())) if whole else escape_line(hit.text)
+    if memory is None:
+        return False, 0.0, hit.at
+    return is_lasting(memory), max(memory.importance, importance_of(str(memory))), memory.valid_from
+
+
+def _shortened(text: str, max_characters: int | None) -> str:
+    """Return a text of at most ``max_characters``, cut at a word."""
+    if max_characters is None or len(text) <= max_characters:
+        return text
+    head = text[: max_characters - 1]
+    return f"{head.rpartition(' ')[0] or head}…"
+
+
+def _line(hit: Hit, shown: str, template: str, *, number: int, whole: bool, context: _LineContext) -> str:
+    """Render a hit as a line with the text ``shown``. With ``whole``, the line breaks of the text are kept."""
+    memory = hit.memory
+    text = "\n".join(map(escape_line, shown.strip().splitlines())) if whole else escape_line(shown)
     key = escape_line(memory.key) if memory and memory.key else ""
     line = template.format(
         text=text,
@@ -162,6 +211,6 @@ def _line(hit: Hit, template: str, *, number: int, whole: bool, line_context: _L
         app=escape_line(memory.scope.app or "") if memory else "",
         date=(memory.created_at if memory else hit.at).date().isoformat(),
         since=hit.at.date().isoformat(),
-        ago=ago(hit.at, line_context.now, line_context.language),
+        ago=ago(hit.at, context.now, context.language),
     )
     return line.replace("- : ", "- ") if not key else line

@@ -2,7 +2,7 @@
 
 import secrets
 import threading
-from datetime import datetime
+from datetime import UTC, datetime
 
 from holdfast.runtime import forks
 
@@ -36,3 +36,12 @@ def new_id(prefix: str, at: datetime) -> str:
     number = moment << 80 | random_bits
     digits = "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
     return f"{prefix}_{digits}"
+
+
+def time_of(id: str) -> datetime:
+    """Return the time at which an id was created, to the millisecond."""
+    digits = id.rpartition("_")[2]
+    number = 0
+    for digit in digits:
+        number = number << 5 | _ALPHABET.index(digit)
+    return datetime.fromtimestamp((number >> 80) / 1000, UTC)

@@ -1,6 +1,6 @@
 """Assemble the server: routes, error handlers, OpenAPI document, dashboard and middleware."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -16,10 +16,12 @@ from holdfast.server.api.document import describe
 from holdfast.server.caller import Calling
 from holdfast.server.error_handlers import add_handlers
 from holdfast.server.metrics import MetricsApp, counting, naming_routes
+from holdfast.server.middleware.lanes import Lanes
 from holdfast.server.middleware.latency import Latency
+from holdfast.server.middleware.logs import path_words
 from holdfast.server.middleware.security import App, Identify, Policy, Security
 from holdfast.server.middleware.shutdown import ShutdownFlag
-from holdfast.server.middleware.threads import chat_limiter, recall_limiter
+from holdfast.server.middleware.threads import chat_limiter, computes_here, recall_limiter
 from holdfast.server.routes import (
     apps,
     chat,
@@ -29,6 +31,8 @@ from holdfast.server.routes import (
     jobs,
     keys,
     memories,
+    overview,
+    proposals,
     recall,
     sessions,
     stats,
@@ -39,7 +43,23 @@ from holdfast.server.routes.events import ChangeFeed
 from holdfast.server.tenants import EnginePool
 from holdfast.version import __version__
 
-_ROUTERS = (sessions, chat, memories, recall, topics, jobs, stats, users, keys, events, apps, export, design_paths)
+_ROUTERS = (
+    sessions,
+    chat,
+    memories,
+    proposals,
+    recall,
+    topics,
+    jobs,
+    stats,
+    users,
+    overview,
+    keys,
+    events,
+    apps,
+    export,
+    design_paths,
+)
 DASHBOARD = Path(__file__).parent / "dashboard"
 _ABOUT = "Persistent memory for AI assistants: store conversations, recall what matters."
 
@@ -55,13 +75,18 @@ class Running(Protocol):
 class Server:
     """The complete server as an ASGI application. ``api`` is the FastAPI application inside it."""
 
-    def __init__(self, api: FastAPI, extra_apps: Mapping[str, App], *, policy: Policy, identify: Identify) -> None:
+    def __init__(self, api: FastAPI, extra_apps: Mapping[str, App], *, policy: Policy, identify: Identify, lanes: Lanes) -> None:
         self.api = api
         self._extra_apps = extra_apps
         inside = naming_routes(self._inside, fixed=extra_apps)
-        around: App = Security(inside, policy=policy, identify=identify)
+        around: App = Security(inside, policy=policy, identify=identify, lanes=lanes)
         counted = [app.metrics for app in extra_apps.values() if isinstance(app, MetricsApp)]
         self._around = counting(around, counted[0]) if counted else around
+
+    @property
+    def path_words(self) -> set[str]:
+        """The fixed parts of all paths, which the log shows. Other parts may be names."""
+        return path_words([*_paths(self.api.routes), *self._extra_apps])
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Handle a request."""
@@ -74,6 +99,15 @@ class Server:
         """
         path = scope["path"] if scope["type"] == "http" else ""
         await self._extra_apps.get(path.rstrip("/") or path, self.api)(scope, receive, send)
+
+
+def _paths(routes: Iterable[object]) -> Iterator[str]:
+    """Yield the paths of routes. Newer versions of FastAPI keep an included router as one route."""
+    for route in routes:
+        yield getattr(route, "path", "")
+        router = getattr(route, "original_router", None)
+        if router is not None:
+            yield from _paths(router.routes)
 
 
 def make_app(
@@ -95,7 +129,13 @@ def make_app(
     extra_apps = {path: app for path, app in (("/metrics", metrics_app), ("/mcp", mcp_app)) if app is not None}
     running = [cast("Running", app).run for app in (metrics_app, mcp_app) if hasattr(app, "run")]
     api = make_api(pool, chosen, transcriber=transcriber, running=running, close_pool=close_pool)
-    return Server(api, {**extra_apps, **_dashboard()}, policy=Policy.of(chosen, host=host), identify=pool.identify)
+    return Server(
+        api,
+        {**extra_apps, **_dashboard()},
+        policy=Policy.of(chosen, host=host),
+        identify=pool.identify,
+        lanes=Lanes.of(computes=computes_here(pool.operator)),
+    )
 
 
 def _dashboard() -> dict[str, App]:

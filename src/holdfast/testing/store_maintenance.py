@@ -128,6 +128,23 @@ class RemovalPromises:
         return row_counts() if row_counts else {}
 
 
+class OverviewPromises:
+    """Tests that every store must pass for lists of its settings and scopes."""
+
+    def test_settings_are_listed_by_prefix(self, store: Store) -> None:
+        """Only settings whose names start with the prefix are listed."""
+        with store.write() as tx:
+            for name in ("erasure 2", "erasure 1", "erasures", "era"):
+                tx.set_setting(name, name.upper())
+        assert store.settings("erasure ") == {"erasure 1": "ERASURE 1", "erasure 2": "ERASURE 2"}
+
+    def test_scopes_with_data_are_listed(self, store: Store) -> None:
+        """Each scope with memories or messages is listed."""
+        remember(store, a_memory("one"))
+        say(store, a_message("two", scope=replace(ANA, app="kitchen")))
+        assert {ANA, replace(ANA, app="kitchen")} <= set(store.scopes())
+
+
 class SnapshotPromises:
     """Tests that every store must pass for snapshots: all reads in a snapshot are consistent."""
 

@@ -333,6 +333,21 @@ class MemoryPromises:
         with pytest.raises(InvalidInput, match=f"limit is {limit}"):
             store.jobs(limit=limit)
 
+    def test_keys_are_listed_once_and_several_can_be_asked_for(self, store: Store) -> None:
+        """The keys of a scope are listed, and memories are selected by several keys."""
+        for text, key, scope in (
+            ("tea", "drink", ANA),
+            ("milk", "drink", ANA),
+            ("rye", "bread", ANA),
+            ("no key", None, ANA),
+            ("b", "car", BOB),
+        ):
+            remember(store, a_memory(text, key=key, scope=scope))
+        assert store.keys(MemoryFilter(exactly=ANA)) == ["bread", "drink"]
+        found = store.memories(MemoryFilter(keys=["bread", "car"]))
+        assert {memory.text for memory in found} == {"rye", "b"}
+        assert store.memories(MemoryFilter(keys=[])) == []
+
     def test_counting_equals_listing_without_its_limit(self, store: Store) -> None:
         """``count_memories`` ignores the limit, so that a paged list can show the total."""
         remember(store, *(a_memory(f"number {n}") for n in range(5)))

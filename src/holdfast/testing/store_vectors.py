@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from holdfast.errors import AnswerInvalid
 from holdfast.protocols import SearchFilter, Space, Store
 from holdfast.testing.samples import ANA, AT, BOB, DAY, OpenStore, a_memory, a_message, remember, say
 from holdfast.testing.store_search import texts_of
@@ -59,6 +60,19 @@ class VectorPromises:
         with store.write() as tx:
             assert tx.use_model("a") == 2
         assert {w.text for w in store.missing_vectors("a", limit=10)} == {"one", "two"}
+
+    def test_the_lengths_of_vectors_are_listed_and_only_those_of_the_query_are_compared(self, store: Store) -> None:
+        """A model that was replaced behind its name may have left vectors of another length. They are not compared."""
+        _want(store, "a")
+        remember(store, a_memory("short"), a_memory("long"))
+        for waiting, length in zip(store.missing_vectors("a", limit=2), (4, 6), strict=True):
+            with store.write(durable=False) as tx:
+                tx.put_vectors("a", [(waiting.item, waiting.chunk)], np.ones((1, length), dtype=np.float32) / np.sqrt(length))
+        assert store.vector_lengths("a") == {4, 6}
+        assert store.vector_lengths("b") == set()
+        assert len(nearest(store, "a", 0)) <= 1
+        with pytest.raises(AnswerInvalid), store.write(durable=False) as tx:
+            tx.put_vectors("a", [(1, 0)], np.full((1, 4), np.nan, dtype=np.float32))
 
     def test_the_wanted_models_are_listed(self, store: Store) -> None:
         """Models are listed in the order of their registration."""

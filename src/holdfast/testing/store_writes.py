@@ -3,11 +3,12 @@
 import threading
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from holdfast.errors import StoreClosed
-from holdfast.protocols import MemoryFilter, MessageFilter, Store
+from holdfast.protocols import MemoryFilter, MessageFilter, Store, Transaction
 from holdfast.testing.samples import AT, DAY, OpenStore, RowCounts, a_change, a_job, a_memory, a_message, a_session, remember, say
 from holdfast.testing.store_search import find
 from holdfast.types import UserProfile
@@ -164,6 +165,28 @@ class JobPromises:
         assert (mine.state, mine.worker, mine.attempt, mine.lease_until) == ("running", "me", 1, AT + _LEASE)
         with open_store().write() as tx:
             assert tx.lease_job(worker="you", now=AT + _LEASE / 2, until=AT + DAY) is None
+
+    def test_of_exclusive_kinds_one_job_per_scope_is_leased_at_a_time(self, store: Store) -> None:
+        """A job waits while another job of its scope runs. Jobs of other scopes and of other kinds do not."""
+
+        def lease(tx: Transaction) -> str | None:
+            job = tx.lease_job(worker="me", now=AT, until=AT + _LEASE, exclusive=("digest", "compact"))
+            return None if job is None else job.effect
+
+        ana: dict[str, Any] = {"user": "ana", "app": None, "agent": None}
+        with store.write() as tx:
+            tx.add_job(replace(a_job("first"), kind="digest", payload=ana))
+            assert lease(tx) == "first"
+            tx.add_job(replace(a_job("second"), kind="compact", payload=ana))
+            assert lease(tx) is None
+            tx.add_job(replace(a_job("topic"), kind="topic", payload=ana))
+            tx.add_job(replace(a_job("bob"), kind="digest", payload={**ana, "user": "bob"}))
+            tx.add_job(replace(a_job("nobody"), kind="digest", payload={**ana, "user": None}))
+            assert {lease(tx), lease(tx), lease(tx)} == {"topic", "bob", "nobody"}
+            assert lease(tx) is None
+            (first,) = [job for job in tx.jobs() if job.effect == "first"]
+            tx.set_job(replace(first, state="done"))
+            assert lease(tx) == "second"
 
     def test_a_job_whose_lease_ran_out_is_taken_over(self, store: Store) -> None:
         """After the lease expires, another worker can lease the job, and the first worker no longer holds it."""

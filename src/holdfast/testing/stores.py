@@ -26,7 +26,13 @@ from holdfast.protocols import Store
 from holdfast.testing.samples import Alter, OpenStore, RowCounts
 from holdfast.testing.store_access import AccessPromises
 from holdfast.testing.store_apps import AppPromises
-from holdfast.testing.store_maintenance import MaintenancePromises, RemovalPromises, SnapshotPromises, TenantPromises
+from holdfast.testing.store_maintenance import (
+    MaintenancePromises,
+    OverviewPromises,
+    RemovalPromises,
+    SnapshotPromises,
+    TenantPromises,
+)
 from holdfast.testing.store_metadata import MetadataPromises
 from holdfast.testing.store_records import MemoryPromises, MessagePromises, SessionPromises, SettingPromises
 from holdfast.testing.store_search import TextPromises
@@ -50,6 +56,7 @@ class StoreSuite(
     JobPromises,
     RemovalPromises,
     MaintenancePromises,
+    OverviewPromises,
     SnapshotPromises,
     TenantPromises,
 ):

@@ -43,9 +43,14 @@ def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False) -> 
 
 
 def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
-    """Return a short name (user, app, key) on one line without invisible characters. None stays None."""
+    """Return a short name (user, app, key) on one line without invisible characters. None stays None.
+
+    Raise ``InvalidInput`` if it contains NUL or a lone surrogate.
+    """
     if name is None:
         return None
+    if isinstance(name, str) and _UNSTORABLE.search(name):  # a replaced character would make two names one
+        raise InvalidInput(f"{what} contains NUL or a lone surrogate, which cannot be stored. Remove it.")
     cleaned = one_line(clean_text(name, what=what))
     if len(cleaned) > limit:
         raise TextTooLong(f"{what} has {len(cleaned):,} characters; the limit is {limit:,}.")
@@ -54,8 +59,13 @@ def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
     return cleaned
 
 
+def clean_label(name: str | None, *, what: str) -> str | None:
+    """Return a short name that identifies nobody (tag, topic, speaker). NUL and lone surrogates are replaced by U+FFFD."""
+    return clean_name(storable(name) if isinstance(name, str) else name, what=what)
+
+
 def exact_text(text: str, *, what: str = "text", limit: int = MAX_TEXT) -> str:
-    """Return the text as it is, or raise InvalidInput if no database can store it. It may be empty."""
+    """Return the text unchanged. Raise ``InvalidInput`` for NUL or a lone surrogate. An empty text is allowed."""
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
     if len(text) > limit:
@@ -68,7 +78,7 @@ def exact_text(text: str, *, what: str = "text", limit: int = MAX_TEXT) -> str:
 def clean_key(key: str | None, *, exact: bool = False) -> str | None:
     """Return a key. With ``exact``, it is not changed; otherwise it becomes one line. None stays None."""
     if key is None or not exact:
-        return clean_name(key, what="key", limit=MAX_KEY)
+        return clean_name(storable(key) if isinstance(key, str) else key, what="key", limit=MAX_KEY)
     if not exact_text(key, what="key", limit=MAX_KEY):
         raise InvalidInput("key is empty.")
     return key
@@ -91,7 +101,7 @@ def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return the tags as short names without duplicates."""
     if isinstance(tags, str):
         raise InvalidInput("tags is a list of words, not one string.")
-    return tuple(dict.fromkeys(cleaned for tag in tags if (cleaned := clean_name(tag, what="tag"))))
+    return tuple(dict.fromkeys(cleaned for tag in tags if (cleaned := clean_label(tag, what="tag"))))
 
 
 def clean_metadata(metadata: Mapping[str, Any], *, exact: bool = False) -> dict[str, Any]:

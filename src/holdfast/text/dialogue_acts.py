@@ -16,6 +16,8 @@ _MAX_REPLY_WORDS: Final = 40
 """Maximum number of words of a message that counts as a reply to the question before it."""
 _MAX_SENTENCES: Final = 40
 """Maximum number of sentences that are examined. A longer message is almost always a statement."""
+_MAX_CHARACTERS: Final = 8_000
+"""Maximum number of characters that are examined. Splitting a megabyte into sentences takes half a second."""
 _MAX_REQUEST_WORDS: Final = 12
 """Maximum number of words of a pure request. A longer one almost always gives a detail or a reason."""
 _MIN_STATEMENT_WORDS: Final = 3
@@ -117,7 +119,7 @@ _POLITE: Final = re.compile(
 
 def classify_act(text: str, previous: str | None = None) -> Act:
     """Return the dialogue act of a message. ``previous`` is the message before it, if another person sent that message."""
-    acts = [_act_of_sentence(sentence) for sentence in split_sentences(text)[:_MAX_SENTENCES]]
+    acts = [_act_of_sentence(sentence) for sentence in _first_sentences(text)]
     if not acts:
         return "small_talk"
     if previous is not None and _is_reply(text, acts) and asked_in(previous):
@@ -132,7 +134,7 @@ def split_acts(text: str) -> tuple[list[str], list[str]]:
     """Return the clauses of a message in two lists: those that ask or request, and those that state something."""
     asking: list[str] = []
     stating: list[str] = []
-    for sentence in split_sentences(text)[:_MAX_SENTENCES]:
+    for sentence in _first_sentences(text):
         folded = fold(sentence)
         opening = _opening(folded)
         if "?" in sentence or "¿" in sentence or _is_question(opening) or _REQUEST.match(opening):
@@ -147,8 +149,12 @@ def split_acts(text: str) -> tuple[list[str], list[str]]:
 
 def asked_in(text: str) -> str | None:
     """Return the last question of a message, if the message ends with it. Return None otherwise."""
-    sentences = split_sentences(text)
+    sentences = split_sentences(text[-_MAX_CHARACTERS:])
     return next((each for each in reversed(sentences[-2:]) if "?" in each or _is_question(_opening(fold(each)))), None)
+
+
+def _first_sentences(text: str) -> list[str]:
+    return split_sentences(text[:_MAX_CHARACTERS])[:_MAX_SENTENCES]
 
 
 def is_about_asking(query: str) -> bool:
@@ -167,7 +173,7 @@ _ABOUT_ASKING: Final = re.compile(
 
 def _is_reply(text: str, acts: Sequence[Act]) -> bool:
     """Return True if a message can be the answer to a question: it is short, asks nothing and is not "I don't know"."""
-    if "question" in acts or "request" in acts or len(_WORD.findall(text)) > _MAX_REPLY_WORDS:
+    if "question" in acts or "request" in acts or len(_WORD.findall(text[:_MAX_CHARACTERS])) > _MAX_REPLY_WORDS:
         return False
     opening = _opening(fold(text))
     return not _NO_ANSWER.match(opening) and ("statement" in acts or not _POLITE.match(opening))

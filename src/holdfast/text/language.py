@@ -61,10 +61,14 @@ _SPANISH_CONTENT_WORDS = frozenset(
 _ACCENTS = str.maketrans("áàâäãéèêëíìîïóòôöõúùûüçñ", "aaaaaeeeeiiiiooooouuuucn")
 
 
-@lru_cache(maxsize=4096)
 def detect_language(text: str) -> str | None:
     """Return the two-letter code of the text's language, or None if the evidence is insufficient."""
-    sample = text[:2000].casefold()
+    return _detect_language(text[:2000])  # bounds the size of a cache key
+
+
+@lru_cache(maxsize=4096)
+def _detect_language(text: str) -> str | None:
+    sample = text.casefold()
     if len(_CYRILLIC.findall(sample)) > len(sample) // 4:
         return "ru"
     words = [word.translate(_ACCENTS) for word in _WORD.findall(sample)]

@@ -8,7 +8,7 @@ from typing import Final
 
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
-__all__ = ["dates_in", "with_dates"]
+__all__ = ["dates_in", "spans_in", "with_dates"]
 
 _DAY: Final = timedelta(days=1)
 _WEEKDAYS: Final = {name: number for number, name in enumerate(dict.fromkeys(DAYS.values()))}
@@ -32,7 +32,7 @@ _HAS_DATE: Final = re.compile(r"\s*[,(]?\s*(?:\d{1,2}\b|(?:the|el) \d)")
 def with_dates(text: str, at: datetime) -> str:
     """Return a text with a calendar date after each relative one. ``at`` is the time at which the text was said."""
     pieces, end = [], 0
-    for stop, day, precision, spanish in _matches(text, at):
+    for _, stop, day, precision, spanish in _matches(text, at):
         pieces += [text[end:stop], f" ({_written(day, precision, spanish=spanish)})"]
         end = stop
     return "".join([*pieces, text[end:]])
@@ -40,19 +40,27 @@ def with_dates(text: str, at: datetime) -> str:
 
 def dates_in(text: str, at: datetime) -> list[datetime]:
     """Return the days that a text names relative to ``at``."""
-    return [day for _, day, _, _ in _matches(text, at)]
+    return [day for _, _, day, _, _ in _matches(text, at)]
 
 
-def _matches(text: str, at: datetime) -> list[tuple[int, datetime, str, bool]]:
+def spans_in(text: str, at: datetime) -> list[tuple[int, int, datetime, str]]:
+    """Return the relative dates of a text: start and end in the text, the day, and the precision, ``day`` to ``year``.
+
+    Dates that the text also states in full are included.
+    """
+    return [(start, stop, day, precision) for start, stop, day, precision, _ in _matches(text, at, stated=True)]
+
+
+def _matches(text: str, at: datetime, *, stated: bool = False) -> list[tuple[int, int, datetime, str, bool]]:
     folded = "".join(unicodedata.normalize("NFD", letter)[0].lower()[:1] for letter in text)  # as long as the text
     taken: list[tuple[int, int]] = []
     found = []
     for pattern, spanish, make in _RULES:
         for match in pattern.finditer(folded):
             is_free = all(match.end() <= start or end <= match.start() for start, end in taken)
-            if is_free and not _HAS_DATE.match(folded, match.end()):
+            if is_free and (stated or not _HAS_DATE.match(folded, match.end())):
                 taken.append(match.span())
-                found.append((match.end(), *make(match, at), spanish))
+                found.append((*match.span(), *make(match, at), spanish))
     return sorted(found, key=lambda one: one[0])
 
 

@@ -7,6 +7,7 @@ _TERMINAL = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s|$)|[!?]+(?=[¿¡])|\
 _BULLET = re.compile(r"^\s*(?:[-*•·–—▪◦‣]|\d{1,3}[.)]|[a-zA-Z]\))\s+(?=\S)")
 _LAST_WORD = re.compile(r"([^\W_]+(?:[.'’-][^\W_]+)*)$")
 _NEXT_WORD = re.compile(r"[\s\"'“‘«(\[¿¡]*(\S)")
+_INITIALS = re.compile(r"[A-Z](?:\.[A-Z]){1,2}")
 _NEVER_LAST = frozenset(
     "mr mrs ms dr prof st rev hon gen col capt sgt lt jr messrs mme sr sra srta sres dra dn dña d lic ing arq fr hno vs cf "
     "eg e.g ie i.e viz approx aprox ca tel tfno avda av c ctra pza esq ud uds vd vds ee ej p.ej gral cía sto sta".split()
@@ -95,6 +96,8 @@ def _is_abbreviated(before: str, following: str) -> bool:
         return True
     if plain in _PERHAPS_LAST:
         return not following.isupper()
+    if _INITIALS.fullmatch(word):  # "R.F. Kuang"
+        return following.isupper()
     return len(word) == 1 and word.isupper() and word != "I" and following.isupper()
 
 

@@ -25,8 +25,13 @@ _STEMMERS = {
 }
 _DEFAULT_LANGUAGES = ("en", "es")
 _WORD = re.compile(r"[^\W_]+")
+_OUTER_CODES = re.compile("^(?:z[0-9a-f]+z)+|(?:z[0-9a-f]+z)+$")
+_APOSTROPHE = re.compile("z27z|z2019z")
+_CODE = re.compile("z[0-9a-f]+z")
 _NO_SPACES = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
 _EDGES = ".,;:!?¡¿()[]{}\"'`«»“”‘’…<>"
+_OPERATORS = "*+-^~|&=%$#@/\\\ufffd"
+"""Signs that decorate a token in queries and Markdown: ``*AT&T*``, ``+"v2.5"``."""
 _MAX_TERM = 64
 _MAX_QUERY_TERMS = 48
 _thread = threading.local()
@@ -57,11 +62,13 @@ def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
         spellings = frozenset(_stem(word, code) for code in plausible) if plain else frozenset({word})
         if not all(spellings):
             continue
-        stop = plain and is_stop_word(_unaccent(word), spoken or plausible[0])
+        stop = all(is_stop_word(part, spoken or plausible[0]) for part in ([_unaccent(word)] if plain else _decorated(word)))
         (idle if stop else wanted)[spellings] = None
         if len(wanted) >= _MAX_QUERY_TERMS:
             break
-    return list(wanted or idle)[:_MAX_QUERY_TERMS]
+    if not any(letter.isalpha() for term in wanted for spelling in term for letter in _CODE.sub("", spelling)):
+        wanted |= idle  # "don't OR 1=1": numbers and signs alone are no reason to ignore the words
+    return list(wanted)[:_MAX_QUERY_TERMS]
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
@@ -81,9 +88,15 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
                 yield from ((piece, False) for piece in _pairs(word))
             else:
                 yield word[:_MAX_TERM], True
-        symbols = core if len(words) > 1 or core != words[0] else ""
-        if symbols and symbols.replace("'", "").replace("’", "") != "".join(words):
-            yield _spell(core), False
+        spelled = dict.fromkeys(
+            (core, core.strip(_EDGES + _OPERATORS))
+        )  # "C++" keeps its signs, "*AT&T*" is found as "AT&T", too
+        yield from ((_spell(each), False) for each in spelled if _has_symbols(each, words))
+
+
+def _has_symbols(core: str, words: Sequence[str]) -> bool:
+    """Return True if a token is more than its words: not a plain word, and not a word with apostrophes."""
+    return (len(words) > 1 or core != words[0]) and core.replace("'", "").replace("’", "") != "".join(words)
 
 
 def _pairs(run: str) -> Iterator[str]:
@@ -105,6 +118,15 @@ def _pairs(run: str) -> Iterator[str]:
 def _spell(token: str) -> str:
     """Spell a token in letters and digits only, with a code for each symbol: "C++" becomes "Cz2bzz2bz"."""
     return "".join(c if c.isalnum() else f"z{ord(c):x}z" for c in _unaccent(token[:_MAX_TERM]))
+
+
+def _decorated(spelling: str) -> list[str]:
+    """Return the words of a spelled token without the symbols around it: "don" and "t" for "*don't*".
+
+    A token with symbols inside, such as "AT&T", is a word of its own.
+    """
+    inner = _OUTER_CODES.sub("", spelling)
+    return [part for part in _APOSTROPHE.split(inner) if part] or [spelling]
 
 
 @lru_cache(maxsize=65536)

@@ -71,6 +71,12 @@ class Folder:
             data = file.read()
         return data if self.stamp(name) == before and len(data) == before.size else None
 
+    def is_linked(self, name: str) -> bool:
+        """Return True if a file has a second name (a hard link), which may be outside the folder."""
+        with contextlib.suppress(FileNotFoundError):
+            return os.lstat(self._inside(name)).st_nlink > 1
+        return False
+
     def prepare(self, data: bytes, *, like: str | None = None) -> Path:
         """Write bytes to a temporary file in the folder, sync it to disk, and return its path.
 

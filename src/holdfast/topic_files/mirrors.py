@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import os
 import secrets
 import threading
 import time
@@ -16,8 +17,8 @@ from pathlib import Path
 from holdfast.errors import NotFound
 from holdfast.learning.topics.naming import slug
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, Store, Transaction
-from holdfast.runtime.private_files import create_folder
+from holdfast.protocols import Clock, MemoryFilter, Reads, Store, Transaction
+from holdfast.runtime.private_files import create_file, create_folder
 from holdfast.topic_files.sync import FileQuestion, SyncReport, TopicFiles
 from holdfast.types import Scope
 
@@ -25,6 +26,10 @@ log = logging.getLogger("holdfast")
 _MAX_FOLDERS = 100
 """Maximum number of scopes whose folders one process syncs. Further scopes have pages in the store but no files."""
 _NAME_FILE = ".holdfast-folder"
+_OWNER_FILE = ".holdfast-store"
+"""File in a folder of pages that names the store whose pages these are, by its path from the folder."""
+_FOLDERS = "topic folders"
+"""Name of the store's setting that lists the root folders of all presets."""
 _FIRST_TENANT = "default"
 """The tenant whose pages are in the root folder itself. Each other tenant has a subfolder of the root folder."""
 
@@ -33,17 +38,27 @@ class FolderMirrors:
     """Syncs the folders of the scopes in use. Does nothing if the preset has no ``topics_dir`` (root folder of the pages)."""
 
     def __init__(
-        self, store: Store, preset: Preset, clock: Clock, *, follow_up: Callable[[Transaction, Scope], None] | None = None
+        self,
+        store: Store,
+        preset: Preset,
+        clock: Clock,
+        *,
+        follow_up: Callable[[Transaction, Scope], None] | None = None,
+        root: Path | None = None,
     ) -> None:
+        """Mirror the pages of a store. ``root`` is the root folder, if it is not the one that the preset names."""
         self._store = store
         self._preset = preset
         self._clock = clock
         self._follow_up = follow_up
         self._lock = threading.RLock()
         self._open: dict[Scope, TopicFiles] = {}
-        self.root = self._find_root()
+        self.root = root or self._find_root()
         """The root folder of the pages; None if the preset keeps no files."""
-        self._machine = _folder_id(self.root) if self.root is not None and "://" in store.location else ""
+        self.machine = _folder_id(self.root) if self.root is not None and "://" in store.location else ""
+        """Id of the root folder; empty if the store is a file."""
+        if self.root is not None and root is None:
+            _record_folder(store, self.root, preset.name, self.machine)
         self.use(Scope(tenant=store.tenant))
 
     def _find_root(self) -> Path | None:
@@ -53,6 +68,8 @@ class FolderMirrors:
         path = Path(self._preset.topics_dir).expanduser()
         root = path if path.is_absolute() else Path(self._store.location).parent / path
         tenant = self._store.tenant
+        if "://" not in self._store.location:
+            root = _own_folder(root, Path(self._store.location))
         if tenant == _FIRST_TENANT:
             return root
         # Every page in a folder is imported, so tenants must not share one.
@@ -72,33 +89,25 @@ class FolderMirrors:
             )
         with self._lock:
             if scope not in self._open:
-                folder = self.root / self._name(scope)
+                folder = self.root / folder_name(scope)
                 self._open[scope] = TopicFiles(
-                    self._store, self._preset, self._clock, folder, scope, follow_up=self._follow_up, machine=self._machine
+                    self._store, self._preset, self._clock, folder, scope, follow_up=self._follow_up, machine=self.machine
                 )
             return self._open[scope]
-
-    @staticmethod
-    def _name(scope: Scope) -> str:
-        """Return a scope's folder name: readable, unique, and safe on every system."""
-        parts = [part for part in (scope.app, scope.user, scope.agent) if part]
-        if not parts:
-            return "."
-        identity = json.dumps([scope.app, scope.user, scope.agent]).encode()
-        readable = slug(" ".join(parts), max_words=6) or "scope"
-        return f"{readable}-{hashlib.blake2b(identity, digest_size=4).hexdigest()}"
 
     def sync(self) -> SyncReport:
         """Import edits and write pages, for every scope in use."""
         return _combine(files.sync() for files in self._in_use())
 
-    def before_erasing(self, owner: Mapping[str, str]) -> list[TopicFiles]:
+    def before_erasing(self, owner: Mapping[str, str], scopes: Iterable[Scope] = ()) -> list[TopicFiles]:
         """Import the pending edits of all scopes that an erasure may touch, so that the edits are erased too.
 
-        Return the topic files of these scopes.
+        Return the topic files of these scopes. ``scopes`` are further scopes of the owner that have a folder.
         """
         if self.root is None:
             return []
+        for scope in scopes:
+            self.of(scope)
         for memory in self._store.memories(MemoryFilter(owner=owner, has_topic=True, statuses=None)):
             self.of(memory.scope)
         touched = [files for scope, files in list(self._open.items()) if not owner or _belongs_to(scope, owner)]
@@ -120,6 +129,70 @@ class FolderMirrors:
     def _in_use(self) -> list[TopicFiles]:
         with self._lock:
             return list(self._open.values())
+
+
+def _own_folder(root: Path, store: Path) -> Path:
+    """Return the folder for the pages of a store: ``root``, or a folder next to it if another store there uses ``root``.
+
+    Every page in a folder is imported, so two stores must not share one. A folder whose store is gone is taken over.
+    """
+    beside = root.with_name(f"{root.name}-{slug(store.stem, max_words=6) or 'store'}")
+    digest = hashlib.blake2b(str(store).encode(), digest_size=4).hexdigest()
+    for folder in (root, beside):
+        if _claim(folder, store):
+            return folder
+    return beside.with_name(f"{beside.name}-{digest}")
+
+
+def _claim(folder: Path, store: Path) -> bool:
+    """Record that a folder has the pages of a store. Return False if it has those of another store that still exists."""
+    marker, name = folder / _OWNER_FILE, Path(os.path.relpath(store.resolve(), folder.resolve())).as_posix()
+    try:
+        create_folder(folder)
+        if create_file(marker):
+            marker.write_text(name, "utf-8")
+        owner = marker.read_text("utf-8").strip()
+        if owner in ("", name):
+            return True
+        if (folder / owner).exists():
+            return False
+        marker.write_text(name, "utf-8")
+    except (OSError, ValueError) as error:  # ValueError: another drive on Windows
+        log.warning("The folder for topic pages %s cannot be marked: %s. Check that it exists and is writable.", folder, error)
+    return True
+
+
+def folder_name(scope: Scope) -> str:
+    """Return a scope's folder name: readable, unique, and safe on every system."""
+    parts = [part for part in (scope.app, scope.user, scope.agent) if part]
+    if not parts:
+        return "."
+    identity = json.dumps([scope.app, scope.user, scope.agent]).encode()
+    readable = slug(" ".join(parts), max_words=6) or "scope"
+    return f"{readable}-{hashlib.blake2b(identity, digest_size=4).hexdigest()}"
+
+
+def recorded_folders(reads: Reads) -> dict[str, tuple[str, str]]:
+    """Return the root folders that any preset has written pages to: the preset's name and the folder's id, by path."""
+    stored = json.loads(reads.setting(_FOLDERS) or "{}")
+    return {root: (name, machine) for root, (name, machine) in stored.items()}
+
+
+def _record_folder(store: Store, root: Path, preset: str, machine: str) -> None:
+    """Record that a preset writes pages to a folder, so that later erasures reach them whichever preset is used then."""
+    path = str(root.absolute())
+    if recorded_folders(store).get(path) != (preset, machine):
+        with store.write() as tx:
+            tx.set_setting(_FOLDERS, json.dumps({**recorded_folders(tx), path: (preset, machine)}))
+
+
+def belongs_to_store(folder: Path, store: Path) -> bool:
+    """Return True if a folder has no marker, or if its marker names this store. The pages of another store must not be read."""
+    try:
+        owner = (folder / _OWNER_FILE).read_text("utf-8").strip()
+    except OSError:
+        return True
+    return not owner or (folder / owner).resolve() == store.resolve()
 
 
 def _folder_id(root: Path) -> str:

@@ -81,6 +81,8 @@ def _read_one(
         return
     reading.stamps[name] = stamp
     sha, text = bytes_digest(data), decode(data)
+    if folder.is_linked(name) and not _accepted(PendingQuestion(file=key, why="linked", sha=sha), answers, reading):
+        return
     if len(data) > MAX_UNCONFIRMED_BYTES and not _accepted(PendingQuestion(file=key, why="too big", sha=sha), answers, reading):
         return
     if text is None:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from holdfast.topic_files.markdown import Line, Page, digest
 from holdfast.types import Change, Memory
 
-Why: TypeAlias = Literal["gone", "deleted", "all deleted", "empty", "no title", "cut off", "not text", "too big"]
+Why: TypeAlias = Literal["gone", "deleted", "all deleted", "empty", "no title", "cut off", "not text", "too big", "linked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

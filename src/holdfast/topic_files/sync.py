@@ -40,6 +40,8 @@ _QUESTION_TEXTS: Final[Mapping[str, str]] = {
     "no title": "{name} has lost its title. Confirm to import it as it is; refuse to restore the page.",
     "cut off": "{name} ends in the middle of a line. Confirm to import it as it is; refuse to restore the page.",
     "not text": "{name} is not UTF-8 text. Confirm to read it as Windows-1252; refuse to restore the page.",
+    "linked": "{name} is a hard link: the same file has another name, perhaps outside this folder. Confirm to import it anyway; "
+    "refuse to restore the page.",
     "too big": "{name} is larger than 1 MB. Confirm to import it anyway; refuse to restore the page.",
 }
 

@@ -8,7 +8,7 @@ from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.learning.topics.page_names import file_name, page_title, topic_called
 from holdfast.presets.base import Preset, TopicRules
 from holdfast.protocols import Clock, MemoryFilter, Reads, Store, Transaction
-from holdfast.text.clean import clean_name
+from holdfast.text.clean import clean_label, clean_name
 from holdfast.topic_files.last_agreed import Record, bytes_digest, file_key, scope_digest
 from holdfast.topic_files.markdown import Page, digest, in_order, page_line, parse_page, render_page
 from holdfast.topic_files.read_in import FileImport
@@ -60,7 +60,7 @@ class TopicPages:
     def page(self, topic: str, *, user: str | None = None, app: str | None = None, agent: str | None = None) -> TopicPage:
         """Return the page with this topic or title."""
         pages = self._pages(self._store, self._scope(user=user, app=app, agent=agent))
-        name = topic_called(clean_name(topic, what="topic") or "", pages)
+        name = topic_called(clean_label(topic, what="topic") or "", pages)
         if name not in pages:
             raise NotFound(f"There is no topic {topic!r}. List the topics to see their names.")
         return pages[name]
@@ -85,7 +85,7 @@ class TopicPages:
             raise InvalidInput(
                 f"A page can have at most {_MAX_PAGE_CHARACTERS:,} characters, not {len(markdown):,}. Nothing was saved."
             )
-        scope, name = self._scope(user=user, app=app, agent=agent), clean_name(topic, what="topic") or ""
+        scope, name = self._scope(user=user, app=app, agent=agent), clean_label(topic, what="topic") or ""
         assert self._topics  # raises InvalidInput if the preset keeps no topics
         with self._store.write() as tx:
             pages = self._pages(tx, scope)

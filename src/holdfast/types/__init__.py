@@ -5,6 +5,8 @@ determines when the user's day ends; see :class:`UserProfile`.
 """
 
 from holdfast.types.common import (
+    MIN_TRUST,
+    QUOTED_TRUST,
     TRUST,
     Act,
     JobState,
@@ -13,13 +15,19 @@ from holdfast.types.common import (
     MemoryStatus,
     MessageOrigin,
     Metadata,
+    Provenance,
     Redaction,
     SessionStatus,
     Where,
 )
 from holdfast.types.memory import Author, Change, ChangeRecord, Keyed, Kind, Lifetime, Memory, NewMemory, Put, Retire
 from holdfast.types.records import (
+    FORGETTING,
+    FORGOTTEN,
+    NOISE,
+    OFF_RECORD,
     AppRecord,
+    Consent,
     Job,
     KeyRecord,
     Message,
@@ -29,17 +37,25 @@ from holdfast.types.records import (
     StoredResponse,
     UserProfile,
     UserRecord,
+    is_forgotten,
 )
 from holdfast.types.results import Context, Finding, Hit, Hits, Reason, Receipt, Stats
 from holdfast.types.scope import Scope
 
 __all__ = [
+    "FORGETTING",
+    "FORGOTTEN",
+    "MIN_TRUST",
+    "NOISE",
+    "OFF_RECORD",
+    "QUOTED_TRUST",
     "TRUST",
     "Act",
     "AppRecord",
     "Author",
     "Change",
     "ChangeRecord",
+    "Consent",
     "Context",
     "Finding",
     "Hit",
@@ -59,6 +75,7 @@ __all__ = [
     "Metadata",
     "NewMemory",
     "NewMessage",
+    "Provenance",
     "Put",
     "Reason",
     "Receipt",
@@ -73,4 +90,5 @@ __all__ = [
     "UserProfile",
     "UserRecord",
     "Where",
+    "is_forgotten",
 ]

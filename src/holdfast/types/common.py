@@ -8,7 +8,10 @@ MemoryOrigin: TypeAlias = Literal["auto", "explicit", "import", "file"]
 Act: TypeAlias = Literal["question", "request", "statement", "reply", "small_talk"]
 """What a message does in a conversation."""
 MessageOrigin: TypeAlias = Literal["user", "assistant", "tool", "web", "file"]
-MemoryStatus: TypeAlias = Literal["live", "superseded", "forgotten", "expired"]
+MemoryStatus: TypeAlias = Literal["live", "superseded", "forgotten", "expired", "proposed"]
+"""Status of a memory. ``proposed`` memories are not in use: a person accepts or dismisses them."""
+Area: TypeAlias = Literal["identity", "health", "family", "home", "work", "money", "plans", "rules", "preferences", "other"]
+"""An area of life that a memory is about."""
 SessionStatus: TypeAlias = Literal["open", "idle", "ended"]
 KeyLevel: TypeAlias = Literal["read", "write", "admin"]
 """Access level of an access key. Each level includes the rights of the ones before it."""
@@ -27,7 +30,13 @@ TRUST: Mapping[MessageOrigin, float] = {
     "tool": 0.4,
     "web": 0.2,
 }
-"""Maps the origin of a message to its trust, from 0 to 1. A derived memory gets the lowest trust of its sources."""
+"""Maps the origin of a message to its trust, from 0 to 1."""
+MIN_TRUST = 0.7
+"""Default of the setting ``min_trust``: text of tools, web pages, files and quotations is below it."""
+QUOTED_TRUST = 0.6
+"""Trust of text that a user quotes, such as a pasted e-mail. It is not the user's statement."""
+Provenance: TypeAlias = Literal["user", "assistant", "tool", "web", "file", "quoted"]
+"""Where the text of a hit comes from. ``user`` stands for the owner's own words, which include topic pages and imports."""
 _MAX_REPR_CHARACTERS = 60
 """Maximum number of characters of a text in a repr, because reprs end up in logs and tracebacks."""
 

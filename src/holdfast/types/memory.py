@@ -30,6 +30,8 @@ class Kind:
     """True if each use of a memory restarts its lifetime."""
     background: bool = False
     """True if memories of this kind only summarize messages. Recall leaves them out if the preset keeps messages forever."""
+    internal: bool = False
+    """True for records that the preset keeps for itself. Lists leave them out unless they ask for this kind."""
     plain: bool = False
     """True for a plain store: texts, keys and metadata are kept exactly as given, and nothing is learned from them.
 
@@ -158,6 +160,8 @@ class Put:
     reason: str | None = None
     emptied: frozenset[Literal["tags", "metadata", "expires_at", "indexed"]] = frozenset()
     """Fields to clear in a new revision. A field that is empty but not listed here keeps its old value."""
+    doubtful: bool = False
+    """True if the change may come from text that is not the user's own. It then replaces no memory that the user stored."""
     redact: bool = True
     """False to store secrets as they are."""
     if_revision: int | None = None

@@ -3,10 +3,44 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Required, TypedDict
+from typing import Any, Final, Literal, Required, TypedDict
 
 from holdfast.types.common import TRUST, Act, JobState, KeyLevel, MessageOrigin, Metadata, Redaction, SessionStatus, short_repr
+from holdfast.types.memory import Memory
 from holdfast.types.scope import Scope
+
+OFF_RECORD: Final = "off_record"
+"""Action of a message that the user asked not to keep. It is neither indexed nor recalled, and erased when the session ends."""
+FORGOTTEN: Final = "forgotten"
+"""Action of a message whose content was forgotten. If a wish of the user hid it, the id of that batch follows a colon."""
+FORGETTING: Final = "forget"
+"""Action of a message that asks to forget something.
+
+No memories are extracted from such a message. Otherwise "forget that I like tea" could store the memory "likes tea" again.
+"""
+
+
+NOISE: Final = "IGNORE"
+"""Action of a message that was not meant for the assistant, such as background noise. It is logged and not learned from."""
+
+
+def is_forgotten(action: str | None) -> bool:
+    """Return True for the action of a message whose content was forgotten."""
+    return action is not None and action.partition(":")[0] == FORGOTTEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """What a wish of the user about memory changed when their message was added."""
+
+    wish: Literal["off_record", "resume", "forget", "remember"]
+    """The wish: not to keep something, to keep things again, to forget something, or to remember something."""
+    memories: tuple[Memory, ...] = ()
+    """The memories that were forgotten or stored."""
+    messages: tuple[str, ...] = ()
+    """Ids of the messages that were withheld or hidden."""
+    undo: str | None = None
+    """Id of the batch, for ``undo``. None if nothing was forgotten or stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +97,8 @@ class Message:
     """JSON of the caller, returned as it was given. It is neither searched nor used for extraction."""
     redacted: tuple[Redaction, ...] = field(default=(), compare=False)
     """Secrets that this write replaced. Only the result of the write lists them; it is empty when the message is read later."""
+    consent: Consent | None = field(default=None, compare=False)
+    """What a wish about memory in this message changed. Only the result of the write has it."""
 
     @property
     def trust(self) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 
-from holdfast.types.common import short_repr
+from holdfast.types.common import TRUST, Provenance, short_repr
 from holdfast.types.memory import Memory
 from holdfast.types.records import Message
 
@@ -42,6 +42,8 @@ class Hit:
     """The matching part of a long message."""
     successor: Memory | None = None
     """The live memory that superseded a fact in this message. None if the message states no outdated fact."""
+    is_quoted: bool = False
+    """True if the text is a user's message that contains a quotation, such as a pasted e-mail, and the quotation is shown."""
 
     def score_by(self, arm: str) -> float | None:
         """Return the score of one arm (search method), or None if that arm did not find the hit."""
@@ -51,6 +53,16 @@ class Hit:
     def is_relevant(self) -> bool:
         """True if the hit is strong enough to be shown in a context."""
         return self.margin >= 0
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the text comes from. For a memory, it is the least trusted origin of what it was derived from."""
+        if self.is_quoted:
+            return "quoted"
+        if self.message is not None:
+            return self.message.origin
+        trust = self.found.trust
+        return next((origin for origin, value in TRUST.items() if trust >= value), "web")
 
     @property
     def asked(self) -> str | None:
@@ -107,10 +119,15 @@ class Context:
     """A block of memories and messages for a system prompt, within a token budget."""
 
     text: str
+    """The whole block."""
     tokens: int
     stable: str
-    """First part of the block. It changes only when pinned memories change, so that prompt caches stay valid."""
+    """The part with pinned memories. It changes only when they change.
+
+    For prompt caches, use ``stable`` and then ``changing`` instead of ``text``. The tags of ``text`` are new in each block.
+    """
     changing: str
+    """The part that depends on the query."""
     hits: tuple[Hit, ...] = ()
     left_out: tuple[Hit, ...] = ()
     """Hits that are not shown: they are too weak to be relevant, or did not fit into the token budget."""
@@ -129,7 +146,10 @@ class Receipt:
     """Result of an erasure: the numbers of removed records, and what a scan of the store's files found afterwards."""
 
     target: Mapping[str, str]
+    """What was erased. In a receipt that is read later, names of people, apps and sessions are replaced by ``(erased)``."""
     at: datetime
+    id: str = ""
+    """Id with which the receipt can be read later."""
     memories: int = 0
     revisions: int = 0
     messages: int = 0
@@ -147,7 +167,9 @@ class Receipt:
     residue: tuple[str, ...] = ()
     """Files in which the scan still found erased bytes."""
     backups: tuple[str, ...] = ()
-    """Known backups from before the erasure. They still contain the erased data."""
+    """Known copies of the store that may still contain the erased data, because they could not be changed."""
+    missing: tuple[str, ...] = ()
+    """Copies that Holdfast has made and that are no longer where they were written. Nothing is known about them."""
 
     def __repr__(self) -> str:
         target = ", ".join(f"{name} {short_repr(value)}" for name, value in self.target.items())

@@ -86,7 +86,7 @@ class SwappedAsyncTool(HoldfastAsyncMemoryTool):
 
 
 def pytest_unconfigure() -> None:
-    """Close all memories and delete their files."""
+    """Close all engines and delete their files."""
     for engine in _engines:
         engine.close()
     _folder.cleanup()

@@ -34,12 +34,12 @@ async def _story(session: Any) -> None:
     assert started.serverInfo.name == "holdfast"
     assert started.instructions
     tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-    assert tools["remember"].inputSchema["required"]
+    assert tools["store_memory"].inputSchema["required"]
     assert tools["memory_context"].annotations.readOnlyHint
-    stored = await session.call_tool("remember", {"key": "drink", "value": "tea"})
-    assert (stored.isError, stored.structuredContent["value"]) == (False, "tea")
+    stored = await session.call_tool("store_memory", {"key": "drink", "content": "tea"})
+    assert (stored.isError, stored.structuredContent["content"]) == (False, "tea")
     assert "tea" in (await session.call_tool("memory_context", {"query": "drink"})).content[0].text
-    assert (await session.call_tool("remember", {})).isError
+    assert (await session.call_tool("store_memory", {})).isError
     with pytest.raises(client.McpError, match="There is no tool nothing") as refused:
         await session.call_tool("nothing", {})
     assert refused.value.error.code == -32602

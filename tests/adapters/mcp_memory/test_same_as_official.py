@@ -28,7 +28,7 @@ def node() -> Path:
 
 @pytest.fixture(scope="module")
 def official(node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the official server and return its program."""
+    """Install the official server and return the path of its entry script."""
     folder = tmp_path_factory.mktemp("official")
     npm = [str(node / "bin" / "node"), str(node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
     install = [*npm, "install", "--silent", "--no-fund", "--no-audit", f"{PACKAGE}@{VERSION}"]

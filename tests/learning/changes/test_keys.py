@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.learning.changes.keys import attribute_of, canonical_key, same_key
+from holdfast.learning.changes.keys import attribute_of, canonical_key, equal_keys, known_spelling, same_key, split_key
 
 
 @pytest.mark.ledger("U8")
@@ -67,3 +67,58 @@ def test_no_key_is_only_the_same_as_no_key() -> None:
 def test_a_key_tells_which_slot_its_value_fills() -> None:
     assert attribute_of("ubicacion") == "residence"
     assert attribute_of("hobby") is None
+
+
+@pytest.mark.ledger("U3")
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("cumpleaños: 14 de julio", "cumpleaños", "14 de julio"),
+        ("recordá: cumpleaños: 14 de julio", "cumpleaños", "14 de julio"),
+        ("Recordá : Talle de zapatillas : 42", "Talle de zapatillas", "42"),
+        ("remember: shoe size: 9", "shoe size", "9"),
+        ("mi gato: Michi", "mi gato", "Michi"),
+        ("fecha de nacimiento: 3/4/90", "fecha de nacimiento", "3/4/90"),
+        ("café: sin azúcar", "café", "sin azúcar"),
+        ("mamá: vive en Rosario", "mamá", "vive en Rosario"),
+        ("preferencia_editor: Neovim", "preferencia_editor", "Neovim"),
+        ("nota: comprar yerba", "nota", "comprar yerba"),
+    ],
+)
+def test_a_key_before_a_colon_is_split_from_its_value(text: str, key: str, value: str) -> None:
+    assert split_key(text) == (key, value)
+
+
+@pytest.mark.ledger("U3")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ojo: no llamar",
+        "Cuidado: el perro muerde",
+        "Importante: no tocar",
+        "Por cierto: mañana no vengo",
+        "Heads up: the meeting moved",
+        "Warning: hot",
+        "Me dijo Ana: no vengas",
+        "Hoy: dentista",
+        "no: ni loco",
+        "mira https://example.org/x",
+        "son las 10:30",
+    ],
+)
+def test_a_call_for_attention_or_a_sentence_makes_no_key(text: str) -> None:
+    assert split_key(text) == (None, text)
+
+
+def test_a_request_without_a_key_leaves_the_text() -> None:
+    assert split_key("recordá: soy celíaco") == (None, "soy celíaco")
+
+
+@pytest.mark.ledger("U8")
+def test_spelling_finds_all_keys_and_meaning_only_with_synonyms() -> None:
+    known = ["Ubicación", "ubicacion", "ciudad", "trabajo"]
+    assert equal_keys("UBICACION", known, synonyms=False) == ["Ubicación", "ubicacion"]
+    assert equal_keys("UBICACION", known, synonyms=True) == ["Ubicación", "ubicacion", "ciudad"]
+    assert known_spelling("empleo", known, synonyms=True) == "trabajo"
+    assert known_spelling("empleo", known, synonyms=False) == "empleo"
+    assert known_spelling("ciudad", known, synonyms=True) == "ciudad"

@@ -350,7 +350,7 @@ def test_conclusions_are_statements_decisions_and_discoveries() -> None:
 )
 def test_an_observation_the_user_confirmed_is_kept_with_both_messages(observed: str, answer: str, text: str) -> None:
     (put,) = extract_conclusions(talk(f"A: {observed}", answer))
-    assert (put.text, put.sources, put.trust, put.reason) == (text, ("msg0", "msg1"), 0.8, "confirmed")
+    assert (put.text, put.sources, put.trust, put.reason) == (text, ("msg0", "msg1"), 1.0, "confirmed")
 
 
 @pytest.mark.parametrize(

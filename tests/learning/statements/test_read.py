@@ -321,3 +321,35 @@ def test_nothing_is_kept_of_a_message_that_is_off_the_record(reader: SentenceRea
 @pytest.mark.parametrize("said", ["Between us we have three kids.", "Don't save the file yet, I live in Porto."])
 def test_words_that_only_look_like_such_a_wish_do_not_hide_a_fact(reader: SentenceReader, said: str) -> None:
     assert kept(reader, said) != []
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        pytest.param(
+            "I work nights at the bakery and I was wondering if you know quiet gyms", "I work nights at the bakery", id="doubt"
+        ),
+        pytest.param("Tengo tres gatos, ¿me recomendás un arenero bueno?", "Tengo tres gatos", id="question"),
+        pytest.param(
+            "By the way, my sister lives in Oslo, can you tell me the time there?", "my sister lives in Oslo", id="lead"
+        ),
+        pytest.param("I moved to Ghent in May, but I'm not sure how to register", "I moved to Ghent in May", id="not sure"),
+    ],
+)
+def test_a_request_after_the_fact_is_cut_off(reader: SentenceReader, said: str, text: str) -> None:
+    assert kept(reader, said) == [text]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param("I live in Bern and I want to move to Basel", id="plan"),
+        pytest.param("I like sailing, but only on lakes", id="limit"),
+    ],
+)
+def test_a_second_fact_is_not_cut_off(reader: SentenceReader, said: str) -> None:
+    assert kept(reader, said) == [said]
+
+
+def test_a_sentence_that_speaks_of_it_is_kept_with_the_sentence_before(reader: SentenceReader) -> None:
+    assert kept(reader, "I play the accordion. Playing it calms me down every evening.")[-1].startswith("I play the accordion.")

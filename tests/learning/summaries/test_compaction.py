@@ -58,6 +58,30 @@ def after(memories: list[Memory], outcome: Outcome) -> dict[str, Memory]:
     return left
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Project Phoenix moved to 15 December and is led by Bruno.",
+        "Project Phoenix was not moved to 15 December; it ends on 1 November.",
+        "Project Phoenix moved to 19 December.",
+    ],
+    ids=["name", "negation", "date"],
+)
+def test_a_merged_text_that_neither_memory_states_is_refused(text: str) -> None:
+    old, newest = eleven()
+    outcome = compact(old, newest, model=ScriptedChat(answer("edit", 2, text)))
+    assert outcome.model is None
+    assert any("the model's decision was refused" in flaw for flaw in outcome.flaws)
+
+
+def test_a_decision_in_the_shape_of_the_design_of_apps_is_accepted() -> None:
+    old, newest = eleven()
+    merged = "Project Phoenix was moved from 1 November to 15 December."
+    decision = {"action": "EDIT", "targetMemoryId": 2, "newContent": merged, "reason": "the same project"}
+    outcome = compact(old, newest, model=ScriptedChat(json.dumps(decision)))
+    assert after([*old, newest], outcome)["mem_02"].text == merged
+
+
 @pytest.mark.ledger("A2")
 def test_a_model_deletes_one_memory_with_a_reason() -> None:
     old, newest = eleven()

@@ -168,7 +168,7 @@ def test_a_paragraph_has_two_to_four_sentences_within_two_hundred_characters(nam
 def test_a_models_summary_is_taken() -> None:
     model = ScriptedChat(json.dumps({"summary": GOOD}))
     summary = summarize_with(model, talk("en-trip"))
-    assert summary == Summary(text=GOOD, model="scripted", prompt="summary-1", usage=summary.usage)
+    assert summary == Summary(text=GOOD, model="scripted", prompt="summary-2", usage=summary.usage)
     assert summary.usage.calls == 1
 
 
@@ -228,13 +228,45 @@ def test_what_useless_answers_cost_is_still_counted(ask: Callable[[ScriptedChat]
     assert summary.usage.calls == 2
 
 
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ("The user is diabetic.", "about another person"),
+        ("The user's mother is diabetic.", "a person whom nobody mentioned"),
+        ("The user does not live in Lyon.", "that the messages deny"),
+        ("The rent is 9000.", "a number that nobody stated"),
+        ("The user met Bruno.", "a name that nobody mentioned"),
+    ],
+    ids=["person", "other-person", "negation", "number", "name"],
+)
+def test_a_sentence_of_a_models_paragraph_that_contradicts_the_messages_is_left_out(wrong: str, why: str) -> None:
+    messages = [a_message("My father is diabetic."), a_message("I live in Lyon, and the rent is 900.")]
+    right = "The user lives in Lyon and pays a rent of 900."
+    made = paragraph_with(ScriptedChat(json.dumps({"paragraph": f"{right} {wrong}"})), messages, max_characters=300)
+    assert (made.text, made.model) == (right, "scripted")
+    assert any(why in flaw for flaw in made.flaws)
+
+
+def test_a_line_of_the_base_document_with_an_invented_name_is_left_out() -> None:
+    document = "## User Profile\n- Lives in Lyon.\n- Works with Bruno.\n## Preferences\n## Ongoing Topics\n## Key History"
+    made = distill_with(ScriptedChat(json.dumps({"document": document})), "", [], ["The user lives in Lyon."])
+    assert "Lyon" in made.text
+    assert "Bruno" not in made.text
+
+
+def test_a_paragraph_in_plain_text_is_accepted_as_the_design_of_apps_asks_for_it() -> None:
+    text = "The user lives in Lyon with two cats and pays a rent of 900."
+    made = paragraph_with(ScriptedChat(text), [a_message("I live in Lyon with two cats, and the rent is 900.")])
+    assert (made.text, made.model) == (text, "scripted")
+
+
 @pytest.mark.ledger("A1")
 def test_a_models_paragraph_comes_with_importance_and_tags() -> None:
     text = "The user flew to Lisbon with Clara on 12 May. They chose Hotel Borges, because Clara walked with a stick."
     model = ScriptedChat(json.dumps({"paragraph": text, "importance": 14, "tags": ["#Travel", "travel", "Lisboa"]}))
     summary = paragraph_with(model, talk("en-trip"))
     assert (summary.text, summary.importance, summary.tags) == (text, 10.0, ("travel", "lisboa"))
-    assert summary.prompt == "paragraph-1"
+    assert summary.prompt == "paragraph-3"
 
 
 def test_rules_rate_and_tag_a_paragraph_when_the_model_fails() -> None:

@@ -72,7 +72,7 @@ def test_a_model_may_find_no_topic() -> None:
 def test_spanish_is_put_to_the_model_in_spanish() -> None:
     model = ScriptedChat(respond=lambda asked: "{}")
     detect("¿Qué hago hoy en el jardín?", TOPICS, model=model)
-    name_topic(JARDIN, taken=(), model=model)
+    name_topic(JARDIN, known=(), model=model)
     split("jardín", [a_memory(line) for line in JARDIN * 20], model=model)
     assert len(model.asked) >= 3
     assert all("datos citados" in asked.turns[0].text for asked in model.asked)
@@ -87,6 +87,30 @@ def test_a_name_that_is_not_in_the_list_counts_as_none() -> None:
 @pytest.mark.parametrize("spelled", ["Cooking", " cooking ", "COOKING"])
 def test_a_listed_name_is_known_however_it_is_written(spelled: str) -> None:
     assert detect("What goes with paella?", TOPICS, model=names(spelled)).topic == "cooking"
+
+
+@pytest.mark.ledger("R3")
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "cooking.md",
+        "data/topics/cooking.md",
+        "- cooking",
+        "* Cooking",
+        "1. cooking",
+        "`cooking`",
+        "- cooking (Rinses rice before cooking. / Prefers bomba rice for paella.)",
+        "cooking: rice and bread",
+    ],
+)
+def test_a_file_name_a_list_mark_or_the_listed_line_is_understood(spelled: str) -> None:
+    found = detect("What goes with paella?", TOPICS, model=names(spelled))
+    assert (found.topic, found.flaws) == ("cooking", ())
+
+
+@pytest.mark.parametrize("spelled", ["cook", "cooking-baking", "travel and cooking", "/etc/passwd"])
+def test_another_name_is_still_no_topic(spelled: str) -> None:
+    assert detect("What goes with paella?", TOPICS, model=names(spelled)).topic is None
 
 
 @pytest.mark.parametrize("useless", ["", "cooking, I think", "[]", '{"subject": "cooking"}', '{"topic": ["cooking", "travel"]}'])
@@ -189,7 +213,7 @@ def test_two_conclusions_without_a_topic_have_none() -> None:
 def test_a_model_names_the_new_topic() -> None:
     outcome = assign(conclusions(*TRAVEL), None, known=(), model=ScriptedChat('{"name": "Lisbon Trip"}'))
     assert topics_of(outcome) == ["lisbon-trip"] * 3
-    assert (outcome.model, outcome.prompt, outcome.usage.calls) == ("scripted", "topic-name-1", 1)
+    assert (outcome.model, outcome.prompt, outcome.usage.calls) == ("scripted", "topic-name-2", 1)
 
 
 def test_no_conclusions_make_no_topic() -> None:
@@ -208,41 +232,44 @@ def test_no_conclusions_make_no_topic() -> None:
     ],
 )
 def test_without_a_model_a_topic_is_named_by_its_telling_word(texts: tuple[str, ...], name: str) -> None:
-    assert name_topic(texts, taken=()).name == name
+    assert name_topic(texts, known=()).name == name
 
 
+@pytest.mark.ledger("R6")
 @pytest.mark.parametrize(
-    ("taken", "name"),
-    [(("LISBON",), "lisbon-flies"), (("jardin",), "lisbon"), (("lisbon", "lisbon-flies", "lisbon-flies-hotel"), "lisbon-2")],
+    ("known", "name"),
+    [(("LISBON",), "LISBON"), (("jardin",), "lisbon"), (("lisbon-hotel", "lisbons"), "lisbons")],
 )
-def test_a_new_name_is_never_one_that_is_taken(taken: tuple[str, ...], name: str) -> None:
+def test_a_name_that_is_known_joins_its_topic(known: tuple[str, ...], name: str) -> None:
     texts = ("Flies to Lisbon.", "The Lisbon hotel is paid.", "Lisbon is warm.")
-    assert name_topic(texts, taken=taken).name == name
+    assert name_topic(texts, known=known).name == name
 
 
 @pytest.mark.parametrize(
     ("proposed", "name"),
     [
-        ("travel", "travel-2"),
+        ("travel", "travel"),
+        ("Travel.md", "travel"),
+        ("data/topics/travel.md", "travel"),
         ("Viajes y vuelos a la ciudad de Lisboa", "viajes-vuelos-ciudad"),
-        ("../../etc/passwd", "etc-passwd"),
+        ("../../etc/passwd", "passwd"),
         ("CON", "topic-con"),
         ("com¹", "topic-com1"),
-        ("notes.md", "notes-md"),
+        ("notes.md", "notes"),
         ("a" * 90, "a" * 40),
         ("Jardín", "jardín"),
         ("旅行", "旅行"),
     ],
 )
 def test_a_models_name_is_made_safe(proposed: str, name: str) -> None:
-    named = name_topic(TRAVEL, taken=("travel",), model=ScriptedChat(json.dumps({"name": proposed})))
+    named = name_topic(TRAVEL, known=("travel",), model=ScriptedChat(json.dumps({"name": proposed})))
     assert named.name == name
     assert named.model == "scripted"
 
 
 @pytest.mark.parametrize("useless", ['{"name": ""}', '{"name": "..."}', "", '{"name": null}'])
 def test_without_a_usable_name_rules_give_one(useless: str) -> None:
-    named = name_topic(TRAVEL, taken=(), model=ScriptedChat(useless, useless))
+    named = name_topic(TRAVEL, known=(), model=ScriptedChat(useless, useless))
     assert (named.name, named.model) == ("lisbon", None)
     assert named.flaws
 
@@ -260,16 +287,16 @@ def assert_safe(name: str) -> None:
 @pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text(max_size=60), max_size=5), st.lists(st.text(max_size=20), max_size=5))
-def test_any_texts_get_a_safe_new_name(texts: list[str], taken: list[str]) -> None:
-    name = name_topic(texts, taken=taken).name
-    assert_safe(name)
-    assert name not in taken
+def test_any_texts_get_a_safe_or_a_known_name(texts: list[str], known: list[str]) -> None:
+    name = name_topic(texts, known=known).name
+    if name not in known:
+        assert_safe(name)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=80))
 def test_any_model_name_becomes_a_safe_one(proposed: str) -> None:
-    assert_safe(name_topic(TRAVEL, taken=("lisbon",), model=ScriptedChat(*[json.dumps({"name": proposed})] * 2)).name)
+    assert_safe(name_topic(TRAVEL, known=("lisbon",), model=ScriptedChat(*[json.dumps({"name": proposed})] * 2)).name)
     assert slug(slug(proposed)) == slug(proposed)
 
 

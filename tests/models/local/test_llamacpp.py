@@ -97,7 +97,7 @@ def test_a_missing_package_comes_with_the_command_to_install_it(tmp_path: Path) 
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", code, str(tmp_path / "mine.gguf")]
     answer = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    assert "pip install 'holdfast[llamacpp]'" in answer.stdout
+    assert "pip install 'holdfast-memory[llamacpp]'" in answer.stdout
 
 
 @pytest.mark.weights

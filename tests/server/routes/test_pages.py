@@ -102,6 +102,10 @@ def test_an_app_s_memories_are_listed_deleted_and_purged_with_the_count(tmp_path
         assert set(memory) == {"id", "content", "createdAt", "updatedAt", "sourceConversationId", "metadata"}
         assert "technician" in memory["content"]
         assert memory["sourceConversationId"] == talk
+        assert memory["metadata"].keys() >= {"importance", "tags", "relatedConversations"}
+        assert 0 <= memory["metadata"]["importance"] <= 10
+        assert memory["metadata"]["tags"]
+        assert memory["metadata"]["relatedConversations"] == []
         assert client.get(f"/conversations/{talk}/app").json() == {"appId": "kitchen"}
         assert client.get("/conversations/none/app").json() == {"appId": None}
         assert client.delete(f"/apps/hall/memories/{memory['id']}").status_code == 404
@@ -114,6 +118,34 @@ def test_an_app_s_memories_are_listed_deleted_and_purged_with_the_count(tmp_path
 
 
 @pytest.mark.everywhere
+def test_an_app_s_context_compactions_and_energy_are_served(tmp_path: Path) -> None:
+    with serving(tmp_path, preset="apps") as server:
+        client = server.client
+        for number in range(11):
+            made = client.post(
+                "/v1/memories", json={"text": f"The user's locker {number} is in hall {number * 7}.", "app": "gym"}
+            )
+            assert made.status_code == 201
+        talk = client.post("/v1/sessions", json={"app": "gym"}).json()["id"]
+        client.post(f"/v1/sessions/{talk}/messages", json={"role": "user", "text": "Where is locker 3?"})
+        assert client.post("/apps/energy", json={"level": 0.1, "used": 50}).json()["level"] == 0.1
+        client.post("/v1/work")
+        assert len(client.get("/apps/gym/memories").json()["memories"]) == 11, "a low battery holds the work back"
+        client.post("/apps/energy", json={"level": 0.9})
+        client.post("/v1/work")
+        assert len(client.get("/apps/gym/memories").json()["memories"]) == 10
+        (removed,) = client.get("/apps/gym/compactions").json()["compactions"]
+        assert removed["reason"]
+        assert "locker" in removed["text"]
+        for point in ("unanswered", "review", "selection"):
+            block = client.get("/apps/gym/context", params={"point": point, "conversation": talk}).json()
+            assert block["text"].startswith("(memories for app: gym)")
+            assert len(block["memories"]) == 10
+        assert client.get("/apps/gym/context", params={"point": "nowhere"}).status_code == 400
+        assert client.get("/apps/gym/context", params={"conversation": "none"}).status_code == 404
+        assert client.post("/apps/energy", json={"level": 7}).status_code == 400
+
+
 def test_statistics_count_days_kinds_lag_and_recalls(served: Served) -> None:
     served.client.post("/v1/memories", json={"text": "prefers tea", **ANA})
     served.client.post("/v1/memories", json={"text": "we buy a lamp", "kind": "decision", **ANA})

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis import checks
 
-OPERATIONS = 55
+OPERATIONS = 65
 EXAMPLES = 12
 CHECKS = (
     checks.positive_data_acceptance,

@@ -244,7 +244,7 @@ def test_many_waiting_for_a_dead_model_leave_adds_and_recalls_working(tmp_path: 
         waiting = [threading.Thread(target=wait, args=(number,)) for number in range(48)]
         for each in waiting:
             each.start()
-        eventually(lambda: len(model.requests) >= 40)
+        eventually(lambda: len(model.requests) >= 16)  # the others of this tenant wait in line
         for number in range(20):
             assert server.client.post("/v1/memories", json={"text": f"fact {number}"}, timeout=3).status_code == 201
             assert server.client.post("/v1/recall", json={"query": "fact"}, timeout=3).json()["hits"]

@@ -152,4 +152,4 @@ def test_without_the_extra_the_error_names_it(source: str, tmp_path: Path) -> No
     )
     error = json.loads(ran.stderr.splitlines()[-1])["error"]
     assert (ran.returncode, error["code"]) == (1, "extra_missing")
-    assert "pip install 'holdfast[postgres]'" in error["message"]
+    assert "pip install 'holdfast-memory[postgres]'" in error["message"]

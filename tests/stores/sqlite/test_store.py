@@ -13,9 +13,11 @@ import apsw
 import numpy as np
 import pytest
 
+import holdfast
 from holdfast.errors import HoldfastError, StoreClosed, StoreCorrupt, StoreError, StoreTooNew
 from holdfast.protocols import MemoryFilter, Store
 from holdfast.stores.sql.filters import memory_clauses
+from holdfast.stores.sqlite import maintenance
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import StoreSuite
 from holdfast.testing.samples import Alter, OpenStore, RowCounts, a_memory, a_message, remember, say
@@ -357,3 +359,62 @@ def _damage_is_seen(path: Path) -> bool:
         return True
     finally:
         store.close()
+
+
+@pytest.mark.ledger("X6")
+def test_the_doctor_survives_any_flipped_bit(full_file: Path, tmp_path: Path) -> None:
+    data = full_file.read_bytes()
+    chance = random.Random(11)
+    for _ in range(80):
+        altered = bytearray(data)
+        altered[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path = tmp_path / "memory.db"
+        path.write_bytes(altered)
+        try:
+            with holdfast.open(path, embedder="none", worker="none") as memory:
+                assert memory.doctor()
+        except StoreError:
+            pass  # refused with a typed error, which says what to do
+        finally:
+            for file in tmp_path.iterdir():
+                file.unlink()
+
+
+@pytest.mark.ledger("X6")
+def test_a_row_that_only_an_index_knows_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = SQLiteStore(path)
+    remember(store, *(a_memory(f"note {n}") for n in range(300)))
+    store.close()
+    connection = apsw.Connection(str(path))
+    root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'memories'").get
+    size = connection.pragma("page_size")
+    connection.close()
+    data = bytearray(path.read_bytes())
+    data[(root - 1) * size + 3 : (root - 1) * size + 5] = b"\x00\x00"  # the table seems to have no cells
+    path.write_bytes(data)
+    with SQLiteStore(path)._connections.fresh() as fresh:
+        bad = [finding.check for finding in maintenance.check(fresh, "default", path, deep=True) if not finding.ok]
+    assert "structure" in bad
+
+
+@pytest.mark.ledger("X6")
+def test_the_doctor_notices_that_the_write_ahead_log_is_gone(tmp_path: Path) -> None:
+    path, copy = tmp_path / "memory.db", tmp_path / "copy" / "memory.db"
+    copy.parent.mkdir()
+    store = SQLiteStore(path)
+    remember(store, a_memory("kept in the file"))
+    store.close()
+    store = SQLiteStore(path)
+    remember(store, a_memory("kept in the log"))
+    for name in ("memory.db", "memory.db.acked"):  # the log is left behind
+        copy.with_name(name).write_bytes(path.with_name(name).read_bytes())
+    copy.chmod(0o600)
+    store.close()
+    damaged = SQLiteStore(copy)
+    (bad,) = [finding for finding in damaged.check() if not finding.ok]
+    damaged.close()
+    assert (bad.check, "row 2" in bad.detail) == ("acknowledged rows", True)
+    whole = SQLiteStore(path)
+    assert [finding for finding in whole.check() if not finding.ok] == []
+    whole.close()

@@ -1,70 +1,117 @@
-"""A file that an earlier version wrote opens, keeps its rows, and passes every check."""
+"""A file of every earlier schema opens, keeps its rows and jobs, passes every check, and is backed up first."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.stores.sql.migrations import migrations
-from holdfast.stores.sql.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS, marks, memory_row, message_row, row_hash, session_row
+from holdfast.stores.sql.rows import (
+    JOB_COLUMNS,
+    MEMORY_COLUMNS,
+    MESSAGE_COLUMNS,
+    SESSION_COLUMNS,
+    job_row,
+    marks,
+    memory_row,
+    message_row,
+    session_row,
+)
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.store import SQLiteStore
-from holdfast.testing.samples import ANA, a_memory, a_message, a_session
+from holdfast.testing.samples import ANA, AT, a_memory, a_message, a_session
+from holdfast.types import Job
 
-OLD = 8
-"""The last migration before payloads, namespaces and indexed texts."""
-NEW_COLUMNS = {"payload", "namespace", "indexed"}
+NUMBERS = [migration.number for migration in migrations()]
+EARLIER = NUMBERS[:-1]
+"""Every schema that a version of Holdfast has written, except the present one."""
+TEXTS = {"hello", "I moved to Lyon", "¿Dónde está la llave?"}
+
+pytestmark = pytest.mark.ledger("X6")
 
 
 def _insert(connection: FileConnection, table: str, columns: str, row: tuple[object, ...]) -> None:
-    kept = [(name, value) for name, value in zip(columns.split(", "), row, strict=True) if name not in NEW_COLUMNS]
+    """Insert a row with the columns that the table has in this schema."""
+    present = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
+    kept = [(name, value) for name, value in zip(columns.split(", "), row, strict=True) if name in present]
     names = ", ".join(name for name, _ in kept)
     connection.execute(f"INSERT INTO {table} (tenant, {names}) VALUES ('default', {marks(kept)})", [value for _, value in kept])
 
 
-@pytest.fixture
-def old_file(tmp_path: Path) -> Path:
-    """A file with the schema, the rows and the hashes of the earlier version."""
-    path = tmp_path / "memory.db"
-    connection = FileConnection(str(path))
+def _migrate_to(connection: FileConnection, number: int) -> None:
     connection.execute(
-        "CREATE TABLE migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL) STRICT"
+        "CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL) STRICT"
     )
     for migration in migrations():
-        if migration.number <= OLD:
+        if migration.number <= number:
             connection.execute(migration.sql)
             connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (migration.number, migration.name, migration.sha256))
-    for number, space in ((1, "message"), (2, "memory")):
+
+
+def a_file_with_schema(path: Path, number: int) -> Path:
+    """Write a file as the version with this schema wrote it."""
+    connection = FileConnection(str(path))
+    _migrate_to(connection, number)
+    for partition, space in ((1, "message"), (2, "memory")):
         connection.execute(
             "INSERT INTO partitions (tenant, partition, app, user, agent, space) VALUES ('default', ?, '', ?, '', ?)",
-            (number, ANA.user, space),
+            (partition, ANA.user, space),
         )
-    _insert(
-        connection,
-        "sessions",
-        "id, app, user, agent, status, started_at, last_at, ended_at, digested_to, metadata",
-        session_row(a_session()),
-    )
-    message = list(message_row(a_message("hello", seq=1), 1))
-    message[-1] = row_hash(message[:12])  # as the earlier version computed it
-    _insert(connection, "messages", MESSAGE_COLUMNS, tuple(message))
-    memory = list(memory_row(a_memory("likes tea", item=2, key="drink"), 2))
-    in_place = (21, 22, 23, 29)
-    memory[-1] = row_hash([value for place, value in enumerate(memory[:30]) if place not in in_place])
-    _insert(connection, "memories", MEMORY_COLUMNS, tuple(memory))
+    _insert(connection, "sessions", SESSION_COLUMNS, session_row(a_session()))
+    for seq, text in enumerate(sorted(TEXTS), 1):
+        _insert(connection, "messages", MESSAGE_COLUMNS, message_row(a_message(text, id=f"msg_{seq}", seq=seq), 1))
+    _insert(connection, "memories", MEMORY_COLUMNS, memory_row(a_memory("likes tea", item=9, key="drink"), 2))
+    job = Job(id="job_1", kind="digest", payload={"session": "ses_1", "to": 3}, effect="digest:1", created_at=AT, not_before=AT)
+    _insert(connection, "jobs", JOB_COLUMNS, job_row(job))
+    connection.execute("INSERT OR REPLACE INTO sequences (name, value) VALUES ('item', 9)")
     connection.close()
     path.chmod(0o600)
     return path
 
 
-def test_a_file_of_an_earlier_version_opens_and_is_intact(old_file: Path) -> None:
-    store = SQLiteStore(old_file)
-    try:
-        (message,) = store.messages(MessageFilter(session="ses_1"))
-        (memory,) = store.memories(MemoryFilter(key="drink", exactly=ANA))
-        assert (message.text, message.payload) == ("hello", None)
-        assert (memory.text, memory.namespace, memory.indexed) == ("likes tea", (), None)
-        assert [finding for finding in store.check() if not finding.ok] == []
-        assert store.namespaces(MemoryFilter()) == []
-    finally:
-        store.close()
+def _is_complete(path: Path) -> SQLiteStore:
+    """Open a file, check that everything is there, and return the open store."""
+    store = SQLiteStore(path)
+    assert {message.text for message in store.messages(MessageFilter(session="ses_1"))} == TEXTS
+    (memory,) = store.memories(MemoryFilter(key="drink", exactly=ANA))
+    assert (memory.text, memory.namespace, memory.indexed) == ("likes tea", (), None)
+    assert [(job.id, job.state) for job in store.jobs()] == [("job_1", "queued")]
+    assert [finding for finding in store.check() if not finding.ok] == []
+    return store
+
+
+@pytest.mark.parametrize("number", EARLIER, ids=lambda number: f"schema {number}")
+def test_a_file_of_every_earlier_schema_opens_and_is_backed_up_first(tmp_path: Path, number: int) -> None:
+    path = a_file_with_schema(tmp_path / "memory.db", number)
+    store = _is_complete(path)
+    backup = tmp_path / f"memory.db.schema-{number}"
+    assert store.backups() == [str(backup.resolve())]
+    store.close()
+    old = FileConnection(str(backup))
+    assert old.execute("SELECT max(number) FROM migrations").get == number
+    assert {text for (text,) in old.execute("SELECT text FROM messages")} == TEXTS
+    old.close()
+    _is_complete(path).close()
+    assert len(list(tmp_path.glob("*.schema-*"))) == 1
+
+
+def test_a_new_file_and_one_of_this_version_are_not_backed_up(tmp_path: Path) -> None:
+    for _ in range(2):
+        SQLiteStore(tmp_path / "memory.db").close()
+    assert list(tmp_path.glob("*.schema-*")) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a forked child")
+@pytest.mark.parametrize("number", EARLIER, ids=lambda number: f"schema {number}")
+def test_a_process_that_is_killed_in_a_migration_leaves_the_file_as_it_was(tmp_path: Path, number: int) -> None:
+    path = a_file_with_schema(tmp_path / "memory.db", number)
+    child = os.fork()
+    if child == 0:
+        connection = FileConnection(str(path))
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(next(migration.sql for migration in migrations() if migration.number > number))
+        os._exit(9)
+    os.waitpid(child, 0)
+    _is_complete(path).close()

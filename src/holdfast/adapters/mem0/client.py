@@ -141,7 +141,7 @@ class Memory:
         return [self._labeled(memory, extra) for memory in reversed(found)]
 
     def _wait_for(self, session: str) -> None:
-        """Wait until memories were extracted from a session, by this thread or by a worker that was faster."""
+        """Wait until no job of a session is queued or running. Runs queued jobs itself, unless another worker runs them."""
         until = time.monotonic() + _MAX_SECONDS
         while True:
             self._memory.drain()

@@ -1,10 +1,10 @@
 """The ``apps`` commands: list, install, uninstall and purge apps, and show their metrics."""
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 
-from holdfast.apps import EVERY_APP, AppEntry, AppMetrics
+from holdfast.apps import EVERY_APP, AppEntry, AppMetrics, Point
 from holdfast.cli.console import say
 from holdfast.cli.options import Flags, confirm, digest_waiting, limit_option, open_memory, with_flags, yes_option
 from holdfast.cli.output import brief, count, day, emit, memory_line, plain
@@ -119,6 +119,65 @@ def purge(flags: Flags, *, name: str, yes: bool) -> None:
     with open_memory(flags) as memory:
         purged = memory.apps.purge(name)
     emit({"app": name, "purged": purged}, [f"Removed {count(purged, 'memory')} of {brief(name)}."], as_json=flags.json)
+
+
+@apps.command("context", epilog="Example: holdfast apps context calendar --point unanswered --session ses_01k...")
+@click.argument("name", metavar="APP")
+@click.option("--point", type=click.Choice(get_args(Point)), default="selection", show_default=True, help="Purpose of the block.")
+@click.option("--session", "conversation", metavar="ID", help="Session that the block is for.")
+@with_flags(default_user=True)
+def app_context(flags: Flags, *, name: str, point: Point, conversation: str | None) -> None:
+    """Print the context block of an app."""
+    with open_memory(flags) as memory:
+        digest_waiting(memory)
+        block = memory.apps.context(name, point, conversation, flags.user)
+    shown = {"app": name, "text": block.text, "tokens": block.tokens, "memories": [hit.id for hit in block.hits]}
+    emit(shown, [block.text] if block.text else [], as_json=flags.json)
+    if not block.text:
+        say("No memories.", as_json=flags.json)
+
+
+@apps.command("compactions", epilog="Example: holdfast apps compactions calendar")
+@click.argument("name", metavar="APP")
+@limit_option(20)
+@with_flags(scope=False)
+def app_compactions(flags: Flags, name: str, limit: int) -> None:
+    """List the memories that the cap of an app removed.
+
+    `holdfast undo BATCH` brings one back.
+    """
+    with open_memory(flags) as memory:
+        digest_waiting(memory)
+        found = memory.apps.compactions(name, limit=limit)
+    lines = [
+        f"{each.at:%Y-%m-%d}  {each.batch}  {f'merged into {each.merged_into}' if each.merged_into else 'dropped'}  "
+        f"{brief(each.text)}  ({brief(each.reason)})"
+        for each in found
+    ]
+    emit(list(found), lines, as_json=flags.json)
+    if not found:
+        say("Nothing was removed.", as_json=flags.json)
+
+
+@apps.command("energy", epilog="Example: holdfast apps energy --level 0.8 --used 120")
+@click.option("--level", type=click.FloatRange(0, 1), help="Charge of the battery, 0 to 1. Below 0.2, background work waits.")
+@click.option("--used", type=click.FloatRange(min=0), help="Energy units that the host has used since its last report.")
+@with_flags(scope=False)
+def energy(flags: Flags, *, level: float | None, used: float | None) -> None:
+    """Report the energy of the host, and show its level and the use of memory work."""
+    with open_memory(flags) as memory:
+        if level is not None:
+            memory.apps.report_energy_level(level)
+        if used is not None:
+            memory.apps.report_energy(used)
+        measured = memory.apps.metrics()
+        now = memory.apps.energy_level()
+    share = "unknown" if measured.energy_share is None else f"{measured.energy_share:.1%}"
+    emit(
+        {"level": now, "energy": measured.energy, "energy_share": measured.energy_share},
+        [f"battery {now:.0%}, memory work {measured.energy:.1f} units in 24 hours, share of the host's total: {share}"],
+        as_json=flags.json,
+    )
 
 
 @apps.command("metrics", epilog="Example: holdfast apps metrics --since 2026-03-01")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli.console import say
-from holdfast.cli.options import Flags, confirm, open_memory, with_flags, yes_option
-from holdfast.cli.output import count, emit, memory_line
+from holdfast.cli.options import Flags, confirm, open_memory, with_flags, with_user, yes_option
+from holdfast.cli.output import count, emit, memory_line, table
 from holdfast.errors import NotFound
 from holdfast.text.clean import clean_name
 from holdfast.types import Memory, Receipt
@@ -31,6 +31,7 @@ def forget(flags: Flags, *, id: str | None, key: str | None, kind: str | None, r
     """
     if (id is None) == (key is None):
         raise click.UsageError("Give the ID of a memory, or --key.")
+    flags = flags if id is not None else with_user(flags)
     with open_memory(flags) as memory:
         if id is not None:
             ids = [id]
@@ -62,7 +63,7 @@ def _of_key(memory: "Engine", flags: Flags, key: str | None, kind: str | None) -
 def undo(flags: Flags, change: str) -> None:
     """Undo a change and the rest of its batch.
 
-    CHANGE is the id of a change, as printed by `forget` and `history`.
+    CHANGE is the id of a change, as printed by `forget` and `history`, or of a batch, as printed by `chat`.
     """
     with open_memory(flags) as memory:
         undone = memory.undo(change)
@@ -96,6 +97,34 @@ def erase(flags: Flags, *, id: str | None, session: str | None, source: str | No
     emit(receipt, _receipt_lines(receipt), as_json=flags.json)
 
 
+@click.command(epilog="Example: holdfast receipts")
+@click.argument("id", required=False)
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=1), help="Show the newest N receipts.")
+@with_flags(scope=False)
+def receipts(flags: Flags, *, id: str | None, limit: int) -> None:
+    """List erasures, or show one receipt.
+
+    A receipt has times and numbers, but no names and no content. Background work completes a pending one.
+    """
+    with open_memory(flags) as memory:
+        if id is not None:
+            found = memory.receipt(id)
+            emit(found, _receipt_lines(found), as_json=flags.json)
+            return
+        listed = memory.receipts(limit=limit)
+    rows = [
+        (
+            each.id,
+            f"{each.at:%Y-%m-%d %H:%M}",
+            each.status,
+            "verified" if each.verified else "not verified",
+            ", ".join(each.target),
+        )
+        for each in listed
+    ]
+    emit(listed, table(rows) or ["Nothing was erased."], as_json=flags.json)
+
+
 def _receipt_lines(receipt: Receipt) -> list[str]:
     target = ", ".join(f"{name} {value}" for name, value in receipt.target.items())
     removed = [
@@ -114,12 +143,13 @@ def _receipt_lines(receipt: Receipt) -> list[str]:
     if receipt.rebuilt:
         lines.append(f"Rebuilt from the remaining data: {count(receipt.rebuilt, 'memory')}.")
     if receipt.status == "pending":
-        lines.append("PENDING: the rows are removed, but another process still holds old pages of the file.")
-        lines.append("         Stop that process, then run `holdfast doctor`.")
+        lines.append("PENDING: the rows are removed, but their bytes are not overwritten yet. Background work completes it.")
+        lines.append(f"         To see whether it is complete: holdfast receipts {receipt.id}")
     elif receipt.verified:
         lines.append("Verified: a scan found nothing of it in the store or its files.")
     else:
         lines.append("NOT VERIFIED: a scan still found some of it.")
     lines += [f"Still in the file: {file}" for file in receipt.residue]
-    lines += [f"Still in an older backup: {file}" for file in receipt.backups]
+    lines += [f"Still in a copy: {file}" for file in receipt.backups]
+    lines += [f"Not found, so not erased: {file}" for file in receipt.missing]
     return lines

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli.options import Flags, convert_store, open_memory, with_flags, yes_option
+from holdfast.cli.options import Flags, convert_store, open_memory, with_flags, with_user, yes_option
 from holdfast.cli.output import count, emit
 from holdfast.cli.progress import Progress
 
@@ -52,16 +52,20 @@ def importing(
         convert_store(flags, yes=yes)
         return
     shown = Progress("importing", quiet=flags.json)
-    with _file(path) as file, open_memory(replace(flags, preset=flags.preset or find_format(file, format).preset)) as memory:
-        result = memory.import_from(
-            file,
-            format=format,
-            learn=learn,
-            dry_run=dry_run,
-            collection=collection,
-            progress=lambda done, total: shown(count(total, "record"), done, total),
-            **flags.scope,
-        )
+    with _file(path) as file:
+        found = find_format(file, format)
+        # An export of Holdfast names its users. The store of another assistant belongs to no user, and it stays that way.
+        flags = flags if found.has_scope or found.preset else with_user(flags)
+        with open_memory(replace(flags, preset=flags.preset or found.preset)) as memory:
+            result = memory.import_from(
+                file,
+                format=format,
+                learn=learn,
+                dry_run=dry_run,
+                collection=collection,
+                progress=lambda done, total: shown(count(total, "record"), done, total),
+                **flags.scope,
+            )
     shown.finish()
     emit(result, _lines(result), as_json=flags.json)
 

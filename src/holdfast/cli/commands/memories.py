@@ -32,7 +32,7 @@ _TIME = "DATE"
 @click.option("--expires", metavar=_TIME, help="When it expires, such as 2026-03-01 or 2026-03-01T14:30.")
 @click.option("--valid-from", metavar=_TIME, help="When it became true. Default: now.")
 @click.option("--no-redact", "redact", flag_value=False, default=True, help="Store secrets, such as passwords, as they are.")
-@with_flags()
+@with_flags(default_user=True)
 def remember(flags: Flags, text: tuple[str, ...], *, pin: bool, expires: str | None, **attributes: Any) -> None:
     """Store a memory.
 
@@ -70,7 +70,7 @@ def _standard_input() -> str:
 @click.option("--retired", is_flag=True, help="Show retired memories: forgotten, superseded or expired.")
 @limit_option(100)
 @click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N results.")
-@with_flags()
+@with_flags(default_user=True)
 def list_memories(flags: Flags, *, kinds: tuple[str, ...], where: dict[str, Any], **options: Any) -> None:
     """List memories, newest first."""
     with open_memory(flags) as memory:

@@ -21,8 +21,9 @@ from holdfast.types import Hit
 @click.option(
     "--where", multiple=True, callback=pairs, metavar="NAME=VALUE", help="Only memories with this metadata. Repeatable."
 )
+@click.option("--untrusted", is_flag=True, help="Also show text of tools, web pages, files and quotations, after the rest.")
 @click.option("--explain", is_flag=True, help="Show which searches found each hit, with their ranks.")
-@with_flags()
+@with_flags(default_user=True)
 def recall(
     flags: Flags, query: tuple[str, ...], *, kinds: tuple[str, ...], where: dict[str, Any], explain: bool, **options: Any
 ) -> None:
@@ -50,7 +51,10 @@ def recall(
 def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
     """Return a hit as a numbered line. With ``explain``, add a line that names the searches that found it."""
     text = brief(str(hit))
-    if hit.message:
+    origin = hit.provenance
+    if origin not in ("user", "assistant") or (hit.memory and origin != "user"):
+        text = f"[{origin}] {text}"
+    elif hit.message:
         asked = f'asked "{brief(hit.asked)}", ' if hit.asked else ""
         text = f"{asked}{brief(hit.message.speaker or hit.message.role)} said: {text}"
     lines = [f"{rank:2}. {hit.score:.2f}  {day(hit.at)}  {text}  ({hit.id})"]
@@ -66,15 +70,16 @@ def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
 @click.command(epilog='Example: holdfast context "plan dinner" --user ana --max-tokens 400')
 @click.argument("query", nargs=-1, required=True)
 @click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Maximum size of the block. Default: the preset's.")
-@with_flags()
-def context(flags: Flags, query: tuple[str, ...], max_tokens: int | None) -> None:
+@click.option("--untrusted", is_flag=True, help="Also show text of tools, web pages, files and quotations, after the rest.")
+@with_flags(default_user=True)
+def context(flags: Flags, query: tuple[str, ...], *, max_tokens: int | None, untrusted: bool) -> None:
     """Print the context block for a system prompt.
 
     QUERY is the user's last message. The block goes to stdout; hits that are left out go to stderr.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)
-        block = memory.context(" ".join(query), max_tokens=max_tokens, **flags.scope)
+        block = memory.context(" ".join(query), max_tokens=max_tokens, untrusted=untrusted, **flags.scope)
         show_notices(block.notices)
         hint = None if block.text else unknown_user(memory, flags.user)
     emit(block, [block.text] if block.text else [], as_json=flags.json)

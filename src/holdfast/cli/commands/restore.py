@@ -22,8 +22,11 @@ from holdfast.runtime.private_files import create_file, create_folder
 
 if TYPE_CHECKING:
     from holdfast.config.settings import Settings
+    from holdfast.forgetting.records import Registry, Tombstone
 
 _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
+_ACKED = ".acked"
+"""Suffix of the file with the number of the newest row. It says nothing about a restored store, which may be older."""
 
 
 @click.command(epilog="Example: holdfast restore memory-2026-03-01.db")
@@ -34,7 +37,8 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
     """Replace the store with a backup.
 
     FILE is a file written by `holdfast backup`. It is checked first. The present store is kept next to the restored one, as
-    NAME.before-restore-TIME. Stop all programs that use the store before you restore.
+    NAME.before-restore-TIME. What was erased after the backup was made is erased from it again. Stop all programs that use the
+    store before you restore.
     """
     from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import store_path  # noqa: PLC0415  (heavy: not needed for --help)
@@ -50,12 +54,16 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
     try:
         _copy(file, copy)
         counts = _check(settings, copy, file)
+        erased = _erase_again(settings, copy, target)
         kept = _set_aside(settings, target, target.with_name(f"{target.name}.before-restore-{stamp}"))
         copy.replace(target)
     finally:
-        _remove(_sibling(copy, suffix) for suffix in ("", *_SQLITE_SUFFIXES))
-    value = {"path": target, "from": file, "before": kept, **counts}
+        _remove(_sibling(copy, suffix) for suffix in ("", *_SQLITE_SUFFIXES, _ACKED))
+    if kept is not None:
+        _registry(target).add_copy(kept)
+    value = {"path": target, "from": file, "before": kept, "erased_again": erased, **counts}
     lines = [f"Restored {target} from {file}: {count(counts['memories'], 'memory')}, {count(counts['messages'], 'message')}."]
+    lines.append(_erasures_line(erased))
     emit(value, [*lines, *([f"The previous store is in {kept}"] if kept else [])], as_json=flags.json)
 
 
@@ -74,7 +82,8 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
     """Open the copy of a backup as a store and check it. Return the store's counts. Raise an error if the backup is not sound."""
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
-    store = make_store(replace(settings, store=str(copy), index="memory"))  # an external index belongs to the present store
+    # An external index belongs to the present store. The backup itself stays as it is, so its copy needs no further backup.
+    store = make_store(replace(settings, store=str(copy), index="memory"), is_copy=True)
     try:
         if store.setting("secret") is None:  # every used store has one
             raise InvalidInput(
@@ -87,6 +96,64 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
         return {"memories": stats["memories"], "messages": stats["messages"]}
     finally:
         store.close()
+
+
+def _erase_again(settings: "Settings", copy: Path, target: Path) -> int | None:
+    """Apply the erasures that are later than the backup. Return their number, or None if no list of erasures was found."""
+    from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.stores import make_store  # noqa: PLC0415  (as above)
+    from holdfast.forgetting.tombstones import apply_tombstones, later_tombstones  # noqa: PLC0415  (as above)
+
+    registry = _registry(target)
+    present = _tombstones_of(settings, target)
+    if present is None and registry.path is not None and not registry.path.exists():
+        return None
+    done = 0
+    for tenant in {settings.tenant, *registry.tenants()}:
+        store = make_store(replace(settings, store=str(copy), index="memory", tenant=tenant), is_copy=True)
+        try:
+            known = [*registry.tombstones(tenant), *((present or []) if tenant == settings.tenant else [])]
+            later = later_tombstones(store, known)
+            left = apply_tombstones(store, make_preset(settings), later, datetime.now(UTC))
+            if left:
+                raise StoreError(
+                    f"What was erased after this backup could not be removed from it: {'; '.join(left)}. Nothing was changed."
+                )
+            done += len(later)
+        finally:
+            store.close()
+    return done
+
+
+def _tombstones_of(settings: "Settings", target: Path) -> "list[Tombstone] | None":
+    """Return the tombstones that the present store has recorded; None if it cannot be read, or if there is none."""
+    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.forgetting.records import tombstones  # noqa: PLC0415  (as above)
+
+    if not target.exists() or _sibling(target, "-wal").exists():  # in use or damaged: its log must not be touched here
+        return None
+    try:
+        store = make_store(replace(settings, store=str(target), index="memory"))
+    except StoreError:
+        return None
+    try:
+        return tombstones(store)
+    finally:
+        store.close()
+
+
+def _registry(target: Path) -> "Registry":
+    from holdfast.forgetting.records import Registry  # noqa: PLC0415  (heavy: not needed for --help)
+
+    return Registry(str(target))
+
+
+def _erasures_line(erased: int | None) -> str:
+    if erased is None:
+        return "No list of erasures was found. If something was erased after this backup was made, erase it again."
+    if not erased:
+        return "No erasure is later than this backup."
+    return f"Erased again, because it was erased after this backup was made: {count(erased, 'erasure')}."
 
 
 def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
@@ -111,6 +178,7 @@ def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
             present.unlink(missing_ok=True)
         elif present.exists():
             present.replace(_sibling(kept, suffix))
+    _remove([_sibling(target, _ACKED)])
     return kept if existed else None
 
 

@@ -85,26 +85,31 @@ def _message(message: Message) -> str:
 
 @click.group(epilog="Example: holdfast users list")
 def users() -> None:
-    """List users; show or set their time zone and language."""
+    """List users; show or set the default user, and time zones and languages."""
 
 
 @users.command("list", epilog="Example: holdfast users list --limit 20 --json")
 @limit_option(100)
 @click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N results.")
+@click.option("--containing", metavar="TEXT", help="Only names that contain this text. Case and accents do not matter.")
 @with_flags(scope=False)
-def list_users(flags: Flags, *, limit: int, offset: int) -> None:
+def list_users(flags: Flags, *, limit: int, offset: int, containing: str | None) -> None:
     """List users by name, with counts and last activity.
 
     The list includes everyone with a profile, a memory (also a forgotten one), a session or a message.
     """
     with open_memory(flags) as memory:
-        found = memory.users(limit=limit, offset=offset)
+        found = memory.users(containing=containing, limit=limit, offset=offset)
     rows = [("user", "memories", "sessions", "last activity")]
     rows += [(safe(each.user), f"{each.memories:,}", f"{each.sessions:,}", _moment(each.last_at)) for each in found]
     emit(found, table(rows) if found else [], as_json=flags.json)
     if not found:
         say(
-            "No more users." if offset else "No users yet. To create one, store something with --user.",
+            f"No name contains {safe(containing)!r}."
+            if containing
+            else "No more users."
+            if offset
+            else "No users yet. To create one, store something with --user.",
             as_json=flags.json,
         )
 
@@ -125,6 +130,27 @@ def set_user(flags: Flags, name: str, timezone: str | None, language: str | None
     with open_memory(flags) as memory:
         profile = memory.set_user(name, timezone=timezone, language=language)
     emit(profile, _profile(profile), as_json=flags.json)
+
+
+@users.command("default", epilog="Example: holdfast users default ana")
+@click.argument("name", required=False)
+@with_flags(scope=False)
+def default(flags: Flags, name: str | None) -> None:
+    """Show or set the default user.
+
+    Commands, the dashboard's chat and `holdfast install` use the memory of the default user if you give neither --user nor
+    --shared. NAME is stored in the settings file of the data directory.
+    """
+    from holdfast.config.default_user import default_user, save_default_user  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
+
+    path = None if name is None else save_default_user(name)
+    found = default_user(load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant))
+    emit({"user": found.name, "chosen": found.is_chosen, "path": path}, [found.name], as_json=flags.json)
+    if path is not None:
+        say(f"Stored in {path}.", as_json=flags.json)
+    elif not found.is_chosen:
+        say("This is your login name. Set another with: holdfast users default NAME", as_json=flags.json)
 
 
 @users.command("show", epilog="Example: holdfast users show ana")

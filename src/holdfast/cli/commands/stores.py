@@ -66,6 +66,7 @@ def copy(flags: Flags, source: str, target: str, *, source_key_file: Path | None
             target_side.close()
     finally:
         source_side.close()
+    _note_copy(settings, source, target)
     _print_report(report, flags)
     if report.wrong:
         click.get_current_context().exit(1)
@@ -85,6 +86,16 @@ def _open(settings: "Settings", place: str, key_file: Path | None, *, new: bool)
         return open_side(place, new=new)
     key = settings.key if key_file is None else key_file.read_text("utf-8").strip("\r\n")
     return open_side(store_path(named), key=key, new=new)
+
+
+def _note_copy(settings: "Settings", source: str, target: str) -> None:
+    """Record a copy in a file, so that erasures from the source reach it."""
+    from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.forgetting.records import Registry  # noqa: PLC0415  (as above)
+
+    sides = [replace(settings, store=place) for place in (source, target)]
+    if not any(is_database(side) for side in sides):
+        Registry(str(store_path(sides[0]))).add_copy(store_path(sides[1]))
 
 
 def _print_report(report: "CopyReport", flags: Flags) -> None:

@@ -1,6 +1,6 @@
 """The ``topics`` commands: topic pages and the files that mirror them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,6 +9,9 @@ from holdfast.cli.options import Flags, open_memory, with_flags
 from holdfast.cli.output import emit, safe
 from holdfast.services import services
 from holdfast.topic_files import SyncReport, TopicPage
+
+if TYPE_CHECKING:
+    from holdfast.engine import Engine
 
 
 def _print_topics(flags: Flags) -> None:
@@ -25,7 +28,7 @@ def _entry(page: TopicPage) -> dict[str, Any]:
 
 
 @click.group(invoke_without_command=True, epilog="Example: holdfast topics show cooking --user ana")
-@with_flags()
+@with_flags(default_user=True)
 def topics(flags: Flags) -> None:
     """List, show and edit topics; sync the topic files."""
     if click.get_current_context().invoked_subcommand is None:
@@ -33,7 +36,7 @@ def topics(flags: Flags) -> None:
 
 
 @topics.command("list", epilog="Example: holdfast topics list --user ana")
-@with_flags()
+@with_flags(default_user=True)
 def list_topics(flags: Flags) -> None:
     """List topics, most recently changed first."""
     _print_topics(flags)
@@ -41,7 +44,7 @@ def list_topics(flags: Flags) -> None:
 
 @topics.command("show", epilog="Example: holdfast topics show cooking --user ana")
 @click.argument("topic")
-@with_flags()
+@with_flags(default_user=True)
 def show_topic(flags: Flags, topic: str) -> None:
     """Print a topic's page as Markdown."""
     with open_memory(flags) as memory:
@@ -56,7 +59,7 @@ def show_topic(flags: Flags, topic: str) -> None:
     "--file", "source", type=click.File(encoding="utf-8"), help="Read the edited page from a file; - is standard input."
 )
 @click.option("--yes", is_flag=True, help="Accept the edit even if it deletes much of the page.")
-@with_flags()
+@with_flags(default_user=True)
 def edit_topic(flags: Flags, topic: str, source: Any, *, yes: bool) -> None:
     """Edit a topic's page, in your editor or from a file.
 
@@ -74,20 +77,20 @@ def edit_topic(flags: Flags, topic: str, source: Any, *, yes: bool) -> None:
 
 
 @topics.command("sync", epilog="Example: holdfast topics sync --user ana")
-@with_flags()
+@with_flags(default_user=True)
 def sync_topics(flags: Flags) -> None:
     """Read edits from the topic files, then rewrite the files."""
     with open_memory(flags) as memory:
-        memory.session(**flags.scope)  # so that the folder of this scope is synced
+        _use_folders(memory, flags)
         _print_sync(services(memory).topic_files.sync(), flags, where=str(services(memory).topic_files.root or ""))
 
 
 @topics.command("questions", epilog="Example: holdfast topics questions --user ana")
-@with_flags()
+@with_flags(default_user=True)
 def list_questions(flags: Flags) -> None:
     """List open questions about edits in the topic files."""
     with open_memory(flags) as memory:
-        memory.session(**flags.scope)
+        _use_folders(memory, flags)
         services(memory).topic_files.sync()
         found = services(memory).topic_files.questions()
     emit(
@@ -102,17 +105,23 @@ def list_questions(flags: Flags) -> None:
 @topics.command("answer", epilog="Example: holdfast topics answer q1a2b3c --no")
 @click.argument("question")
 @click.option("--yes/--no", "yes", required=True, help="Accept the file as it is, or restore it from memory.")
-@with_flags()
+@with_flags(default_user=True)
 def answer_question(flags: Flags, question: str, *, yes: bool) -> None:
     """Answer a question about an edit in a topic file.
 
     QUESTION is the id of a question, as printed by `topics questions`.
     """
     with open_memory(flags) as memory:
-        memory.session(**flags.scope)
+        _use_folders(memory, flags)
         _print_sync(
             services(memory).topic_files.answer(question, yes=yes), flags, where=str(services(memory).topic_files.root or "")
         )
+
+
+def _use_folders(memory: "Engine", flags: Flags) -> None:
+    """Choose the folders to sync: that of the scope, and that of the topics that all users share."""
+    memory.session(**flags.scope)
+    memory.session(app=flags.app, agent=flags.agent)
 
 
 def _print_sync(report: SyncReport, flags: Flags, *, where: str) -> None:

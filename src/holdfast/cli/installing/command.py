@@ -1,25 +1,29 @@
 """The ``install`` command."""
 
-import shutil
-import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.cli.console import say
-from holdfast.cli.installing.clients import CLIENTS, InstallTarget, ServerEntry
-from holdfast.cli.installing.merge_settings import Unmergeable, merged
+from holdfast.cli.installing.clients import CLIENTS, InstallTarget
 from holdfast.cli.installing.safe_write import replace_file
-from holdfast.cli.options import Flags, with_flags
+from holdfast.cli.options import Flags, with_flags, with_user
 from holdfast.cli.output import emit
 from holdfast.errors import SettingsError
+
+if TYPE_CHECKING:
+    from holdfast.cli.installing.plan import Plan, Refused, Target
 
 
 @click.command(epilog="Example: holdfast install claude-code --user ana")
 @click.argument("client", type=click.Choice(list(CLIENTS)))
-@click.option("--print", "only_print", is_flag=True, help="Print the entry without writing it.")
+@click.option("--remove", is_flag=True, help="Remove what an installation added.")
+@click.option("--dry-run", is_flag=True, help="Show the changes as a diff without making them.")
+@click.option("--print", "only_print", is_flag=True, help="Print the entry for the MCP server without writing it.")
+@click.option("--no-hooks", is_flag=True, help="Install the MCP server only.")
+@click.option("--no-weights", is_flag=True, help="Do not download missing weights of models.")
 @click.option(
     "--scope",
     "where",
@@ -29,75 +33,94 @@ from holdfast.errors import SettingsError
     help="Install for all your projects, or for the project in this folder.",
 )
 @with_flags()
-def install(flags: Flags, client: str, *, only_print: bool, where: str) -> None:
+def install(
+    flags: Flags, client: str, *, remove: bool, dry_run: bool, only_print: bool, no_hooks: bool, no_weights: bool, where: str
+) -> None:
     """Add Holdfast to an assistant's settings.
 
-    Adds one entry, `holdfast`, to the assistant's list of MCP servers and changes nothing else in the file. A copy of the old
-    file is kept next to it. A file with comments is not rewritten: the entry is printed instead, for you to add.
+    Adds one entry, `holdfast`, to the assistant's list of MCP servers, and hooks if it is a coding agent with hooks. Nothing else
+    in the files changes, and a copy of each old file is kept next to it. A file with comments is not rewritten: the entry is
+    printed instead, for you to add. Settings from `HOLDFAST_*` variables and keys of models are carried over in a file that
+    only you can read. See docs/coding-agents.md.
     """
-    from holdfast.config.folders import home_folders  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.cli.installing.plan import Refused, Target, plan_removal  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.folders import home_folders  # noqa: PLC0415  (as above)
 
-    form = CLIENTS[client]
-    path = form.path(home_folders(), InstallTarget(where), Path.cwd())
-    entry = form.shaped(_entry(flags))
+    target = Target(client=client, place=InstallTarget(where), folders=home_folders(), project=Path.cwd())
+    try:
+        if remove:
+            _finish(flags, target, plan_removal(target), dry_run=dry_run, remove=True)
+            return
+        _install(with_user(flags), target, dry_run=dry_run, only_print=only_print, hooks=not no_hooks, weights=not no_weights)
+    except Refused as refused:
+        _show(flags, refused)
+        raise SettingsError(str(refused)) from refused
+
+
+def _install(flags: Flags, target: "Target", *, dry_run: bool, only_print: bool, hooks: bool, weights: bool) -> None:
+    from holdfast.cli.installing.environment_file import carried_variables  # noqa: PLC0415  (as above)
+    from holdfast.cli.installing.plan import alone, plan_install  # noqa: PLC0415  (as above)
+    from holdfast.cli.installing.weights import fetch_missing  # noqa: PLC0415  (as above)
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
+
     if find_spec("mcp") is None:
         say(
-            'The MCP server needs a package that is not installed. Install it with: pip install "holdfast[mcp]"',
+            'The MCP server needs a package that is not installed. Install it with: pip install "holdfast-memory[mcp]"',
             as_json=flags.json,
         )
+    settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
+    variables = carried_variables(flags, settings)
     if only_print:
-        _show(flags, form.alone(entry), path)
+        text = alone(target, flags, variables)
+        emit({"path": target.server_path, "text": text, "changed": False}, [text.rstrip("\n")], as_json=flags.json)
+        say(f"Add this to {target.server_path}", as_json=flags.json)
         return
-    try:
-        before = path.read_bytes() if path.exists() else b""
-        after = merged(form, before, entry)
-    except Unmergeable as error:
-        _show(flags, form.alone(entry), path)
-        raise SettingsError(f"{path} {error}. It was not changed. Add the entry above by hand.") from error
-    backup = replace_file(path, after) if after != before else None
-    result = {"client": client, "path": path, "changed": after != before, "backup": backup}
-    emit(result, [f"{client}: {path}"], as_json=flags.json)
-    _print_next_steps(flags, form.restart, backup, changed=after != before)
+    plan = plan_install(target, flags, variables, hooks=hooks)
+    if weights and not dry_run:
+        fetch_missing(flags, settings)
+    _finish(flags, target, plan, dry_run=dry_run, remove=False)
 
 
-def _show(flags: Flags, text: str, path: Path) -> None:
-    emit({"path": path, "text": text, "changed": False}, [text.rstrip("\n")], as_json=flags.json)
-    say(f"Add this to {path}", as_json=flags.json)
+def _show(flags: Flags, refused: "Refused") -> None:
+    if refused.text:
+        emit({"path": refused.path, "text": refused.text, "changed": False}, [refused.text.rstrip("\n")], as_json=flags.json)
+        say(f"Add this to {refused.path}", as_json=flags.json)
 
 
-def _print_next_steps(flags: Flags, restart: str, backup: Path | None, *, changed: bool) -> None:
+def _finish(flags: Flags, target: "Target", plan: "Plan", *, dry_run: bool, remove: bool) -> None:
+    """Write the changes, or show them."""
+    changed = plan.changed
+    result: dict[str, Any] = {"client": target.client, "path": target.server_path, "changed": bool(changed), "backup": None}
+    if dry_run:
+        emit({**result, "changed": False, "diff": plan.diff()}, [plan.diff().rstrip("\n")], as_json=flags.json)
+        return
+    backups = _write(plan)
+    result |= {"backup": backups.get(target.server_path), "files": changed, "hooks": target.hook_path}
+    emit(result, [f"{target.client}: {path}" for path in (changed or [target.server_path])], as_json=flags.json)
     if not changed:
-        say("Already installed; nothing was changed.", as_json=flags.json)
+        say(f"{'Not installed' if remove else 'Already installed'}; nothing was changed.", as_json=flags.json)
         return
-    if backup is not None:
+    for backup in backups.values():
         say(f"Backup of the old file: {backup}", as_json=flags.json)
-    say(restart, as_json=flags.json)
+    for path in plan.secret:
+        say(f"Settings and keys for assistants: {path}, which only you can read.", as_json=flags.json)
+    if not remove and target.hooks is not None and target.hooks.advice:
+        say(target.hooks.advice, as_json=flags.json)
+    say(target.form.restart if not remove else "Restart the assistant.", as_json=flags.json)
 
 
-def _entry(flags: Flags) -> ServerEntry:
-    """Return the server entry. Its paths are absolute, because assistants do not use the search path of a shell."""
-    from holdfast.config.folders import chosen_folders  # noqa: PLC0415  (as above)
+def _write(plan: "Plan") -> dict[Path, Path]:
+    """Write the changed files. Return the backups of those that existed."""
+    from holdfast.cli.installing.environment_file import write_private  # noqa: PLC0415  (heavy: not needed for --help)
 
-    named: dict[str, Any] = {
-        "user": flags.user,
-        "app": flags.app,
-        "agent": flags.agent,
-        "tenant": flags.tenant,
-        "preset": flags.preset,
-        "store": _absolute(flags.store),
-        "settings": _absolute(flags.settings),
-    }
-    options = [word for name, value in named.items() if value for word in (f"--{name}", value)]
-    command, *more = _executable()
-    return ServerEntry(command=command, args=(*more, "mcp", *options), env=chosen_folders())
-
-
-def _absolute(path: str | None) -> str | None:
-    if path is None or "://" in path:
-        return path
-    return str(Path(path).expanduser().absolute())
-
-
-def _executable() -> list[str]:
-    found = shutil.which("holdfast", path=str(Path(sys.executable).absolute().parent))
-    return [str(Path(found).absolute())] if found else [str(Path(sys.executable).absolute()), "-m", "holdfast.cli"]
+    for path, text in plan.secret.items():
+        write_private(path, text)
+    backups: dict[Path, Path] = {}
+    for path in plan.changed:
+        content = plan.after[path]
+        backup = replace_file(path, content if content is not None else b"")
+        if content is None:
+            path.unlink()
+        if backup is not None:
+            backups[path] = backup
+    return backups

@@ -1,4 +1,4 @@
-"""Add one entry to another program's settings file and keep the rest of the file unchanged.
+"""Add entries to another program's settings file, or remove them, and keep the rest of the file unchanged.
 
 A JSON file is parsed and written again with its original indentation. If the file has comments or duplicate names, which
 would be lost, the merge is refused. A TOML file is edited as text. The result must parse to the old settings plus the entry.
@@ -7,7 +7,7 @@ would be lost, the merge is refused. A TOML file is edited as text. The result m
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.cli.installing.clients import NAME, Client, toml_table
@@ -26,33 +26,61 @@ class Unmergeable(ValueError):
 
 def merged(client: Client, before: bytes, entry: Mapping[str, Any]) -> bytes:
     """Return the content of the settings file with the entry added."""
+    if client.is_toml:
+        return _edit_text(before, lambda text: _add_to_toml(text, client.under, entry))
+    return edit_json(before, lambda settings: _with_server(settings, client.under, entry))
+
+
+def removed(client: Client, before: bytes) -> bytes:
+    """Return the content of the settings file without the entry."""
+    if client.is_toml:
+        return _edit_text(before, lambda text: _remove_from_toml(text, client.under))
+    return edit_json(before, lambda settings: _without_server(settings, client.under))
+
+
+def edit_json(before: bytes, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
+    """Return a JSON file with changed settings, in its own way of writing. If nothing changes, the file stays as it is."""
+    return _edit_text(before, lambda text: _changed_json(text, change))
+
+
+def _edit_text(before: bytes, change: Callable[[str], str]) -> bytes:
     mark = _BOM if before.startswith(_BOM) else b""
     try:
         text = before.removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError as error:
         raise Unmergeable("is not UTF-8") from error
-    after = _add_to_toml(text, client.under, entry) if client.is_toml else _add_to_json(text, client.under, entry)
-    return mark + after.encode("utf-8")
+    return mark + change(text).encode("utf-8")
 
 
 # JSON
 
 
-def _add_to_json(text: str, under: str, entry: Mapping[str, Any]) -> str:
+def _changed_json(text: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
     settings = _read_json(text) if text.strip() else {}
+    changed = change(settings)
+    if changed == settings:
+        return text
+    indent = _INDENT.search(text)
+    written = json.dumps(changed, indent=indent[1] if indent else 2, ensure_ascii=False)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    ending = newline if text.endswith("\n") or not text.strip() else ""
+    return written.replace("\n", newline) + ending
+
+
+def _with_server(settings: dict[str, Any], under: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     servers = settings.get(under, {})
     if not isinstance(servers, dict):
         raise Unmergeable(f"has no table of servers under {under!r}")
     known = servers.get(NAME)
-    combined = _combined(known if isinstance(known, dict) else {}, entry)
-    if known == combined:
-        return text
-    settings[under] = {**servers, NAME: combined}
-    indent = _INDENT.search(text)
-    written = json.dumps(settings, indent=indent[1] if indent else 2, ensure_ascii=False)
-    newline = "\r\n" if "\r\n" in text else "\n"
-    ending = newline if text.endswith("\n") or not text.strip() else ""
-    return written.replace("\n", newline) + ending
+    return {**settings, under: {**servers, NAME: _combined(known if isinstance(known, dict) else {}, entry)}}
+
+
+def _without_server(settings: dict[str, Any], under: str) -> dict[str, Any]:
+    servers = settings.get(under, {})
+    if not isinstance(servers, dict) or NAME not in servers:
+        return settings
+    left = {name: entry for name, entry in servers.items() if name != NAME}
+    return {name: left if name == under else value for name, value in settings.items() if name != under or left}
 
 
 def _read_json(text: str) -> dict[str, Any]:
@@ -102,6 +130,19 @@ def _add_to_toml(text: str, under: str, entry: Mapping[str, Any]) -> str:
     if _read_toml(after) != expected:
         raise Unmergeable(f"has {under!r} in a form that Holdfast cannot extend")
     return after
+
+
+def _remove_from_toml(text: str, under: str) -> str:
+    before = _read_toml(text)
+    servers = before.get(under, {})
+    if not isinstance(servers, dict) or NAME not in servers:
+        return text
+    left = {name: entry for name, entry in servers.items() if name != NAME}
+    after = _without_table(text, under)
+    expected = {name: left if name == under else value for name, value in before.items() if name != under or left}
+    if _read_toml(after) != expected:
+        raise Unmergeable(f"has {under!r} in a form that Holdfast cannot shorten")
+    return after.rstrip("\r\n") + ("\r\n" if "\r\n" in text else "\n") if after.strip() else ""
 
 
 def _read_toml(text: str) -> dict[str, Any]:

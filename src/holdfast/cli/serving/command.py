@@ -34,7 +34,7 @@ def serve(flags: Flags, *, host: str | None, port: int | None, workers: int, cha
         if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise
         raise ExtraMissing(
-            'The server needs packages that are not installed. Install them with: pip install "holdfast[server]"'
+            'The server needs packages that are not installed. Install them with: pip install "holdfast-memory[server]"'
         ) from error
     requested = processes.ServePlan(
         store=flags.store,

@@ -34,6 +34,12 @@ from holdfast.version import __version__
 
 _FINISH_SECONDS = 30
 """Maximum time for running requests to finish after a stop was requested, in seconds."""
+_SWITCH_SECONDS = 0.0005
+"""Time after which a thread that computes lets another one run, in seconds.
+
+With Python's default of 5 ms, a request waits that long each time it needs the interpreter while a long text is tokenized. Then
+its 99th percentile was four times as long as without the long text, instead of twice.
+"""
 _RESTART_SECONDS = 1.0
 _STARTING_SECONDS = 0.1
 """Time between two checks of whether a server process has started, in seconds."""
@@ -103,10 +109,12 @@ def serve_here(
     ``started`` is set once the server answers requests. With ``shares``, this process balances new connections with the other
     processes on the same socket. ``place`` is the number of this process among those processes.
     """
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    app = build(plan)
     config = uvicorn.Config(
-        build(plan),
+        app,
         host=plan.host,
-        log_config=log_config(debug=plan.debug),
+        log_config=log_config(debug=plan.debug, words=app.path_words),
         proxy_headers=False,
         server_header=False,
         lifespan="on",

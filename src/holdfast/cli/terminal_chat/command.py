@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 )
 @click.option("--off-record", is_flag=True, help="Store nothing of this session.")
 @click.option("--no-stream", is_flag=True, help="Print each reply when it is complete.")
-@with_flags()
+@with_flags(default_user=True)
 def chat(
     flags: Flags, *, session: str | None, persona: str | None, language: str | None, off_record: bool, no_stream: bool
 ) -> None:

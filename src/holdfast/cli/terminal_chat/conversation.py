@@ -85,7 +85,19 @@ class TerminalChat:
         self.output.show({**value, **one_error(error.code, str(error))}, [prompt])
         self._say_redacted()
 
+    def _say_consent(self) -> None:
+        """Print what a wish about memory changed."""
+        done = self.agent.consent
+        if done is None:
+            return
+        name = "forget_nothing" if done.wish == "forget" and done.undo is None else done.wish
+        listed = "; ".join(map(str, done.memories)) or "-"
+        self.output.aside(
+            safe(self.output.text(f"wish_{name}", memories=listed, messages=len(done.messages), undo=done.undo or ""))
+        )
+
     def _say_redacted(self) -> None:
+        self._say_consent()
         if self.agent.redacted:
             self.output.aside(safe(self.output.text("redacted", secrets=", ".join(map(str, self.agent.redacted)))))
 
@@ -111,6 +123,7 @@ class TerminalChat:
             "recalled": hits_json(context.hits) if context else [],
             "notices": context.notices if context else (),
             "redacted": self.agent.redacted,
+            "consent": self.agent.consent,
         }
         return {"session": self.agent.session.id, **parts, **memory}
 

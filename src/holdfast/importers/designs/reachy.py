@@ -100,7 +100,9 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         import chromadb  # noqa: PLC0415  (slow to import, and only installed with the extra)
     except ImportError as error:
-        raise ExtraMissing("Importing from Chroma needs chromadb. Install it with: pip install 'holdfast[chroma]'.") from error
+        raise ExtraMissing(
+            "Importing from Chroma needs chromadb. Install it with: pip install 'holdfast-memory[chroma]'."
+        ) from error
     from chromadb.errors import ChromaError  # noqa: PLC0415  (as above)
 
     settings = chromadb.Settings(_env_file=None, anonymized_telemetry=False)

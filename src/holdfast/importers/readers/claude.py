@@ -99,5 +99,4 @@ def _project(project: Fields) -> Iterator[Record]:
                 namespace=("projects", name[:200], file[:200]),
                 metadata={"file": file, **({"heading": section.heading} if section.heading else {})},
                 created_at=document.maybe_time("created_at"),
-                trust=0.6,
             )

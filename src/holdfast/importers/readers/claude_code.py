@@ -35,15 +35,26 @@ def read_claude_code(path: Path) -> Iterator[Record]:
 def _transcript(file: Path) -> Iterator[Record]:
     title, started = None, False
     for _, line in json_lines(file):
-        kind = line.values.get("type")
-        if kind == "summary":
+        if line.values.get("type") == "summary":
             title = line.maybe("summary")
-        if kind not in ("user", "assistant") or line.values.get("isSidechain") or line.values.get("isMeta"):
+        if not _is_spoken_line(line):
             continue
         if not started:
             started = True
             yield _conversation(file, line, title)
         yield from _said(line)
+
+
+def said_in_line(line: Fields) -> Iterator[Said]:
+    """Yield what was said in one line of a transcript: at most one message."""
+    if _is_spoken_line(line):
+        yield from _said(line)
+
+
+def _is_spoken_line(line: Fields) -> bool:
+    """Return True if a line belongs to the talk with the user, and not to a subagent, a copied session or the program itself."""
+    written_by_program = ("isSidechain", "isMeta", "isCompactSummary", "forkedFrom")
+    return line.values.get("type") in ("user", "assistant") and not any(line.values.get(name) for name in written_by_program)
 
 
 def _conversation(file: Path, line: Fields, title: str | None) -> Conversation:

@@ -1,4 +1,4 @@
-"""Read text and PDF documents. Each section or page becomes a memory with the trust of a file."""
+"""Read text and PDF documents. Each section or page becomes a memory. Documents that the owner imports count as the owner's words."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -8,7 +8,6 @@ from holdfast.errors import ExtraMissing, InvalidInput
 from holdfast.importers.documents import sections
 from holdfast.importers.records import Note, Record
 from holdfast.importers.texts import read_text
-from holdfast.types import TRUST
 
 
 def read_plain_text(path: Path) -> Iterator[Record]:
@@ -21,7 +20,7 @@ def read_pdf(path: Path) -> Iterator[Record]:
     try:
         import pypdf  # noqa: PLC0415  (only installed with the extra)
     except ImportError as error:
-        raise ExtraMissing("Importing PDF files needs pypdf. Install it with: pip install 'holdfast[pdf]'.") from error
+        raise ExtraMissing("Importing PDF files needs pypdf. Install it with: pip install 'holdfast-memory[pdf]'.") from error
     from pypdf.errors import PyPdfError  # noqa: PLC0415  (as above)
 
     try:
@@ -47,5 +46,4 @@ def _notes(path: Path, text: str, page: int | None, at: datetime) -> Iterator[No
             namespace=("documents", path.name[:200]),
             metadata={name: value for name, value in known.items() if value is not None},
             created_at=at,
-            trust=TRUST["file"],
         )

@@ -10,9 +10,9 @@ from typing import Final
 from holdfast.protocols import Comparison, SentenceReader
 from holdfast.text.sentences import split_sentences
 
-_MIN_ENDS: Final = 0.99
+_MIN_ENDS: Final = 0.95
 """Minimum probability with which a claim counts as ended. A memory retired by mistake is worse than one that stays."""
-_CERTAIN_ENDS: Final = 0.998
+_CERTAIN_ENDS: Final = 0.99
 _MIN_REPEATS: Final = 0.95
 _MAX_OLD_WORDS: Final = 14
 _MAX_NEW_WORDS: Final = 25

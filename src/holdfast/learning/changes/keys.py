@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from typing import Any
 
 from holdfast.text.clean import fold, one_line
+from holdfast.text.language import is_stop_word
 from holdfast.text.terms import document_terms
 
 _SEPARATORS = re.compile(r"[\s_\-./]+")
@@ -22,6 +24,7 @@ _MODIFIERS = frozenset("current actual user users usuario my mi present the el l
 class _Synonyms:
     group: Mapping[str, int]
     attribute: Mapping[int, str]
+    lasting: frozenset[int]
 
 
 def canonical_key(key: str, known: Collection[str] = ()) -> str:
@@ -39,6 +42,22 @@ def canonical_key(key: str, known: Collection[str] = ()) -> str:
     return next((other for other in spellings if _meaning(other) == meaning), cleaned)
 
 
+def known_spelling(key: str, known: Collection[str], *, synonyms: bool) -> str:
+    """Return the known key that this key stands for, or the key itself if there is none.
+
+    Case, accents and separators do not matter. With ``synonyms``, keys with the same meaning stand for each other.
+    """
+    return key if key in known else next(iter(equal_keys(key, known, synonyms=synonyms)), key)
+
+
+def equal_keys(key: str, known: Collection[str], *, synonyms: bool) -> list[str]:
+    """Return the known keys that this key stands for, those with the same spelling first."""
+    spelled = [other for other in known if _spelling(other) == _spelling(key)]
+    if not synonyms:
+        return spelled
+    return spelled + [other for other in known if other not in spelled and _meaning(other) == _meaning(key)]
+
+
 def same_key(one: str | None, other: str | None) -> bool:
     """Return True if two keys mean the same."""
     if one is None or other is None:
@@ -53,6 +72,12 @@ def attribute_of(key: str) -> str | None:
     return None if group is None else table.attribute.get(group)
 
 
+def is_lasting_key(key: str) -> bool:
+    """Return True if values under this key matter for good, such as a name, an allergy or the members of the family."""
+    table = _synonyms()
+    return table.group.get(_plain(key)) in table.lasting
+
+
 @lru_cache(maxsize=4096)
 def _meaning(key: str) -> tuple[str, ...]:
     """Return the number of a key's synonym group. If the key is in no group, return the stems of its words.
@@ -64,29 +89,62 @@ def _meaning(key: str) -> tuple[str, ...]:
     return (f"#{group}",) if group is not None else tuple(document_terms(plain, None)) or (plain,)
 
 
+@lru_cache(maxsize=4096)
+def _spelling(key: str) -> str:
+    """Return the folded words of a key, without its separators."""
+    return " ".join(_SEPARATORS.split(fold(_CAMEL.sub(" ", one_line(key))).strip(" _-.:")))
+
+
 def _plain(key: str) -> str:
     """Return the folded words of a key, leaving out modifiers. If the key consists only of modifiers, they are kept."""
-    words = _SEPARATORS.split(fold(_CAMEL.sub(" ", one_line(key))).strip(" _-."))
-    whole = " ".join(words)
+    whole = _spelling(key)
+    words = whole.split()
     if whole in _synonyms().group:
         return whole
     return " ".join(word for word in words if word not in _MODIFIERS) or whole
 
 
 @lru_cache(maxsize=1)
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads((resources.files("holdfast.learning") / "words" / "keys.toml").read_text("utf-8"))
+
+
+@lru_cache(maxsize=1)
 def _synonyms() -> _Synonyms:
-    table = tomllib.loads((resources.files("holdfast.learning") / "words" / "keys.toml").read_text("utf-8"))
-    groups = table["group"]
+    groups = _table()["group"]
     return _Synonyms(
         group={word: number for number, group in enumerate(groups) for word in group["words"]},
         attribute={number: group["attribute"] for number, group in enumerate(groups) if "attribute" in group},
+        lasting=frozenset(number for number, group in enumerate(groups) if group.get("lasting")),
     )
 
 
 def split_key(text: str) -> tuple[str | None, str]:
-    """Split ``key: value``. If the part before the colon does not look like a key, return None and the whole text."""
+    """Split ``key: value``. If the part before the colon is not the name of an attribute, return None and the whole text.
+
+    A request before it is dropped: "remember: city: Madrid" is split like "city: Madrid".
+    """
     before, colon, after = text.partition(":")
     key, value = before.strip(), after.strip()
-    if not colon or not value or value.startswith("//") or not _KEY_LIKE.fullmatch(key):
+    if not colon or not value or value.startswith("//"):
+        return None, text
+    if _spelling(key) in _leads()["asked"]:
+        return split_key(value)
+    if not _KEY_LIKE.fullmatch(key) or not _names_attribute(key):
         return None, text
     return key, value
+
+
+def _names_attribute(key: str) -> bool:
+    """Return False for words that call for attention ("ojo", "by the way"), report speech, or begin a sentence."""
+    words = _spelling(key).split()
+    if _plain(key) in _synonyms().group:
+        return True
+    first = next((word for word in words if word not in _MODIFIERS), "")
+    is_stop = any(is_stop_word(first, language) for language in ("en", "es"))
+    return bool(first) and not is_stop and not {" ".join(words), first} & _leads()["attention"]
+
+
+@lru_cache(maxsize=1)
+def _leads() -> Mapping[str, frozenset[str]]:
+    return {name: frozenset(words) for name, words in _table()["leads"].items()}

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from holdfast.learning.changes.changes_in_words import change_in_words
 from holdfast.learning.changes.compare_claims import ClaimComparer
+from holdfast.learning.changes.key_owner import key_of_owner
 from holdfast.learning.changes.keys import canonical_key, same_key
 from holdfast.learning.changes.remainder import remainder, still_true
 from holdfast.learning.changes.sameness import (
@@ -145,7 +146,8 @@ class _Batch:
             return
         found = [neighbor for neighbor in found if neighbor.memory.id not in self._retired]
         if self._rules.normalize_keys and put.key is not None:
-            put = replace(put, key=canonical_key(put.key, self._known_keys(put, found)))
+            key = key_of_owner(put.key, put.text, put.language)
+            put = replace(put, key=canonical_key(key, self._known_keys(put, found)))
         correction = correction_of(put.text, put.language) if self._rules.supersede else None
         if correction is not None:
             put = self._corrected(put, correction, found)
@@ -227,6 +229,8 @@ class _Batch:
             ended.append(_Retired(memory=same.memory, why="stated again", certain=True))
         if not ended:
             return put
+        if put.doubtful and any(each.memory.origin != "auto" for each in ended):
+            return replace(put, replaces=tuple(each.memory.id for each in ended))  # becomes a proposal; nothing is retired yet
         for each in ended:
             self.puts += remainder(each.memory, put) if each.kept is None else still_true(each.memory, each.kept)
         reason = "; ".join(_reason(each, put) for each in ended)
@@ -322,9 +326,10 @@ def _comparable(old: str, new: str) -> bool:
 def _may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
     """Return True if the memory is unpinned, and neither more trusted nor newer than the Put.
 
-    A memory that the user stored explicitly is retired only if the memory and the Put fill the same slot.
+    A memory that the user stored explicitly is retired only if the memory and the Put fill the same slot. If the Put is less
+    trusted than such a memory, the writer stores it as a proposal instead.
     """
-    if old.pinned or (old.origin == "explicit" and not by_slot) or put.trust < old.trust:
+    if old.pinned or (old.origin == "explicit" and not by_slot) or (put.trust < old.trust and old.origin == "auto"):
         return False
     return put.valid_from is None or put.valid_from >= old.valid_from
 

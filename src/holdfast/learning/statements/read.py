@@ -15,13 +15,14 @@ from holdfast.learning.statements.clauses import clauses, fold_clause
 from holdfast.learning.statements.quoted_text import without_quoted_text
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
 from holdfast.learning.statements.spoken_clauses import without_secret
+from holdfast.learning.statements.trim import trimmed
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
 from holdfast.text.language import detect_language
 from holdfast.text.relative_dates import with_dates
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
 
-__all__ = ["read_statements"]
+__all__ = ["own_sentences", "read_statements"]
 
 _MIN_KEEP: Final = 0.6
 """Minimum probability with which a sentence is kept."""
@@ -30,6 +31,8 @@ _MIN_KEEP_UNLIKELY: Final = 0.9
 _MIN_KEEP_RULED: Final = 0.15
 """Minimum probability for a sentence that a rule matches, such as one that states a name."""
 _MIN_WISH: Final = 0.5
+_MIN_REFUSAL: Final = 0.8
+"""Minimum probability of the wish that a sentence is not kept."""
 _MIN_OFF_RECORD: Final = 0.9
 """Minimum probability of the wish that nothing of a message is kept."""
 _MAX_WISH_CHARACTERS: Final = 600
@@ -41,19 +44,22 @@ _MAX_PAUSES: Final = 8
 _MAX_LEAD_WORDS: Final = 2
 _MAX_TAG_WORDS: Final = 4
 _CODE = re.compile(
-    r"\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+="
+    r"^\W{0,3}\*\*[^*]{1,60}\*\*\W{0,2}:|\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+="
     r"|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b|^(?:import|def|class|SELECT|from \w+ import)\s"
 )
+_QUOTED: Final = re.compile(r'"[^"\n]{3,}"|“[^”\n]{3,}”|«[^»\n]{3,}»')
+"""Matches a text in quotation marks. What follows such a text is the user's own again."""
 _PAUSE: Final = re.compile(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
 _STOP: Final = re.compile(r"\s*[,;:(–—]\s+|\s+-+\s+")
 _REASON: Final = re.compile(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
 _POINTS_BACK: Final = re.compile(
     r"(?:(?:and|but|so|y|pero|o sea|also|too|well|oh|yeah|yes)\W+)*"
     r"(?:he|she|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá"
-    r"|mine|ours|el mío|la mía|since then|that way|desde entonces)\b",
+    r"|mine|ours|el mío|la mía|since then|that way|desde entonces)\b"
+    r"|(?:\w+ing|i(?:'ve|’ve| have)(?: been)? \w+(?: \w+)?)\s+(?:(?:to|about|of|for)\s+)?(?:it|them|those|that one)\b",
     re.IGNORECASE,
 )
-"""Matches a sentence whose subject was named before it."""
+"""Matches a sentence whose subject, or the thing that it speaks of, was named before it."""
 _CONCLUDED: Final = re.compile(
     r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
     r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
@@ -127,6 +133,11 @@ class _Context:
         return self.known[text]
 
 
+def own_sentences(text: str, language: str | None) -> list[str]:
+    """Return the sentences of a message that the user states: no code, no logs, no text to translate or summarize."""
+    return list(_own_sentences(text, rulebooks(language or detect_language(text))))
+
+
 def _statements(message: Message, sentences: Sequence[str], context: _Context) -> Iterator[Statement]:
     previous = ""
     for said in sentences:
@@ -141,7 +152,10 @@ def _statements(message: Message, sentences: Sequence[str], context: _Context) -
             text = asked or sentence
         if asked or (text and _is_kept(reading, sentence, rule) and (len(text.split()) >= _MIN_WORDS or reading.reply)):
             parts = _parts(text, context.books) or [(text, rule)]
-            for part, part_rule in parts:
+            for said_part, part_rule in parts:
+                part = said_part if asked or reading.area == "instruction" else trimmed(said_part, context.read)
+                if not asked and not _says_enough(part, part_rule, context):
+                    continue
                 whole = part if len(parts) > 1 else _with_context(part, reading, previous, context)
                 found = _statement(whole, part, reading, part_rule, context, asked=bool(asked))
                 yield replace(found, text=with_dates(whole, message.at))
@@ -178,7 +192,7 @@ def _own_sentences(text: str, books: Sequence[Rulebook]) -> Iterator[str]:
     for sentence in _sentences(text):
         folded = fold_clause(sentence)
         if any(book.shows("text_command", folded) or book.shows("text_writing", folded + "\n") for book in books):
-            if not folded.endswith("?"):  # "how do you say it?" is not followed by a text
+            if not folded.endswith("?") and not _QUOTED.search(sentence):  # "how do you say it?" is not followed by a text
                 return
         elif not _asks_to_confirm(folded, books):
             yield sentence
@@ -223,7 +237,7 @@ def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
 
 
 def _is_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> bool:
-    if max(reading.wishes["off_record"], reading.wishes["forget"]) >= _MIN_WISH:
+    if max(reading.wishes["off_record"], reading.wishes["forget"]) >= _MIN_REFUSAL:
         return False
     if reading.wishes["remember"] >= _MIN_WISH:
         return reading.act != "question" and reading.keep >= _MIN_KEEP_RULED
@@ -234,6 +248,14 @@ def _is_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> boo
         return False
     unlikely = reading.meant != "fact" or reading.act == "smalltalk"
     return reading.keep >= (_MIN_KEEP_UNLIKELY if unlikely else _MIN_KEEP)
+
+
+def _says_enough(text: str, rule: StatementRule | None, context: _Context) -> bool:
+    """Return True if the words that are left still state something. A rule, a decision or a reply is enough."""
+    reading = context.read(text)
+    if rule is not None or reading.reply or _CONCLUDED.search(fold_clause(text)):
+        return True
+    return reading.act not in ("question", "smalltalk") and reading.keep >= _MIN_KEEP
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:
@@ -262,7 +284,7 @@ def _with_context(text: str, reading: Reading, previous: str, context: _Context)
         return f"{previous} {text}"
     asked = next((said for said in reversed(split_sentences(context.before)) if said.endswith("?")), "")
     is_reply = reading.reply or (reading.act == "reply" and _POINTS_BACK.match(text))
-    if not previous and is_reply and asked and len(asked) <= _MAX_CONTEXT_CHARACTERS:
+    if not previous and is_reply and reading.act != "smalltalk" and asked and len(asked) <= _MAX_CONTEXT_CHARACTERS:
         return f"{asked} {text}"
     return text
 
@@ -272,13 +294,16 @@ def _statement(text: str, own: str, reading: Reading, rule: StatementRule | None
     asked = asked or reading.wishes["remember"] >= _MIN_WISH
     is_event = reading.area in ("event", "plan")
     importance = importance if rule is None else rule.importance
+    language = context.language or next(
+        (book.language for book in context.books if rule in book.rules), context.books[0].language
+    )
     return Statement(
         text=text,
         kind=rule.kind if rule is not None else "event" if is_event and not asked else "fact",
         type=rule.type if rule is not None else "event" if is_event else type_,
-        key=(key_es if (context.language or context.books[0].language) == "es" else key) if rule is None else rule.key,
+        key=(key_es if language == "es" else key) if rule is None else rule.key,
         importance=min(max(importance + 1, _ASKED_IMPORTANCE), _MAX_IMPORTANCE) if asked else importance,
-        language=context.language or context.books[0].language,
+        language=language,
         asked=asked,
         temporary=reading.area == "plan" if rule is None else rule.temporary,
         corrects=any(book.correction.match(fold_clause(own)) for book in context.books),

@@ -1,4 +1,4 @@
-"""Summarize conversations, maintain the base document, and reduce the number of memories to a maximum.
+"""Summarize conversations, maintain the base document, and keep the number of memories under a cap.
 
 Start with ``summaries.py``.
 """

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.learning.summaries.centrality import content_terms
+from holdfast.learning.summaries.durable import is_notable
 from holdfast.learning.summaries.extractive import ALSO, clipped
 from holdfast.learning.summaries.importance import importance_of
 from holdfast.text.clean import fold, one_line
@@ -131,7 +132,7 @@ def _from_summaries(summaries: Sequence[str]) -> Iterator[_Item]:
     for number, summary in reversed(list(enumerate(summaries, start=1))):
         is_recent = number > len(summaries) - _RECENT_SUMMARIES
         for sentence in split_sentences(summary):
-            if fold(sentence).startswith(_ALSO_PREFIXES):
+            if fold(sentence).startswith(_ALSO_PREFIXES) or not is_notable(sentence):
                 continue
             value = (0.5 if is_recent else 0.2) + importance_of(sentence) / 40
             yield _Item(

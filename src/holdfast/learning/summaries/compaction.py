@@ -14,11 +14,15 @@ import numpy as np
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import InvalidInput, ModelError
 from holdfast.learning import ask_model, output_filter
+from holdfast.learning.answer_check.check import distortion
+from holdfast.learning.answer_check.evidence import evidence_in_texts
+from holdfast.learning.answer_shapes import as_decision
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.summaries.redundancy import join, long_numbers, near_duplicates, similarities, value
 from holdfast.learning.topics.clusters import RowVectors, rows_for, unit
 from holdfast.learning.topics.naming import prompt_language
 from holdfast.text.clean import fold, one_line
+from holdfast.text.sentences import split_sentences
 from holdfast.types import Change, Memory, MemoryStatus, Put, Retire
 
 RULE_VERSION: Final = "compaction-rules-1"
@@ -202,7 +206,7 @@ def _decide_by_model(working: _MemorySet, model: ChatModel) -> _Decided:
     lines = [f"{number} | {_prompt_line(memory)}" for number, memory in enumerate(working.memories, 1)]
     try:
         turns = ask_model.prompt_turns(prompt, memories=lines[:-1], newest=lines[-1:], longest=str(working.max_characters))
-        answer = ask_model.complete(model, turns, _SCHEMA)
+        answer = ask_model.complete(model, turns, ask_model.AnswerShape(schema=_SCHEMA, adapt=as_decision))
     except ModelError as error:
         flaw = f"the oldest was dropped because the model failed: {error}"
         return _Decided(decision=_oldest(working), flaws=(flaw,), usage=usage_of(error))
@@ -255,6 +259,10 @@ def _bad_text(target: Memory, text: str, working: _MemorySet) -> str | None:
         return "the merged text has a number that neither memory has"
     if any(fold(text) == fold(other.text) for other in working.memories if other.id not in (target.id, newest.id)):
         return "the merged text is the text of a third memory"
+    evidence = evidence_in_texts([target.text, newest.text], newest.valid_from)
+    wrong = next(filter(None, (distortion(sentence, evidence) for sentence in split_sentences(text))), None)
+    if wrong:
+        return f"the merged text has {wrong.replace('an item', 'a sentence')}"
     return output_filter.rejection_reason(text, replaces=[target.text, newest.text], max_characters=working.max_characters)
 
 

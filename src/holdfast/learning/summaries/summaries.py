@@ -9,24 +9,36 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
-from holdfast.errors import ModelError
-from holdfast.learning.ask_model import Prompt, StructuredAnswer, complete, load_prompt, prompt_turns
+from holdfast.errors import AnswerInvalid, ModelError
+from holdfast.learning.answer_check.check import Evidence, distortion, without_distortions
+from holdfast.learning.answer_check.evidence import evidence_for
+from holdfast.learning.ask_model import AnswerShape, Prompt, StructuredAnswer, complete, load_prompt, prompt_turns
 from holdfast.learning.output_filter import rejection_reason
 from holdfast.learning.summaries import base_document, extractive
 from holdfast.learning.summaries.base_document import distill
 from holdfast.learning.summaries.extractive import add_details, language_of, paragraph, spoken, summarize, wanted_details
-from holdfast.learning.summaries.importance import importance_of, tags_of
+from holdfast.learning.summaries.importance import importance_of, is_worth_keeping, tags_of
 from holdfast.text.clean import fold, one_line
 from holdfast.text.details import kept
 from holdfast.text.language import detect_language
 from holdfast.types import Message
 
-__all__ = ["Summary", "distill", "distill_with", "paragraph", "paragraph_with", "summarize", "summarize_with"]
+__all__ = [
+    "Summary",
+    "distill",
+    "distill_with",
+    "paragraph",
+    "paragraph_by_rules",
+    "paragraph_with",
+    "rate_by_rules",
+    "summarize",
+    "summarize_with",
+]
 
 _MIN_KEPT_SHARE = 0.8
 _MAX_MESSAGE_CHARACTERS = 4000
 """Maximum number of characters of one message that a model is shown. A longer message is usually a pasted file."""
-_ROOM_FACTOR = {"summary": 1.5, "paragraph": 3.0, "document": 1.5}
+_ROOM_FACTOR = {"summary": 1.5, "paragraph": 2.0, "document": 1.5}
 """Maximum length of a model's text, as a multiple of the requested length. Models treat the requested length as a hint."""
 _MAX_TAGS = 5
 
@@ -44,6 +56,8 @@ class Summary:
     usage: Usage = field(default_factory=Usage)
     importance: float | None = None
     tags: tuple[str, ...] = ()
+    away: bool = False
+    """True if rules wrote the text because the model could not be asked or did not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +67,7 @@ class _Written:
     data: Mapping[str, Any] | None
     flaws: tuple[str, ...]
     usage: Usage
+    away: bool = False
 
 
 def summarize_with(
@@ -68,7 +83,7 @@ def summarize_with(
     prompt = load_prompt("summary", language)
     values = {"transcript": _transcript(messages), "longest": str(max_characters)}
     written = _call_model(model, prompt, values, _text_schema("summary"), timeout)
-    text, flaws = _check(written, "summary", [message.text for message in messages], max_characters)
+    text, flaws = _checked(written, "summary", messages, max_characters)
     if text is None:
         rules = summarize(messages, max_characters=max_characters, language=language)
         return Summary(text=rules, prompt=extractive.RULE_VERSION, flaws=flaws, usage=written.usage)
@@ -86,19 +101,28 @@ def paragraph_with(
 ) -> Summary:
     """Summarize messages in a paragraph of 2-4 sentences, rate their importance and choose tags.
 
-    If the model fails, rules do this.
+    If the model fails, rules do this. The text is empty if the model found nothing worth keeping.
     """
     language = language_of(messages, language)
     prompt = load_prompt("paragraph", language)
     schema = _text_schema("paragraph", importance={"type": "number"}, tags={"type": "array", "items": {"type": "string"}})
+    schema = {**schema, "properties": {**schema["properties"], "paragraph": {"type": ["string", "null"]}}}
     values = {"transcript": _transcript(messages), "longest": str(max_characters)}
     written = _call_model(model, prompt, values, schema, timeout)
-    text, flaws = _check(written, "paragraph", [message.text for message in messages], max_characters)
-    importance, tags = _rate_by_rules(messages)
+    if written.data is not None and not str(written.data.get("paragraph") or "").strip():
+        return Summary(text="", model=model.name, prompt=prompt.version, flaws=written.flaws, usage=written.usage)
+    text, flaws = _checked(written, "paragraph", messages, max_characters)
+    importance, tags = rate_by_rules(messages)
     if text is None or written.data is None:
-        rules = paragraph(messages, max_characters=max_characters, language=language)
+        rules = paragraph_by_rules(messages, max_characters=max_characters, language=language)
         return Summary(
-            text=rules, prompt=extractive.RULE_VERSION, flaws=flaws, usage=written.usage, importance=importance, tags=tags
+            text=rules,
+            prompt=extractive.RULE_VERSION,
+            flaws=flaws,
+            usage=written.usage,
+            importance=importance,
+            tags=tags,
+            away=written.away,
         )
     return Summary(
         text=text,
@@ -127,6 +151,7 @@ def distill_with(
     values = {"document": base, "summaries": list(summaries), "facts": list(facts), "most_words": str(max_words)}
     written = _call_model(model, prompt, values, _text_schema("document"), timeout)
     text, flaws = _check(written, "document", [base, *summaries, *facts], 8 * max_words)
+    text, flaws = _without_inventions(text, flaws, [base, *summaries, *facts])
     if text is None:
         rules = distill(base, summaries, facts, max_words=max_words, language=language)
         return Summary(text=rules, prompt=base_document.RULE_VERSION, flaws=flaws, usage=written.usage)
@@ -143,10 +168,12 @@ def _call_model(
     model: ChatModel, prompt: Prompt, values: Mapping[str, str | Sequence[str]], schema: Schema, timeout: float
 ) -> _Written:
     try:
-        answer: StructuredAnswer = complete(model, prompt_turns(prompt, **values), schema, timeout=timeout)
+        shape = AnswerShape(schema=schema, plain=schema["required"][0])
+        answer: StructuredAnswer = complete(model, prompt_turns(prompt, **values), shape, timeout=timeout)
     except ModelError as error:
-        usage = usage_of(error)
-        return _Written(data=None, flaws=(f"Rules wrote this because {model.name} failed ({error.code}): {error}",), usage=usage)
+        usage, away = usage_of(error), not isinstance(error, AnswerInvalid)
+        flaw = f"Rules wrote this because {model.name} failed ({error.code}): {error}"
+        return _Written(data=None, flaws=(flaw,), usage=usage, away=away)
     data = answer.data if isinstance(answer.data, Mapping) else {}
     return _Written(data=data, flaws=answer.flaws, usage=answer.usage)
 
@@ -165,6 +192,27 @@ def _check(written: _Written, name: str, replaces: Sequence[str], max_characters
     if reason:
         return None, (*written.flaws, f"Rules wrote this because the model's answer could not be used: {reason}.")
     return text, written.flaws
+
+
+def _checked(
+    written: _Written, name: str, messages: Sequence[Message], max_characters: int
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return the model's text without the sentences that contradict the messages, and its flaws. None if nothing is left."""
+    text, flaws = _check(written, name, [message.text for message in messages], max_characters)
+    if text is None:
+        return None, flaws
+    left, wrong = without_distortions(text, evidence_for(messages, messages, ()))
+    return left or None, (*flaws, *wrong)
+
+
+def _without_inventions(text: str | None, flaws: tuple[str, ...], texts: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    """Return a document without the lines whose names, numbers or dates are in none of the texts, and its flaws."""
+    if text is None:
+        return None, flaws
+    evidence = Evidence(sources=(), known=texts)
+    wrong = {line: distortion(line, evidence, names_and_numbers=True) for line in text.splitlines() if not line.startswith("#")}
+    reasons = tuple(f"left out {reason}".replace("an item", "a line") for reason in wrong.values() if reason)
+    return "\n".join(line for line in text.splitlines() if not wrong.get(line)), (*flaws, *dict.fromkeys(reasons))
 
 
 def _with_lost_details(text: str, messages: Sequence[Message], max_characters: int, language: str) -> str:
@@ -186,10 +234,19 @@ def _text_schema(name: str, **more: Schema) -> Schema:
     return {"type": "object", "properties": {name: {"type": "string"}, **more}, "required": [name]}
 
 
-def _rate_by_rules(messages: Sequence[Message]) -> tuple[float, tuple[str, ...]]:
-    """Return the highest importance of any message, and the tags of all messages, by rules."""
+def rate_by_rules(messages: Sequence[Message]) -> tuple[float, tuple[str, ...]]:
+    """Return the highest importance of any message of the user, and the tags of the conversation, by rules."""
+    said = [message.text for message in messages if message.role == "user"] or [message.text for message in messages]
     texts = [message.text for message in spoken(messages) or messages]
-    return max(map(importance_of, texts), default=0.0), tags_of(texts, max_tags=_MAX_TAGS)
+    return max(map(importance_of, said), default=0.0), tags_of(texts, max_tags=_MAX_TAGS)
+
+
+def paragraph_by_rules(messages: Sequence[Message], *, max_characters: int, language: str | None = None) -> str:
+    """Return the rule-based paragraph. It is empty if the user said nothing worth keeping."""
+    said = [message.text for message in messages if message.role == "user"]
+    if said and not any(map(is_worth_keeping, said)):
+        return ""
+    return paragraph(messages, max_characters=max_characters, language=language)
 
 
 def _parse_importance(value: object, default: float) -> float:

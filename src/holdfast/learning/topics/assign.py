@@ -4,8 +4,9 @@ A chat model does this or, without a model, rules that compare words and vectors
 memories with that topic. New memories that are to go on a topic page are called conclusions here.
 """
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -16,9 +17,11 @@ from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import InvalidInput, ModelError
 from holdfast.learning import ask_model
 from holdfast.learning.ask_model import Outcome
+from holdfast.learning.changes.sameness import same_words
 from holdfast.learning.topics.clusters import RowVectors, content_terms, rows_for, unit
-from holdfast.learning.topics.naming import TopicName, name_topic, naming_terms, prompt_language, slug
+from holdfast.learning.topics.naming import TopicName, name_topic, naming_terms, prompt_language, slug, title
 from holdfast.learning.topics.splitting import split, split_needed
+from holdfast.learning.topics.subjects import is_device_talk, subject_scores
 from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
 
@@ -46,6 +49,12 @@ _MAX_MESSAGE_CHARACTERS: Final = 2000
 _MIN_SCORE: Final = 0.5
 _MIN_LEAD: Final = 0.1
 """Minimum lead of the best topic's score over the second best. With a smaller lead, no topic is chosen."""
+_MIN_MEANING: Final = 0.55
+"""Minimum score by meaning, if meanings can be compared. In the talks that it was tuned on, small talk scores at most 0.44."""
+_MIN_NAMED_MEANING: Final = 0.3
+"""The same for a message that contains the topic's name."""
+_LIST_MARK: Final = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+_NO_TOPIC: Final = frozenset(("", "null", "none", "no topic", "n/a", "ninguno", "ninguna", "nada"))
 _SCHEMA: Final[Schema] = {
     "type": "object",
     "properties": {"topic": {"type": ["string", "null"]}},
@@ -62,6 +71,8 @@ class KnownTopic:
     """A few lines of the topic's page, newest first."""
     terms: frozenset[str] = frozenset()
     centroid: NDArray[np.float32] | None = field(default=None, repr=False)
+    name_vector: NDArray[np.float32] | None = field(default=None, repr=False)
+    """Vector of the topic's name."""
 
 
 class DetectedTopic(NamedTuple):
@@ -72,7 +83,13 @@ class DetectedTopic(NamedTuple):
     flaws: tuple[str, ...]
 
 
-def topic_of(memories: Sequence[Memory], vectors: RowVectors | None = None, *, name: str | None = None) -> KnownTopic:
+def topic_of(
+    memories: Sequence[Memory],
+    vectors: RowVectors | None = None,
+    *,
+    name: str | None = None,
+    name_vector: NDArray[np.float32] | None = None,
+) -> KnownTopic:
     """Describe a topic by the memories on its page.
 
     The terms of the topic are words of these memories. If there are five or more memories, a term must occur in at least two
@@ -90,12 +107,17 @@ def topic_of(memories: Sequence[Memory], vectors: RowVectors | None = None, *, n
         titles=tuple(memory.text[:120] for memory in latest),
         terms=frozenset(term for term, count in frequencies.items() if count >= min_count),
         centroid=unit(rows.mean(axis=0)) if rows is not None and len(rows) else None,
+        name_vector=None if name_vector is None else unit(name_vector),
     )
 
 
 def detect_needed(message: str, topics: Sequence[KnownTopic]) -> bool:
-    """Return True if there are topics to choose from and the message has content words. Calls no model."""
-    return bool(topics) and bool(content_terms(message[:_MAX_MESSAGE_CHARACTERS]))
+    """Return True if there are topics to choose from and the message has content words. Calls no model.
+
+    Commands to a device, and questions about the time and the weather, are about no topic.
+    """
+    text = message[:_MAX_MESSAGE_CHARACTERS]
+    return bool(topics) and bool(content_terms(text)) and not is_device_talk(text)
 
 
 def detect(
@@ -105,16 +127,20 @@ def detect(
     model: ChatModel | None = None,
     vector: NDArray[np.float32] | None = None,
     calibration: tuple[float, float] = (0.52, 0.65),
+    subjects: RowVectors | None = None,
+    earlier: str = "",
 ) -> DetectedTopic:
     """Return the topic that a message is about, or None.
 
-    Without a model, rules compare words. If ``vector``, the message's embedding, is given, the rules also compare vectors.
-    ``calibration`` belongs to the embedder that computed ``vector``.
+    Without a model, rules compare words, also those of the ``earlier`` messages. If ``vector``, the embedding of these texts, is
+    given, the rules also compare vectors. ``calibration`` belongs to the embedder that computed ``vector``, and ``subjects`` are
+    the vectors of everyday subjects (``subject_texts``).
     """
     if not detect_needed(message, topics):
         return DetectedTopic(None, Usage(), ())
+    known = _Meanings(vector=vector, calibration=calibration, subjects=subjects)
     if model is None:
-        return DetectedTopic(_detect_by_rules(message, topics, vector, calibration), Usage(), ())
+        return DetectedTopic(_detect_by_rules(f"{earlier}\n{message}", topics, known), Usage(), ())
     prompt = ask_model.load_prompt("topic", prompt_language([message]))
     names = [_line(topic, with_titles=len(topics) <= _MAX_TOPICS_WITH_LINES) for topic in topics[:_MAX_SHOWN_TOPICS]]
     try:
@@ -122,7 +148,7 @@ def detect(
         answer = ask_model.complete(model, turns, _SCHEMA, max_tokens=100)
     except ModelError as error:
         flaw = f"rules detected the topic because the model failed: {error}"
-        return DetectedTopic(_detect_by_rules(message, topics, vector, calibration), usage_of(error), (flaw,))
+        return DetectedTopic(_detect_by_rules(f"{earlier}\n{message}", topics, known), usage_of(error), (flaw,))
     topic, flaws = _read_topic(answer.data, topics[:_MAX_SHOWN_TOPICS])
     return DetectedTopic(topic, answer.usage, (*answer.flaws, *flaws))
 
@@ -133,26 +159,61 @@ def _line(topic: KnownTopic, *, with_titles: bool) -> str:
 
 
 def _read_topic(data: Mapping[str, object], topics: Sequence[KnownTopic]) -> tuple[str | None, tuple[str, ...]]:
-    """Return the topic that the model named. If that topic was not in the prompt, return None and a flaw."""
+    """Return the topic that the model named. If that topic was not in the prompt, return None and a flaw.
+
+    The name may come as a file name, with a list mark, or as the whole line of the list.
+    """
     named = data.get("topic")
     if named is None:
         return None, ()
     known = {fold(topic.name): topic.name for topic in topics}
-    found = known.get(fold(str(named)))
+    known |= {fold(title(topic.name)): topic.name for topic in topics if fold(title(topic.name)) not in known}
+    found = next((known[fold(spelling)] for spelling in _spellings(str(named)) if fold(spelling) in known), None)
+    if found is None and fold(str(named)).strip(" .\"'") in _NO_TOPIC:
+        return None, ()
     return found, () if found else ("the model named something that is no topic; the answer was ignored",)
 
 
-def _detect_by_rules(
-    message: str, topics: Sequence[KnownTopic], vector: NDArray[np.float32] | None, calibration: tuple[float, float]
-) -> str | None:
-    """Return the topic with the best score, which is computed from name, terms and cosine.
+def _spellings(named: str) -> Iterator[str]:
+    """Yield the names that an answer may stand for: the answer itself, then without marks, path, extension and explanation."""
+    yield named
+    bare = _LIST_MARK.sub("", named.strip().strip("`\"'*"))
+    yield bare
+    line = re.split(r"\s+\(|: | - | – ", bare, maxsplit=1)[0].strip().strip("`\"'*.")
+    for spelling in (bare, line):
+        file = spelling.replace("\\", "/").rsplit("/", maxsplit=1)[-1]
+        yield file.removesuffix(".md").removesuffix(".MD").strip()
 
-    Return None if the best score, or its lead over the second best, is too low.
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Meanings:
+    """The vector of a message, the calibration of its embedder, and the vectors of everyday subjects."""
+
+    vector: NDArray[np.float32] | None
+    calibration: tuple[float, float]
+    subjects: RowVectors | None
+
+    def scores(self, topics: Sequence[KnownTopic]) -> list[float] | None:
+        """Return the score of each topic by meaning, or None if some vectors are missing."""
+        centroids = [topic.centroid for topic in topics if topic.centroid is not None]
+        names = [topic.name_vector for topic in topics if topic.name_vector is not None]
+        if self.vector is None or self.subjects is None or not len(centroids) == len(names) == len(topics):
+            return None
+        span = self.calibration[1] - self.calibration[0]
+        return subject_scores(self.vector, np.stack(centroids), np.stack(names), self.subjects, span=span)
+
+
+def _detect_by_rules(message: str, topics: Sequence[KnownTopic], known: _Meanings) -> str | None:
+    """Return the topic with the best score, which is computed from name, terms and meaning.
+
+    Return None if the best score, or its lead over the second best, is too low. Single words occur in talk about anything, so
+    if meanings can be compared, words alone do not decide.
     """
-    text = message[:_MAX_MESSAGE_CHARACTERS]
+    text = message[-_MAX_MESSAGE_CHARACTERS:]
     terms, all_terms = naming_terms(text), content_terms(text)
     frequencies = Counter(term for topic in topics for term in topic.terms & terms)
-    similarities = _similarities(topics, vector, calibration)
+    meanings = known.scores(topics)
+    similarities = meanings or [0.6 * each for each in _similarities(topics, known.vector, known.calibration)]
     scored: list[tuple[float, int]] = []
     for position, topic in enumerate(topics):
         name = topic.name.replace("-", " ").split()
@@ -160,7 +221,10 @@ def _detect_by_rules(
         weight = sum(1 / frequencies[term] for term in topic.terms & terms)
         # The mean of the share of the message's terms, and of a value that grows with their number.
         by_words = (weight / max(len(terms), 1) + 1 - 0.5**weight) / 2
-        scored.append((by_name + by_words + 0.6 * similarities[position], position))
+        if meanings is None or meanings[position] >= (_MIN_NAMED_MEANING if by_name == 1 else _MIN_MEANING):
+            scored.append((by_name + by_words + similarities[position], position))
+    if not scored:
+        return None
     scored.sort(key=lambda one: (-one[0], one[1]))
     best, position = scored[0]
     next_best = scored[1][0] if len(scored) > 1 else 0.0
@@ -194,7 +258,16 @@ def _cosine(topic: KnownTopic, vector: NDArray[np.float32] | None) -> float:
 
 def assign_needed(conclusions: Sequence[Put], topic: str | None, *, min_conclusions: int = 3) -> bool:
     """Return True if ``assign`` would give the new memories (``conclusions``) a topic. Calls no model."""
-    return bool(conclusions) and (topic is not None or len(conclusions) >= min_conclusions)
+    return bool(conclusions) and (topic is not None or _count_different(conclusions) >= min_conclusions)
+
+
+def _count_different(conclusions: Sequence[Put]) -> int:
+    """Count the conclusions that say different things."""
+    different: list[Put] = []
+    for put in conclusions:
+        if not any(same_words(other.text, put.text, put.language) for other in different):
+            different.append(put)
+    return len(different)
 
 
 def assign(
@@ -207,14 +280,14 @@ def assign(
 ) -> Outcome:
     """Give new memories (``conclusions``) the topic of their conversation, ``topic``.
 
-    If ``topic`` is None and there are at least ``min_conclusions`` memories, create a topic for them. Fewer memories stay
-    without a topic. A new topic gets a name that is not in ``known``.
+    If ``topic`` is None and there are at least ``min_conclusions`` different memories, name a topic for them. Fewer memories
+    stay without a topic. If a topic in ``known`` has the name, the memories join it.
     """
     if not assign_needed(conclusions, topic, min_conclusions=min_conclusions):
         return Outcome(changes=tuple(conclusions), prompt=RULE_VERSION)
     if topic is not None:
         return Outcome(changes=tuple(replace(put, topic=topic) for put in conclusions), prompt=RULE_VERSION)
-    named = name_topic([put.text for put in conclusions], taken=known, model=model)
+    named = name_topic([put.text for put in conclusions], known=known, model=model)
     return Outcome(
         changes=tuple(replace(put, topic=named.name) for put in conclusions),
         model=named.model,

@@ -141,18 +141,31 @@ def _is_stop_word(word: str, language: str | None = None) -> bool:
     return any(is_stop_word(fold(word), code) for code in ("en", "es", language))
 
 
-def name_by_rules(texts: Sequence[str], *, taken: Collection[str], others: Sequence[str] = ()) -> str:
+def name_by_rules(texts: Sequence[str], *, known: Collection[str] = ()) -> str:
     """Name a topic after the most distinctive word of its texts.
 
-    If less than half of the texts contain that word, add the second most distinctive word.
+    If less than half of the texts contain that word, add the second most distinctive word. A topic in ``known`` with that name,
+    or with another form of its word, gives its own name.
     """
-    words = distinctive(texts, others)
+    words = distinctive(texts)
     stems = [content_terms(text) for text in texts]
     shared = bool(words) and sum(bool(content_terms(words[0]) & each) for each in stems) * 2 >= len(texts)
-    for name in _candidates(words, 1 if shared else 2):
-        if fold(name) not in {fold(each) for each in taken}:
-            return name
-    return unused_name(next(_candidates(words, 1), "") or _fallback_name(texts), taken)
+    name = next(_candidates(words, 1 if shared else 2), "") or next(_candidates(words, 1), "") or _fallback_name(texts)
+    return joined_name(name, known)
+
+
+def joined_name(name: str, known: Collection[str]) -> str:
+    """Return the known topic that a name stands for, or the name itself. Case, accents and number do not matter."""
+    return next(
+        (topic for topic in known if fold(topic) == fold(name)),
+        next((topic for topic in known if _is_other_form(topic, name)), name),
+    )
+
+
+def _is_other_form(one: str, other: str) -> bool:
+    """Return True if two names have the same words, in singular or plural."""
+    first, second = ([content_terms(word) for word in name.split("-") if word] for name in (one, other))
+    return len(first) == len(second) > 0 and all(stems & others for stems, others in zip(first, second, strict=True))
 
 
 def _candidates(words: Sequence[str], at_first: int) -> Iterator[str]:
@@ -166,24 +179,29 @@ def _fallback_name(texts: Iterable[str]) -> str:
     return "tema" if detect_language(" ".join(texts)) == "es" else "topic"
 
 
-def name_topic(texts: Sequence[str], *, taken: Collection[str], model: ChatModel | None = None) -> TopicName:
-    """Name the topic of some texts. The result is always a safe and unused name, whatever the model returns."""
-    by_rules = name_by_rules(texts, taken=taken)
+def name_topic(texts: Sequence[str], *, known: Collection[str], model: ChatModel | None = None) -> TopicName:
+    """Name the topic of some texts: a topic in ``known``, or a new one. The name is always safe, whatever the model returns."""
+    by_rules = name_by_rules(texts, known=known)
     if model is None or not texts:
         return TopicName(name=by_rules)
     prompt = ask_model.load_prompt("topic_name", prompt_language(texts))
     notes = [f"- {text[:_MAX_TEXT_CHARACTERS]}" for text in texts[:_MAX_SHOWN_TEXTS]]
-    names = [", ".join(list(taken)[:_MAX_SHOWN_NAMES]) or "-"]
+    names = [", ".join(list(known)[:_MAX_SHOWN_NAMES]) or "-"]
     try:
-        answer = ask_model.complete(model, ask_model.prompt_turns(prompt, texts=notes, taken=names), _SCHEMA, max_tokens=100)
+        answer = ask_model.complete(model, ask_model.prompt_turns(prompt, texts=notes, existing=names), _SCHEMA, max_tokens=100)
     except ModelError as error:
         return TopicName(name=by_rules, flaws=(f"named by rules because the model failed: {error}",), usage=usage_of(error))
-    proposed = slug(" ".join(_shorten(str(answer.data.get("name") or ""))))
+    proposed = slug(" ".join(_shorten(_without_extension(str(answer.data.get("name") or "")))))
     if not proposed:
         flaw = "named by rules because the model returned no name"
         return TopicName(name=by_rules, flaws=(*answer.flaws, flaw), usage=answer.usage)
-    name = unused_name(proposed, taken)
+    name = joined_name(proposed, known)
     return TopicName(name=name, model=model.name, prompt=prompt.version, flaws=answer.flaws, usage=answer.usage)
+
+
+def _without_extension(name: str) -> str:
+    """Return a name without the path and extension of a file: "cooking" for "topics/cooking.md"."""
+    return name.strip().strip("`\"'").replace("\\", "/").rsplit("/", maxsplit=1)[-1].removesuffix(".md")
 
 
 def _shorten(name: str) -> list[str]:

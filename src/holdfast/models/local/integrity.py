@@ -21,14 +21,14 @@ _verified: dict[Path, str] = {}
 def locate_verified(spec: Spec, directory: Path) -> dict[str, Path]:
     """Return the same paths as :func:`weights.locate`. Raise ``WeightsCorrupt`` if a file does not have its hash.
 
-    Files that Holdfast contains are hashed once per process, because nothing is written into the package.
+    Files of installed packages are hashed once per process, because nothing is written next to them.
     """
     if isinstance(spec, PackagedSpec):
         return locate_verified_package(spec)
     paths = locate(spec, directory)
     for weight in spec.files:
         path = paths[weight.filename]
-        record = path.with_name(f".{path.name}.verified") if weight.included is None else None
+        record = path.with_name(f".{path.name}.verified") if packaged.included_path(weight) is None else None
         if not _passes(weight, path, record):
             raise WeightsCorrupt(damaged(spec, path))
     return paths

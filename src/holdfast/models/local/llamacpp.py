@@ -51,7 +51,7 @@ _BATCH: Final = 128
 _MAX_THREADS: Final = 4
 """Maximum number of threads. More threads gain little, because memory bandwidth is the bottleneck."""
 _PACKAGE: Final = "xllamacpp"
-_NO_PACKAGE: Final = "{name} needs the package xllamacpp: pip install 'holdfast[llamacpp]'"
+_NO_PACKAGE: Final = "{name} needs the package xllamacpp: pip install 'holdfast-memory[llamacpp]'"
 _SCHEMA: Final = "response_format"
 _ONE_LINE: Final = MappingProxyType({"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "})
 """Whitespace that the JSON grammar allows: one blank after "," and ":". Without these blanks, models returned empty arrays."""
@@ -72,12 +72,10 @@ class LlamaCppChat:
         context: int = 8192,
         threads: int | None = None,
         temperature: float = 0.0,
-        min_timeout: float = 0.0,
     ) -> None:
         """Store the arguments. Nothing is loaded yet.
 
-        The first request, or calling :meth:`load`, raises an error if the package or the weights are missing. Every request gets
-        at least ``min_timeout`` seconds, because the timeouts that callers choose suit faster servers with a GPU.
+        The first request, or calling :meth:`load`, raises an error if the package or the weights are missing.
         """
         if context < 1 or (threads is not None and threads < 1) or temperature < 0:
             raise InvalidInput("context and threads must be at least 1, and temperature at least 0.")
@@ -85,7 +83,6 @@ class LlamaCppChat:
         self._context = context
         self._threads = threads or min(_MAX_THREADS, _cpu_count())
         self._temperature = temperature
-        self._min_timeout = min_timeout
         self._format = OpenAIFormat(model=name)
         self._process = _ProcessModel()
         forks.register(self)
@@ -143,7 +140,7 @@ class LlamaCppChat:
         yield from self._run(ChatRequest(turns=tuple(turns), tools=tuple(tools), max_tokens=max_tokens, stream=True), timeout)
 
     def _run(self, chat_request: ChatRequest, timeout: float) -> Iterator[str | Reply]:
-        budget = CallBudget(RetryPolicy(max_calls=1), timeout=max(timeout, self._min_timeout), price=FREE)
+        budget = CallBudget(RetryPolicy(max_calls=1), timeout=timeout, price=FREE)
         # The grammar forces the form, but the model never sees it. So the schema is added to the prompt as well.
         request = self._format.request(chat_request, {_SCHEMA})
         # llama.cpp supports a schema or tools in one request, not both.

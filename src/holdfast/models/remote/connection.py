@@ -91,4 +91,4 @@ def import_package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ExtraMissing(f"This model needs the package {name}: pip install 'holdfast[{name}]'") from error
+        raise ExtraMissing(f"This model needs the package {name}: pip install 'holdfast-memory[{name}]'") from error

@@ -219,7 +219,7 @@ def _split(name: str, base_url: str | None) -> tuple[Provider, str]:
 def _service(provider: Provider, name: str, model: str, *, base_url: str | None, api_key: str | None) -> Service:
     if importlib.util.find_spec(provider.package) is None:
         package = provider.package
-        raise ExtraMissing(f"{name} needs the package {package}: pip install 'holdfast[{package}]'")
+        raise ExtraMissing(f"{name} needs the package {package}: pip install 'holdfast-memory[{package}]'")
     return Service(
         name=name,
         model=model,

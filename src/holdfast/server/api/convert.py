@@ -21,7 +21,17 @@ def memory(found: types.Memory) -> responses.Memory:
 
 def message(found: types.Message) -> responses.Message:
     """Convert a message."""
-    return responses.Message.model_validate({**_parts(found.scope), **_fields(found, responses.Message)})
+    own = {**_parts(found.scope), **_fields(found, responses.Message), "consent": consent(found.consent)}
+    return responses.Message.model_validate(own)
+
+
+def consent(found: types.Consent | None) -> responses.Consent | None:
+    """Convert what a wish about memory changed."""
+    if found is None:
+        return None
+    return responses.Consent(
+        wish=found.wish, memories=[memory(each) for each in found.memories], messages=list(found.messages), undo=found.undo
+    )
 
 
 def session(found: types.SessionRecord) -> responses.Session:
@@ -37,6 +47,7 @@ def hit(found: types.Hit) -> responses.Hit:
         text=found.text,
         score=found.score,
         relevant=found.is_relevant,
+        provenance=found.provenance,
         asked=found.asked,
         similarity=found.similarity,
         at=found.at,
@@ -90,6 +101,7 @@ def answer(found: Answer) -> responses.ChatAnswer:
         message_id=found.message_id,
         reply_id=found.reply_id,
         redacted=[responses.Redaction.model_validate(each) for each in found.redacted],
+        consent=consent(found.consent),
         usage=responses.Usage.model_validate(_fields(found.usage, responses.Usage)),
     )
 

@@ -248,7 +248,7 @@ class Undo(Body):
     """The change to undo. All changes of the same batch are undone with it."""
 
     change: Annotated[Name, Field(examples=["chg_01k4zt3w9v6q2m8x5c7b1n0pda"])]
-    """The id of the change, from the history of a memory."""
+    """The id of the change, from the history of a memory, or the id of the batch in `consent` of a message."""
 
 
 class Recall(ScopedBody):
@@ -278,6 +278,8 @@ class Recall(ScopedBody):
     """False to return hits that repeat a better one."""
     vector: Annotated[list[Annotated[float, Field(strict=True)]] | None, Field(max_length=16_384)] = None
     """The vector of the query, if you have computed it with the server's embedder. The query may then be empty."""
+    untrusted: Flag = False
+    """True to add text of tools, web pages, files and quotations, and memories derived from it, after the other hits."""
 
 
 class Context(ScopedBody):
@@ -287,6 +289,8 @@ class Context(ScopedBody):
     """The text to find memories for, usually the user's last message."""
     max_tokens: Tokens = None
     """The maximum size of the block in tokens. Defaults to the preset's budget."""
+    untrusted: Flag = False
+    """True to add text of tools, web pages, files and quotations, and memories derived from it, after the other hits."""
 
 
 class Erase(ScopedBody):
@@ -349,6 +353,17 @@ class ChatText(BaseModel):
 
     text: Annotated[str, Field(max_length=100_000, examples=["My name is Alex and I work at NASA"])]
     """The text. If it contains only whitespace, it counts as silence."""
+
+
+class EnergyReport(BaseModel):
+    """The energy of the host. Fields that are not given keep their value."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"level": 0.8, "used": 120}]}, use_attribute_docstrings=True)
+
+    level: Annotated[float, Field(ge=0, le=1)] | None = None
+    """The charge of the battery. Below 0.2, background work waits."""
+    used: Annotated[float, Field(ge=0, le=1e12)] | None = None
+    """The energy units that the host has used since its last report. Memory work may use up to 5% of the total."""
 
 
 class NewApp(BaseModel):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from holdfast.types import Act, JobState, MemoryOrigin, MemoryStatus, MessageOrigin, SessionStatus
+from holdfast.types import Act, JobState, MemoryOrigin, MemoryStatus, MessageOrigin, Provenance, SessionStatus
 
 Item = TypeVar("Item")
 
@@ -118,6 +118,19 @@ class Memory(Scoped):
     """The secrets that this request replaced. Empty if you read the memory later."""
 
 
+class Consent(Model):
+    """What a wish of the user about memory changed when their message was added."""
+
+    wish: Annotated[Literal["off_record", "resume", "forget", "remember"], Field(examples=["forget"])]
+    """The wish: not to keep something, to keep things again, to forget something, or to remember something."""
+    memories: list[Memory]
+    """The memories that were forgotten or stored."""
+    messages: list[str]
+    """The ids of the messages that were withheld or hidden."""
+    undo: Annotated[str | None, Field(examples=["bat_01k4zt3w9v6q2m8x5c7b1n0pda"])] = None
+    """The id to undo it with, or null if nothing was forgotten or stored."""
+
+
 class Message(Scoped):
     """One message of a session."""
 
@@ -151,6 +164,8 @@ class Message(Scoped):
     """The JSON that the client attached to the message, or null."""
     redacted: list[Redaction] = []
     """The secrets that this request replaced. Empty if you read the message later."""
+    consent: Consent | None = None
+    """What a wish about memory in this message changed. Null if there was none, or if you read the message later."""
 
 
 class Messages(Listed[Message]):
@@ -203,6 +218,8 @@ class Hit(Model):
     """The probability from 0 to 1 that the item is relevant. Scores are comparable between embedders."""
     relevant: bool
     """True if the hit is strong enough to be shown in a context block."""
+    provenance: Provenance
+    """Where the text comes from. `user` stands for the owner's own words, which include topic pages and imports."""
     asked: str | None = None
     """For a message that answers a question: the question."""
     similarity: float | None = None
@@ -232,13 +249,15 @@ class Context(Model):
     """A context block: the text for a system prompt."""
 
     text: str
-    """The whole block: the `stable` part followed by the `changing` part."""
+    """The whole block. Its tags are new in each block."""
     tokens: int
     """The size of the block in tokens."""
     stable: str
-    """The first part of the block. It changes only when a pinned memory changes, so that prompt caches work."""
+    """The part with pinned memories, in tags of its own. It changes only when a pinned memory changes.
+
+    For prompt caches, use `stable` and then `changing` instead of `text`."""
     changing: str
-    """The second part of the block. It depends on the query."""
+    """The part that depends on the query, in tags of its own."""
     hits: list[Hit]
     """The hits that the block shows."""
     left_out: list[Hit]
@@ -329,8 +348,10 @@ class Job(Model):
 class Receipt(Model):
     """The result of an erasure, verified by scanning the files."""
 
+    id: str
+    """The id with which the receipt can be retrieved later."""
     target: dict[str, str]
-    """The data that the request asked to erase."""
+    """The data that the request asked to erase. In a receipt that is retrieved later, names are replaced by `(erased)`."""
     at: datetime
     """The time of the erasure."""
     memories: int
@@ -348,13 +369,15 @@ class Receipt(Model):
     rebuilt: int
     """The number of memories that were kept and derived again. Each had other sources, which were not erased."""
     status: Literal["erased", "pending"]
-    """`erased`, or `pending` if a reader still uses old database pages. These are removed when the reader has finished."""
+    """`erased`, or `pending` if the bytes are overwritten later, for example because a reader still uses old database pages."""
     verified: bool
     """True if the files were scanned and contain none of the erased data."""
     residue: list[str]
     """The files in which the scan still found erased data."""
     backups: list[str]
-    """Known backups that were made before the erasure. They still contain the data."""
+    """Copies of the store that may still contain the data, because they could not be changed."""
+    missing: list[str]
+    """Copies that Holdfast has made and that are no longer where they were written."""
 
 
 class Forgotten(Model):
@@ -416,6 +439,8 @@ class ChatAnswer(Model):
     """The id of the assistant's message."""
     redacted: list[Redaction] = []
     """The secrets that were replaced in the user's message."""
+    consent: Consent | None = None
+    """What a wish about memory in the user's message changed, or null."""
 
 
 class TopicLine(Model):

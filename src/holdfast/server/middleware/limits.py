@@ -1,9 +1,10 @@
 """Limits on the size of a request body, on the time it takes to arrive, and on the request rate per caller."""
 
 import asyncio
+import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from holdfast.server.api.problem import AsgiMessage, Problem, Receive, problem_response
@@ -36,8 +37,12 @@ class RateLimiter:
         self._clock = clock
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
-    def take(self, caller: str, rate: Rate) -> float:
-        """Take a token and return 0. If the bucket is empty, return the seconds until the next token."""
+    def take(self, caller: str, rate: Rate, amount: float = 1) -> float:
+        """Take tokens and return 0. If the bucket has too few, take none and return the seconds until it has enough.
+
+        An amount above the burst takes a full bucket.
+        """
+        amount = min(amount, rate.burst)
         now = self._clock()
         bucket = self._buckets.setdefault(caller, _Bucket(float(rate.burst), now))
         self._buckets.move_to_end(caller)
@@ -45,9 +50,9 @@ class RateLimiter:
             self._buckets.popitem(last=False)
         bucket.tokens = min(rate.burst, bucket.tokens + (now - bucket.at) * rate.per_second)
         bucket.at = now
-        if bucket.tokens < 1:
-            return (1 - bucket.tokens) / rate.per_second
-        bucket.tokens -= 1
+        if bucket.tokens < amount:
+            return (amount - bucket.tokens) / rate.per_second
+        bucket.tokens -= amount
         return 0.0
 
 
@@ -58,15 +63,25 @@ def too_large(limit: int) -> Problem:
     )
 
 
+def rate_limited(wait: float, detail: str) -> Problem:
+    """Return the error response for a request beyond a rate limit. ``wait`` is the number of seconds until a retry."""
+    seconds = math.ceil(wait)
+    return problem_response(429, "rate_limited", f"{detail} Retry in {seconds} s.", headers={"retry-after": str(seconds)})
+
+
 class LimitedBody:
     """A request body that is cut off when it is too large or arrives too slowly.
 
     To the application, a body that is cut off looks like a disconnected client. ``problem`` is then the error response. It
-    is sent instead of the application's response.
+    is sent instead of the application's response. ``when_complete`` is called with the size of a complete body. It may delay
+    the request, or reject it.
     """
 
-    def __init__(self, receive: Receive, *, limit: int, seconds: float) -> None:
+    def __init__(
+        self, receive: Receive, *, limit: int, seconds: float, when_complete: Callable[[int], Awaitable[Problem | None]]
+    ) -> None:
         self._receive = receive
+        self._when_complete = when_complete
         self._limit = limit
         self._seconds = seconds
         self._until: float | None = None
@@ -96,8 +111,9 @@ class LimitedBody:
         self._complete = not message.get("more_body", False)
         if self._size > self._limit:
             self.problem = too_large(self._limit)
-            return {"type": "http.disconnect"}
-        return message
+        elif self._complete:
+            self.problem = await self._when_complete(self._size)
+        return message if self.problem is None else {"type": "http.disconnect"}
 
     def _left(self) -> float:
         """Return the seconds left to receive the body. The time limit starts with the first call of this method."""

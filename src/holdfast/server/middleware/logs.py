@@ -1,16 +1,20 @@
 """The server's log: one JSON object per line, or plain text on a terminal.
 
 At the default level, the log contains no texts of users and no memories. An error is logged with its type and location,
-and a request with its path but without its query string.
+and a request with its path but without its query string. Names in a path, such as those of users and topics, are masked, so
+that the log does not keep them after an erasure.
 """
 
 import json
 import logging
+import re
 import sys
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 _LOGGERS = ("uvicorn.access", "uvicorn.error", "uvicorn", "holdfast", "holdfast.server")
+_ID = re.compile(r"[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}")
 _MAX_FRAMES = 6
 """Maximum number of traceback frames in a log line."""
 
@@ -18,14 +22,17 @@ _MAX_FRAMES = 6
 class LineFormatter(logging.Formatter):
     """Formats a log record as one line."""
 
-    def __init__(self, *, plain: bool = False, traces: bool = False) -> None:
+    def __init__(self, *, plain: bool = False, traces: bool = False, words: Collection[str] = ()) -> None:
         super().__init__()
         self._plain = plain
+        self._words = frozenset(words)
         self._traces = traces
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, followed by the traceback if tracebacks are enabled."""
-        fields: dict[str, Any] = _request(record) if record.name == "uvicorn.access" else {"message": record.getMessage()}
+        fields: dict[str, Any] = (
+            _request(record, self._words) if record.name == "uvicorn.access" else {"message": record.getMessage()}
+        )
         if record.exc_info and record.exc_info[1] is not None:
             fields["error"] = type(record.exc_info[1]).__name__
             fields["at"] = _frames(record.exc_info[1])
@@ -35,26 +42,39 @@ class LineFormatter(logging.Formatter):
         return f"{line}\n{self.formatException(record.exc_info)}" if self._traces and record.exc_info else line
 
 
-def log_config(*, debug: bool = False, plain: bool | None = None) -> dict[str, Any]:
-    """Return the logging configuration. ``debug`` adds debug messages and tracebacks, which can contain users' texts."""
+def log_config(*, debug: bool = False, plain: bool | None = None, words: Collection[str] = ()) -> dict[str, Any]:
+    """Return the logging configuration. ``debug`` adds debug messages and tracebacks, which can contain users' texts.
+
+    ``words`` are the fixed parts of the server's paths (see :func:`path_words`). Other parts are masked, unless they are ids.
+    """
     as_text = sys.stderr.isatty() if plain is None else plain
     level = "DEBUG" if debug else "INFO"
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"lines": {"()": LineFormatter, "plain": as_text, "traces": debug}},
+        "formatters": {"lines": {"()": LineFormatter, "plain": as_text, "traces": debug, "words": sorted(words)}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
         "loggers": {name: {"handlers": ["stderr"], "level": level, "propagate": False} for name in _LOGGERS},
     }
 
 
-def _request(record: logging.LogRecord) -> dict[str, Any]:
+def path_words(paths: Iterable[str]) -> set[str]:
+    """Return the fixed parts of the paths of routes, such as ``/v1/topics/{topic}``."""
+    return {part for path in paths for part in path.split("/") if part and "{" not in part}
+
+
+def _masked(path: str, words: Collection[str]) -> str:
+    """Return a path in which all parts are masked that are neither fixed parts of a route nor ids that the server has made."""
+    return "/".join(part if not part or part in words or _ID.fullmatch(part) else "*" for part in path.split("/"))
+
+
+def _request(record: logging.LogRecord, words: Collection[str]) -> dict[str, Any]:
     """Return the fields of an access log record. Uvicorn passes client, method, path, HTTP version and status."""
     arguments = record.args if isinstance(record.args, tuple) else ()
     if len(arguments) != 5:
         return {"message": "request"}
     client, method, address, _, status = arguments
-    path = str(address).partition("?")[0]
+    path = _masked(str(address).partition("?")[0], words)
     return {"message": "request", "client": str(client).rpartition(":")[0], "method": method, "path": path, "status": status}
 
 

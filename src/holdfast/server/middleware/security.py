@@ -6,7 +6,6 @@ It checks the host, the origin, the access key and the rate limit before it read
 
 import asyncio
 import logging
-import math
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +26,8 @@ from holdfast.server.middleware.addresses import (
     is_loopback,
     is_same_origin,
 )
-from holdfast.server.middleware.limits import LimitedBody, Rate, RateLimiter, discard_body, too_large
+from holdfast.server.middleware.lanes import Lanes, QueueFull, Turn, lane_of
+from holdfast.server.middleware.limits import LimitedBody, Rate, RateLimiter, discard_body, rate_limited, too_large
 
 __all__ = ["Policy", "Security", "check_bind", "is_loopback", "principal_of", "request_id_of"]
 
@@ -47,6 +47,8 @@ _CONTENT_POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
     "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+_UNQUEUED = ("/health", "/metrics")
+"""Paths that answer at once, however busy the server is."""
 _ALWAYS = {
     b"content-security-policy": _CONTENT_POLICY.encode(),
     b"x-content-type-options": b"nosniff",
@@ -66,7 +68,7 @@ class Policy:
     """Address that the server listens on."""
     allowed_hosts: tuple[str, ...] = ()
     """Additional host names that the server accepts."""
-    body_limit: int = 4 << 20
+    body_limit: int = 1 << 20
     audio_limit: int = 32 << 20
     audio_paths: tuple[str, ...] = ("/chat/audio",)
     body_seconds: float = 60.0
@@ -77,6 +79,10 @@ class Policy:
     rate: Rate = field(default_factory=lambda: Rate(per_second=50, burst=200))
     """Rate limit for each access key. Requests without a valid key are limited per IP address."""
     keyless_rate: Rate = field(default_factory=lambda: Rate(per_second=2000, burst=5000))
+    tenant_rate: Rate = field(default_factory=lambda: Rate(per_second=100, burst=400))
+    """Rate limit for all keys of a tenant together."""
+    tenant_bytes: Rate = field(default_factory=lambda: Rate(per_second=256 << 10, burst=4 << 20))
+    """Bytes of request bodies per tenant."""
 
     @classmethod
     def of(cls, settings: Settings, *, host: str | None = None) -> "Policy":
@@ -88,9 +94,11 @@ class Policy:
         return cls(
             host=settings.serve_host if host is None else host,
             allowed_hosts=tuple(name.strip() for name in (settings.allowed_hosts or "").split(",") if name.strip()),
-            body_limit=min(default.body_limit, settings.max_body),
+            body_limit=settings.max_request,
             audio_limit=settings.max_body,
             rate=rate,
+            tenant_rate=Rate(per_second=settings.tenant_rate_limit, burst=4 * settings.tenant_rate_limit),
+            tenant_bytes=Rate(per_second=settings.tenant_bytes, burst=16 * settings.tenant_bytes),
         )
 
     def limit_of(self, path: str) -> int:
@@ -127,11 +135,20 @@ def request_id_of(scope: AsgiScope) -> str:
 class Security:
     """The security middleware: ``Security(app, policy=..., identify=pool.identify)``."""
 
-    def __init__(self, app: App, *, policy: Policy, identify: Identify, rates: RateLimiter | None = None) -> None:
+    def __init__(
+        self,
+        app: App,
+        *,
+        policy: Policy,
+        identify: Identify,
+        rates: RateLimiter | None = None,
+        lanes: Lanes | None = None,
+    ) -> None:
         self._app = app
         self._policy = policy
         self._identify = identify
         self._rates = rates or RateLimiter()
+        self._lanes = lanes or Lanes.of(computes=True)
         self._names = AllowedHosts(policy.host, policy.allowed_hosts)
         # Looking up a key reads the store. In a separate pool, a slow disk does not block other requests.
         self._readers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="holdfast-gate")
@@ -156,26 +173,49 @@ class Security:
             refusal = await self._rejection(info, scope, headers)
         if refusal is None:
             inside = {**scope, _INFO_KEY: info}
-            await self._pass_on(inside, receive, sender)
+            await self._pass_on(info, inside, receive, sender)
         else:
             await sender.refuse(refusal, scope, receive)
 
-    async def _pass_on(self, scope: AsgiScope, receive: Receive, sender: "_ResponseSender") -> None:
-        body = LimitedBody(receive, limit=self._policy.limit_of(scope["path"]), seconds=self._policy.body_seconds)
+    async def _pass_on(self, info: _RequestInfo, scope: AsgiScope, receive: Receive, sender: "_ResponseSender") -> None:
+        """Let the application answer, when its body is complete and it is the turn of its tenant."""
+
+        async def take_turn(size: int) -> Problem | None:
+            if sender.turn is not None:
+                return None
+            problem = self._charge(info.principal, size)
+            turn = self._turn(info, scope, size)
+            if problem is None and turn is not None:
+                try:
+                    await turn.enter()
+                except QueueFull:
+                    return rate_limited(1, "Too many requests of this tenant are waiting. Nothing was changed.")
+                sender.turn = turn
+            return problem
+
+        limit, seconds = self._policy.limit_of(scope["path"]), self._policy.body_seconds
+        body = LimitedBody(receive, limit=limit, seconds=seconds, when_complete=take_turn)
         sender.body = body
-        problem: Problem | None = None
+        if not _has_body(scope):
+            body.problem = await take_turn(0)
+        try:
+            if body.problem is None:
+                await self._run(scope, body, sender)
+        finally:
+            sender.leave()
+        if body.problem is not None and not sender.started:
+            await sender.refuse(body.problem, scope, receive)
+
+    async def _run(self, scope: AsgiScope, body: LimitedBody, sender: "_ResponseSender") -> None:
         try:
             await self._app(scope, body.receive, sender.send)
         except Exception as error:  # the edge: any failure becomes a response without details
             if body.problem is None:
                 log.exception("Request %s failed: %s", sender.request_id, type(error).__name__)
                 detail = f"The server failed. The log has the details under the request id {sender.request_id}."
-                problem = problem_response(500, "unexpected", detail)
+                body.problem = problem_response(500, "unexpected", detail)
                 if sender.started:
                     raise  # the response is incomplete, so let the server abort the connection
-        problem = body.problem or problem
-        if problem is not None and not sender.started:
-            await sender.refuse(problem, scope, receive)
 
     def _misdirected(self, scope: AsgiScope, headers: Headers) -> Problem | None:
         """Return the error response for a request with oversized headers, a wrong host or a wrong origin, or else None."""
@@ -224,12 +264,10 @@ class Security:
                 "This server has no access keys, so it only accepts requests from this machine. This request came through a "
                 "proxy. Create a key first: holdfast keys create --scope admin",
             )
-        wait = self._rates.take(*self._caller(info, scope))
-        if wait:
-            seconds = math.ceil(wait)
-            return problem_response(
-                429, "rate_limited", f"Too many requests. Retry in {seconds} s.", headers={"retry-after": str(seconds)}
-            )
+        for caller, rate in self._callers(info, scope):
+            wait = self._rates.take(caller, rate)
+            if wait:
+                return rate_limited(wait, "Too many requests. Nothing was changed.")
         limit = self._policy.limit_of(scope["path"])
         length = (headers.get(b"content-length") or (b"0",))[0]
         return too_large(limit) if length.isdigit() and int(length[:19]) > limit else None
@@ -246,14 +284,30 @@ class Security:
         except HoldfastError:
             return False
 
-    def _caller(self, info: _RequestInfo, scope: AsgiScope) -> tuple[str, Rate]:
-        """Return the name of the token bucket that a request takes from, and the rate limit of that bucket.
+    def _callers(self, info: _RequestInfo, scope: AsgiScope) -> list[tuple[str, Rate]]:
+        """Return the names of the token buckets that a request takes from, and their rate limits.
 
-        Requests without a valid key share one bucket per IP address.
+        Each key has a bucket, and so has the tenant of all its keys. Requests without a valid key share one bucket per IP address.
         """
         if info.principal is None:
-            return f"address {(scope.get('client') or ('',))[0]}", self._policy.rate
-        return info.principal.name, self._policy.keyless_rate if info.principal.keyless else self._policy.rate
+            return [(f"address {(scope.get('client') or ('',))[0]}", self._policy.rate)]
+        if info.principal.keyless:
+            return [(info.principal.name, self._policy.keyless_rate)]
+        return [(info.principal.name, self._policy.rate), (f"tenant {info.principal.tenant}", self._policy.tenant_rate)]
+
+    def _charge(self, principal: Principal | None, size: int) -> Problem | None:
+        """Take the bytes of a body from the tenant's budget. Return the error response if it is used up."""
+        if principal is None or principal.keyless:
+            return None
+        wait = self._rates.take(f"bytes of {principal.tenant}", self._policy.tenant_bytes, size)
+        detail = f"This tenant sent more than {self._policy.tenant_bytes.per_second:,.0f} bytes per second. Nothing was changed."
+        return rate_limited(wait, detail) if wait else None
+
+    def _turn(self, info: _RequestInfo, scope: AsgiScope, size: int) -> Turn | None:
+        """Return the place of a request in its lane, or None if it needs none."""
+        if info.principal is None or scope["path"] in _UNQUEUED:
+            return None
+        return Turn(self._lanes.lane(lane_of(scope["method"], scope["path"], size)), info.principal.tenant)
 
 
 class _ResponseSender:
@@ -266,7 +320,13 @@ class _ResponseSender:
         self._send = send
         self.request_id = request_id
         self.body: LimitedBody | None = None
+        self.turn: Turn | None = None
         self.started = False
+
+    def leave(self) -> None:
+        """Let the next request run. A slow reader of the response must not delay it."""
+        if self.turn is not None:
+            self.turn.leave()
 
     async def send(self, message: AsgiMessage) -> None:
         """Send an ASGI message of the application, unless the request body was cut off."""
@@ -274,6 +334,7 @@ class _ResponseSender:
             return
         if message["type"] == "http.response.start":
             self.started = True
+            self.leave()
             message = {**message, "headers": _with_security_headers(message.get("headers", ()), self.request_id)}
         await self._send(message)
 
@@ -304,6 +365,10 @@ def _with_security_headers(headers: Iterable[tuple[bytes, bytes]], request_id: s
     elif not any(name == b"cache-control" for name, _ in kept):
         kept.append((b"cache-control", b"no-cache"))
     return [*kept, *_ALWAYS.items(), (b"x-request-id", request_id.encode())]
+
+
+def _has_body(scope: AsgiScope) -> bool:
+    return any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
 def _by_name(scope: AsgiScope) -> Headers:

@@ -29,8 +29,13 @@ def recall_limiter(memory: Engine) -> anyio.CapacityLimiter:
 
     The limit is low if recalls are computed in this process, and high if they wait for a database or a remote embedder.
     """
-    computes = services(memory).store.is_local and services(memory).embedding.computes and not services(memory).reranking.waits
-    return anyio.CapacityLimiter(_MAX_LOCAL_RECALLS if computes else _MAX_REMOTE_RECALLS)
+    return anyio.CapacityLimiter(_MAX_LOCAL_RECALLS if computes_here(memory) else _MAX_REMOTE_RECALLS)
+
+
+def computes_here(memory: Engine) -> bool:
+    """Return True if this process does the work of a recall, and does not wait for a database or a remote model."""
+    parts = services(memory)
+    return parts.store.is_local and parts.embedding.computes and not parts.reranking.waits
 
 
 async def run_recall(request: Request, work: Callable[[], Result]) -> Result:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from holdfast.apps import AppEntry
+from holdfast.apps import AppEntry, Point, design_metadata
 from holdfast.errors import Conflict, NotFound
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
 from holdfast.runtime.clock import as_utc
@@ -74,7 +74,7 @@ class AppMemory(Camel):
     source_conversation_id: str | None = None
     """The id of the session that the memory was extracted from, or null if the source message is missing or was erased."""
     metadata: dict[str, Any]
-    """Additional data stored with the memory."""
+    """`importance` from 0 to 10, `tags`, `relatedConversations` (ids of sessions), and additional data stored with the memory."""
 
 
 class AppMemories(Camel):
@@ -143,6 +143,56 @@ class Metrics(Camel):
     """The fraction of the host's energy that was used for memory work, or null if the host does not report its energy use."""
 
 
+class AppContext(Camel):
+    """A context block for a system prompt."""
+
+    text: str
+    """The block; empty if the app has no memories."""
+    tokens: int
+    """The estimated number of tokens of the block."""
+    memories: list[str]
+    """The ids of the memories in the block."""
+
+
+class CompactionOf(Camel):
+    """A memory that the cap of an app removed."""
+
+    app: str
+    """The id of the app."""
+    memory: str
+    """The id of the removed memory."""
+    text: str
+    """The text of the removed memory."""
+    merged_into: str | None = None
+    """The id of the memory that it was merged into, or null if it was dropped."""
+    reason: str
+    """The reason for the removal."""
+    at: datetime
+    """The time of the removal."""
+    batch: str
+    """The id of the batch of changes, for undo."""
+    model: str | None = None
+    """The name of the chat model that decided, or null if rules did."""
+
+
+class Compactions(Camel):
+    """Memories of an app that its cap removed."""
+
+    compactions: list[CompactionOf]
+    """The removed memories, newest first."""
+
+
+class EnergyState(Camel):
+    """The energy of the host and of memory work."""
+
+    level: float
+    """The charge of the battery, from 0 to 1; 1 if it is unknown."""
+    consumed: float
+    """The energy units that memory work has used since the store was created."""
+    share: float | None = None
+    """Memory work's share of the host's energy, or null if the host does not report its energy use."""
+
+
 @router.get("/apps", operation_id="list_apps", responses=problems(), openapi_extra=needs("read"))
 def apps(caller: Calling, *, uninstalled: Annotated[bool, Query(description="Include uninstalled apps.")] = False) -> AppList:
     """List apps.
@@ -177,6 +227,56 @@ def metrics(caller: Calling, since: Annotated[Moment | None, Query(description="
     if since is not None and as_utc(since, what="since") >= services(caller.memory).clock.now():
         raise Conflict("since is in the future. Give the start of a period that has begun.")
     return Metrics.model_validate(asdict(caller.memory.apps.metrics(since)))
+
+
+@router.post("/apps/energy", operation_id="report_energy", responses=problems(), openapi_extra=needs("admin"))
+def report_energy(body: requests.EnergyReport, caller: Calling) -> EnergyState:
+    """Report the energy of the host.
+
+    The battery level holds for all processes that use the store, until the next report.
+    """
+    caller.may("admin", whole=True)
+    registry = caller.memory.apps
+    if body.level is not None:
+        registry.report_energy_level(body.level)
+    if body.used is not None:
+        registry.report_energy(body.used)
+    energy = services(caller.memory).energy
+    return EnergyState(level=registry.energy_level(), consumed=energy.consumed(), share=energy.share())
+
+
+@router.get("/apps/{app}/context", operation_id="app_context", responses=problems(), openapi_extra=needs("read"))
+def context(
+    app: _App,
+    caller: Calling,
+    *,
+    point: Annotated[Point, Query(description="The purpose of the block.")] = "selection",
+    conversation: Annotated[Name | None, Query(description="The id of the session that the block is for.")] = None,
+    user: Annotated[Name | None, Query(description="Include the memories of this user.")] = None,
+) -> AppContext:
+    """Retrieve the context block of an app.
+
+    `unanswered` recalls memories for the last message of the user, `review` for the end of the conversation, and `selection`
+    takes the newest ones.
+    """
+    parts = caller.may("read", app=app, user=user)
+    if conversation is not None:
+        found = services(caller.memory).store.sessions(SessionFilter(ids=(conversation,)))
+        if not any(caller.sees(each.scope) and each.scope.app == app for each in found):
+            raise NotFound(f"There is no session {conversation} with the app {app}.")
+    block = caller.memory.apps.context(parts["app"] or app, point, conversation, parts["user"])
+    return AppContext(text=block.text, tokens=block.tokens, memories=[hit.id for hit in block.hits])
+
+
+@router.get("/apps/{app}/compactions", operation_id="app_compactions", responses=problems(), openapi_extra=needs("read"))
+def compactions(app: _App, caller: Calling, paged: Paged) -> Compactions:
+    """List the memories of an app that its cap removed.
+
+    Newest first. Each can be brought back by undoing its batch.
+    """
+    name = caller.may("read", app=app)["app"] or app
+    found = caller.memory.apps.compactions(name, user=caller.principal.user, limit=paged.limit)
+    return Compactions(compactions=[CompactionOf.model_validate(asdict(each)) for each in found])
 
 
 @router.delete("/apps/{app}", operation_id="uninstall_app", responses=problems(), openapi_extra=needs("admin"))
@@ -278,7 +378,7 @@ def _memory(caller: Caller, memory: Memory) -> AppMemory:
         created_at=memory.created_at,
         updated_at=memory.updated_at,
         source_conversation_id=_conversation(caller, memory),
-        metadata=dict(memory.metadata),
+        metadata=design_metadata(memory),
     )
 
 

@@ -95,12 +95,15 @@ class Health(Model):
 async def chat_text(body: requests.ChatText, caller: Calling, request: Request) -> Said:
     """Send text to the device.
 
-    Returns the reply. The message and the reply are durable when the response is sent; memories are extracted later.
+    Returns the reply. The message and the reply are durable when the response is sent; memories are extracted later. Without
+    a chat model, the message is stored and learned from, and the status is 503.
     """
     parts = caller.may("write")
     if not body.text.strip():
         return _said(await run_in_threadpool(device.ignore, caller, parts, body.text))
-    return _said(await run_chat(request, partial(device.answer, caller, parts, body.text)))
+    return _said(
+        await run_chat(request, partial(device.answer, caller, parts, body.text, persona=request.app.state.settings.persona))
+    )
 
 
 @router.post(
@@ -118,9 +121,19 @@ async def chat_audio(caller: Calling, request: Request) -> Heard:
     transcriber = _transcriber(request)
     recording = await _recording(request)
     text = (await run_chat(request, partial(transcriber.transcribe, recording))).strip()
-    work = partial(device.ignore if device.is_noise(text) else device.answer, caller, parts, text)
-    reply = await run_chat(request, work)
+    answer = partial(device.answer, persona=request.app.state.settings.persona)
+    reply = await run_chat(request, partial(device.ignore if device.is_noise(text) else answer, caller, parts, text))
     return Heard(response=reply.response, action=_action(reply), transcription=text)
+
+
+@router.delete("/chat/history", operation_id="clear_chat", responses=problems(), openapi_extra=needs("write"))
+def clear_chat(caller: Calling) -> Ok:
+    """Clear the conversation of the device.
+
+    The model no longer sees the messages so far. They stay in the log, and memories are kept.
+    """
+    device.clear(caller, caller.may("write"))
+    return Ok()
 
 
 @router.post("/context/sensors", operation_id="sensors", responses=problems(), openapi_extra=needs("write"))
@@ -184,7 +197,7 @@ def _transcriber(request: Request) -> Transcriber:
     if found is None:
         raise NoTranscriber(
             "No transcriber is configured, so recordings cannot be understood. Set transcriber to openai:whisper-1 (with "
-            "transcriber_url for your own server), or to pocketsphinx after pip install 'holdfast[pocketsphinx]'."
+            "transcriber_url for your own server), or to pocketsphinx after pip install 'holdfast-memory[pocketsphinx]'."
         )
     return found
 

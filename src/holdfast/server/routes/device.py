@@ -1,24 +1,24 @@
 """A voice device: its session, its sensor readings and its noise filter."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any, Final
 
 from holdfast.access.keys import ScopeParts
 from holdfast.agent.agent import Agent
+from holdfast.agent.device import device_persona
 from holdfast.agent.tools import language_for
 from holdfast.engine import Engine
+from holdfast.errors import NoChatModel
 from holdfast.recall.conversation_state import with_state
 from holdfast.server.caller import Caller
 from holdfast.services import services
 from holdfast.session import Session
 from holdfast.text.clean import escape_line
+from holdfast.types import NOISE
 
-IGNORE: Final = "IGNORE"
+IGNORE: Final = NOISE
 RESPOND: Final = "RESPOND"
 SILENCE: Final = "(silence)"
 _SENSORS: Final = "sensors"
@@ -50,13 +50,25 @@ def device_session(caller: Caller, parts: ScopeParts) -> Session:
     return caller.memory.session(id=f"device:{key}" if key else "device", shared=not any(parts.values()), **parts)
 
 
-def answer(caller: Caller, parts: ScopeParts, text: str) -> DeviceReply:
-    """Store a message, then generate and store the reply. The model can decide that the user was not speaking to the device."""
+def answer(caller: Caller, parts: ScopeParts, text: str, *, persona: str | None = None) -> DeviceReply:
+    """Store a message, then generate and store the reply. The model can decide that the user was not speaking to the device.
+
+    Without a chat model, memories are extracted from the message all the same, and ``NoChatModel`` is raised.
+    """
     memory, session = caller.memory, device_session(caller, parts)
     language = language_for(memory, session.scope.user)
-    agent = Agent(memory, session=session, persona=_persona(language), noise=IGNORE)
-    reply = agent.reply(text, state=last_readings(memory, session))
+    agent = Agent(memory, session=session, persona=device_persona(language, persona), noise=IGNORE)
+    try:
+        reply = agent.reply(text, state=last_readings(memory, session))
+    except NoChatModel:
+        session.digest()
+        raise
     return DeviceReply(response="", action=IGNORE) if reply.noise else DeviceReply(response=reply.text, action=RESPOND)
+
+
+def clear(caller: Caller, parts: ScopeParts) -> None:
+    """Clear the working memory of the device. The log and the memories stay."""
+    device_session(caller, parts).clear_window()
 
 
 def ignore(caller: Caller, parts: ScopeParts, heard: str) -> DeviceReply:
@@ -114,10 +126,3 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return " / ".join(map(_value, value[:_MAX_VALUES]))[:_MAX_VALUE_CHARACTERS]
     return escape_line(str(value))[:_MAX_VALUE_CHARACTERS]
-
-
-@cache
-def _persona(language: str | None) -> str:
-    table = tomllib.loads((resources.files("holdfast.prompts") / "device.toml").read_text("utf-8"))
-    own = table.get((language or "en").partition("-")[0].casefold(), table["en"])
-    return str(own["persona"]).strip()

@@ -18,7 +18,7 @@ from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.server.routes.sessions import erase_session
 from holdfast.services import services
-from holdfast.types import NewMemory, Where
+from holdfast.types import FORGOTTEN, Memory, Message, NewMemory, Where
 from holdfast.values import check_expiry
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=Route)
@@ -238,6 +238,29 @@ def undo(body: requests.Undo, caller: Calling) -> responses.Memories:
     return responses.Memories(items=[convert.memory(each) for each in caller.memory.undo(body.change)])
 
 
+@router.get("/receipts", operation_id="list_receipts", responses=problems(), openapi_extra=needs("read"))
+def receipts(caller: Calling, paged: Paged) -> responses.Listed[responses.Receipt]:
+    """List receipts.
+
+    Returns the receipts of erasures, newest first, without names and content. Receipts belong to the whole tenant, so the key
+    must not be bound to a user, app or agent.
+    """
+    caller.may("read", whole=True)
+    found = caller.memory.receipts(limit=paged.offset + paged.limit + 1)[paged.offset :]
+    items, more = convert.page_of(map(convert.receipt, found), limit=paged.limit, offset=paged.offset)
+    return responses.Listed(items=items, next_offset=more)
+
+
+@router.get("/receipts/{id}", operation_id="get_receipt", responses=problems(), openapi_extra=needs("read"))
+def receipt(id: Annotated[str, Path(description="The id of the receipt.")], caller: Calling) -> responses.Receipt:
+    """Retrieve a receipt.
+
+    Returns the receipt of an erasure as it is now. Background work completes a pending one.
+    """
+    caller.may("read", whole=True)
+    return convert.receipt(caller.memory.receipt(id))
+
+
 @router.post("/erase", operation_id="erase", responses=problems(), openapi_extra=needs("write"))
 def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
     """Erase data.
@@ -283,12 +306,15 @@ def _where(given: str | None) -> Where | None:
 
 
 def _check_change(caller: Caller, id: str) -> None:
-    """Raise ``NotFound`` unless the caller may change every memory in the change's batch."""
+    """Raise ``NotFound`` unless the caller may change every memory and every hidden message in the change's batch."""
     absent = f"There is no change {id}. The history of a memory lists its changes."
     store = services(caller.memory).store
     found = store.changes(id=id)
-    batch = store.changes(batch=found[0].batch) if found else []
-    touched = store.memories(MemoryFilter(ids={each.memory for each in batch}, statuses=None)) if batch else []
+    batch = found[0].batch if found else id
+    changes = store.changes(batch=batch)
+    touched: list[Memory | Message] = [*store.messages(MessageFilter(actions=[f"{FORGOTTEN}:{batch}"]))]
+    if changes:
+        touched += store.memories(MemoryFilter(ids={each.memory for each in changes}, statuses=None))
     if not touched or not all(may_change(caller.principal, each.scope) for each in touched):
         raise NotFound(absent)
 

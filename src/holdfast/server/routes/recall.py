@@ -17,7 +17,7 @@ from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
 
 _OPTIONS = (
-    "limit", "offset", "where", "namespace", "namespace_prefix", "now", "as_of", "min_score", "distinct", "vector",
+    "limit", "offset", "where", "namespace", "namespace_prefix", "now", "as_of", "min_score", "distinct", "vector", "untrusted",
 )  # fmt: skip
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 
@@ -53,7 +53,7 @@ async def context(body: requests.Context, caller: Calling, request: Request) -> 
     def ask() -> responses.Context:
         memory = caller.memory
         with _latency(request).measured():
-            found = memory.context(body.query, max_tokens=body.max_tokens, **parts)
+            found = memory.context(body.query, max_tokens=body.max_tokens, untrusted=body.untrusted, **parts)
         return convert.context(found)
 
     return await run_recall(request, ask)

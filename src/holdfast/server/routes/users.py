@@ -2,16 +2,17 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
 from holdfast.agent.tools import language_for
+from holdfast.config.default_user import default_user
 from holdfast.errors import Forbidden
 from holdfast.server.api import convert, requests, responses
 from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.api.responses import Model
-from holdfast.server.caller import Calling, Paged, needs
+from holdfast.server.caller import Caller, Calling, Paged, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
 from holdfast.types import UserProfile
@@ -36,6 +37,9 @@ class Me(Model):
     """The app that the key is bound to."""
     agent: str | None = None
     """The agent that the key is bound to."""
+    default_user: Annotated[str | None, Field(examples=["ana"])] = None
+    """The user whose memories the dashboard uses until another is chosen: the user that the key is bound to, or else the default
+    user of the server. Null if the key may not know that name."""
     keyless: bool
     """True if the request was accepted without a key."""
     preset: Annotated[str, Field(examples=["default"])]
@@ -47,7 +51,7 @@ class Me(Model):
 
 
 @router.get("/me", operation_id="me", responses=problems(), openapi_extra=needs("read"))
-def me(caller: Calling) -> Me:
+def me(caller: Calling, request: Request) -> Me:
     """Retrieve the caller.
 
     Returns the level and scope of the access key of this request.
@@ -61,6 +65,7 @@ def me(caller: Calling) -> Me:
         user=who.user,
         app=who.app,
         agent=who.agent,
+        default_user=_default_user(caller, request),
         keyless=who.keyless,
         preset=memory.preset.name,
         language=language_for(memory, who.user),
@@ -68,14 +73,29 @@ def me(caller: Calling) -> Me:
     )
 
 
+def _default_user(caller: Caller, request: Request) -> str | None:
+    """Return the user of the key, or the default user of this machine for local callers and the operator's admin keys."""
+    who = caller.principal
+    if who.user is not None:
+        return who.user
+    is_operator = who.keyless or (who.level == "admin" and not who.is_bound and who.tenant == caller.pool.tenant)
+    return default_user(request.app.state.settings).name if is_operator else None
+
+
 @router.get("/users", operation_id="list_users", responses=problems(), openapi_extra=needs("read"))
-def users(caller: Calling, paged: Paged) -> responses.Listed[responses.UserRecord]:
+def users(
+    caller: Calling,
+    paged: Paged,
+    q: Annotated[
+        Name | None, Query(description="Only return users whose name contains this text. Case and accents do not matter.")
+    ] = None,
+) -> responses.Listed[responses.UserRecord]:
     """List users.
 
     Returns the users who have data, sorted by name. The key must not be bound to a user, app or agent.
     """
     caller.may("read", whole=True)
-    found = caller.memory.users(limit=paged.limit + 1, offset=paged.offset)
+    found = caller.memory.users(containing=q, limit=paged.limit + 1, offset=paged.offset)
     shown = map(responses.UserRecord.model_validate, found)
     items, more = convert.page_of(shown, limit=paged.limit, offset=paged.offset)
     return responses.Listed(items=items, next_offset=more)

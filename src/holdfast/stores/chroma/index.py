@@ -35,7 +35,7 @@ _HNSW = {"space": "cosine", "ef_construction": 128, "ef_search": 160}
 def chroma_place(setting: str, store: Path) -> IndexPlace:
     """Parse the setting for the index location: ``chroma`` (a folder) or ``chroma:http://host:8000`` (a server)."""
     if importlib.util.find_spec("chromadb") is None:
-        raise ExtraMissing("The index `chroma` needs the package chromadb. Run: pip install 'holdfast[chroma]'")
+        raise ExtraMissing("The index `chroma` needs the package chromadb. Run: pip install 'holdfast-memory[chroma]'")
     _, _, url = setting.partition(":")
     if not url:
         return EmbeddedChroma(store)

@@ -131,7 +131,7 @@ class IndexPlace(Protocol):
         ...
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
-        """Try to remove a build that is no longer current. The function ``current`` returns the names of the current builds."""
+        """Remove builds that ``current`` does not name. Failures are ignored."""
         ...
 
     def describe(self) -> str:

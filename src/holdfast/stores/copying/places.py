@@ -19,7 +19,7 @@ def open_side(place: str | Path, *, key: str | None = None, new: bool = False) -
             from holdfast.stores.copying.postgres_side import PostgresSide  # noqa: PLC0415  (an extra)
         except ImportError as error:
             raise ExtraMissing(
-                f"A PostgreSQL store needs {error.name}, which is not installed. Run: pip install 'holdfast[postgres]'"
+                f"A PostgreSQL store needs {error.name}, which is not installed. Run: pip install 'holdfast-memory[postgres]'"
             ) from error
         return PostgresSide(place, new=new)
     path = Path(str(place).removeprefix("sqlite:///"))

@@ -128,7 +128,7 @@ class Side(ABC):
     # --- shared by all ---
 
     def batches(self, layout: TableLayout, after: str | None, size: int) -> Iterator[list[Row]]:
-        """Yield the rows of a table in batches and in key order, starting after a bookmark."""
+        """Yield the rows of a table in batches and in key order, starting after a key."""
         last: list[Any] = json.loads(after) if after else []
         for _ in self.passes():
             while rows := self._page(layout, last, size):

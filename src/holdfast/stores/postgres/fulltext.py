@@ -16,7 +16,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import bm25
 from holdfast.stores.sql.connection import Row, fetch
 from holdfast.stores.sql.filters import Clauses
-from holdfast.text.chunks import field_spans
+from holdfast.text.index_terms import chunk_terms
 from holdfast.text.terms import document_terms, query_terms
 
 TenantPartitions: TypeAlias = tuple[str, list[int]]
@@ -47,9 +47,9 @@ class Postings:
         The terms of the item's heading are added to each chunk.
         """
         partition, item = place
-        spans = field_spans(text)
+        chunks = chunk_terms(text, language)
         heading_terms = document_terms(heading, language)
-        terms = [[*heading_terms, *document_terms(text[start:end], language)] for start, end in spans]
+        terms = [[*heading_terms, *chunk.terms] for chunk in chunks]
         connection.execute(
             "INSERT INTO units (tenant, item, window, partition, start, length, terms) "
             "SELECT ?::text, ?::bigint, number - 1, ?::bigint, start, length, terms "
@@ -58,19 +58,19 @@ class Postings:
                 tenant,
                 item,
                 partition,
-                [start for start, _ in spans],
-                [end - start for start, end in spans],
-                [" ".join(chunk_terms) for chunk_terms in terms],
+                [chunk.start for chunk in chunks],
+                [chunk.end - chunk.start for chunk in chunks],
+                [" ".join(of_chunk) for of_chunk in terms],
             ),
         )
         self._post(connection, tenant, place, terms)
-        return len(spans)
+        return len(chunks)
 
     def _post(self, connection: PostgresSession, tenant: str, place: tuple[int, int], terms: Sequence[Sequence[str]]) -> None:
         rows = [
-            (term, chunk, frequency, len(chunk_terms))
-            for chunk, chunk_terms in enumerate(terms)
-            for term, frequency in Counter(chunk_terms).items()
+            (term, chunk, frequency, len(of_chunk))
+            for chunk, of_chunk in enumerate(terms)
+            for term, frequency in Counter(of_chunk).items()
         ]
         if rows:
             connection.execute(

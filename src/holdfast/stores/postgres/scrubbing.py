@@ -41,7 +41,7 @@ def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tup
 
     Return (complete, residue). ``complete`` is False if another transaction prevented the rewrite; scrub again later.
     ``residue`` lists the files that still contain a needle, and the places that could not be rewritten or searched.
-    Needles shorter than 8 bytes are ignored. If all needles are ignored, ``residue`` is empty.
+    Needles shorter than 8 bytes are not searched for: the server's own catalogs contain many words.
     """
     if not _wait_for_old_transactions(session):
         return False, ()
@@ -55,7 +55,7 @@ def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tup
     residue += _rewrite_log(session)
     searched = [needle for needle in needles if len(needle) >= 8]
     if not searched:
-        return True, ()
+        return True, tuple(residue)
     folder = _data_folder(session)
     if folder is None:
         return True, (*residue, f"{NAME}: the server's files cannot be read from here")
@@ -160,6 +160,12 @@ def _residue(session: PostgresSession, folder: Path, needles: Sequence[bytes]) -
     return [str(path) for path, in_file in found.items() if in_file - explained]
 
 
+def plain_residue(session: PostgresSession, files: Sequence[Path], needles: Sequence[bytes]) -> list[str]:
+    """Return the files outside the database that still contain erased bytes. Bytes of live rows are ignored."""
+    found = {path: in_file for path in files if (in_file := held(_blocks(path), needles))}
+    return [str(path) for path, in_file in found.items() if any(not _is_in_a_row(session, needle) for needle in in_file)]
+
+
 def _blocks(path: Path, step: int = 1 << 22) -> Iterator[bytes]:
     with contextlib.suppress(OSError), path.open("rb") as file:  # a file may disappear meanwhile
         while block := file.read(step):
@@ -172,6 +178,7 @@ def _is_in_a_row(session: PostgresSession, needle: bytes) -> bool:
         "messages": ("text", "speaker", "asked", "payload"),
         "memories": ("text", "metadata", "key", "topic", "tags", "reason", "namespace", "indexed"),
         "keys": ("label", '"user"', "app", "agent"),
+        "sessions": ("id", "metadata"),
         "units": ("terms",),
         "partitions": ('"user"', "app", "agent"),
     }

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from holdfast.stores.sqlite.store import SQLiteStore
+
 _MIN_INDEXED_VECTORS = 20_000
 """Minimum number of vectors for a partition to get a vector index.
 
@@ -218,6 +220,13 @@ class PostgresStore(SQLReads):
         return vector_tables.count_missing(self.connection, self.tenant, model, seen)
 
     @guarded
+    def vector_lengths(self, model: str) -> set[int]:
+        """Return the different lengths of the stored vectors of a model."""
+        number = vector_tables.model_number(self.connection, self.tenant, model)
+        sql = "SELECT DISTINCT vector_dims(embedding) FROM vectors WHERE tenant = ? AND model = ?"
+        return set() if number is None else {row[0] for row in self._rows(sql, (self.tenant, number))}
+
+    @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
         """Return the cosine similarity of each pair of items, computed from their first chunks; zero if a vector is missing."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
@@ -267,7 +276,9 @@ class PostgresStore(SQLReads):
         """Do nothing: only the administrator of the server can free space on its disk."""
         yield lambda: None
 
-    def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:
+    def scrub(
+        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = ()
+    ) -> tuple[bool, tuple[str, ...]]:
         """Remove erased data from the tables and the log, as far as the privileges of the database user allow.
 
         The result names the places that could not be verified. With ``rewrite=False``, nothing is done, because a deleted row
@@ -277,7 +288,8 @@ class PostgresStore(SQLReads):
         if not rewrite:
             return False, ()
         with self._connections.owner() as session:
-            return scrubbing.scrub(session, needles)
+            complete, residue = scrubbing.scrub(session, needles)
+            return complete, (*residue, *scrubbing.plain_residue(session, files, needles))
 
     def backup(self, target: Path) -> None:
         """Always raise ``InvalidInput``, because a PostgreSQL database is backed up with PostgreSQL's own tools."""
@@ -286,6 +298,12 @@ class PostgresStore(SQLReads):
             f"{target} was not written: Holdfast cannot back up a PostgreSQL store. Use pg_dump (schema holdfast), "
             "or copy the store into a file with `holdfast store copy`."
         )
+
+    def open_copy(self, path: Path) -> "SQLiteStore":
+        """Open a copy of this store in a file, written by ``holdfast store copy``."""
+        from holdfast.stores.sqlite.store import SQLiteStore  # noqa: PLC0415  (only for copies)
+
+        return SQLiteStore(path, tenant=self.tenant, is_copy=True)
 
     @guarded
     def backups(self) -> list[str]:

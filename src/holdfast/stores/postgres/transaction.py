@@ -187,13 +187,13 @@ class PostgresTransaction(SQLTransaction):
         self._locks.hold([_user(memory.scope.user)])
         return super().add_revision(memory)
 
-    def set_action(self, messages: Collection[str], action: str) -> None:
-        """Give messages a marker called an action, such as ``forgotten``. Messages that already have an action keep it.
+    def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
+        """Give messages a marker called an action, such as ``forgotten``. Only messages with the action ``instead_of`` get it.
 
-        A message with an action is used neither for extraction nor for recall.
+        A message with an action is used neither for extraction nor for recall. One that is off the record leaves the indexes.
         """
         self._hold_owners("messages", messages)
-        super().set_action(messages, action)
+        super().set_action(messages, action, instead_of=instead_of)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
         """Remove sources from every revision of a memory. Only the given sources stay."""

@@ -5,6 +5,7 @@ approximate nearest-neighbor index), so a search never reads the vectors of othe
 models are stored under different model numbers and never compared.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,9 +35,7 @@ def put(
     model = vector_tables.model_number(connection, tenant, name)
     if model is None or not chunks:
         return 0
-    array = np.asarray(vectors, dtype=np.float32)
-    if not np.isfinite(array).all():
-        raise ValueError("a vector holds NaN or infinity")
+    array = vector_tables.checked(vectors, len(chunks))
     order = sorted(range(len(chunks)), key=lambda place: chunks[place])  # a fixed order, so that writers cannot deadlock
     taken = fetch(
         connection,
@@ -107,7 +106,7 @@ def search(
     parameters = _VectorQuery(tenant, model, HalfVector(_unit(query)), limit, item_filter)
     rows = _exact(connection, parameters, [number for number in partitions if number not in indexed])
     for number in partitions:
-        if number in indexed:
+        if indexed.get(number) == len(query):
             rows += _nearest(connection, parameters, number, indexed[number])
     best: dict[int, Match] = {}
     for item, window, partition, distance in sorted(rows, key=lambda row: (row[3], row[0], row[1])):
@@ -135,8 +134,17 @@ def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: li
         connection,
         "SELECT item, window, partition, distance FROM (SELECT DISTINCT ON (item) item, window, partition, "
         "embedding <#> ? AS distance FROM vectors WHERE tenant = ? AND model = ? AND partition = ANY(?) "
-        f"AND {item_filter.sql} ORDER BY item, distance, window) AS best ORDER BY distance, item LIMIT ?",
-        (parameters.query, parameters.tenant, parameters.model, partitions, *item_filter.values, parameters.limit),
+        # Vectors of another length are those of a model that was replaced behind its name.
+        f"AND vector_dims(embedding) = vector_dims(?) AND {item_filter.sql} ORDER BY item, distance, window) AS best ORDER BY distance, item LIMIT ?",
+        (
+            parameters.query,
+            parameters.tenant,
+            parameters.model,
+            partitions,
+            parameters.query,
+            *item_filter.values,
+            parameters.limit,
+        ),
     )
 
 
@@ -176,5 +184,8 @@ def similarities(connection: PostgresSession, tenant: str, model: int, items: Se
     ).fetchall()
     if not rows:
         return None
-    vectors = np.array([embedding.to_numpy() for _, embedding in rows], dtype=np.float32)
+    arrays = [(item, embedding.to_numpy()) for item, embedding in rows]
+    ((common, _),) = Counter(len(array) for _, array in arrays).most_common(1)
+    rows = [(item, array) for item, array in arrays if len(array) == common]
+    vectors = np.array([array for _, array in rows], dtype=np.float32)
     return vector_tables.pairwise(items, [item for item, _ in rows], vectors)

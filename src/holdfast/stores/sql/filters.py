@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from holdfast.protocols import MemoryFilter, MessageFilter, SearchFilter, SessionFilter, Space
 from holdfast.stores.sql import partitions
@@ -13,6 +13,8 @@ from holdfast.stores.sql.rows import dump_namespace, stamp
 from holdfast.types import Where
 
 _MEMORY_SPACES: tuple[Space, ...] = ("memory", "archive")
+_FORGOTTEN_BY_WISH: Final = "action LIKE 'forgotten:%'"
+"""The condition of the index ``messages_forgotten``, word for word, so that the index is used."""
 
 
 class Clauses:
@@ -53,14 +55,15 @@ def memory_clauses(connection: Connection, tenant: str, wanted: MemoryFilter) ->
     for column, values in (("id", wanted.ids), ("item", wanted.items), (kind, wanted.kinds), ("status", wanted.statuses)):
         if values is not None:
             clauses.among(column, list(values))
-    if wanted.key is not None:
-        clauses.add(*connection.dialect.key_equals(wanted.key))
+    _add_keys(clauses, wanted)
     add_namespace(clauses, wanted.namespace, wanted.namespace_prefix)
     for column, value in (("topic", wanted.topic), ("content_hash", wanted.content_hash)):
         if value is not None:
             clauses.add(f"{column} = ?", value)
     if wanted.has_topic or wanted.topic is not None:
         clauses.add("topic IS NOT NULL")
+    if wanted.min_trust is not None:
+        clauses.add("trust >= ?", wanted.min_trust)
     if wanted.pinned is not None:
         clauses.add(f"pinned = {int(wanted.pinned)}")
     if wanted.sources is not None:
@@ -70,6 +73,15 @@ def memory_clauses(connection: Connection, tenant: str, wanted: MemoryFilter) ->
     if wanted.where:
         add_metadata(clauses, wanted.where)
     return clauses
+
+
+def _add_keys(clauses: Clauses, wanted: MemoryFilter) -> None:
+    if wanted.key is not None:
+        clauses.add(*clauses.dialect.key_equals(wanted.key))
+    if wanted.keys is not None:
+        conditions = [clauses.dialect.key_equals(key) for key in wanted.keys]
+        values = itertools.chain.from_iterable(condition[1:] for condition in conditions)
+        clauses.add(" OR ".join(str(condition[0]) for condition in conditions).join("()") if conditions else "0 = 1", *values)
 
 
 def _add_scope(clauses: Clauses, connection: Connection, tenant: str, wanted: MemoryFilter) -> None:
@@ -159,6 +171,8 @@ def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) 
         clauses.add("client_id = ?", wanted.client_id)
     if wanted.actions is not None:
         _add_actions(clauses, wanted.actions)
+    if wanted.forgotten_by_wish:
+        clauses.add(_FORGOTTEN_BY_WISH)
     _add_place(clauses, wanted)
     return clauses
 

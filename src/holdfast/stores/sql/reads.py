@@ -27,6 +27,7 @@ from holdfast.stores.sql.rows import (
     to_job,
     to_memory,
     to_message,
+    to_scope,
     to_session,
     to_spend,
 )
@@ -131,15 +132,23 @@ class SQLReads(AccessReads):
         return sorted(load_namespace(row[0]) for row in rows)
 
     @guarded
+    def keys(self, wanted: MemoryFilter) -> list[str]:
+        """List the keys of the memories that a filter selects, each once, sorted."""
+        clauses = memory_clauses(self.connection, self.tenant, wanted)
+        clauses.add("key IS NOT NULL")
+        rows = self._rows(f"SELECT DISTINCT key FROM memories WHERE {clauses.sql}", clauses.values)
+        return sorted(row[0] for row in rows)
+
+    @guarded
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:
         """Return the place of each message with one of these numbers. The text is included if it asks, or if that is unknown."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))
         text = "CASE WHEN act IS NULL OR asks = 1 THEN text END"
-        sql = f"SELECT seq, session, role, speaker, at, act, language, {text} FROM messages WHERE {clauses.sql}"
+        sql = f"SELECT seq, session, role, speaker, at, act, language, {text}, origin FROM messages WHERE {clauses.sql}"
         return [
-            MessagePlace(seq, session, role, speaker, moment(at), act, language, text)
-            for seq, session, role, speaker, at, act, language, text in self._rows(sql, clauses.values)
+            MessagePlace(seq, session, role, speaker, moment(at), act, language, text, origin)
+            for seq, session, role, speaker, at, act, language, text, origin in self._rows(sql, clauses.values)
         ]
 
     @guarded
@@ -284,6 +293,21 @@ class SQLReads(AccessReads):
         """Return a persistent setting of the engine by name, or None if it is not set."""
         rows = self._rows("SELECT value FROM settings WHERE tenant = ? AND name = ?", (self.tenant, name))
         return rows[0][0] if rows else None
+
+    @guarded
+    def settings(self, prefix: str) -> dict[str, str]:
+        """Return the persistent settings whose names start with a prefix, by name."""
+        sql = "SELECT name, value FROM settings WHERE tenant = ? AND name >= ? AND name < ? ORDER BY name"
+        return dict(self._rows(sql, (self.tenant, prefix, prefix + "\U0010ffff")))
+
+    @guarded
+    def scopes(self) -> list[Scope]:
+        """List the scopes that have data, or had some."""
+        sql = (
+            "SELECT app, user, agent FROM partitions WHERE tenant = ? UNION SELECT app, user, agent FROM sessions WHERE tenant = ? "
+            "UNION SELECT '', user, '' FROM users WHERE tenant = ? UNION SELECT app, '', '' FROM apps WHERE tenant = ?"
+        )
+        return [to_scope(self.tenant, *row) for row in self._rows(sql, (self.tenant,) * 4)]
 
     @guarded
     def chunk_text(self, item: int, chunk: int, text: str) -> str:

@@ -192,6 +192,7 @@ def to_message(row: Sequence[Any], scopes: Mapping[int, Scope]) -> Message:
         seq=row[0], id=row[1], session=row[2], scope=scopes[row[3]], role=row[4], speaker=row[5], client_id=row[6],
         text=row[7], at=_time(row[8]), origin=row[9], action=row[10], language=row[11], act=row[12],
         asks=bool(row[13]), asked=row[14], answers=row[15], payload=None if row[16] is None else json.loads(row[16]), redacted=(),
+        consent=None,
     )  # fmt: skip
     message.__class__ = Message
     return cast("Message", message)

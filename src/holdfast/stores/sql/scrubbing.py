@@ -4,25 +4,32 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+_HEAD = 8
+"""Number of bytes at the beginning of a needle that are compared at once."""
+
 
 def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
     """Return the needles that occur in the blocks. All needles are searched in one pass.
 
-    The first eight bytes of a needle are compared as an integer. If they match, the whole needle is compared. Needles must
-    have at least eight bytes.
+    The first eight bytes of a needle are compared as an integer. If they match, the whole needle is compared. Shorter needles
+    are searched one by one.
     """
-    heads = np.unique(np.array([int.from_bytes(needle[:8], "little") for needle in needles], dtype=np.uint64))
+    if not needles:
+        return set()
+    short, long = [needle for needle in needles if len(needle) < _HEAD], [needle for needle in needles if len(needle) >= _HEAD]
+    heads = np.unique(np.array([int.from_bytes(needle[:_HEAD], "little") for needle in long], dtype=np.uint64))
     max_length = max(map(len, needles))
     found: set[bytes] = set()
     tail = b""
     for block in blocks:
         data = tail + block
-        for shift in range(8):
-            count = (len(data) - shift) // 8
+        found.update(needle for needle in short if needle not in found and needle in data)
+        for shift in range(_HEAD) if long else ():
+            count = (len(data) - shift) // _HEAD
             words = np.frombuffer(data, dtype="<u8", count=max(count, 0), offset=min(shift, len(data)))
             places = np.searchsorted(heads, words).clip(max=len(heads) - 1)
             for place in np.flatnonzero(heads[places] == words):
-                start = shift + int(place) * 8
-                found.update(needle for needle in needles if data.startswith(needle, start))
+                start = shift + int(place) * _HEAD
+                found.update(needle for needle in long if data.startswith(needle, start))
         tail = data[-max_length:]
     return found

@@ -39,7 +39,7 @@ from holdfast.stores.sql.rows import (
     to_message,
 )
 from holdfast.text.dates import day_in_words
-from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, Spend, UserProfile
+from holdfast.types import OFF_RECORD, AppRecord, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, Spend, UserProfile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 _MAX_DELAY = timedelta(minutes=15)
 """Longer than the pause before any retry of a job."""
 _MAX_LEASE = timedelta(minutes=45)
-"""Longer than the lease of any job."""
+"""Longer than the usual lease of a job."""
+_SCOPE_PARTS = ("app", "user", "agent")
 
 
 class TextIndex(Protocol):
@@ -139,9 +140,9 @@ class SQLTransaction(SQLReads, AccessWrites):
     def _index_message(self, partition: int, message: Message) -> None:
         """Index a message by its text, speaker and day. A reply is also found by the question that it answers.
 
-        A message without text, which has only a payload, is not indexed.
+        A message without text, which has only a payload, is not indexed. Neither is one that is off the record.
         """
-        if not message.text.strip():
+        if not message.text.strip() or message.action == OFF_RECORD:
             return
         heading = f"{message.speaker or ''} {day_in_words(message.at, message.language)} {message.asked or ''}"
         self._index(partition, message.seq, message.text, message.language, heading=heading)
@@ -212,16 +213,17 @@ class SQLTransaction(SQLReads, AccessWrites):
             if moment is not None:
                 self._update_present(column, stamp(moment), ids)
 
-    def set_action(self, messages: Collection[str], action: str) -> None:
-        """Give messages a marker called an action, such as ``forgotten``. Messages that already have an action keep it.
+    def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
+        """Give messages a marker called an action, such as ``forgotten``. Only messages with the action ``instead_of`` get it.
 
-        A message with an action is used neither for extraction nor for recall.
+        A message with an action is used neither for extraction nor for recall. One that is off the record leaves the indexes.
         """
+        present, values = ("action IS NULL", ()) if instead_of is None else ("action = ?", (instead_of,))
         for batch in batches(messages):
             rows = fetch(
                 self._connection,
-                f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND id IN ({marks(batch)}) AND action IS NULL",
-                (self.tenant, *batch),
+                f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND id IN ({marks(batch)}) AND {present}",
+                (self.tenant, *batch, *values),
             )
             for row in rows:
                 marked = (*row[:10], action, *row[11:])
@@ -229,6 +231,8 @@ class SQLTransaction(SQLReads, AccessWrites):
                     "UPDATE messages SET action = ?, hash = ? WHERE tenant = ? AND seq = ?",
                     (action, message_hash(marked), self.tenant, row[0]),
                 )
+                if action == OFF_RECORD:
+                    self._unindex(row[0])
             self._detach_replies([row[0] for row in rows])
 
     def set_expiry(self, ids: Collection[str], expires_at: datetime | None) -> None:
@@ -268,20 +272,29 @@ class SQLTransaction(SQLReads, AccessWrites):
         self._insert("jobs", JOB_COLUMNS, job_row(job), clash="ON CONFLICT (tenant, effect) DO NOTHING")
         return self._connection.changes() == 1
 
-    def lease_job(self, *, worker: str, now: datetime, until: datetime, kinds: Collection[str] | None = None) -> Job | None:
+    def lease_job(
+        self,
+        *,
+        worker: str,
+        now: datetime,
+        until: datetime,
+        kinds: Collection[str] | None = None,
+        exclusive: Collection[str] = (),
+    ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
         A job from the future means that the clock went back: it is due. So is a job with a lease that ends too late, that is,
-        later than any lease and than ``until``.
+        later than any lease and than ``until``. Of the kinds in ``exclusive``, one job per scope is leased at a time.
         """
         too_late = max(until, now + _MAX_LEASE)
+        apart, scopes = self._not_in_running_scopes(now, too_late, list(exclusive))
         chosen = "" if kinds is None else f"AND kind IN ({marks(list(kinds))})"
         row = fetch_one(
             self._connection,
             f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') "
             "AND (not_before <= ? OR (attempt > 0 AND not_before > ?) OR created_at > ?) "
-            f"AND (state = 'queued' OR lease_until <= ? OR lease_until > ?) {chosen} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
-            (self.tenant, stamp(now), stamp(now + _MAX_DELAY), stamp(now), stamp(now), stamp(too_late), *(kinds or ())),
+            f"AND (state = 'queued' OR lease_until <= ? OR lease_until > ?) {chosen} {apart} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
+            (self.tenant, stamp(now), stamp(now + _MAX_DELAY), stamp(now), stamp(now), stamp(too_late), *(kinds or ()), *scopes),
         )
         if row is None:
             return None
@@ -289,6 +302,21 @@ class SQLTransaction(SQLReads, AccessWrites):
         leased = replace(found, state="running", attempt=found.attempt + 1, worker=worker, lease_until=until)
         self.set_job(leased)
         return leased
+
+    def _not_in_running_scopes(self, now: datetime, too_late: datetime, kinds: list[str]) -> tuple[str, list[Any]]:
+        """Return a condition, with its values, that leaves out jobs of scopes in which a job of these kinds is running."""
+        if not kinds:
+            return "", []
+        rows = fetch(
+            self._connection,
+            f"SELECT payload FROM jobs WHERE tenant = ? AND state = 'running' AND lease_until > ? AND lease_until <= ? AND kind IN ({marks(kinds)})",
+            (self.tenant, stamp(now), stamp(too_late), *kinds),
+        )
+        payloads = [json.loads(row[0]) for row in rows]
+        running = {tuple(str(payload.get(part) or "") for part in _SCOPE_PARTS) for payload in payloads}
+        same = " AND ".join(f"coalesce({self._connection.dialect.in_payload(part)}, '') = ?" for part in _SCOPE_PARTS)
+        conditions = [f"AND NOT (kind IN ({marks(kinds)}) AND {same})" for _ in running]
+        return " ".join(conditions), [value for scope in running for value in (*kinds, *scope)]
 
     def set_job(self, job: Job) -> None:
         """Replace the record of a job."""

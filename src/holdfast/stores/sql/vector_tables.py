@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from holdfast.errors import AnswerInvalid
 from holdfast.stores.sql.connection import Connection, cached_fetch, fetch, fetch_value
 from holdfast.stores.sql.partitions import next_number
 from holdfast.stores.sql.rows import marks
@@ -46,6 +47,16 @@ def drop_model(connection: Connection, tenant: str, name: str) -> None:
     for (partition,) in partitions:
         connection.execute("DELETE FROM vectors WHERE tenant = ? AND partition = ? AND model = ?", (tenant, partition, number))
     connection.execute("DELETE FROM models WHERE tenant = ? AND model = ?", (tenant, number))
+
+
+def checked(vectors: "NDArray[np.float32]", count: int) -> "NDArray[np.float32]":
+    """Return vectors as a matrix. Raise ``AnswerInvalid`` if there is not one finite row per chunk."""
+    array = np.asarray(vectors, dtype=np.float32)
+    if array.ndim != 2 or len(array) != count or not array.shape[1]:
+        raise AnswerInvalid(f"{count} vectors were expected, not an array of shape {array.shape}. None was stored.")
+    if not np.isfinite(array).all():
+        raise AnswerInvalid("A vector contains NaN or infinity. None was stored.")
+    return array
 
 
 def want(connection: Connection, tenant: str, partition: int, item: int, chunks: int) -> None:

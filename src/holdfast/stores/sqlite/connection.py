@@ -18,6 +18,7 @@ from holdfast.errors import InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, 
 from holdfast.runtime import forks
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.disk_space import file_size_limit
+from holdfast.stores.sqlite.write_turns import turns_of
 
 _APPLICATION_ID = 0x486F6C64
 """Number in the SQLite header that identifies Holdfast files."""
@@ -36,9 +37,11 @@ They stay open, because closing them would disturb the parent process.
 class SQLiteConnections:
     """All connections of this process to one file."""
 
-    def __init__(self, path: Path, *, key: str | None = None) -> None:
+    def __init__(self, path: Path, *, tenant: str = "default", key: str | None = None) -> None:
         self.path = path
+        self._tenant = tenant
         self._key = key
+        self._turns = turns_of(path)
         self._closed = False
         self._checkpoint_pages = 1000
         self._start()
@@ -49,7 +52,6 @@ class SQLiteConnections:
         self._checkpoint_pages = pages
 
     def _start(self) -> None:
-        self._write_lock = threading.RLock()
         self._writer: FileConnection | None = None
         self._local = threading.local()
         self._readers: weakref.WeakSet[FileConnection] = weakref.WeakSet()
@@ -99,7 +101,7 @@ class SQLiteConnections:
         With ``durable=False``, the commit does not wait for the disk. Use this for data that can be derived again, such as
         vectors.
         """
-        with self._write_lock, translate_errors(self.path):
+        with self._turn(), translate_errors(self.path):
             if self._closed:
                 raise StoreClosed(f"{self.path} is closed. Open the store again.")
             connection = self._open_writer()
@@ -124,18 +126,27 @@ class SQLiteConnections:
 
         This is for writes during a search, which must neither wait for a writer nor delay a fork.
         """
-        if not self._write_lock.acquire(blocking=False):
+        if not self._turns.acquire(self._tenant, blocking=False):
             raise StoreBusy(f"Another thread is writing to {self.path}. Nothing was written; try again.")
         try:
             with self.writing(durable=durable) as connection:
                 yield connection
         finally:
-            self._write_lock.release()
+            self._turns.release()
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for this tenant's turn to write to the file, and keep it during the block."""
+        self._turns.acquire(self._tenant)
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[FileConnection]:
         """Hold the write lock of this process during the block, without a transaction. VACUUM and checkpoints need this."""
-        with self._write_lock, translate_errors(self.path):
+        with self._turn(), translate_errors(self.path):
             if self._closed:
                 raise StoreClosed(f"{self.path} is closed. Open the store again.")
             yield self._open_writer()
@@ -150,7 +161,7 @@ class SQLiteConnections:
 
     def close(self) -> None:
         """Close every connection. When the last one closes, SQLite moves the write-ahead log into the file."""
-        with self._write_lock, forks.fork_guard:
+        with self._turn(), forks.fork_guard:
             self._closed = True
             for connection in [*self._readers, self._writer]:
                 if connection is not None:
@@ -308,7 +319,7 @@ def set_busy_timeout(connection: apsw.Connection) -> None:
         nonlocal started
         if attempt == 0:
             started = time.monotonic()
-        time.sleep(random.uniform(0.0005, min(0.02, 0.001 * (attempt + 1))))  # noqa: S311  (no secret)
+        time.sleep(random.uniform(0.0005, min(0.01, 0.001 * (attempt + 1))))  # noqa: S311  (no secret)
         return time.monotonic() - started < BUSY_SECONDS
 
     connection.set_busy_handler(wait)

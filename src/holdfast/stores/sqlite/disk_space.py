@@ -52,6 +52,11 @@ class DiskSpace:
             self.keep_reserve()
 
     @property
+    def is_very_low(self) -> bool:
+        """True if every block counts."""
+        return self._very_low
+
+    @property
     def checkpoint_pages(self) -> int:
         """Number of pages in the write-ahead log after which it is moved into the file."""
         return _CHECKPOINT_PAGES_IF_LOW if self._very_low else _CHECKPOINT_PAGES

@@ -8,7 +8,7 @@ different model numbers and are never compared.
 
 import itertools
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from holdfast.protocols import Match, Space
 from holdfast.stores.sql import vector_tables
-from holdfast.stores.sql.connection import cached_fetch, fetch, fetch_value
+from holdfast.stores.sql.connection import Row, cached_fetch, fetch, fetch_value
 from holdfast.stores.sql.rows import marks
 from holdfast.stores.sql.vector_tables import model_number
 from holdfast.stores.sqlite.dialect import FileConnection
@@ -47,7 +47,7 @@ def put(
     model = model_number(connection, tenant, name)
     if model is None or not chunks:
         return 0
-    codes, scales = quantize(np.asarray(vectors, dtype=np.float32))
+    codes, scales = quantize(vector_tables.checked(vectors, len(chunks)))
     stored = 0
     for (item, window), code, scale in zip(chunks, codes, scales, strict=True):
         partition = fetch_value(
@@ -144,6 +144,8 @@ class IndexCache:
         found: list[Match] = []
         current = self._current(connection, tenant, model, list(partitions))
         for partition, index in current.items():
+            if index.dimensions != len(query):  # the model has changed, and its vectors are about to be computed again
+                continue
             space = partitions[partition]
             found += [
                 Match(item, window, similarity, space)
@@ -257,6 +259,7 @@ def _load(connection: FileConnection, tenant: str, model: int, partition: int) -
         "SELECT item, window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ?",
         (tenant, partition, model),
     )
+    rows = of_one_length(rows)
     if not rows:
         return None
     items, windows, scales, codes = zip(*rows, strict=True)
@@ -270,6 +273,18 @@ def _load(connection: FileConnection, tenant: str, model: int, partition: int) -
     return index
 
 
+def of_one_length(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows whose last column, the code of a vector, has the most common length.
+
+    An earlier version could store vectors of several lengths, if a model was replaced behind its name.
+    """
+    lengths = Counter(len(row[-1]) for row in rows)
+    if len(lengths) <= 1:
+        return list(rows)
+    ((common, _),) = lengths.most_common(1)
+    return [row for row in rows if len(row[-1]) == common]
+
+
 def _reload_item(connection: FileConnection, owner: tuple[str, int, int, int], index: VectorIndex) -> None:
     """Replace the vectors of one item in an index with those in the file."""
     rows = fetch(
@@ -280,4 +295,5 @@ def _reload_item(connection: FileConnection, owner: tuple[str, int, int, int], i
     item = owner[-1]
     index.remove(item)
     for window, scale, code in rows:
-        index.put(item, window, np.frombuffer(code, dtype=np.int8), scale)
+        if len(code) == index.dimensions:
+            index.put(item, window, np.frombuffer(code, dtype=np.int8), scale)

@@ -17,7 +17,7 @@ from holdfast.stores.sql.rows import marks
 from holdfast.stores.sqlite.allowed_items import AllowedItems
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.word_cache import WordCache
-from holdfast.text.chunks import field_spans
+from holdfast.text.index_terms import chunk_terms
 from holdfast.text.terms import document_terms, query_terms
 
 _MAX_CHUNKS = 4096
@@ -38,12 +38,11 @@ def index(
     The terms of the item's heading are added to each chunk.
     """
     partition, item = place
-    spans = field_spans(text)
+    chunks = chunk_terms(text, language)
     above = document_terms(heading, language)
-    for window, (start, end) in enumerate(spans):
-        terms = [*above, *document_terms(text[start:end], language)]
-        _add_unit(connection, (tenant, item, window, partition, start, end - start, " ".join(terms)))
-    return len(spans)
+    for window, (start, end, own) in enumerate(chunks):
+        _add_unit(connection, (tenant, item, window, partition, start, end - start, " ".join([*above, *own])))
+    return len(chunks)
 
 
 def unindex(connection: apsw.Connection, tenant: str, item: int) -> None:
@@ -197,7 +196,7 @@ def should_merge_all(sizes: Sequence[int]) -> bool:
 
     This is so if there are several small segments that add up to at least a quarter of the largest. Searching a single
     segment is fastest, but a full merge also rewrites the largest segment. A full merge must be rare, because frequent
-    writes wear out the memory card of a small board.
+    writes wear out the SD card of a single-board computer.
     """
     return len(sizes) > FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
 

@@ -3,7 +3,8 @@
 import logging
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import apsw
 from holdfast.errors import InvalidInput, StoreError
 from holdfast.runtime.private_files import create_file, create_folder, readers
 from holdfast.stores.sql import counts
-from holdfast.stores.sql.connection import fetch, fetch_value
+from holdfast.stores.sql.connection import fetch, fetch_one, fetch_value
 from holdfast.stores.sql.partitions import next_number
 from holdfast.stores.sql.scrubbing import held
+from holdfast.stores.sqlite.acked_rows import SUFFIX, AckedRows, last_item
 from holdfast.stores.sqlite.connection import is_over_size_limit, set_busy_timeout
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.types import Finding
@@ -36,12 +38,13 @@ def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) ->
     """Check the file's structure, full-text index and vectors. ``deep`` also verifies the hash of every row."""
     findings = [
         Finding(check="sqlite", ok=True, detail=f"SQLite {apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}"),
-        _structure(connection),
-        _full_text(connection),
-        counts.vectors_finding(connection, tenant),
+        _attempt("structure", lambda: _structure(connection)),
+        _attempt("full text", lambda: _full_text(connection)),
+        _attempt("vectors", lambda: counts.vectors_finding(connection, tenant)),
+        _attempt("acknowledged rows", lambda: _acknowledged(connection, path)),
     ]
     if deep:
-        findings += [_hashes(connection, tenant, *table) for table in counts.HASHED]
+        findings += [_attempt(f"{table[0]} hashes", partial(_hashes, connection, tenant, *table)) for table in counts.HASHED]
     size = sum(file.stat().st_size for file in store_files(path))
     pages, free = (connection.pragma(name) for name in ("page_count", "freelist_count"))
     findings.append(_permissions(path))
@@ -49,6 +52,39 @@ def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) ->
         Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB, {100 * free / max(pages, 1):.0f}% of pages free")
     )
     return findings
+
+
+_DAMAGE = (apsw.Error, UnicodeError, LookupError, ValueError, TypeError, ArithmeticError)
+"""What reading a damaged page can raise: SQLite's errors, and Python's about values that no version of Holdfast has written."""
+
+
+def _attempt(name: str, check: Callable[[], Finding]) -> Finding:
+    """Run a check. If the file is too damaged to be checked, that is the finding."""
+    try:
+        return check()
+    except apsw.BusyError:
+        raise
+    except _DAMAGE as error:
+        return Finding(
+            check=name,
+            ok=False,
+            detail=f"cannot be checked, because the file is damaged: {error}",
+            remedy="Restore a backup: holdfast restore FILE",
+        )
+
+
+def _acknowledged(connection: FileConnection, path: Path) -> Finding:
+    """Compare the number of the newest row with the one that was written down when it was acknowledged."""
+    present, promised = last_item(connection), AckedRows(path).read()
+    if promised is not None and promised > present:
+        return Finding(
+            check="acknowledged rows",
+            ok=False,
+            detail=f"the newest rows are missing: row {promised} was stored, but the file ends with row {present}",
+            remedy="The write-ahead log was removed or cut off, or an older copy of the file was put here. Restore a newer backup, "
+            f"or delete {path.name}{SUFFIX} if this is intended",
+        )
+    return Finding(check="acknowledged rows", ok=True, detail=f"{present} rows were stored, and none is missing at the end")
 
 
 def _permissions(path: Path) -> Finding:
@@ -89,10 +125,10 @@ def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, e
     for (number,) in connection.execute(f"SELECT {key} FROM {table} WHERE tenant = ?", (tenant,)):
         seen += 1
         try:
-            row = fetch(connection, f"SELECT {columns} FROM {table} WHERE tenant = ? AND {key} = ?", (tenant, number))[0]
-            if expected(row) != row[-1]:
-                bad.append(row[1])
-        except UnicodeDecodeError:  # damaged bytes may be invalid UTF-8
+            row = fetch_one(connection, f"SELECT {columns} FROM {table} WHERE tenant = ? AND {key} = ?", (tenant, number))
+            if row is None or expected(row) != row[-1]:  # an index can name a row that the table has lost
+                bad.append(f"{key} {number}" if row is None else str(row[1]))
+        except _DAMAGE:  # such as invalid UTF-8
             bad.append(f"{key} {number}")
     return counts.hashes_finding(table, seen, bad)
 
@@ -132,21 +168,34 @@ def _residue(connection: FileConnection, path: Path, needles: Sequence[bytes]) -
     return tuple(file for file, here in found.items() if here - explained)
 
 
+def plain_residue(connection: FileConnection, files: Sequence[Path], needles: Sequence[bytes]) -> tuple[str, ...]:
+    """Return the other files, such as topic pages, that contain erased bytes which occur in no stored row."""
+    found = {str(file): held([file.read_bytes()], needles) for file in files if file.is_file()}
+    return tuple(file for file, here in found.items() if any(not _occurs_in_rows(connection, needle) for needle in here))
+
+
 def _occurs_in_rows(connection: FileConnection, needle: bytes) -> bool:
-    """Return True if a row of any tenant contains these bytes."""
-    return bool(
-        fetch_value(
-            connection,
-            "SELECT EXISTS (SELECT 1 FROM messages WHERE instr(CAST(concat_ws(char(10), text, speaker, payload) AS BLOB), ?1)) "
-            "OR EXISTS (SELECT 1 FROM memories WHERE "
-            "instr(CAST(concat_ws(char(10), text, metadata, key, topic, tags, reason, namespace, indexed) AS BLOB), ?1)) "
-            "OR EXISTS (SELECT 1 FROM keys WHERE instr(CAST(concat_ws(char(10), label, user, app, agent) AS BLOB), ?1)) "
-            "OR EXISTS (SELECT 1 FROM idempotency WHERE instr(body, ?1)) "
-            "OR EXISTS (SELECT 1 FROM units WHERE instr(CAST(terms AS BLOB), ?1)) "
-            "OR EXISTS (SELECT 1 FROM partitions WHERE instr(CAST(concat_ws(char(10), user, app, agent) AS BLOB), ?1))",
-            (needle,),
-        )
+    """Return True if a row of any tenant, or the schema itself, contains these bytes."""
+    if fetch_value(connection, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE instr(CAST(sql AS BLOB), ?))", (needle,)):
+        return True
+    for table, columns in _text_columns(connection).items():
+        joined = " || x'0a' || ".join(f"coalesce(CAST({column} AS BLOB), x'')" for column in columns)
+        if fetch_value(connection, f"SELECT EXISTS (SELECT 1 FROM {table} WHERE instr({joined}, ?))", (needle,)):
+            return True
+    return False
+
+
+def _text_columns(connection: FileConnection) -> dict[str, list[str]]:
+    """Return the columns of all tables that contain text or bytes, without vectors and the full-text index."""
+    tables = fetch(
+        connection,
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%' AND name NOT IN ('vectors', 'migrations')",
     )
+    found = {}
+    for (table,) in tables:
+        columns = fetch(connection, "SELECT name FROM pragma_table_info(?) WHERE type IN ('TEXT', 'BLOB')", (table,))
+        found[table] = [f'"{name}"' for (name,) in columns if name != "hash"]
+    return found
 
 
 def _empty_log(connection: FileConnection) -> bool:
@@ -178,15 +227,11 @@ def store_files(path: Path) -> list[Path]:
 
 
 def files_holding(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
-    """Search the file and its log for needles (byte strings). Return the needles found in each file, keyed by file name.
-
-    Needles shorter than 8 bytes are ignored.
-    """
-    long_enough = [needle for needle in needles if len(needle) >= 8]
-    if not long_enough:
+    """Search the file and its log for needles (byte strings). Return the needles found in each file, keyed by file name."""
+    if not needles:
         return {}
     files = (path, path.with_name(path.name + "-wal"))
-    found = {str(file): held(_blocks(connection, which, file), long_enough) for which, file in enumerate(files) if file.exists()}
+    found = {str(file): held(_blocks(connection, which, file), needles) for which, file in enumerate(files) if file.exists()}
     return {file: here for file, here in found.items() if here}
 
 
@@ -213,6 +258,19 @@ def backup(connection: FileConnection, target: Path) -> None:
         raise StoreError(
             f"The backup to {target} failed: {error}. The store is unchanged. Check the folder, its permissions and free space."
         ) from error
+
+
+def back_up_before_upgrade(connection: FileConnection, path: Path, schema: int) -> Path | None:
+    """Back the store up to ``<name>.schema-<schema>`` in its folder and return that path; None if it exists or fails."""
+    target = path.with_name(f"{path.name}.schema-{schema}")
+    if target.exists():
+        return None
+    try:
+        backup(connection, target)
+    except StoreError as error:
+        log.warning("The store is upgraded without a backup: %s", error)
+        return None
+    return target
 
 
 def note_backup(connection: FileConnection, tenant: str, target: Path) -> None:

@@ -33,6 +33,17 @@ def migrate(connection: FileConnection) -> None:
                     )
 
 
+def schema_before_upgrade(connection: FileConnection) -> int | None:
+    """Return the schema number of a file that an earlier version wrote, or None if the file is new or up to date.
+
+    Raise an error if a newer version wrote it.
+    """
+    if not fetch_value(connection, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
+        return None
+    recorded = dict(connection.execute("SELECT number, sha256 FROM migrations"))
+    return max(recorded) if recorded and pending(recorded, list(migrations())) else None
+
+
 def _pending(connection: FileConnection, known: list[Migration]) -> list[Migration]:
     exists = fetch_value(connection, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'")
     if not exists:

@@ -19,11 +19,12 @@ from holdfast.stores.sql.reads import SQLReads
 from holdfast.stores.sql.rows import SEARCHED_TEXT, marks
 from holdfast.stores.sql.transaction import SQLTransaction
 from holdfast.stores.sqlite import embeddings, fulltext, maintenance
+from holdfast.stores.sqlite.acked_rows import AckedRows, last_item
 from holdfast.stores.sqlite.allowed_items import AllowedItems, AllowedItemsCache
 from holdfast.stores.sqlite.connection import SQLiteConnections, limit_pages, translate_errors
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.disk_space import DiskSpace
-from holdfast.stores.sqlite.migrate import migrate
+from holdfast.stores.sqlite.migrate import migrate, schema_before_upgrade
 from holdfast.stores.sqlite.queued_index import maintenance as index_maintenance
 from holdfast.stores.sqlite.queued_index.feed import Pace
 from holdfast.stores.sqlite.queued_index.index import QueuedIndex
@@ -62,7 +63,9 @@ class SQLiteStore(SQLReads):
         key: str | None = None,
         index: IndexPlace | None = None,
         pace: Pace | None = None,
+        is_copy: bool = False,
     ) -> None:
+        """Open a file, and create it if it is missing. A copy (``is_copy``) is upgraded without a backup of its own."""
         try:
             create_folder(path.parent)
             create_file(path)  # the write-ahead log gets the mode of the file
@@ -72,9 +75,10 @@ class SQLiteStore(SQLReads):
             ) from error
         self.path = path
         self.tenant = tenant
-        self._encrypted = key is not None
+        self._key = key
         self._space = DiskSpace(path)
-        self._connections = SQLiteConnections(path, key=key)
+        self._acked = AckedRows(path)
+        self._connections = SQLiteConnections(path, tenant=tenant, key=key)
         self._indexes = embeddings.IndexCache()
         self.words = WordCache()
         self._allowed_items = AllowedItemsCache()
@@ -85,20 +89,29 @@ class SQLiteStore(SQLReads):
         self._settled = 1
         """Number of segments of the full-text index after its last merge. Segments beyond this number are new."""
         self._tidied: tuple[int, int] | None = None
+        self._is_copy = is_copy
         self._prepare()
 
     def _prepare(self) -> None:
         """Migrate the file. On a full disk, the reserve makes room for the files that SQLite creates."""
         try:
-            with self._connections.exclusive() as connection:
-                migrate(connection)
+            self._migrate()
         except StoreError:
             if not self._space.reserve.exists():
                 raise
             self._space.release_reserve()
-            with self._connections.exclusive() as connection:
-                migrate(connection)
+            self._migrate()
         self._watch_space()
+
+    def _migrate(self) -> None:
+        """Upgrade a file of an earlier version. A backup of it is written first, if there is room."""
+        with self._connections.exclusive() as connection:
+            schema = None if self._is_copy else schema_before_upgrade(connection)
+            kept = None if schema is None else maintenance.back_up_before_upgrade(connection, self.path, schema)
+            migrate(connection)
+        if kept is not None:
+            with self._connections.writing() as connection:
+                maintenance.note_backup(connection, self.tenant, kept)
 
     def _watch_space(self) -> None:
         self._space.watch()
@@ -154,6 +167,9 @@ class SQLiteStore(SQLReads):
         self._watch_space()
         with self._connections.writing(durable=durable) as connection:
             yield SQLiteTransaction(connection, tenant=self.tenant, path=self.path)
+            item = last_item(connection) if durable else 0
+        if not self._space.is_very_low:
+            self._acked.note(item)
 
     @contextlib.contextmanager
     def room(self) -> Iterator[Callable[[], object]]:
@@ -270,6 +286,13 @@ class SQLiteStore(SQLReads):
         seen = partitions.visible(self.connection, reader, ("memory", "message"))
         return vector_tables.count_missing(self.connection, self.tenant, model, seen)
 
+    @guarded
+    def vector_lengths(self, model: str) -> set[int]:
+        """Return the different lengths of the stored vectors of a model."""
+        number = vector_tables.model_number(self.connection, self.tenant, model)
+        sql = "SELECT DISTINCT length(code) FROM vectors WHERE tenant = ? AND model = ?"
+        return set() if number is None else {row[0] for row in self._rows(sql, (self.tenant, number))}
+
     def _chunk(self, item: int, window: int) -> str | None:
         """Return the text to embed for one chunk, including the speaker's name. None if the chunk was just removed."""
         found: str | None = fetch_value(
@@ -297,6 +320,7 @@ class SQLiteStore(SQLReads):
             f"WHERE units.tenant = ? AND units.item IN ({marks(items)}) AND units.window = 0",
             (number, self.tenant, *items),
         )
+        rows = embeddings.of_one_length(rows)
         if not rows:
             return None
         codes = np.frombuffer(b"".join(code for _, code in rows), dtype=np.int8).reshape(len(rows), -1)
@@ -366,7 +390,9 @@ class SQLiteStore(SQLReads):
         self._tidied = version
         return []
 
-    def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True) -> tuple[bool, tuple[str, ...]]:
+    def scrub(
+        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = ()
+    ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data in the file and its log.
 
         With ``rewrite=False``, only the log is emptied: SQLite has overwritten the removed data in the pages of the file.
@@ -374,7 +400,9 @@ class SQLiteStore(SQLReads):
         self._clear_caches()
         clean = index_maintenance.scrub(self._connections, self.tenant, self.path, self._external)
         with self._connections.exclusive() as connection:
-            complete, residue = maintenance.scrub(connection, self.path, [] if self._encrypted else needles, rewrite=rewrite)
+            hidden: Sequence[bytes] = [] if self._key is not None else needles
+            complete, residue = maintenance.scrub(connection, self.path, hidden, rewrite=rewrite)
+            residue += maintenance.plain_residue(connection, files, needles)
         # A reader that started earlier may have cached erased data again. Readers that start now cannot.
         self._clear_caches()
         return complete and clean, residue
@@ -392,6 +420,10 @@ class SQLiteStore(SQLReads):
             maintenance.backup(connection, target)
         with self._connections.writing() as connection:
             maintenance.note_backup(connection, self.tenant, target)
+
+    def open_copy(self, path: Path) -> "SQLiteStore":
+        """Open a copy of this file, with the same tenant and key."""
+        return SQLiteStore(path, tenant=self.tenant, key=self._key, is_copy=True)
 
     @guarded
     def backups(self) -> list[str]:

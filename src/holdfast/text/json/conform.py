@@ -116,6 +116,8 @@ def _fit_object(value: Any, schema: Schema, where: str) -> _Fit:
                 f"{where or 'the answer'} holds something that was not asked for"
             )  # the name comes from the model, so it is not logged
             continue
+        if item is None and name in schema.get("required", ()) and "null" not in _types({} if rule is True else rule):
+            continue  # "items": null is no empty list
         try:
             fit = _fit(item, {} if rule is True else rule, _inside(where, name))
         except _Unfit as unfit:

@@ -84,6 +84,16 @@ export const del = (path, query) => json("DELETE", path, { query });
 /** The same requests within the selected scope. */
 export const getHere = (path, query, signal) => get(path, { ...scope(), ...query }, signal);
 export const postHere = (path, body, signal) => post(path, { ...scope(), ...body }, signal);
+/** Save a response of the server as a file. */
+export async function download(path, query, name) {
+  const response = await send("GET", path, { query, accept: "*/*" });
+  const address = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 60000);
+}
 /** Encode one segment of a path. */
 export const part = (name) => encodeURIComponent(name);
 

@@ -3,10 +3,10 @@
 import { redactions } from "./api.js";
 import { h, replace } from "./dom.js";
 import { loadWords, t } from "./i18n.js";
-import { renew } from "./known.js";
+import { me, renew } from "./known.js";
 import { connect, live } from "./live.js";
 import { parse, go } from "./router.js";
-import { applyTheme, changed } from "./settings.js";
+import { applyTheme, changed, useDefaultUser } from "./settings.js";
 import { VIEWS, frame, help, mark, pickScope } from "./shell.js";
 import { problem, toast } from "./ui.js";
 import { record } from "./samples.js";
@@ -17,6 +17,7 @@ let shown = null;
 const modules = {
   chat: () => import("./views/chat.js"),
   memories: () => import("./views/memories.js"),
+  people: () => import("./views/people.js"),
   timeline: () => import("./views/timeline.js"),
   topics: () => import("./views/topics.js"),
   sessions: () => import("./views/sessions.js"),
@@ -61,8 +62,17 @@ async function show({ reload = false } = {}) {
   }
 }
 
+/** Use the server's default user, unless a scope was chosen or the key may not know it. */
+async function findUser() {
+  try {
+    useDefaultUser((await me()).default_user);
+  } catch {
+    useDefaultUser(null); // the view shows why the server does not answer
+  }
+}
+
 async function draw() {
-  await loadWords();
+  await Promise.all([loadWords(), findUser()]);
   replace(document.getElementById("app"), frame(main));
   await show({ reload: true });
 }

@@ -104,6 +104,7 @@ export const dateTime = (value) =>
   format("DateTimeFormat", { dateStyle: "medium", timeStyle: "short" }).format(asDate(value));
 export const clock = (value) => format("DateTimeFormat", { timeStyle: "short" }).format(asDate(value));
 export const shortDay = (value) => format("DateTimeFormat", { day: "numeric", month: "short" }).format(asDate(value));
+export const fullDay = (value) => format("DateTimeFormat", { dateStyle: "medium" }).format(asDate(value));
 export const longDay = (value) =>
   format("DateTimeFormat", { weekday: "long", day: "numeric", month: "long", year: "numeric" }).format(asDate(value));
 

@@ -33,11 +33,16 @@ export const topics = async () => {
   }
 };
 
-/** The users, apps and agents that sessions and the list of apps name. */
+/** The users, apps and agents that the lists of users, sessions and apps name. */
 export const names = () =>
   once("names", async () => {
     const found = { user: new Set(), app: new Set(), agent: new Set() };
-    const [sessions, apps] = await Promise.allSettled([get("/v1/sessions", { limit: 500 }), get("/apps")]);
+    const [users, sessions, apps] = await Promise.allSettled([
+      get("/v1/users", { limit: 500 }),
+      get("/v1/sessions", { limit: 500 }),
+      get("/apps"),
+    ]);
+    for (const { user } of users.value?.items ?? []) found.user.add(user);
     for (const session of sessions.value?.items ?? [])
       for (const part of Object.keys(found)) if (session[part]) found[part].add(session[part]);
     for (const app of apps.value?.apps ?? []) found.app.add(app.appId);

@@ -2,7 +2,8 @@
 
 const PLACE = "holdfast.settings";
 const KEY_PLACE = "holdfast.key";
-const defaults = { theme: "auto", language: null, user: null, app: null, agent: null };
+const SCOPE = ["user", "app", "agent"];
+const defaults = { theme: "auto", language: null, user: null, app: null, agent: null, scopeChosen: false };
 
 function load() {
   try {
@@ -15,11 +16,24 @@ function load() {
 export const settings = load();
 export const changed = new EventTarget();
 
+let isDefaultUser = false;
+
+/** Use the server's default user until a scope is chosen. It is not stored, because the server's default can change. */
+export function useDefaultUser(name) {
+  if (isDefaultUser) settings.user = null;
+  isDefaultUser = !settings.scopeChosen && !SCOPE.some((part) => settings[part]) && Boolean(name);
+  if (isDefaultUser) settings.user = name;
+}
+
 /** Change settings. Dispatches a `changed` event with their names. */
 export function set(values) {
   Object.assign(settings, values);
+  if (SCOPE.some((part) => part in values)) {
+    settings.scopeChosen = true;
+    isDefaultUser = false;
+  }
   try {
-    localStorage.setItem(PLACE, JSON.stringify(settings));
+    localStorage.setItem(PLACE, JSON.stringify({ ...settings, user: isDefaultUser ? null : settings.user }));
   } catch {
     /* private windows may block storage */
   }

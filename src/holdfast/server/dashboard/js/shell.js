@@ -11,6 +11,7 @@ import { button, field, iconButton } from "./ui.js";
 export const VIEWS = [
   ["chat", "c"],
   ["memories", "m"],
+  ["people", "e"],
   ["timeline", "t"],
   ["topics", "p"],
   ["sessions", "s"],

@@ -5,6 +5,8 @@ import { h, icon } from "../dom.js";
 import { t } from "../i18n.js";
 import { contextPanel, memoryLink, told } from "../parts.js";
 import { latest } from "../samples.js";
+import { scope } from "../settings.js";
+import { pickScope } from "../shell.js";
 import { kindChip, skeleton } from "../ui.js";
 
 /** All messages of a session. */
@@ -16,6 +18,18 @@ export async function allMessages(id) {
     after = page.next_seq ?? null;
   }
   return found;
+}
+
+/** Whose memory the chat uses: a button that opens the scope dialog. Without a user, what is said is shared. */
+export function whoseMemory() {
+  const parts = Object.values(scope());
+  const isShared = !scope().user;
+  return h(
+    "button.whose",
+    { type: "button", onclick: pickScope, class: isShared ? "is-shared" : "", dataset: { action: "whose" } },
+    icon(isShared ? "warn" : "person", 16),
+    h("span", {}, parts.length ? t("chat.whose", { name: parts.join(" · ") }) : t("chat.whoseShared")),
+  );
 }
 
 export function welcome(ui) {
@@ -30,6 +44,11 @@ export function welcome(ui) {
     h("div.welcome-mark", {}, icon("logo", 44)),
     h("h2", {}, t("chat.welcome.title")),
     h("p", {}, t("chat.welcome.body")),
+    h(
+      "p",
+      {},
+      scope().user ? t("chat.welcome.whose", { name: scope().user }) : t("chat.welcome.shared"),
+    ),
     h(
       "div.tries",
       {},

@@ -9,7 +9,7 @@ import { markdown } from "../markdown.js";
 import { latest, record } from "../samples.js";
 import { scope } from "../settings.js";
 import { attempt, button, failed, link, problem, skeleton, toast } from "../ui.js";
-import { allMessages, asideParts, lastId, learnedChips, noModel, welcome } from "./chat-parts.js";
+import { allMessages, asideParts, lastId, learnedChips, noModel, welcome, whoseMemory } from "./chat-parts.js";
 
 // The conversation is kept when the view changes, so that people can look at a memory and come back.
 let talk = null;
@@ -114,9 +114,14 @@ function bar(ui) {
   replace(
     ui.box.bar,
     h(
-      "span.model",
-      { class: model ? "" : "none" },
-      latest && [icon("spark", 16), h("span", {}, model ?? t("chat.noModel"))],
+      "div.chat-facts",
+      {},
+      h(
+        "span.model",
+        { class: model ? "" : "none" },
+        latest && [icon("spark", 16), h("span", {}, model ?? t("chat.noModel"))],
+      ),
+      whoseMemory(),
     ),
     h(
       "div.actions",

@@ -20,7 +20,7 @@ export function view(route, signal) {
 function overview(status, signal) {
   const list = endless(
     (offset) => getHere("/v1/sessions", { status, limit: 50, offset }, signal),
-    (session) => row(session, signal),
+    (session) => sessionRow(session, signal),
     {
       signal,
       whenEmpty: () =>
@@ -49,7 +49,8 @@ function overview(status, signal) {
   );
 }
 
-function row(session, signal) {
+/** A session as a row of a list. The name of `user` is not repeated. */
+export function sessionRow(session, signal, user = settings.user) {
   return h(
     "a.row.session-row",
     { href: sessionLink(session.id), "data-row": true },
@@ -58,7 +59,7 @@ function row(session, signal) {
       "span.marks",
       {},
       chip(named("session", session.status), { class: `session-${session.status}` }),
-      session.user && session.user !== settings.user && chip(session.user, { class: "user" }),
+      session.user && session.user !== user && chip(session.user, { class: "user" }),
       session.app && chip(session.app, { class: "app" }),
       session.agent && chip(session.agent),
     ),

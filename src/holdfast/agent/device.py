@@ -1,0 +1,22 @@
+"""The default personality of a voice device."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+
+def device_persona(language: str | None, custom: str | None = None) -> str:
+    """Return the personality and the instructions for noise, in a language, or in English if there are none in that language.
+
+    ``custom`` replaces the default personality.
+    """
+    texts = _texts((language or "en").partition("-")[0].casefold())
+    return f"{(custom or texts['persona']).strip()} {texts['noise'].strip()}"
+
+
+@cache
+def _texts(language: str) -> Mapping[str, str]:
+    table = tomllib.loads((resources.files("holdfast.prompts") / "device.toml").read_text("utf-8"))
+    found: Mapping[str, str] = table.get(language, table["en"])
+    return found

@@ -1,0 +1,67 @@
+"""Threads that run several jobs at once, so that a silent model holds up only the jobs that wait for it."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from holdfast.errors import StoreClosed
+from holdfast.runtime import forks
+
+log = logging.getLogger("holdfast")
+
+_STEP_SECONDS: Final = 0.2
+"""Maximum time that a step waits for a running job, in seconds. Other background work goes on after it."""
+
+
+class JobThreads:
+    """Runs a function in up to ``size`` threads, each until the function returns False."""
+
+    def __init__(self, run_one: Callable[[], bool], size: int) -> None:
+        self._run_one = run_one
+        self._size = size
+        self.after_fork()
+        forks.register(self)
+
+    def after_fork(self) -> None:
+        """Forget the threads of the parent process."""
+        self._changed = threading.Condition()
+        self._running = 0
+        self._done = 0
+        self._is_dry = False
+        self._stopping = False
+
+    def step(self) -> bool:
+        """Start another thread if there may be a job for it, and wait briefly. Return True if a job was done or is running."""
+        with self._changed:
+            done = self._done
+            if not self._is_dry or not self._running:
+                self._is_dry = False
+                if self._running < self._size and not self._stopping:
+                    self._running += 1
+                    threading.Thread(target=self._run, name="holdfast-job", daemon=True).start()
+            self._changed.wait_for(lambda: self._done > done or not self._running, _STEP_SECONDS)
+            return self._done > done or self._running > 0
+
+    def stop(self, seconds: float) -> bool:
+        """Let the threads end after their jobs. Return False if a job is still running after ``seconds``."""
+        with self._changed:
+            self._stopping = True
+            return self._changed.wait_for(lambda: not self._running, seconds)
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping and self._run_one():
+                with self._changed:
+                    self._done += 1
+                    self._is_dry = False
+                    self._changed.notify_all()
+        except StoreClosed:
+            pass
+        except Exception:  # custom embedders and callbacks may raise anything
+            log.exception("A job thread failed. Its job is tried again")
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._is_dry = True
+                self._changed.notify_all()

@@ -1,0 +1,92 @@
+"""Find what a user wishes to be forgotten: their own memories and messages about a subject."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from holdfast.presets.base import Preset
+from holdfast.protocols import MemoryFilter, MessageFilter, Store
+from holdfast.recall.reader import Reader
+from holdfast.text.sentences import split_sentences
+from holdfast.text.terms import document_terms, query_terms
+from holdfast.types import Hit, Memory, Message, Scope
+
+__all__ = ["About", "find_about", "find_everything"]
+
+_MAX_HITS: Final = 100
+_MIN_SHARE: Final = 0.5
+"""Minimum share of the subject's terms that a memory or message must contain."""
+_FULL_SHARE: Final = 0.67
+"""Share that is required if any memory or message has it."""
+_MIN_SCORE: Final = 0.75
+"""Minimum score of a hit that shares too few terms with the subject. It is far above the floor of a context block."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What is known about a subject."""
+
+    memories: tuple[tuple[Memory, str], ...] = ()
+    """Each memory with the text that remains of it. The text is empty if the whole memory is about the subject."""
+    messages: tuple[Message, ...] = ()
+
+
+def find_everything(store: Store, preset: Preset, scope: Scope, now: datetime) -> About:
+    """Return all memories and messages of a user that the scope sees."""
+    owner = {} if scope.user is None else {"user": scope.user}
+    exactly = scope if scope.user is None else None
+    memories = store.memories(MemoryFilter(reader=scope, owner=owner, exactly=exactly, unexpired_at=now))
+    messages = store.messages(MessageFilter(reader=scope, owner=owner, exactly=exactly, actions=[None]))
+    kept = [memory for memory in memories if not preset.is_plain(memory.kind)]
+    return About(memories=tuple((memory, "") for memory in kept), messages=tuple(messages))
+
+
+def find_about(reader: Reader, scope: Scope, subject: str) -> About:
+    """Return the memories and messages of a user about a subject. Those of others and shared ones are left out."""
+    terms = _Terms(subject, reader.preset.languages)
+    if not terms.wanted:
+        return About()
+    owned = [hit for hit in _recalled(reader, scope, subject) if _is_owned(hit, scope, reader.preset)]
+    shares = {hit.id: terms.share(str(hit.memory) if hit.memory else hit.found.text) for hit in owned}
+    floor = min(max(shares.values(), default=0.0), _FULL_SHARE)
+    taken = [hit for hit in owned if shares[hit.id] >= max(floor, _MIN_SHARE)]
+    if not taken:
+        taken = [hit for hit in owned if hit.is_relevant and hit.score >= _MIN_SCORE]
+    memories = [(hit.memory, _remainder(hit.memory, terms, floor)) for hit in taken if hit.memory]
+    return About(memories=tuple(memories), messages=tuple(hit.message for hit in taken if hit.message))
+
+
+def _recalled(reader: Reader, scope: Scope, subject: str) -> Iterable[Hit]:
+    kinds = [kind.name for kind in reader.preset.kinds if not kind.plain]
+    return reader.recall(scope, subject, limit=_MAX_HITS, kinds=[*kinds, "message"], distinct=False)
+
+
+def _is_owned(hit: Hit, scope: Scope, preset: Preset) -> bool:
+    """Return True if a hit belongs to the user of the scope. Without a user, its scope must be the same."""
+    if hit.memory is not None and preset.is_plain(hit.memory.kind):
+        return False
+    return hit.found.scope.user == scope.user if scope.user is not None else hit.found.scope == scope
+
+
+class _Terms:
+    """The terms of a subject."""
+
+    def __init__(self, subject: str, languages: Sequence[str]) -> None:
+        self.wanted = query_terms(subject, languages)
+
+    def share(self, text: str) -> float:
+        """Return the share of the terms that a text contains."""
+        words = {term for language in ("en", "es") for term in document_terms(text, language)}
+        return sum(not spellings.isdisjoint(words) for spellings in self.wanted) / len(self.wanted)
+
+
+def _remainder(memory: Memory, terms: _Terms, floor: float) -> str:
+    """Return a memory's text without the sentences about the subject, or an empty text if the whole memory is about it."""
+    lines = memory.text.split("\n")
+    split: Callable[[str], list[str]] = (lambda line: [line]) if len(lines) > 1 else split_sentences
+    parts = [part for line in lines for part in split(line)]
+    kept = [part for part in parts if terms.share(part) < max(floor, _MIN_SHARE)]
+    if len(kept) == len(parts) or not any(part.strip() for part in kept):
+        return ""
+    return ("\n" if len(lines) > 1 else " ").join(kept)

@@ -1,0 +1,83 @@
+"""Messages that the user asked not to keep.
+
+They stay in the window until their session ends. They are not indexed, not recalled, and nothing is extracted from them.
+When the session ends, they are erased.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from holdfast.forgetting.erase import remove_derived
+from holdfast.presets.base import Preset
+from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
+from holdfast.text.consent.rules import Reach
+from holdfast.types import OFF_RECORD, Author, Message, Retire, SessionRecord
+from holdfast.write import Writer
+
+__all__ = ["OFF_RECORD_UNTIL", "erase_withheld", "is_withheld", "turn_before", "withhold_previous"]
+
+OFF_RECORD_UNTIL = "off_record"
+"""Entry of a session's metadata: ``rest`` if all messages are withheld until the user says otherwise, ``next`` for one message."""
+_REASON = "the user asked not to keep it"
+_MAX_REPLIES = 50
+"""Maximum number of messages after the user's previous message that are withheld with it."""
+
+
+def is_withheld(
+    role: str, until: str | None, reach: Reach | None, *, after_withheld: bool, lifts: bool = False
+) -> tuple[bool, str | None]:
+    """Return True if a message is off the record, and how long the user stays off the record after it.
+
+    ``until`` is how long so far, and ``reach`` the reach of a wish in this message. A reply to a withheld message is withheld,
+    because it may repeat the content.
+    """
+    is_user = role == "user"
+    stays = None if lifts or (is_user and until == "next") else until
+    if reach is not None:
+        waits = "rest" if reach == "rest" or stays == "rest" else "next" if reach in ("next", "around") else stays
+        return True, waits
+    if lifts:
+        return False, None
+    return until == "rest" or (is_user and until == "next") or (not is_user and after_withheld), stays
+
+
+def withhold_previous(tx: Transaction, message: Message, preset: Preset, now: datetime) -> list[str]:
+    """Withhold the user's message before this one, with the replies to it. Return the ids of all withheld messages.
+
+    Memories that were already extracted from them are retired. They are erased when the session ends.
+    """
+    found = turn_before(tx, message)
+    for action in {each.action for each in found} - {OFF_RECORD}:
+        tx.set_action([each.id for each in found if each.action == action], OFF_RECORD, instead_of=action)
+    _retire_derived(tx, [each.id for each in found], preset, now)
+    return [each.id for each in found]
+
+
+def turn_before(tx: Transaction, message: Message) -> list[Message]:
+    """Return the user's message before this one, and the replies to it. The message itself may be stored or not."""
+    stored = message.seq - 1 if message.seq else None
+    earlier = tx.messages(MessageFilter(session=message.session, exactly=message.scope, up_to_seq=stored, newest=_MAX_REPLIES))
+    places = [place for place, each in enumerate(earlier) if _is_same_speaker(each, message)]
+    return earlier[places[-1] :] if places else []
+
+
+def _is_same_speaker(one: Message, other: Message) -> bool:
+    return (one.role, one.speaker) == (other.role, other.speaker)
+
+
+def _retire_derived(tx: Transaction, ids: Sequence[str], preset: Preset, now: datetime) -> None:
+    derived = tx.memories(MemoryFilter(sources=list(ids))) if ids else []
+    own = [memory for memory in derived if set(memory.sources) <= set(ids)]
+    writer = Writer(tx=tx, preset=preset, author=Author(actor="user"), now=now)
+    writer.apply([Retire(id=memory.id, status="forgotten", reason=_REASON) for memory in own])
+
+
+def erase_withheld(tx: Transaction, preset: Preset, session: SessionRecord, now: datetime) -> int:
+    """Remove the withheld messages of a session, with everything derived from them. Return their number.
+
+    Their bytes are overwritten in the background after the transaction.
+    """
+    found = tx.messages(MessageFilter(session=session.id, exactly=session.scope, actions=[OFF_RECORD]))
+    if found:
+        remove_derived(tx, preset, [message.id for message in found], now)
+    return len(found)

@@ -1,0 +1,216 @@
+"""Read the wishes about memory in new messages, and obey them in the transaction that stores the messages.
+
+Reading is slow, because it runs a model and recalls what is to be forgotten. So it happens before the transaction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from holdfast.consent.forget import About, find_about, find_everything
+from holdfast.consent.off_record import OFF_RECORD_UNTIL, is_withheld, withhold_previous
+from holdfast.errors import ModelError
+from holdfast.forgetting.targets import own_sources
+from holdfast.learning.capture import Extractor
+from holdfast.learning.input_filter import own_words
+from holdfast.learning.placement import PROJECT, placed
+from holdfast.learning.wishes import ReadWish, asked_puts, lifts_off_record, read_wish
+from holdfast.presets.base import Preset
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SentenceReader, Store, Transaction
+from holdfast.recall.conversation_state import with_state
+from holdfast.recall.reader import Reader
+from holdfast.text.clean import fold
+from holdfast.text.consent.rules import subject_words
+from holdfast.types import (
+    FORGETTING,
+    FORGOTTEN,
+    OFF_RECORD,
+    Author,
+    Change,
+    Consent,
+    Memory,
+    Message,
+    Put,
+    Retire,
+    Scope,
+    SessionRecord,
+)
+from holdfast.values import make_put
+from holdfast.write import Writer
+
+__all__ = ["Plan", "Wishes"]
+
+_ASKED_IMPORTANCE: Final = 8.0
+_FORGET_REASON: Final = "the user asked to forget it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The wish in one message, and what it takes to obey it."""
+
+    wish: ReadWish | None = None
+    lifts: bool = False
+    """True if the message allows that messages are kept again."""
+    about: About = field(default_factory=About)
+    """What is to be forgotten."""
+    puts: tuple[Put, ...] = ()
+    """The memories to store."""
+
+
+class Wishes:
+    """Obeys the wishes of users about memory."""
+
+    def __init__(
+        self, store: Store, preset: Preset, clock: Clock, *, reader: Reader, sentence_reader: SentenceReader | None = None
+    ) -> None:
+        self._store = store
+        self._preset = preset
+        self._clock = clock
+        self._reader = reader
+        self._sentence_reader = sentence_reader
+
+    def read(self, messages: Sequence[Message], session: str, scope: Scope) -> list[Plan]:
+        """Return a plan for each message. Only the user's own messages have wishes."""
+        if not any(map(_may_wish, messages)):
+            return [Plan()] * len(messages)
+        last = self._store.messages(MessageFilter(session=session, exactly=scope, newest=1))
+        # While the user is off the record, the last message is withheld. Otherwise the session need not be read.
+        record = self._store.session(session, scope) if last and last[0].action == OFF_RECORD else None
+        paused = record is not None and record.metadata.get(OFF_RECORD_UNTIL) == "rest"
+        plans: list[Plan] = []
+        for message in messages:
+            own = replace(message, text=own_words(message.text))  # nobody else makes wishes, such as the sender of an e-mail
+            plans.append(self._plan(own, last[-1] if last else None, paused=paused) if _may_wish(own) else Plan())
+            wish = plans[-1].wish
+            paused = (paused or (wish is not None and wish.reach == "rest")) and not plans[-1].lifts
+            last = [message]
+        return plans
+
+    def _plan(self, message: Message, before: Message | None, *, paused: bool) -> Plan:
+        turn = before if before is not None and before.role == "assistant" else None
+        said = "" if turn is None else turn.text
+        wish, reader = self._read(message.text, said)
+        if paused and (wish is None or wish.wish != "off_record"):
+            lifts = lifts_off_record(message.text, before=said, reader=reader)
+            return Plan(wish=wish if lifts else None, lifts=lifts)
+        if wish is None or wish.wish == "off_record":
+            return Plan(wish=wish)
+        if wish.wish == "forget":
+            return Plan(wish=wish, about=self._about(wish, message.scope))
+        return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
+
+    def _read(self, text: str, before: str) -> tuple[ReadWish | None, SentenceReader | None]:
+        """Return the wish, and the reader. If the reader cannot be used, rules read alone, and None is returned for it."""
+        try:
+            return read_wish(text, before=before, reader=self._sentence_reader), self._sentence_reader
+        except ModelError:
+            return read_wish(text), None
+
+    def _about(self, wish: ReadWish, scope: Scope) -> About:
+        if wish.everything:
+            return find_everything(self._store, self._preset, scope, self._clock.now())
+        subject = subject_words(wish.subject) or wish.subject
+        return find_about(self._reader, scope, subject) if subject.strip() else About()
+
+    def _puts(self, wish: ReadWish, message: Message, before: Message | None, reader: SentenceReader | None) -> list[Put]:
+        """Return the memories that a message asks to store: in the extractor's words, otherwise in the user's."""
+        default = make_put(
+            self._preset,
+            message.scope,
+            text=wish.subject or message.text,
+            importance=_ASKED_IMPORTANCE,
+            sources=(message.id,),
+            valid_from=message.at,
+        )
+        default = replace(default, reason="asked to remember", trust=message.trust)
+        extractor = self._preset.extractor
+        if self._preset.is_plain(default.kind):  # nothing is learned for a preset that only stores values
+            return []
+        named = default.key is not None and default.key != self._preset.default_key
+        if named or not isinstance(extractor, Extractor):
+            return [default]
+        found = asked_puts(extractor, message, before=before, reader=reader)
+        return [_without_wish(put, wish.subject) for put in found] or [default]
+
+    def mark(self, session: SessionRecord, message: Message, last: Message | None, plan: Plan) -> tuple[Message, SessionRecord]:
+        """Return a message to store, marked as the wishes so far demand, and the session with its new state.
+
+        ``last`` is the message before it.
+        """
+        off_record = plan.wish is not None and plan.wish.wish == "off_record"
+        withheld, until = is_withheld(
+            message.role,
+            session.metadata.get(OFF_RECORD_UNTIL),
+            plan.wish.reach if plan.wish is not None and off_record else None,
+            after_withheld=last is not None and last.action == OFF_RECORD,
+            lifts=plan.lifts or (plan.wish is not None and not off_record and session.metadata.get(OFF_RECORD_UNTIL) == "next"),
+        )
+        session = with_state(session, **{OFF_RECORD_UNTIL: until})
+        if withheld:
+            return replace(message, action=OFF_RECORD), session
+        if plan.wish is not None and plan.wish.wish == "forget" and message.action is None:
+            return replace(message, action=FORGETTING), session
+        return message, session
+
+    def obey(self, tx: Transaction, session: SessionRecord, stored: Message, plan: Plan) -> Message:
+        """Obey the wish in a stored message, and return the message with what was done."""
+        if stored.action == OFF_RECORD:
+            if plan.wish is None:
+                return stored
+            ids = [stored.id]
+            if plan.wish.reach in ("previous", "around"):
+                ids = [*withhold_previous(tx, stored, self._preset, self._clock.now()), *ids]
+            return replace(stored, consent=Consent(wish="off_record", messages=tuple(ids)))
+        consent = Consent(wish="resume") if plan.lifts else None
+        if plan.wish is not None and plan.wish.wish == "forget":
+            consent = self._forget(tx, plan.about)
+        elif plan.puts:
+            consent = self._remember(tx, placed(plan.puts, project=session.metadata.get(PROJECT)))
+        return replace(stored, consent=consent) if consent else stored
+
+    def _remember(self, tx: Transaction, puts: Sequence[Put]) -> Consent:
+        writer = self._writer(tx)
+        batch = writer.new_batch()
+        memories = writer.apply(puts, batch=batch)
+        return Consent(wish="remember", memories=tuple(memories), undo=batch if tx.changes(batch=batch) else None)
+
+    def _forget(self, tx: Transaction, about: About) -> Consent:
+        """Retire the memories about a subject, or cut the subject out of them. Hide the messages that they come from."""
+        ids = [memory.id for memory, _ in about.memories]
+        present = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=ids))} if ids else {}
+        taken = [each for each in about.memories if present.get(each[0].id) == each[0].revision]
+        writer = self._writer(tx)
+        batch = writer.new_batch()
+        memories = writer.apply([_cut(writer, memory, remainder) for memory, remainder in taken], batch=batch)
+        retired = [memory for memory in memories if memory.status == "forgotten"]
+        sources = own_sources(tx, retired) | {message.id for message in about.messages}
+        hidden = tx.messages(MessageFilter(ids=list(sources), actions=[None])) if sources else []
+        tx.set_action([message.id for message in hidden], f"{FORGOTTEN}:{batch}")
+        return Consent(
+            wish="forget",
+            memories=tuple(memory for memory, _ in taken),
+            messages=tuple(message.id for message in hidden),
+            undo=batch if memories or hidden else None,
+        )
+
+    def _writer(self, tx: Transaction) -> Writer:
+        return Writer(tx=tx, preset=self._preset, author=Author(actor="user"), now=self._clock.now())
+
+
+def _without_wish(put: Put, fact: str) -> Put:
+    """Return a memory without the words of the wish around the fact: "I'm vegan" of "I'm vegan, don't forget it"."""
+    return replace(put, text=fact) if fact and fold(fact) in fold(put.text) else put
+
+
+def _cut(writer: Writer, memory: Memory, remainder: str) -> Change:
+    """Return the change that forgets a memory, or that keeps only a part of its text."""
+    retire = Retire(id=memory.id, status="forgotten", reason=_FORGET_REASON)
+    if not remainder:
+        return retire
+    put = Put(id=memory.id, scope=memory.scope, kind=memory.kind, key=memory.key, text=remainder, reason=_FORGET_REASON)
+    twins = writer.tx.memories(MemoryFilter(exactly=memory.scope, content_hash=writer.identity(put)))
+    return retire if any(twin.id != memory.id for twin in twins) else put
+
+
+def _may_wish(message: Message) -> bool:
+    return message.role == "user" and message.origin == "user" and message.action is None and bool(message.text.strip())

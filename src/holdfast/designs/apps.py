@@ -1,0 +1,282 @@
+"""The memory interface of the app host: a sub-agent that creates, compacts and reads the memories of apps.
+
+::
+
+    agent = MemorySubAgent("memory.db", model="ollama:llama3.2")
+    memory = await agent.create_memory(request)
+    block = SensitiveLoop(agent).format_memories_for_context(agent.get_memories("calendar"))
+
+Names are those of the design in snake case. ``AppMemory.to_json`` returns the design's own field names.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import zip_longest
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from holdfast import types
+from holdfast.apps import design_metadata
+from holdfast.chat import ChatModel
+from holdfast.config.opening import open_engine
+from holdfast.designs.numbers import find_numbered, number_of
+from holdfast.engine import Engine
+from holdfast.learning.related_conversations import CONVERSATION, RELATED
+from holdfast.protocols import MemoryFilter
+from holdfast.recall.sections import render_sections
+from holdfast.services import services
+
+__all__ = [
+    "AppMemory",
+    "AppRegistry",
+    "MemoryCompactionDecision",
+    "MemoryCompactionRequest",
+    "MemoryCreationRequest",
+    "MemorySubAgent",
+    "SensitiveLoop",
+]
+
+log = logging.getLogger("holdfast")
+_ALL = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppMemory:
+    """A memory of an app. ``metadata`` has ``importance`` (0 to 10), ``tags`` and ``relatedConversations``."""
+
+    id: int
+    app_id: str
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    source_conversation_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the memory with the field names of the design."""
+        return {
+            "id": self.id,
+            "appId": self.app_id,
+            "content": self.content,
+            "createdAt": self.created_at.isoformat(),
+            "updatedAt": self.updated_at.isoformat(),
+            "sourceConversationId": self.source_conversation_id,
+            "metadata": dict(self.metadata),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCreationRequest:
+    """An ended conversation. Its messages are needed only if the engine does not have the conversation."""
+
+    app_id: str
+    conversation_id: str
+    conversation_summary: str = ""
+    user_messages: Sequence[str] = ()
+    assistant_messages: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCompactionRequest:
+    """The memories of an app that has more than its maximum."""
+
+    app_id: str
+    existing_memories: Sequence[AppMemory] = ()
+    new_memory: AppMemory | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCompactionDecision:
+    """What a compaction did: it deleted a memory, or edited one by merging another into it."""
+
+    action: Literal["delete", "edit"]
+    target_memory_id: int
+    new_content: str | None = None
+    reason: str
+
+
+class MemorySubAgent:
+    """Creates one memory per conversation, and keeps at most ten per app."""
+
+    def __init__(
+        self,
+        db: str | Path | Engine | None = None,
+        debug_mode: bool = False,  # noqa: FBT001, FBT002  (the design's own signature)
+        *,
+        model: str | ChatModel | Callable[..., Any] | None = None,
+        **opening: Any,
+    ) -> None:
+        """Use an engine, or open a store. With ``debug_mode``, each step is logged. Without a model, rules decide."""
+        opening = {"preset": "apps", "worker": "none", **opening}
+        self.engine = db if isinstance(db, Engine) else open_engine(db, chat=model, **opening)
+        self._level = logging.INFO if debug_mode else logging.DEBUG
+
+    async def create_memory(self, request: MemoryCreationRequest) -> AppMemory | None:
+        """Create the memory of an ended conversation. Return None if nothing is worth keeping, or if that failed."""
+        return await asyncio.to_thread(self._create, request)
+
+    def _create(self, request: MemoryCreationRequest) -> AppMemory | None:
+        session = self.engine.session(id=request.conversation_id, app=request.app_id)
+        if not session.messages(limit=1):
+            for said, answer in zip_longest(request.user_messages, request.assistant_messages):
+                session.add_all(
+                    [
+                        {"role": role, "text": text}
+                        for role, text in (("user", said), ("assistant", answer))
+                        if text is not None and text.strip()
+                    ]
+                )
+        if session.messages(limit=1):
+            session.end()
+        elif request.conversation_summary.strip():
+            metadata = {CONVERSATION: request.conversation_id}
+            self.engine.remember(request.conversation_summary, app=request.app_id, metadata=metadata, origin="auto")
+        self.engine.drain()
+        made = next((each for each in self._memories(request.app_id) if _is_from(each, request.conversation_id)), None)
+        if made is None:
+            log.log(self._level, "Nothing was kept of conversation %s with app %s", request.conversation_id, request.app_id)
+            return None
+        log.log(self._level, "📝 Created memory for app %s from conversation %s", request.app_id, request.conversation_id)
+        return self._as_app_memory(made)
+
+    async def compact_memories(self, request: MemoryCompactionRequest) -> None:
+        """Bring an app down to its maximum: delete memories or merge them. :meth:`decisions` lists what was done."""
+        await asyncio.to_thread(self._compact, request.app_id)
+
+    def _compact(self, app_id: str) -> None:
+        services(self.engine).condenser.enforce_caps()
+        self.engine.drain()
+        for decision in self.decisions(app_id)[:1]:
+            log.log(
+                self._level, "🗜️  Compacted memories for app %s: %s memory %s", app_id, decision.action, decision.target_memory_id
+            )
+
+    def decisions(self, app_id: str, limit: int = 20) -> list[MemoryCompactionDecision]:
+        """Return what compactions did to an app's memories, newest first."""
+        made = []
+        for each in self.engine.apps.compactions(app_id, limit=limit):
+            target = self.engine.get(each.merged_into or each.memory)
+            made.append(
+                MemoryCompactionDecision(
+                    action="edit" if each.merged_into else "delete",
+                    target_memory_id=number_of(self.engine, target),
+                    new_content=target.text if each.merged_into else None,
+                    reason=each.reason,
+                )
+            )
+        return made
+
+    def get_memories(self, app_id: str, limit: int = 10) -> list[AppMemory]:
+        """Return the memories of an app, most recently updated first."""
+        found = sorted(self._memories(app_id), key=lambda memory: (memory.updated_at, memory.item), reverse=True)[:limit]
+        log.log(self._level, "🧠 Retrieved %d memories for app %s", len(found), app_id)
+        return [self._as_app_memory(memory) for memory in found]
+
+    def get_memory_count(self, app_id: str) -> int:
+        """Return the number of memories of an app."""
+        return len(self._memories(app_id))
+
+    def delete_memory(self, app_id: str, memory_id: int) -> bool:
+        """Erase one memory of an app; return False if it does not exist."""
+        found = find_numbered(self.engine, memory_id, self._memories(app_id))
+        if found is not None:
+            self.engine.erase(id=found.id)
+        return found is not None
+
+    def delete_app_memories(self, app_id: str) -> int:
+        """Erase all memories of an app and return their number."""
+        return self.engine.apps.purge(app_id)
+
+    def get_energy_consumed_since_last_poll(self) -> float:
+        """Return the energy units used since the last call."""
+        return self.engine.apps.poll_energy()
+
+    def close(self) -> None:
+        """Close the store."""
+        self.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _memories(self, app_id: str) -> list[types.Memory]:
+        return list(self.engine.apps.memories(app_id, limit=_ALL))
+
+    def _as_app_memory(self, memory: types.Memory) -> AppMemory:
+        source = memory.metadata.get(CONVERSATION)
+        return AppMemory(
+            id=number_of(self.engine, memory),
+            app_id=memory.scope.app or "",
+            content=memory.text,
+            created_at=memory.created_at,
+            updated_at=memory.updated_at,
+            source_conversation_id=source if isinstance(source, str) else None,
+            metadata=design_metadata(memory),
+        )
+
+
+class AppRegistry:
+    """The apps of a store."""
+
+    def __init__(self, agent: MemorySubAgent) -> None:
+        self._apps = agent.engine.apps
+
+    def get_app_id_for_conversation(self, conversation_id: str) -> str | None:
+        """Return the app that a conversation belongs to, or None."""
+        return self._apps.of_conversation(conversation_id)
+
+    async def uninstall_app(self, app_id: str, purge_memories: bool = False) -> None:  # noqa: FBT001, FBT002  (the design's own signature)
+        """Uninstall an app. Its memories stay unless ``purge_memories`` is set."""
+        await asyncio.to_thread(self._apps.uninstall, app_id, purge_memories)
+
+
+class SensitiveLoop:
+    """The hooks of the design's main loop."""
+
+    def __init__(self, agent: MemorySubAgent) -> None:
+        self._agent = agent
+        self._registry = AppRegistry(agent)
+
+    async def on_conversation_end(self, conversation_id: str, reason: str = "") -> AppMemory | None:
+        """Create the memory of a conversation that has ended. ``reason`` is logged."""
+        log.debug("Conversation %s ended: %s", conversation_id, reason)
+        app_id = self._registry.get_app_id_for_conversation(conversation_id)
+        if app_id is None:
+            return None
+        return await self._agent.create_memory(MemoryCreationRequest(app_id=app_id, conversation_id=conversation_id))
+
+    def get_memories_for_app(self, app_id: str) -> list[AppMemory]:
+        """Return the memories of an app for its context."""
+        return self._agent.get_memories(app_id)
+
+    def format_memories_for_context(self, memories: Sequence[AppMemory]) -> str:
+        """Return memories of one app as a block for the system prompt; empty if there are none."""
+        engine = self._agent.engine
+        layout, now = engine.preset.layout, services(engine).clock.now()
+        if not memories or layout is None:
+            return ""
+        app = memories[0].app_id
+        wanted = MemoryFilter(owner={"app": app}, unexpired_at=now)
+        numbered = {number_of(engine, each): each for each in services(engine).store.memories(wanted)}
+        hits = [types.Hit(memory=numbered[each.id], score=1.0) for each in memories if each.id in numbered]
+        known = services(engine).store.app(app)
+        values = {"app": (known.name if known else None) or app}
+        return render_sections(
+            layout,
+            lambda section: hits if section.source == "newest" else [],
+            max_tokens=engine.preset.context_tokens,
+            values=values,
+            now=now,
+        ).text
+
+
+def _is_from(memory: types.Memory, conversation: str) -> bool:
+    """Return True if a memory was made from a conversation, or another one was merged into it that was."""
+    related = memory.metadata.get(RELATED) or ()
+    return memory.metadata.get(CONVERSATION) == conversation or conversation in related

@@ -1,0 +1,190 @@
+"""Typed memories with lifetimes, values by key for the day, and a window of the last turns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from holdfast import types
+from holdfast.aio import AsyncEngine
+from holdfast.config.opening import open_engine
+from holdfast.config.settings import SettingsSource
+from holdfast.errors import NotFound
+from holdfast.presets.reachy import REACHY, context_key
+from holdfast.presets.settings import ReachySettings
+from holdfast.services import services
+
+__all__ = ["Memory", "MemoryManager", "MemoryType", "SearchResult"]
+
+_DEFAULTS = ReachySettings()
+_ANY_SCORE = 1e-9
+"""A minimum score below every other, because 0 stands for the preset's minimum."""
+
+
+class MemoryType(Enum):
+    """The three types of memory: fact, conversation and context."""
+
+    CONVERSATION = "conversation"
+    FACT = "fact"
+    CONTEXT = "context"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A single memory. Memories of type fact never expire.
+
+    ``expires_at`` is computed from the type unless it is given: after 30 days, or at the end of the day.
+    """
+
+    id: str
+    content: str
+    memory_type: MemoryType
+    created_at: datetime = field(default_factory=partial(datetime.now, UTC))
+    metadata: dict[str, Any] = field(default_factory=dict)
+    expires_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.expires_at is None:
+            object.__setattr__(self, "expires_at", _expiry(self.memory_type, self.created_at))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """A memory with its relevance, from 0 to 1."""
+
+    memory: Memory
+    score: float
+
+
+class MemoryManager:
+    """Stores, searches and forgets memories in one folder.
+
+    For a ``user`` with a known time zone, a context memory expires at the end of the user's day.
+    """
+
+    def __init__(
+        self,
+        persist_path: str | Path = _DEFAULTS.path,
+        context_window_size: int = _DEFAULTS.context_window_size,
+        *,
+        user: str | None = None,
+        config: SettingsSource | None = None,
+        **opening: Any,
+    ) -> None:
+        """Open the memory in a folder. ``opening`` are further arguments of ``holdfast.open``.
+
+        ``config`` is a settings file, such as the design's YAML, or a mapping. It may also set ``index`` to ``chroma``. Then the
+        first two arguments are not used.
+        """
+        settings = ReachySettings(path=str(persist_path), context_window_size=context_window_size)
+        self.engine = open_engine(preset="reachy", settings=settings if config is None else config, **opening)
+        self._awaited = AsyncEngine(self.engine)
+        self._user = user
+        self._session = self.engine.session(user=user)
+
+    async def store(self, content: str, memory_type: MemoryType, metadata: Mapping[str, Any] | None = None) -> Memory:
+        """Store a memory. A memory of type context replaces the previous one with the same ``context_key``."""
+        key = context_key(content, metadata or {}) if memory_type is MemoryType.CONTEXT else None
+        stored = await self._awaited.remember(content, kind=memory_type.value, key=key, metadata=metadata, user=self._user)
+        return _as_memory(stored)
+
+    async def search(
+        self,
+        query: str,
+        memory_type: MemoryType | None = None,
+        limit: int = 5,
+        min_score: float = 0.3,
+        *,
+        where: types.Where | None = None,
+    ) -> list[SearchResult]:
+        """Search memories by similarity, best first. ``where`` filters by metadata."""
+        kinds = [each.value for each in MemoryType] if memory_type is None else [memory_type.value]
+        floor = max(min_score, _ANY_SCORE)
+        hits = await self._awaited.recall(query, kinds=kinds, limit=limit, where=where, user=self._user, min_score=floor)
+        found = [SearchResult(memory=_as_memory(hit.memory), score=self._score(hit)) for hit in hits if hit.memory]
+        return sorted((each for each in found if each.score >= min_score), key=lambda each: -each.score)
+
+    def _score(self, hit: types.Hit) -> float:
+        """Return a hit's cosine, or its text score if it has no cosine.
+
+        The cosine is converted to the scale of the embedder for which the preset's thresholds were chosen.
+        """
+        embedder = services(self.engine).embedding.embedder()
+        if hit.similarity is None or embedder is None:
+            return hit.score_by("text") or 0.0
+        return min(max(self.engine.preset.recall.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
+
+    async def forget(self, memory_id: str) -> bool:
+        """Forget a memory; return False if the id does not exist."""
+        try:
+            return await self._awaited.forget(memory_id, user=self._user) > 0
+        except NotFound:
+            return False
+
+    async def cleanup_expired(self) -> int:
+        """Remove expired memories and return their number. This also runs at every start and once an hour."""
+        return await self._awaited.purge_expired()
+
+    def add_to_context_window(self, role: str, content: str) -> None:
+        """Add a message to the window of the last turns."""
+        self._session.add(role, content)
+
+    def get_context_window(self) -> list[dict[str, str]]:
+        """Return the messages of the window, oldest first."""
+        return [{"role": each.role, "content": each.text, "timestamp": each.at.isoformat()} for each in self._session.window()]
+
+    def clear_context_window(self) -> None:
+        """Remove all messages from the window."""
+        self._session.clear_window()
+
+    async def remember_fact(self, content: str, **metadata: Any) -> Memory:
+        """Store a fact, which never expires."""
+        return await self.store(content, MemoryType.FACT, metadata)
+
+    async def remember_conversation(self, content: str, **metadata: Any) -> Memory:
+        """Store something said in a conversation, for 30 days."""
+        return await self.store(content, MemoryType.CONVERSATION, metadata)
+
+    async def set_context(self, key: str, value: str) -> Memory:
+        """Set the value of a key for today."""
+        return await self.store(value, MemoryType.CONTEXT, {"context_key": key})
+
+    async def get_context(self, key: str) -> str | None:
+        """Return today's value of a key, or None if it is not set."""
+        found = await self._awaited.memories(kinds=[MemoryType.CONTEXT.value], key=key, limit=1, user=self._user)
+        return found[0].text if found else None
+
+    async def close(self) -> None:
+        """Close the memory."""
+        await self._awaited.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+
+def _expiry(memory_type: MemoryType, created_at: datetime) -> datetime | None:
+    """Return the end of a memory's life if the time zone of the user is that of ``created_at``."""
+    lifetime = REACHY.kind(memory_type.value).lifetime
+    if lifetime is None:
+        return None
+    if isinstance(lifetime, timedelta):
+        return created_at + lifetime
+    return created_at.replace(hour=23, minute=59, second=59, microsecond=0)
+
+
+def _as_memory(memory: types.Memory) -> Memory:
+    return Memory(
+        id=memory.id,
+        content=memory.text,
+        memory_type=MemoryType(memory.kind),
+        created_at=memory.valid_from,
+        metadata=dict(memory.metadata),
+        expires_at=memory.expires_at,
+    )

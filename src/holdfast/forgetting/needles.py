@@ -1,0 +1,69 @@
+"""The byte strings that the final scan of an erasure looks for: pieces of every erased text, name and value."""
+
+import itertools
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from holdfast.types import ChangeRecord, Memory, Message, SessionRecord
+
+MIN_BYTES = 5
+"""Minimum length of a needle in bytes. Shorter ones would be found in unrelated data, such as vectors."""
+_MAX_NEEDLES = 256
+"""Maximum number of texts, and of short values, that the scan looks for. Of more, an even selection is taken."""
+_NEEDLE_CHARACTERS = 48
+
+
+def message_texts(message: Message) -> Iterator[str]:
+    """Yield everything that a person stated in a message, and the names that came with it."""
+    yield from filter(None, (message.text, message.speaker, message.client_id, message.asked))
+    yield from _strings(message.payload)
+
+
+def memory_texts(memory: Memory) -> Iterator[str]:
+    """Yield the text of a memory's revision, and its key, topic, tags, metadata, namespace and reason."""
+    yield from filter(None, (memory.text, memory.key, memory.topic, memory.reason))
+    yield from memory.indexed or ()
+    yield from (_quoted(tag) for tag in memory.tags)
+    yield from memory.namespace
+    yield from _strings(memory.metadata)
+
+
+def change_texts(changes: Iterable[ChangeRecord]) -> Iterator[str]:
+    """Yield the reasons in the history of a memory."""
+    return (change.reason for change in changes if change.reason)
+
+
+def session_texts(session: SessionRecord) -> Iterator[str]:
+    """Yield the id of a session, which a caller may have chosen, and its metadata."""
+    yield session.id
+    yield from _strings(session.metadata)
+
+
+def make_needles(texts: Iterable[str]) -> list[bytes]:
+    """Return the beginnings of erased texts, as bytes. The final scan searches the files for them."""
+    beginnings = {text[:_NEEDLE_CHARACTERS].encode("utf-8", "replace") for text in texts}
+    found = sorted((each for each in beginnings if len(each) >= MIN_BYTES), key=lambda each: (-len(each), each))
+    long = list(itertools.takewhile(lambda each: len(each) >= _NEEDLE_CHARACTERS, found))
+    return [*_selection(long), *_selection(found[len(long) :])]
+
+
+def _selection(needles: Sequence[bytes]) -> Sequence[bytes]:
+    return needles[:: max(1, math.ceil(len(needles) / _MAX_NEEDLES))]
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Yield the names and texts in a payload or in metadata, as they are written in the stored JSON."""
+    if isinstance(value, str):
+        yield _quoted(value)[1:-1]
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield _quoted(str(name))
+            yield from _strings(part)
+    elif isinstance(value, Sequence):
+        for part in value:
+            yield from _strings(part)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,178 @@
+"""Records of erasures, without content: an audit trail, receipts that can be read later, and tombstones for restored backups.
+
+The store keeps one record per erasure. A file next to the store repeats the tombstones, and lists the copies that Holdfast has
+made of the store. It is not part of the store, so a restored backup does not replace it.
+
+A tombstone identifies what was erased. Ids of memories and messages are random, so they are kept as they are. Names are kept as
+hashes with a secret of the store: whoever has only the record cannot find out the name.
+"""
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from holdfast.protocols import Reads, Store, Transaction
+from holdfast.runtime.ids import new_id
+from holdfast.runtime.private_files import FILE_MODE
+from holdfast.types import Receipt, Scope
+
+log = logging.getLogger("holdfast")
+ERASED = "(erased)"
+"""Value that stands for an erased name in a receipt that is read later."""
+_PREFIX = "erasure "
+_PARTS = ("user", "app", "agent")
+_IDS = ("memory", "source")
+_COUNTS = ("memories", "revisions", "messages", "sessions", "jobs", "vectors", "rebuilt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone:
+    """What an erasure removed: the kinds of its target, such as ``("user", "app")``, and the target's id or hash."""
+
+    id: str
+    kinds: tuple[str, ...]
+    mark: str
+
+    @property
+    def is_exact(self) -> bool:
+        """True if the mark is an id, False if it is a hash of names."""
+        return self.kinds[0] in _IDS
+
+
+def tombstone(reads: Reads, id: str, target: Mapping[str, str], scope: Scope | None) -> Tombstone:
+    """Return the tombstone of an erasure's target."""
+    kinds = tuple(sorted(target))
+    return Tombstone(id=id, kinds=kinds, mark=mark_of(reads.setting("secret") or "", target, scope))
+
+
+def mark_of(secret: str, target: Mapping[str, str], scope: Scope | None) -> str:
+    """Return the id that a target names, or a hash of its names that only the store's secret allows to compute."""
+    if len(target) == 1 and (ids := [target[kind] for kind in _IDS if kind in target]):
+        return ids[0]
+    parts = [getattr(scope, part) for part in _PARTS] if scope is not None and "session" in target else []
+    named = json.dumps([sorted(target.items()), parts], ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(named, key=bytes.fromhex(secret) if secret else b"", digest_size=16).hexdigest()
+
+
+def record(tx: Transaction, receipt: Receipt, stone: Tombstone, *, actor: str) -> None:
+    """Store the record of an erasure, in the transaction that removes the rows."""
+    value = {"actor": actor, "kinds": stone.kinds, "mark": stone.mark, **_state(receipt)}
+    tx.set_setting(_PREFIX + receipt.id, json.dumps(value))
+
+
+def update(store: Store, receipt: Receipt) -> None:
+    """Record the present state of a receipt: whether it is complete, and what the scan found."""
+    with store.write() as tx:
+        stored = tx.setting(_PREFIX + receipt.id)
+        if stored is not None:
+            tx.set_setting(_PREFIX + receipt.id, json.dumps({**json.loads(stored), **_state(receipt)}))
+
+
+def receipts(reads: Reads) -> list[Receipt]:
+    """Return all recorded receipts, oldest first. Names of erased people are not recorded."""
+    found = [_receipt(name.removeprefix(_PREFIX), json.loads(value)) for name, value in reads.settings(_PREFIX).items()]
+    return sorted(found, key=lambda receipt: (receipt.at, receipt.id))
+
+
+def tombstones(reads: Reads) -> list[Tombstone]:
+    """Return the tombstones of all recorded erasures."""
+    stored = {name.removeprefix(_PREFIX): json.loads(value) for name, value in reads.settings(_PREFIX).items()}
+    return [Tombstone(id=id, kinds=tuple(value["kinds"]), mark=value["mark"]) for id, value in stored.items()]
+
+
+def new_receipt_id(now: datetime) -> str:
+    """Return the id of a new receipt."""
+    return new_id("era", now)
+
+
+def _state(receipt: Receipt) -> dict[str, Any]:
+    return {
+        "at": receipt.at.timestamp(),
+        "counts": {name: getattr(receipt, name) for name in _COUNTS},
+        "status": receipt.status,
+        "verified": receipt.verified,
+        "residue": receipt.residue,
+        "backups": receipt.backups,
+        "missing": receipt.missing,
+    }
+
+
+def _receipt(id: str, value: Mapping[str, Any]) -> Receipt:
+    exact = value["kinds"][0] in _IDS
+    return Receipt(
+        id=id,
+        target=dict.fromkeys(value["kinds"], value["mark"] if exact else ERASED),
+        at=datetime.fromtimestamp(value["at"], UTC),
+        status=value["status"],
+        verified=value["verified"],
+        residue=tuple(value["residue"]),
+        backups=tuple(value["backups"]),
+        missing=tuple(value["missing"]),
+        **value["counts"],
+    )
+
+
+class Registry:
+    """The file next to a store that lists its copies and tombstones. A store on a server has none."""
+
+    def __init__(self, location: str) -> None:
+        self.path = None if "://" in location else Path(f"{location}.registry.jsonl")
+
+    def add_copy(self, path: Path) -> None:
+        """Record that Holdfast has made a copy of the store."""
+        self._append({"copy": str(path.absolute())})
+
+    def add_tombstone(self, tenant: str, stone: Tombstone) -> None:
+        """Record what was erased."""
+        self._append({"tenant": tenant, "erasure": stone.id, "kinds": stone.kinds, "mark": stone.mark})
+
+    def copies(self) -> list[Path]:
+        """Return the recorded copies, oldest first."""
+        return list(dict.fromkeys(Path(line["copy"]) for line in self._lines() if "copy" in line))
+
+    def tenants(self) -> set[str]:
+        """Return the tenants that have recorded tombstones."""
+        return {line["tenant"] for line in self._lines() if "erasure" in line}
+
+    def tombstones(self, tenant: str) -> list[Tombstone]:
+        """Return the recorded tombstones of a tenant."""
+        return [
+            Tombstone(id=line["erasure"], kinds=tuple(line["kinds"]), mark=line["mark"])
+            for line in self._lines()
+            if line.get("tenant") == tenant and "erasure" in line
+        ]
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        if self.path is None:
+            return
+        try:
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, FILE_MODE)
+            with os.fdopen(handle, "a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:  # on a full disk, the record in the store must do
+            log.warning("%s could not be written: %s. Copies of the store may not be found by later erasures.", self.path, error)
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        if self.path is None or not self.path.exists():
+            return
+        for line in self.path.read_text("utf-8", errors="replace").splitlines():
+            try:
+                found = json.loads(line)
+            except ValueError:  # cut off by a power failure
+                continue
+            if isinstance(found, dict):
+                yield found
+
+
+def counted(receipt: Receipt, counts: Mapping[str, int]) -> Receipt:
+    """Return a receipt with the numbers of removed rows."""
+    known: dict[str, Any] = {name: number for name, number in counts.items() if name in _COUNTS}
+    return replace(receipt, **known)

@@ -1,0 +1,136 @@
+"""What an erasure removes: the rows that its target names, and everything derived from these rows."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.forgetting.needles import change_texts, memory_texts, message_texts, session_texts
+from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
+from holdfast.types import Memory, Message, Scope
+
+MEMORIES_OF_APP = "memories of app"
+"""Key of an erasure target, as in ``{MEMORIES_OF_APP: "cooking"}``, that erases only the memories of an app.
+
+The app's sessions stay stored, but their messages are hidden.
+"""
+
+
+@dataclass(slots=True)
+class ErasureTargets:
+    """Ids of everything that one erasure removes or changes."""
+
+    memories: set[str] = field(default_factory=set)
+    messages: set[str] = field(default_factory=set)
+    sessions: set[tuple[str, Scope]] = field(default_factory=set)
+    mixed: dict[str, Memory] = field(default_factory=dict)
+    """Memories with both erased and remaining sources. They are removed, then derived again from the remaining sources."""
+    restated: dict[str, Memory] = field(default_factory=dict)
+    """Memories whose present text a remaining source also stated. They stay, and only their erased sources are removed."""
+    texts: list[str] = field(default_factory=list)
+
+    @property
+    def removed(self) -> set[str]:
+        """Ids of all memories and messages that are removed."""
+        return self.memories | self.messages | set(self.mixed)
+
+
+def owner_of(target: Mapping[str, str]) -> dict[str, str]:
+    """Return the parts of a scope (user, app and agent) that an erasure target names."""
+    return {part: target[part] for part in ("user", "app", "agent") if part in target}
+
+
+def find_targets(reads: Reads, target: Mapping[str, str], scope: Scope | None) -> ErasureTargets:
+    """Find the rows that an erasure target names, and everything derived from these rows."""
+    targets = ErasureTargets()
+    owner = owner_of(target)
+    named = [target[part] for part in ("memory", "source") if part in target]
+    memory_filters = [MemoryFilter(ids=named, statuses=None)]
+    message_filters: list[MessageFilter] = []
+    if "source" in target:
+        targets.messages.add(target["source"])  # memories can outlive the message they were extracted from
+        message_filters.append(MessageFilter(ids=(target["source"],)))
+    if "session" in target:
+        assert scope is not None
+        targets.sessions.add((target["session"], scope))
+        message_filters.append(MessageFilter(session=target["session"], exactly=scope))
+    if owner:
+        memory_filters.append(MemoryFilter(owner=owner, statuses=None))
+        message_filters.append(MessageFilter(owner=owner))
+        targets.sessions.update((session.id, session.scope) for session in reads.sessions(SessionFilter(owner=owner)))
+    if MEMORIES_OF_APP in target:
+        memory_filters.append(MemoryFilter(owner={"app": target[MEMORIES_OF_APP]}, statuses=None))
+    targets.memories.update(memory.id for filter in memory_filters for memory in reads.memories(filter))
+    for message in (message for filter in message_filters for message in reads.messages(filter)):
+        targets.messages.add(message.id)
+        targets.texts += message_texts(message)
+    follow_sources(reads, targets)
+    for id in (*targets.memories, *targets.mixed):
+        targets.texts += [text for memory in reads.revisions(id) for text in memory_texts(memory)]
+        targets.texts += change_texts(reads.changes(memory=id))
+    for id, session_scope in targets.sessions:
+        session = reads.session(id, session_scope)
+        targets.texts += session_texts(session) if session is not None else ()
+    return targets
+
+
+def follow_sources(reads: Reads, targets: ErasureTargets) -> None:
+    """Add the memories derived from erased sources, then the memories derived from those memories."""
+    reached = targets.memories | targets.messages
+    while reached:
+        derived = reads.memories(MemoryFilter(sources=list(reached), statuses=None))
+        gone = targets.memories | targets.messages
+        reached = set()
+        for memory in derived:
+            if memory.id in targets.memories or memory.id in targets.mixed or memory.id in targets.restated:
+                continue
+            if is_restated(reads.revisions(memory.id), gone):
+                targets.restated[memory.id] = memory
+                continue
+            reached.add(memory.id)
+            if gone.issuperset(memory.sources):
+                targets.memories.add(memory.id)
+            else:
+                targets.mixed[memory.id] = memory
+
+
+def is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
+    """Return True if a source that is not erased also stated the memory's present text, so that the memory can stay."""
+    present = revisions[-1]
+    if revisions[0].content_hash == present.content_hash and gone.isdisjoint(revisions[0].sources):
+        return True
+    for before, after in itertools.pairwise(revisions):
+        added = set(after.sources) - set(before.sources)
+        # Sources added without a text change restated it. After a text change, the text depends on all sources.
+        same = before.content_hash == after.content_hash == present.content_hash
+        if same and added and added.isdisjoint(gone):
+            return True
+    return False
+
+
+def surviving_messages(reads: Reads, targets: ErasureTargets) -> list[Message]:
+    """Return the remaining messages from which mixed memories can be derived again."""
+    sources = {source for memory in targets.mixed.values() for source in memory.sources}
+    return reads.messages(MessageFilter(ids=list(sources - targets.messages))) if sources else []
+
+
+def messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: ErasureTargets) -> set[str]:
+    """Return the remaining messages that must be hidden, so that erased memories are not extracted from them again.
+
+    These messages are the sources of forgotten memories and of a memory erased by its id. If the target is the memories of
+    an app, all messages of the app are hidden, too.
+    """
+    ids = targets.memories | set(targets.mixed)
+    forgotten = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))
+    if "memory" in target:
+        forgotten += tx.memories(MemoryFilter(ids=[target["memory"]], statuses=None))
+    hidden = own_sources(tx, forgotten)
+    if MEMORIES_OF_APP in target:  # also messages not digested yet, which would bring back erased memories
+        hidden |= {message.id for message in tx.messages(MessageFilter(owner={"app": target[MEMORIES_OF_APP]}))}
+    return hidden - targets.messages
+
+
+def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:
+    """Return the ids of the memories' source messages, leaving out messages whose scope differs from the memory's."""
+    scope_of = {source: memory.scope for memory in memories for source in memory.sources}
+    found = tx.messages(MessageFilter(ids=list(scope_of)))
+    return {message.id for message in found if message.scope == scope_of[message.id]}

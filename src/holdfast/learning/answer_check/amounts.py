@@ -1,0 +1,176 @@
+"""Check the numbers, times and dates of an item. A date may be computed from the day on which a message was sent."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from holdfast.learning.answer_check.sentences import bare, read_sentence
+from holdfast.learning.answer_check.words import table, words
+from holdfast.text.details import details
+from holdfast.text.relative_dates import dates_in
+from holdfast.text.stated_dates import AMBIGUOUS_MONTHS, StatedDate, cut_dates
+from holdfast.text.wordlists import DAYS, MONTHS
+
+_WEEKDAY_NUMBER: Final = {name: list(dict.fromkeys(DAYS.values())).index(day) for name, day in DAYS.items()}
+_WEEK: Final = timedelta(days=7)
+_FUZZ: Final = timedelta(days=4)
+"""Days by which "two weeks ago" may be off."""
+_UNCLEAR_RANGE: Final = timedelta(days=420)
+"""How far a date may be from the message if the message names a time that cannot be computed, such as "in summer"."""
+_MAX_COUNT: Final = 5
+_TIME: Final = re.compile(r"\d{1,2}:\d\d")
+_AMOUNT: Final = re.compile(r"\d+(?:\.\d+)?")
+_CURRENCIES: Final = frozenset("€$£") | {"pesos", "soles"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A text and the day on which it was said."""
+
+    text: str
+    at: datetime
+
+
+def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str | None:
+    """Return why a number, time or date of an item does not follow from the texts; None if all do."""
+    dates, rest = cut_dates(item)
+    if any(not _is_computed(each, said, known) for each in dates):
+        return "a date"
+    wanted = details(rest)
+    have = details("\n".join((*(each.text for each in said), *known)))
+    times = {key for key in have if _TIME.fullmatch(key)}
+    for key in wanted:
+        if _TIME.fullmatch(key) and key not in times and _other_half(key) not in times:
+            return "a time"
+    numbers = {number for each in (*(each.text for each in said), *known) for number in _numbers(each)}
+    if any(not _is_counted(number, numbers, said) for number in _numbers(_TIME.sub(" ", rest)) - {"1"}):
+        return "a number"
+    return "a currency" if _other_currency(wanted, have) else None
+
+
+def shares_amount(item: str, said: Sequence[Said]) -> bool:
+    """Return True if an item has a number of the texts, or a date that they name. The day of a message does not count."""
+    dates, rest = cut_dates(item)
+    numbers = {number for each in said for number in _numbers(each.text)}
+    return bool(_numbers(rest) & numbers) or any(_is_computed(each, said, (), today=False) for each in dates)
+
+
+def _is_computed(wanted: StatedDate, said: Sequence[Said], known: Sequence[str], *, today: bool = True) -> bool:
+    """Return True if a date is stated, or can be computed from what was said and when."""
+    if any(_fits(wanted, other) for text in known for other in cut_dates(text)[0]):
+        return True
+    for each in said:
+        spans = list(_spans(each))[0 if today else 1 :]
+        if any(_overlap(days, spans) for days in wanted.days(each.at.date())):
+            return True
+        if wanted.year is not None and _is_age(wanted.year, each):
+            again = StatedDate(None, wanted.month, wanted.day)
+            if wanted.month is None or any(_overlap(days, spans) for days in again.days(each.at.date())):
+                return True
+    return False
+
+
+def _overlap(days: tuple[date, date], spans: Sequence[tuple[date, date]]) -> bool:
+    return any(days[0] <= last and first <= days[1] for first, last in spans)
+
+
+def _fits(wanted: StatedDate, other: StatedDate) -> bool:
+    """Return True if no part of two dates differs, and they have a part in common."""
+    pairs = [(getattr(wanted, part), getattr(other, part)) for part in ("year", "month", "day")]
+    both = [(one, two) for one, two in pairs if one is not None and two is not None]
+    return bool(both) and all(one == two for one, two in both)
+
+
+def _is_age(year: int, said: Said) -> bool:
+    """Return True if a year follows from an age or a number of years: "I'm 42", "for five years"."""
+    years = {int(number) for number in _numbers(said.text) if number.isdigit() and len(number) < 4}
+    return said.at.year - year in years or said.at.year - year - 1 in years
+
+
+def _spans(said: Said) -> Iterable[tuple[date, date]]:
+    """Yield the spans of days that a text names, as first and last day. The first span is the day on which it was said."""
+    today = said.at.date()
+    yield today - timedelta(days=1), today + timedelta(days=1)
+    plain = bare(said.text.casefold())
+    before, after = (_FUZZ, _WEEK) if _is_vague(plain) else (timedelta(0), timedelta(0))
+    yield from ((day.date() - before, day.date() + after) for day in dates_in(said.text, said.at))
+    for stated in cut_dates(said.text)[0]:
+        yield from stated.days(today)
+    for name, number in _WEEKDAY_NUMBER.items():
+        if re.search(rf"\b{name}\b", plain):
+            next_one = today + timedelta(days=(number - today.weekday()) % 7 or 7)
+            yield next_one, next_one
+            yield next_one - _WEEK, next_one - _WEEK
+    for when, spellings in table()["time"]["days"].items():
+        if any(re.search(rf"\b{spelling}\b", plain) for spelling in spellings.split(",")):
+            yield from StatedDate(None, *map(int, when.split("-"))).days(today)
+    yield from _periods(plain, today)
+
+
+def _is_vague(plain: str) -> bool:
+    return re.search(r"\b(?:weeks?|months?|years?|semanas?|mes|meses|anos?)\b", plain) is not None
+
+
+def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
+    """Yield the spans of words such as "this month", and a wide one for times that cannot be computed."""
+    if re.search(r"\b(?:this month|este mes)\b", plain):
+        yield from StatedDate(today.year, today.month, None).days(today)
+    elif re.search(r"\b(?:this year|este ano)\b", plain):
+        yield date(today.year, 1, 1), date(today.year, 12, 31)
+    elif re.search(r"\b(?:this week|esta semana)\b", plain):
+        yield today - _WEEK, today + _WEEK
+    elif not _names_time(plain) and words("time", "unclear") & set(re.findall(r"[^\W\d_]+", plain)):
+        yield today - _UNCLEAR_RANGE, today + _UNCLEAR_RANGE
+
+
+def _names_time(plain: str) -> bool:
+    """Return True if a text names a day or month, so that no other date follows from it."""
+    named = any(
+        re.search(rf"\b{name}\b", plain) for name in (*_WEEKDAY_NUMBER, *(m for m in MONTHS if m not in AMBIGUOUS_MONTHS))
+    )
+    days = ",".join(table()["time"]["days"].values()).split(",")
+    return named or any(re.search(rf"\b{day}\b", plain) for day in days) or bool(dates_in(plain, datetime(2026, 1, 1)))  # noqa: DTZ001
+
+
+def _numbers(text: str) -> set[str]:
+    """Return the numbers of a text, in digits. "52,000", "52000" and "52 mil" are one number."""
+    written = re.sub(r"(?<=\d)[.,\u00a0 ](?=\d{3}\b)", "", text.casefold())
+    written = re.sub(r"(?<=\d),(?=\d)", ".", written)
+    digits = set()
+    for match in re.finditer(r"(?<![\w.])\d+(?:\.\d+)?(?P<many> ?(?:k|mil|thousand)\b)?", written):
+        number = match[0].removesuffix(match["many"] or "")
+        digits.add(_trimmed(str(float(number) * 1000)) if match["many"] else _trimmed(number))
+    digits |= {_trimmed(found) for found in re.findall(r"\d+(?:\.\d+)?", written)}
+    return digits | {word.text for word in read_sentence(text[:2000], "report") if word.text.isdigit()}
+
+
+def _trimmed(number: str) -> str:
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
+def _is_counted(number: str, numbers: set[str], said: Sequence[Said]) -> bool:
+    """Return True if a number was stated, or counts things that were listed: "Leo and Ada" are two."""
+    if number in numbers:
+        return True
+    if not number.isdigit() or int(number) > _MAX_COUNT:
+        return False
+    listed = max((1 + len(re.findall(r"(?:,| and | y | e | & )", each.text)) for each in said), default=0)
+    return not {other for other in numbers if other.isdigit() and 1 < int(other) <= _MAX_COUNT} and int(number) <= listed
+
+
+def _other_half(time: str) -> str:
+    """Return the same time in the other half of the day, for a source without "pm"."""
+    hour, minute = map(int, time.split(":"))
+    return f"{hour - 12}:{minute:02}" if hour > 12 else f"{hour + 12}:{minute:02}"
+
+
+def _other_currency(wanted: Iterable[str], have: Iterable[str]) -> bool:
+    """Return True if an amount of money was stated in another currency only."""
+    stated = [key.split(" ", 1) for key in have if " " in key]
+    for number, unit in (key.split(" ", 1) for key in wanted if " " in key):
+        units = {other for amount, other in stated if amount == number and other in _CURRENCIES}
+        if unit in _CURRENCIES and units and unit not in units:
+            return True
+    return False

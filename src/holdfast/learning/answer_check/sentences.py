@@ -1,0 +1,320 @@
+"""Read a sentence word by word: who each word is about, and whether it is denied, only imagined, or asked."""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate
+from typing import Final, Literal, TypeAlias
+
+from holdfast.learning.answer_check.words import Person, people, table, words
+from holdfast.text.language import STOP_WORDS, detect_language
+from holdfast.text.names import find_names
+from holdfast.text.terms import document_terms
+
+Voice: TypeAlias = Literal["user", "assistant", "report"]
+"""Who says a sentence: the user, the assistant, or a report about the user, such as a memory."""
+Owner: TypeAlias = Person | str
+"""Who a word is about: ``user``, ``other``, a sort of person, or a name with a capital letter."""
+Polarity: TypeAlias = Literal["yes", "no", "open"]
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['’.:,-][^\W_]+)*|[^\w\s]")
+_PAUSES: Final = frozenset(',;:.!?()—–¿¡…"«»“”')
+_PRONOUNS: Final = frozenset("i i'm im i've ive i'd i'll we we're we've he she it they he's she's it's they're".split())
+_SPANISH_PRONOUNS: Final = frozenset("yo ella ellos ellas nosotros".split())
+_INVERTED: Final = frozenset("am do did have should was were are is can could will would has".split())
+_SPANISH_PAST: Final = re.compile(r"[^\W\d_]{2,}[éí]$")
+_NO_VERBS: Final = frozenset("café así aquí ahí allí también qué sí mí té porqué después bebé jamás josé".split())
+_CONDITIONAL: Final = re.compile(r"[^\W\d_]{3,}(?:ría|rías|ríamos|rían)$|(?:vivi|tuvi|fue|hubi|pudi|quisi)(?:era|ese)(?:mos|n)?$")
+_PAST: Final = re.compile(r"[^\W\d_]{2,}(?:ed|aba|ían?|ía|ó)$")
+_NUMBER_WORDS: Final = {
+    word: str(number)
+    for number, spelled in enumerate(
+        "zero/cero one/uno/una two/dos three/tres four/cuatro five/cinco six/seis seven/siete eight/ocho nine/nueve ten/diez eleven/once "
+        "twelve/doce thirteen/trece fourteen/catorce fifteen/quince sixteen/dieciseis seventeen/diecisiete eighteen/dieciocho "
+        "nineteen/diecinueve twenty/veinte".split()
+    )
+    for word in spelled.split("/")
+    if number > 1
+} | {"thirty": "30", "treinta": "30", "forty": "40", "cuarenta": "40", "fifty": "50", "cincuenta": "50", "sixty": "60", "sesenta": "60",
+     "seventy": "70", "setenta": "70", "eighty": "80", "ochenta": "80", "ninety": "90", "noventa": "90", "hundred": "100", "cien": "100"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A word of a sentence, with what the sentence says about it."""
+
+    text: str
+    """The word in lower case and without accents."""
+    stems: frozenset[str]
+    is_content: bool
+    """False for stop words, pronouns, and words for people."""
+    is_person: bool = False
+    is_name: bool = False
+    is_label: bool = False
+    """True for the name of the one that the words are about, as in "my sister Ada"."""
+    owners: frozenset[Owner] = frozenset()
+    """Who the word is about. Empty if that is unknown."""
+    polarity: Polarity = "yes"
+    unreal: bool = False
+    """True if the word stands in a condition, a wish or a question."""
+    ceased: bool = False
+    """True if the word is about what used to be."""
+    clause: int = 0
+    """Number of the clause in the sentence."""
+
+
+@lru_cache(maxsize=512)
+def read_sentence(
+    text: str, voice: Voice, user_names: frozenset[str] = frozenset(), other_names: frozenset[str] = frozenset()
+) -> tuple[Word, ...]:
+    """Read a sentence. ``user_names`` are folded words that name the user, ``other_names`` those that name others."""
+    spelled = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
+    plain = [bare(word) for word in spelled]
+    language = detect_language(text)
+    spanish = language == "es" or (language != "en" and not words("spanish").isdisjoint(plain))
+    names = {part for name in find_names(text) for part in bare(name.casefold()).split()} | other_names
+    owners = _owners(spelled, plain, voice, names - user_names, spanish=spanish)
+    about_end = [False] * len(plain) if voice == "assistant" else _about_end(plain, voice)
+    clauses = list(accumulate(_begins_clause(plain, at, spanish=spanish) for at in range(len(plain))))
+    polarity, unreal = _polarities(plain, about_end, spanish=spanish), _unreal(spelled, plain, spanish=spanish)
+    ceased = _in_part(plain, lambda part: not words("polarity", "ceased").isdisjoint(part))
+    asked = _asks(text, plain) if voice == "user" else False
+    return tuple(
+        Word(
+            text=_in_digits(word, spanish=spanish),
+            stems=stems_of(word) | {_in_digits(word, spanish=spanish)},
+            is_content=_is_content(word, user_names),
+            is_person=word.removesuffix("'s") in people(),
+            is_name=word.removesuffix("'s") in names,
+            is_label=word.removesuffix("'s") in names and (at == 0 or plain[at - 1] in people()),
+            owners=owners[at],
+            polarity=polarity[at],
+            unreal=asked or unreal[at],
+            ceased=ceased[at],
+            clause=clauses[at],
+        )
+        for at, word in enumerate(plain)
+    )
+
+
+def _in_digits(word: str, *, spanish: bool) -> str:
+    return word if word == "once" and not spanish else _NUMBER_WORDS.get(word, word)
+
+
+def under_reply(read: tuple[Word, ...], polarity: Polarity) -> tuple[Word, ...]:
+    """Return the words of the assistant's question as the user's reply leaves them: denied after a "no"."""
+    if polarity == "yes":
+        return read
+    denied: dict[Polarity, Polarity] = {"yes": "no", "no": "yes", "open": "open"}
+    return tuple(replace(word, polarity=denied[word.polarity] if polarity == "no" else "open") for word in read)
+
+
+def bare(word: str) -> str:
+    """Return a word without accents."""
+    return "".join(sign for sign in unicodedata.normalize("NFD", word) if not unicodedata.combining(sign))
+
+
+@lru_cache(maxsize=8192)
+def stems_of(word: str) -> frozenset[str]:
+    """Return the stems of a word in English and Spanish."""
+    return frozenset(document_terms(word.removesuffix("'s"), None))
+
+
+def is_past(text: str) -> bool:
+    """Return True if a sentence speaks about the past, as "played the cello" does."""
+    spelled = [word.casefold() for word in _WORD.findall(text)]
+    return any(bare(word) in words("polarity", "was") or _PAST.match(word) for word in spelled)
+
+
+def wishes(text: str) -> bool:
+    """Return True if a sentence states a wish, a plan or a condition."""
+    return any(bare(word.casefold()) in words("polarity", "wished") or _CONDITIONAL.match(word) for word in _WORD.findall(text))
+
+
+def _is_content(word: str, user_names: frozenset[str]) -> bool:
+    if not word[0].isalnum() or word in user_names:
+        return False
+    if word in STOP_WORDS["en"] or word in STOP_WORDS["es"] or word in words("user") or word.removesuffix("'s") in words("user"):
+        return False
+    polar = words("polarity", "not") | words("speaker", "first") | words("speaker", "other") | words("speaker", "second")
+    return word not in polar and word.removesuffix("'s") not in people()
+
+
+def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str], *, spanish: bool) -> list[frozenset[Owner]]:
+    """Return, for each word, who it is about: the nearest one who was named before it."""
+    found: list[frozenset[Owner]] = []
+    current: frozenset[Owner] = frozenset()
+    joined = False
+    for at, word in enumerate(plain):
+        owner = _named(spelled, plain, at, voice, names, spanish=spanish)
+        if voice == "report" and word.removesuffix("'s") in ("assistant", "asistente"):
+            current = frozenset()
+        if owner is not None:
+            current = current | {owner} if joined else frozenset({owner})
+        if (
+            word in ("and", "y", "e", "&")
+            and current
+            and _named(spelled, plain, at - 1, voice, names, spanish=spanish) is not None
+        ):
+            joined = True
+        elif owner is None and word not in ("the", "el", "la", "my", "mi", "del"):
+            joined = False
+        found.append(current)
+    if voice == "report" and not any(found) and plain[:1] and plain[0] not in words("speaker", "refers_back"):
+        return [frozenset({"user"})] * len(plain)
+    return _with_later_subject(found, plain) if spanish else found
+
+
+def _with_later_subject(owners: list[frozenset[Owner]], plain: list[str]) -> list[frozenset[Owner]]:
+    """Return the owners with a subject that follows its verb, as in "murió mi abuelo"."""
+    found = list(owners)
+    for at, word in enumerate(plain):
+        before = at - 2 if at > 1 and plain[at - 1] in words("speaker", "possessive") else None
+        if word in people() and before is not None:
+            found[before] = found[before] | {people()[word]}
+    return found
+
+
+def _named(spelled: list[str], plain: list[str], at: int, voice: Voice, names: set[str], *, spanish: bool) -> Owner | None:
+    """Return who a word names as the one that the next words are about; None if it names nobody."""
+    word = plain[at].removesuffix("'s")
+    before = plain[at - 1] if at else ""
+    if word in people():
+        if _is_whose(plain, at):
+            return None
+        is_self = voice == "user" and _is_self(plain[:at])
+        return "user" if is_self else people()[word]
+    if voice == "report":
+        return _named_in_report(plain, at, names)
+    if word in names and (not before or before in _PAUSES or before in ("and", "y", "but", "pero")):
+        return word.capitalize()
+    if plain[at] in words("speaker", "possessive") and any(word in people() for word in plain[at + 1 : at + 4]):
+        return None
+    return _spoken_of(spelled[at], plain[at], voice, spanish=spanish)
+
+
+def _spoken_of(spelled: str, plain: str, voice: Voice, *, spanish: bool) -> Owner | None:
+    """Return whom a pronoun or verb form of a speaker stands for: "I" and "tengo" for the speaker."""
+    if voice == "assistant":
+        return "user" if plain in words("speaker", "second") else None
+    is_past = _SPANISH_PAST.match(spelled) and spelled not in _NO_VERBS
+    if spelled == "he":
+        return "user" if spanish else "other"
+    if plain in words("speaker", "first") or is_past:
+        return "user"
+    return "other" if spelled == "él" or plain in words("speaker", "other") else None
+
+
+def _is_whose(plain: list[str], at: int) -> bool:
+    """Return True if a word for a person only says whose the person before it is: "a friend of my child"."""
+    place = next((step for step in range(at - 1, max(-1, at - 4), -1) if plain[step] in ("of", "de", "del")), 0)
+    return place > 0 and plain[place - 1] in people()
+
+
+def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None:
+    """Return who a word of a report names. "The user's sister" and "la hermana del usuario" are about the sister."""
+    word = plain[at].removesuffix("'s")
+    if word in words("user"):
+        owned = plain[at].endswith("'s") and any(next_word in people() for next_word in plain[at + 1 : at + 4])
+        held = plain[max(0, at - 2) : at] in (["de", "la"], ["de", "el"]) or plain[at - 1 : at] == ["del"]
+        return None if owned or (held and any(other in people() for other in plain[:at])) else "user"
+    begins = at == 0 or plain[at - 1] in _PAUSES or plain[at - 1] in words("polarity", "boundary")
+    return word.capitalize() if word in names and begins else None
+
+
+def _is_self(before: list[str]) -> bool:
+    """Return True if a word for a person follows "I'm a" or "as a": it then describes the speaker."""
+    described = [word for word in before[-3:] if word not in words("speaker", "articles")]
+    return bool(described) and described[-1] in ("i'm", "im", "am", "soy", "as")
+
+
+def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> list[Polarity]:
+    """Return, for each word, whether its clause affirms or denies it. A clause about an end leaves that open."""
+    idle = _idle(plain)
+    denied = disliked = False
+    found: list[Polarity] = []
+    for at, word in enumerate(plain):
+        if _begins_clause(plain, at, spanish=spanish):
+            denied = disliked = False
+        if at not in idle:
+            denied |= word in words("polarity", "not") or word in words("polarity", "over")
+            disliked |= word in words("polarity", "dislike")
+        found.append("open" if about_end[at] else "no" if denied != disliked else "yes")
+    return found
+
+
+def _about_end(plain: list[str], voice: Voice) -> list[bool]:
+    """Return, for each word, whether it stands in a part about an end, which affirms and denies at once.
+
+    "No longer" in a report denies.
+    """
+
+    def ends(part: list[str]) -> bool:
+        if voice == "report" and not words("polarity", "over").isdisjoint(part):
+            return False
+        left = not words("polarity", "moved").isdisjoint(part) and not words("polarity", "away").isdisjoint(part)
+        return left or not words("polarity", "ended").isdisjoint(part)
+
+    return _in_part(plain, ends)
+
+
+def _in_part(plain: list[str], holds: Callable[[list[str]], bool]) -> list[bool]:
+    """Return, for each word, whether something holds for the part of the sentence between two pauses."""
+    found: list[bool] = []
+    part: list[str] = []
+    for word in [*plain, "."]:
+        if word in _PAUSES or word in words("polarity", "apart"):
+            found += [holds(part)] * len(part)
+            part = []
+        part.append(word)
+    return found
+
+
+def _idle(plain: list[str]) -> set[int]:
+    """Return the places of words that deny nothing, as in "not only"."""
+    return {place for idiom in table()["polarity"]["idioms"] for place in _places(plain, bare(idiom).split())}
+
+
+def _unreal(spelled: list[str], plain: list[str], *, spanish: bool) -> list[bool]:
+    idle, inside, found = _idle(plain), False, []
+    for at, word in enumerate(plain):
+        if _begins_clause(plain, at, spanish=spanish):
+            inside = False
+        follows = plain[at + 1] if at + 1 < len(plain) else ""
+        is_if = (
+            word in words("polarity", "unreal") and follows not in _PAUSES and (word != "si" or (spanish and spelled[at] == "si"))
+        )
+        liked = spelled[at] in ("gustaría", "encantaría", "querría")
+        if at not in idle and (is_if or (_CONDITIONAL.match(spelled[at]) and not liked)):
+            inside = True
+        found.append(inside)
+    return found
+
+
+def _begins_clause(plain: list[str], at: int, *, spanish: bool) -> bool:
+    """Return True if a clause ends before this word."""
+    word, before = plain[at], plain[at - 1] if at else ""
+    if word in _PAUSES:
+        return True
+    if word in words("polarity", "boundary"):
+        return before not in ("not", "no")
+    return word in (_SPANISH_PRONOUNS if spanish else _PRONOUNS) and at > 0 and before not in words("polarity", "carries_on")
+
+
+def _places(plain: list[str], sought: list[str]) -> list[int]:
+    size = len(sought)
+    starts = [at for at in range(len(plain) - size + 1) if plain[at : at + size] == sought]
+    return [start + step for start in starts for step in range(size)]
+
+
+def _asks(text: str, plain: list[str]) -> bool:
+    """Return True if the user asks whether something is so: "am I allergic to nuts?"."""
+    start = [word for word in plain if word not in _PAUSES][:2]
+    if not text.rstrip(" \"'”»)").endswith("?") or not start:
+        return False
+    inverted = start[0] in _INVERTED and start[1:] and start[1] in ("i", "we")
+    return bool(inverted) or (
+        text.lstrip().startswith("¿") and start[0] in words("speaker", "first") and start[0] not in ("me", "mi")
+    )

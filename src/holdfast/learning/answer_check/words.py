@@ -1,0 +1,55 @@
+"""The word lists of the check, from ``learning/words/answer_check.toml``."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+Gender = Literal["male", "female", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A sort of person or animal, such as a sister: its family (``sibling``) and its gender."""
+
+    family: str
+    gender: Gender
+
+    def may_be(self, other: "Person") -> bool:
+        """Return True if two words may stand for the same one: "kid" and "daughter", but not "son" and "daughter"."""
+        return self.family == other.family and (self.gender == other.gender or "any" in (self.gender, other.gender))
+
+
+@cache
+def table() -> dict[str, Any]:
+    """Return the table of word lists."""
+    file = resources.files("holdfast.learning.words") / "answer_check.toml"
+    return tomllib.loads(file.read_text("utf-8"))
+
+
+@cache
+def words(*path: str) -> frozenset[str]:
+    """Return the words of a list, such as ``words("polarity", "not")``."""
+    found: Any = table()
+    for name in path:
+        found = found[name]
+    return frozenset(found.split())
+
+
+@cache
+def people() -> dict[str, Person]:
+    """Return a map from each word for a person to the person."""
+    genders: tuple[Gender, ...] = ("male", "female", "any")
+    return {
+        word: Person(group["family"], gender)
+        for group in table()["people"]
+        for gender in genders
+        for word in group.get(gender, "").split()
+    }
+
+
+@cache
+def hints() -> dict[str, Person]:
+    """Return a map from words that show that there is a person, such as "pregnant", to the person."""
+    return {word: Person(group["family"], "any") for group in table()["people"] for word in group.get("hint", "").split()}

@@ -1,0 +1,96 @@
+"""Accept the shapes in which models answer, besides the one that a prompt asks for.
+
+Models that were set up for one of the designs answer in its own shape: ``{"facts": [{"key": ..., "value": ...}]}``, a list of
+``{"fact": ..., "type": ...}``, a list of sentences, ``{"targetMemoryId": 3, "newContent": ...}``, or plain text for a
+paragraph. Each function takes a parsed answer and returns it in the shape of the schema. What it does not know stays as it is.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_LIST_NAMES: Final = (
+    "items",
+    "facts",
+    "memories",
+    "conclusions",
+    "statements",
+    "hechos",
+    "conclusiones",
+    "recuerdos",
+    "results",
+    "data",
+)
+_TEXT_NAMES: Final = (
+    "text",
+    "fact",
+    "value",
+    "conclusion",
+    "statement",
+    "memory",
+    "content",
+    "sentence",
+    "hecho",
+    "valor",
+    "texto",
+)
+_KEY_NAMES: Final = ("key", "clave", "name", "attribute")
+_SOURCE_NAMES: Final = ("messages", "message", "sources", "source", "mensajes")
+_TARGET_NAMES: Final = ("target", "targetMemoryId", "target_memory_id", "targetId", "target_id", "id")
+_MERGED_NAMES: Final = ("text", "newContent", "new_content", "content")
+
+
+def as_items(value: Any, *, text: str, key: str | None, defaults: Mapping[str, Any]) -> Any:
+    """Return an answer as ``{"items": [...]}``.
+
+    ``text`` and ``key`` are the names of an item's text and key. ``defaults`` holds values of fields that a shape lacks.
+    """
+    found = _list_in(value, is_pairs=key is not None)
+    if found is None:
+        return value
+    return {"items": [_as_item(item, text, key, defaults) for item in found]}
+
+
+def as_decision(value: Any) -> Any:
+    """Return the answer of a compaction with the names ``target`` and ``text``."""
+    if not isinstance(value, Mapping):
+        return value
+    target, text = _first(value, _TARGET_NAMES), _first(value, _MERGED_NAMES)
+    rest = {name: item for name, item in value.items() if name not in (*_TARGET_NAMES, *_MERGED_NAMES)}
+    action = rest.get("action")
+    if isinstance(action, str):
+        rest["action"] = action.strip().casefold()
+    return {**rest, "reason": rest.get("reason") or "-", "target": target, "text": text}
+
+
+def _list_in(value: Any, *, is_pairs: bool) -> list[Any] | None:
+    """Return the list of items in an answer; None if there is none. An empty list alone is no answer: it has the wrong type."""
+    if isinstance(value, list):
+        return value or None
+    if not isinstance(value, Mapping):
+        return None
+    named = [value[name] for name in _LIST_NAMES if name in value]
+    if named:
+        return named[0] if isinstance(named[0], list) else None
+    if any(name in value for name in _TEXT_NAMES):
+        return [value]
+    pairs = is_pairs and value and all(isinstance(item, str) for item in value.values())
+    return [{"key": name, "value": item} for name, item in value.items()] if pairs else None
+
+
+def _as_item(item: Any, text: str, key: str | None, defaults: Mapping[str, Any]) -> Any:
+    if isinstance(item, str) and key is None:
+        item = {text: item}
+    if not isinstance(item, Mapping):
+        return item
+    others = (*_TEXT_NAMES, *_SOURCE_NAMES, *(_KEY_NAMES if key else ()))
+    made = {name: each for name, each in item.items() if name not in others}
+    made |= {name: each for name, each in defaults.items() if made.get(name) is None}
+    for name, names in ((text, (text, *_TEXT_NAMES)), (key, (key or "", *_KEY_NAMES)), ("messages", _SOURCE_NAMES)):
+        found = _first(item, names) if name else None
+        if name and found is not None:
+            made[name] = found
+    return made
+
+
+def _first(value: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((value[name] for name in names if value.get(name) is not None), None)

@@ -1,0 +1,44 @@
+"""Recognize statements that only name someone or something: "has a cat named Michi" and "their cat is called Michi"."""
+
+import re
+from typing import Final, NamedTuple
+
+from holdfast.learning.changes.wording import meaning
+from holdfast.text.clean import fold, one_line
+
+_NOUN: Final = r"(?P<noun>[\w-]{3,20}(?: [\w-]{3,20})?)"
+_NAME: Final = r"(?P<name>[\w'’-]{2,30}(?: [\w'’-]{2,30})?)"
+_WHO: Final = r"(?:the user|user|i|he|she|they|we|el usuario|la usuaria|usuario|yo)"
+_FORMS: Final = tuple(
+    re.compile(form)
+    for form in (
+        rf"(?:{_WHO} )?(?:has|have|have got|has got|got|owns?|adopted) (?:a|an|one) {_NOUN} (?:named|called|whose name is) {_NAME}",
+        rf"(?:my|his|her|our|their|your|{_WHO}['’]s) {_NOUN}(?:['’]s name)? (?:is|are)(?: named| called)? {_NAME}",
+        rf"(?:the )?name of (?:my|his|her|our|their|{_WHO}['’]s) {_NOUN} is {_NAME}",
+        rf"(?:{_WHO} )?(?:tiene|tengo|tenemos|adopto|adopte) (?:un|una) {_NOUN} (?:llamad[oa]|que se llama|de nombre|cuyo nombre es) {_NAME}",
+        rf"(?:mi|su|nuestr[oa]) {_NOUN} se llama {_NAME}",
+        rf"(?:el|la) {_NOUN} (?:del usuario|de la usuaria) se llama {_NAME}",
+        rf"el nombre de (?:mi|su|nuestr[oa]) {_NOUN} es {_NAME}",
+    )
+)
+_BARE_IS: Final = _FORMS[1]
+_CALLED: Final = re.compile(r"['’]s name is |\b(?:named|called)\b")
+
+
+class NamedThing(NamedTuple):
+    """The sort of a person, animal or thing, as a set of stems, and its folded name."""
+
+    sort: frozenset[str]
+    name: str
+
+
+def named_thing(text: str, language: str | None = None) -> NamedThing | None:
+    """Return what a statement names, or None if it says anything else or anything more."""
+    plain = fold(one_line(text)).strip(" .!")
+    for form in _FORMS:
+        found = form.fullmatch(plain)
+        if found is None or (form is _BARE_IS and not _CALLED.search(plain)):
+            continue
+        sort = meaning(found["noun"], language)
+        return NamedThing(sort, found["name"].replace("’", "'")) if sort else None
+    return None

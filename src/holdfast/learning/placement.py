@@ -1,0 +1,96 @@
+"""Decide whether a memory from work on a project belongs to the project or to the user.
+
+Identity and standing preferences belong to the user, so that they are known in every project: "I live in Lyon", "I prefer short
+answers", "call me Lu". Everything else belongs to the project: decisions, facts about the code, and rules for it. In doubt it is
+the project, so that nothing about one project shows up in another.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from holdfast.learning.changes.slots import slots_of
+from holdfast.text.clean import fold
+from holdfast.text.language import detect_language
+from holdfast.types import Put
+
+PROJECT: Final = "project"
+"""Entry of a session's metadata: the app that stands for the project of the session."""
+_LANGUAGES: Final = ("en", "es")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """The regular expressions of one language."""
+
+    project: re.Pattern[str]
+    plural: re.Pattern[str]
+    singular: re.Pattern[str]
+    family: re.Pattern[str]
+    manner: re.Pattern[str]
+    passing: re.Pattern[str]
+    narrator: re.Pattern[str]
+
+
+def placed(puts: Sequence[Put], *, project: str | None) -> list[Put]:
+    """Return new memories of a session, those about the user without the app. Without a project, nothing changes."""
+    if project is None:
+        return list(puts)
+    return [
+        replace(put, scope=replace(put.scope, app=None))
+        if put.scope.app == project and put.scope.user is not None and belongs_to_user(put.text, kind=put.kind, key=put.key)
+        else put
+        for put in puts
+    ]
+
+
+def belongs_to_user(text: str, *, kind: str | None = None, key: str | None = None, language: str | None = None) -> bool:
+    """Return True if a text is about who the user is, or what the user prefers in every project."""
+    words = _words(language or detect_language(text) or "")
+    folded = " ".join(fold(text).split())
+    narrated = words.narrator.match(folded)
+    if words.project.search(folded) or words.passing.match(folded):
+        return False
+    if words.plural.search(folded) and not words.family.search(folded):
+        return False
+    if words.manner.match(folded):
+        return True
+    first_person = bool(narrated or words.singular.search(folded) or words.family.search(folded))
+    slots = [slot for slot in slots_of(text, key=key) if _identity().fullmatch(slot.attribute)]
+    if slots and (first_person or key is not None):
+        return True
+    if kind == "decision":
+        return False
+    return first_person or (key is not None and _personal_keys().fullmatch(fold(key)) is not None)
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads((resources.files("holdfast.learning") / "words" / "placement.toml").read_text("utf-8"))
+
+
+@cache
+def _identity() -> re.Pattern[str]:
+    return re.compile(_joined(_table()["identity"]))
+
+
+@cache
+def _personal_keys() -> re.Pattern[str]:
+    return re.compile(_joined(_table()["personal_keys"]))
+
+
+@cache
+def _words(language: str) -> _Words:
+    """Return the words of a language, or those of all if the language is not known."""
+    tables = [_table()[each] for each in ([language] if language in _LANGUAGES else _LANGUAGES)]
+    patterns = {name: "|".join(_joined(table[name]) for table in tables) for name in tables[0]}
+    return _Words(**{name: re.compile(rf"\b(?:{pattern})\b") for name, pattern in patterns.items()})
+
+
+def _joined(pattern: str) -> str:
+    """Return a pattern that is written over several lines as one line."""
+    return "".join(line.rstrip() for line in pattern.splitlines())

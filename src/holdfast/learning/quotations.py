@@ -1,0 +1,131 @@
+"""Find quotations in a user's message by their shape: pasted e-mails, letters, chats, logs and code.
+
+Each is text that somebody or something else wrote. The rules need several signs of a shape, because people also write
+lists, greetings and names themselves. They know the headers and closings of English and Spanish.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator
+
+_HEADER = re.compile(
+    r"\s{0,4}\*{0,2}(?:from|to|cc|bcc|sent|date|subject|reply-to|de|para|enviado(?: el)?|fecha|asunto|responder a)\*{0,2}\s?:\*{0,2}\s?\S",
+    re.IGNORECASE,
+)
+_MAIL_HEADER = re.compile(r"\s{0,4}\*{0,2}(?:subject|sent|date|asunto|enviado|fecha)\b", re.IGNORECASE)
+_SENDER = re.compile(r"\s{0,4}\*{0,2}(?:from|de)\*{0,2}\s?:", re.IGNORECASE)
+_FORWARDED = re.compile(
+    r"\s{0,4}(?:-{2,}\s{0,3}(?:original message|forwarded message|mensaje original|mensaje reenviado|begin forwarded message)\b.*"
+    r"|begin forwarded message:|inicio del mensaje reenviado:"
+    r"|on .{4,80} wrote:|el .{4,80} escribió:)\s*$",
+    re.IGNORECASE,
+)
+_GREETING = re.compile(
+    r"\s{0,4}(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|estimad[oa]s?|querid[oa]s?|hola|buen(?:os|as) (?:días|tardes|noches)"
+    r"|a quien corresponda|to whom it may concern)\b[^.!?\n]{0,60}[,:]\s*$",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"\s{0,4}(?:(?:best|kind|warm|warmest) (?:regards|wishes)|regards|sincerely(?: yours)?|yours (?:sincerely|faithfully|truly)|cheers"
+    r"|many thanks|thanks(?: in advance)?|thank you|love|all the best|best|saludos(?: cordiales)?|un (?:cordial )?saludo|cordialmente"
+    r"|atentamente|un abrazo|(?:muchas )?gracias|besos|atte\.?)\s?[,.!]?\s*$",
+    re.IGNORECASE,
+)
+_NAME_LINE = re.compile(r"\s{0,4}[-–—]{0,2}\s?[A-ZÁÉÍÓÚÑ][\w.'’-]{0,30}(?:,? [\w.'’&-]{1,30}){0,6}\s*$")
+_CHAT_LINE = re.compile(
+    r"\s{0,4}(?:\[\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4},? \d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]\.? ?m\.?)?\]|\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4},? "
+    r"\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]\.? ?m\.?)? -|\[\d{1,2}:\d{2}(?::\d{2})?\])\s?[^:\n]{1,60}:",
+    re.IGNORECASE,
+)
+_LOG_LINE = re.compile(
+    r"\s{0,8}(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}|\[?\d{2}:\d{2}:\d{2}[.,\]\s]|[A-Z][a-z]{2} {1,2}\d{1,2} \d{2}:\d{2}:\d{2} "
+    r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\]?[:\s]|at [\w.$<>]+\([^)\n]{0,200}\)\s*$"
+    r"|File \"[^\"\n]{1,300}\", line \d+|Traceback \(most recent|\w+(?:\.\w+)*(?:Error|Exception)\b.{0,5}:?|npm (?:ERR!|WARN)|E  {2,}|\$ \w)"
+)
+_CODE_LINE = re.compile(
+    r"\s{0,40}(?:def \w+\(.*\)?.*:\s*$|class \w+.*[:{]\s*$|(?:import|from) [\w.]+(?: import .+)?;?\s*$|(?:const|let|var) \w+ ?=|function \w*\(.*"
+    r"|public |private |#include\b|return\b.*;?\s*$|\}?\s?else ?\{?\s*$|(?:if|for|while) ?\(.*\)\s?\{\s*$|[\]}){(;]{1,4},?;?\s*$"
+    r"|SELECT .+ FROM\b.*|[\w.]+\(.*\);\s*$|[\w.\[\]]+ [+*-]?= .+;\s*$|</?\w[^>]*>.*</?\w+>\s*$|\"[\w-]+\": .+,?\s*$|[\w-]+: .+;\s*$)"
+)
+_MAX_HEADERS = 12
+_MAX_LETTER_LINES = 200
+_MIN_LINES = 3
+"""Minimum number of lines of a log or of code in a row. Two may be an example in a sentence."""
+
+
+def without_quotations(text: str) -> str:
+    """Remove pasted e-mails, letters, chats, logs and code from a text. A text without any stays unchanged."""
+    lines = text.split("\n")
+    if len(lines) < 2:
+        return text
+    quoted = [False] * len(lines)
+    for start, end in (*_emails(lines), *_letters(lines), *_runs(lines)):
+        quoted[start:end] = [True] * (end - start)
+    return "\n".join(line for line, out in zip(lines, quoted, strict=True) if not out) if any(quoted) else text
+
+
+def _emails(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the lines of pasted e-mails. One begins with two header lines, or with a line that introduces a forwarded message.
+
+    It goes on to the end: nothing shows where the text of another person ends and the user's begins.
+    """
+    for at, line in enumerate(lines):
+        if _FORWARDED.match(line):
+            yield at, len(lines)
+            return
+        if _HEADER.match(line):
+            block = list(itertools.takewhile(_HEADER.match, lines[at : at + _MAX_HEADERS]))
+            if (
+                len(block) >= 2
+                and any(map(_SENDER.match, block))
+                and _is_envelope(block, lines[at + len(block) : at + len(block) + 1])
+            ):
+                yield at, len(lines)
+                return
+
+
+def _is_envelope(headers: list[str], rest: list[str]) -> bool:
+    """Return True if header lines belong to an e-mail, and not to a route from one city to another."""
+    return any(map(_MAIL_HEADER.match, headers)) or "@" in "".join(headers) or (bool(rest) and not rest[0].strip())
+
+
+def _letters(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the lines of pasted letters: from a greeting on a line of its own to a closing with a name after it.
+
+    A letter that the whole message consists of is the user's own words to the assistant, unless it is addressed to others.
+    """
+    for at, line in enumerate(lines):
+        if not _GREETING.match(line) or (at == 0 and not _is_formal(line)):
+            continue
+        for end in range(at + 2, min(at + _MAX_LETTER_LINES, len(lines))):
+            if _CLOSING.match(lines[end]):
+                after = next((place for place in range(end + 1, len(lines)) if lines[place].strip()), None)
+                if after is not None and _NAME_LINE.match(lines[after]):
+                    while after + 1 < len(lines) and lines[after + 1].strip() and _NAME_LINE.match(lines[after + 1]):
+                        after += 1
+                    yield at, after + 1
+                    break
+
+
+def _is_formal(line: str) -> bool:
+    return bool(re.match(r"\s{0,4}(?:dear|estimad|to whom|a quien)", line, re.IGNORECASE))
+
+
+def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield runs of lines from chats, logs and code."""
+    for shape, enough in ((_CHAT_LINE, 2), (_LOG_LINE, _MIN_LINES), (_CODE_LINE, _MIN_LINES)):
+        start = None
+        count = last = 0
+        for at, line in enumerate([*lines, ""]):
+            fits = at < len(lines) and bool(shape.match(line))
+            # Within a run, an indented line or a wrapped one belongs to the line before it.
+            joins = (
+                start is not None and at < len(lines) and bool(line.strip()) and (at - last <= 1 or line.startswith((" ", "\t")))
+            )
+            if fits:
+                start = at if start is None else start
+                count, last = count + 1, at
+            elif not joins and start is not None:
+                if count >= enough:
+                    yield start, last + 1
+                start, count = None, 0

@@ -1,0 +1,45 @@
+"""Cut away the parts of a sentence that are no part of the statement: conjunctions in front, requests and doubts behind."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from holdfast.protocols.sentence_reader import Reading
+
+_LEAD: Final = re.compile(
+    r"(?:(?:oh|ah|and|but|so|also|plus|anyway|by the way|btw|y|pero|así que|asi que|además|ademas|por cierto|bueno|ah)\b[\s,]+)+",
+    re.IGNORECASE,
+)
+_TAIL: Final = re.compile(
+    r"\s*[,;(–—]\s*(?:(?:and|but|so|y|pero|así que|asi que)\s+)?|\s+-+\s+|\s+(?:and|but|so|y|pero|así que|asi que)\s+"
+)
+_ASKS: Final = re.compile(
+    r"i(?:'m| am)(?: \w+)? (?:not sure|unsure|wondering|curious how|trying to|looking for|hoping)|i (?:was wondering|wonder|want to|need|would like|don'?t know)\b"
+    r"|i'd (?:like|love|appreciate)\b|was wondering\b|(?:can|could|would|will|do) (?:you|someone|i)\b|please\b|help me\b|(?:what|how|where|which|when) "
+    r"(?:is|are|do|does|can|could|should|would|will|to|about)\b|is (?:that|it|there|this)\b|any (?:tips|ideas|advice|recommendations|suggestions)\b"
+    r"|no (?:sé|se|estoy segur[oa])\b|me pregunto\b|(?:quiero|quería|queria|quisiera|necesito|busco|me gustaría|me gustaria)\b|¿"
+    r"|(?:me |nos )?(?:puedes|podés|podes|podrías|podrias|puede|recomiendas|recomendás|ayudas|ayudás|dices|decís)\b|por favor\b|ayúda|ayuda(?:me|nos)\b",
+    re.IGNORECASE,
+)
+"""Matches the beginning of a clause in which the user asks for something, or says what is unclear or wanted now."""
+_MIN_HEAD_WORDS: Final = 2
+_MIN_TAIL_WORDS: Final = 3
+_MAX_TAIL_KEEP: Final = 0.5
+_MAX_LOSS: Final = 0.15
+"""How much less likely the rest may be worth keeping than the whole."""
+
+
+def trimmed(text: str, read: Callable[[str], Reading]) -> str:
+    """Return a statement without its lead and without the request, question or doubt at its end."""
+    text = text.lstrip(")]}\\.,;: ")
+    return _without_tail(text.removeprefix(lead[0]) if (lead := _LEAD.match(text)) else text, read)
+
+
+def _without_tail(text: str, read: Callable[[str], Reading]) -> str:
+    """Return a text up to the clause that asks for something, if nothing after it is worth keeping and the rest says as much."""
+    for pause in _TAIL.finditer(text):
+        head, tail = text[: pause.start()], text[pause.end() :]
+        long_enough = len(head.split()) >= _MIN_HEAD_WORDS and len(tail.split()) >= _MIN_TAIL_WORDS
+        if long_enough and _ASKS.match(tail) and read(tail).keep < _MAX_TAIL_KEEP:
+            return head if read(head).keep >= read(text).keep - _MAX_LOSS else text
+    return text

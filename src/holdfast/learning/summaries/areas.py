@@ -1,0 +1,70 @@
+"""Assign a memory to one area of life, so that the facts about a person can be read by area."""
+
+import re
+from typing import Final, get_args
+
+from holdfast.learning.changes.keys import attribute_of
+from holdfast.learning.summaries.importance import areas_of
+from holdfast.text.clean import fold
+from holdfast.types import Memory
+from holdfast.types.common import Area
+
+AREAS: Final[tuple[Area, ...]] = get_args(Area)
+"""All areas, in the order in which they are shown."""
+_BY_ATTRIBUTE: Final[dict[str, Area]] = {
+    "name": "identity",
+    "nickname": "identity",
+    "age": "identity",
+    "birthday": "identity",
+    "phone": "identity",
+    "email": "identity",
+    "marital status": "family",
+    "residence": "home",
+    "address": "home",
+    "work": "work",
+    "employer": "work",
+}
+"""The area of a memory whose key names this attribute."""
+_BY_SIGN: Final[dict[str, Area]] = {
+    "health": "health",
+    "family": "family",
+    "identity": "identity",
+    "money": "money",
+    "permission": "rules",
+    "constraint": "rules",
+    "appointment": "plans",
+    "decision": "plans",
+    "preference": "preferences",
+}
+"""The area for each sign of importance. The first sign that a text has decides."""
+_WORK: Final = re.compile(
+    r"\b(?:work(?:s|ed|ing)? (?:as|at|for|in|on)|jobs?|employ(?:er|ed)|colleagues?|boss|promot(?:ed|ion)|retired|"
+    r"trabaj(?:a|o|aba|ando|e)|empleo|colegas?|jef[ea]|ascendi\w*|jubilad[oa])\b"
+)
+_HOME: Final = re.compile(
+    r"\b(?:lives?|lived|living|moved|moving|resides?) (?:in|to|at|near|on|with)\b"
+    r"|\b(?:apartment|flat|house|vive|vivo|vivia|viviendo|se mud[oa]|me mud[eo]|reside|piso|departamento|casa)\b"
+)
+
+
+def area_of(memory: Memory) -> Area:
+    """Return the area of life of a memory. Its key decides; without a telling key, the words of its text do."""
+    if memory.key is not None:
+        attribute = attribute_of(memory.key)
+        if attribute in _BY_ATTRIBUTE:
+            return _BY_ATTRIBUTE[attribute]
+        named = _area_of_text(memory.key.replace("_", " "))
+        if named != "other":
+            return named
+    return _area_of_text(memory.text)
+
+
+def _area_of_text(text: str) -> Area:
+    signs, plain = areas_of(text), fold(text)
+    if "health" in signs:
+        return "health"
+    if _WORK.search(plain):
+        return "work"
+    if _HOME.search(plain):
+        return "home"
+    return next((area for sign, area in _BY_SIGN.items() if sign in signs), "other")

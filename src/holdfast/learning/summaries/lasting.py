@@ -1,0 +1,38 @@
+"""Recognize memories that must not expire for lack of use: identity, health, family and standing instructions."""
+
+import re
+from typing import Final
+
+from holdfast.errors import ModelError
+from holdfast.learning.changes.keys import is_lasting_key
+from holdfast.learning.summaries.importance import areas_of
+from holdfast.protocols import SentenceReader
+from holdfast.text.clean import fold
+from holdfast.types import Memory
+
+_LASTING_AREAS: Final = frozenset({"identity", "health", "family", "instruction"})
+_INSTRUCTION: Final = re.compile(
+    r"(?:please |por favor,? )?(?:always|never|do(?: not|n'?t) (?:ever )?|from now on|every time|siempre|nunca|jamas|de ahora en adelante|a partir de ahora)\b"
+    r"|\b(?:(?:wants?|asks?|asked|prefers?|likes?) (?:you|me|the assistant|to be (?:called|addressed)|answers?|replies|responses)"
+    r"|call (?:me|him|her|them|the user)|(?:answer|reply|respond|talk|write|speak)(?:s|ed)? (?:to )?(?:me|him|her|them|in|with|without|briefly|short))\b"
+    r"|\b(?:(?:quier[eo]|pid[eo]|pidio|prefier[eo]) que (?:le|me|lo|la|se|no|siempre|nunca)\b"
+    r"|(?:llam|habl|respond|contest|escrib)(?:a|e|ame|ale|eme|ele|anme|enme|anle|enle|ame siempre)\b|trat(?:ame|eme|arlo|arla) de)"
+)
+"""Matches a standing instruction to the assistant. The text is folded."""
+
+
+def is_lasting(memory: Memory, reader: SentenceReader | None = None) -> bool:
+    """Return True if a memory must not expire for lack of use. In doubt, the memory lasts.
+
+    Its key and its words decide. If they say nothing, the sentence reader is asked, if there is one.
+    """
+    if memory.key is not None and is_lasting_key(memory.key):
+        return True
+    if areas_of(memory.text) & _LASTING_AREAS or _INSTRUCTION.search(fold(memory.text)):
+        return True
+    if reader is None:
+        return False
+    try:
+        return reader.read(memory.text).area in _LASTING_AREAS
+    except ModelError:  # nothing expires while the reader cannot be used
+        return True

@@ -1,0 +1,105 @@
+"""Read the user's wishes about memory: "don't save this", "forget ...", "remember ...".
+
+Rules and the sentence reader decide together. A rule that matches counts, unless the reader is almost certain that there
+is no wish. A reader that is sure counts without a rule. Without a reader, the rules work alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from holdfast.errors import ModelError
+from holdfast.learning.capture import Extractor
+from holdfast.protocols.sentence_reader import SentenceReader, Wish
+from holdfast.text.consent.rules import Reach, RuledWish, WishName, find_wish, own_words, reach_of, resumes, subject_words
+from holdfast.text.sentences import split_sentences
+from holdfast.types import Message, Put
+
+__all__ = ["ReadWish", "asked_puts", "lifts_off_record", "read_wish"]
+
+_MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.8, "forget": 0.9, "remember": 0.8}
+"""Minimum probability with which the reader alone decides. Forgetting takes something away, so it needs the most."""
+_MIN_NONE: Final = 0.97
+"""Probability of no wish from which the reader overrules a rule."""
+_MIN_RESUME: Final = 0.5
+"""Minimum probability of the wish that messages are kept again. It is only read while the user is off the record."""
+_MAX_CHARACTERS: Final = 600
+_MAX_SENTENCES: Final = 8
+_ASKED_IMPORTANCE: Final = 8.0
+_ASKED_REASON: Final = "asked to remember"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadWish:
+    """A wish of the user about memory."""
+
+    wish: WishName
+    reach: Reach = "message"
+    """The messages that are off the record."""
+    subject: str = ""
+    """What to forget or to remember, in the user's words."""
+    everything: bool = False
+    """True if the user wishes that everything about them is forgotten."""
+
+
+def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = None) -> ReadWish | None:
+    """Return the wish about memory that a message of the user states, or None. ``before`` is the turn before it."""
+    ruled = find_wish(text)
+    sure = None
+    if reader is not None and text.strip():
+        sure, none = _certain(text, before, reader)
+        if ruled is not None and sure is None and none >= _MIN_NONE:
+            ruled = None
+    chosen = _chosen(ruled, sure)
+    if chosen == "off_record":
+        return ReadWish(wish="off_record", reach=reach_of(text))
+    if chosen is None:
+        return None
+    if ruled is not None and ruled.wish == chosen:
+        return ReadWish(wish=chosen, subject=ruled.subject, everything=ruled.everything)
+    return ReadWish(wish=chosen, subject=subject_words(own_words(text)) if chosen == "forget" else "")
+
+
+def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
+    """Return the wish to obey if rules and reader differ: not to keep something goes first, then to forget something."""
+    named = {wish for wish in (ruled.wish if ruled else None, sure) if wish is not None}
+    order: Sequence[WishName] = ("off_record", "forget", "remember")
+    return next((wish for wish in order if wish in named), None)
+
+
+def _certain(text: str, before: str, reader: SentenceReader) -> tuple[WishName | None, float]:
+    """Return the wish of which the reader is sure, or None, and its probability that there is no wish."""
+    whole = text[:_MAX_CHARACTERS]
+    sentences = split_sentences(whole)[:_MAX_SENTENCES]
+    texts = [whole, *(sentences if len(sentences) > 1 else ())]
+    readings = [_wishes(reader, part, before) for part in texts]
+    for wish, least in _MIN_SURE.items():
+        if any(each[wish] >= least for each in readings):
+            return wish, 0.0
+    return None, min(each["none"] for each in readings)
+
+
+def _wishes(reader: SentenceReader, text: str, before: str) -> Mapping[Wish, float]:
+    return reader.read(text, before=before).wishes
+
+
+def lifts_off_record(text: str, *, before: str = "", reader: SentenceReader | None = None) -> bool:
+    """Return True if a message allows that what follows is kept again."""
+    if resumes(text):
+        return True
+    return reader is not None and _wishes(reader, text[:_MAX_CHARACTERS], before)["resume"] >= _MIN_RESUME
+
+
+def asked_puts(extractor: Extractor, message: Message, *, before: Message | None, reader: SentenceReader | None) -> list[Put]:
+    """Return the memories that a message asks to remember, as the extractor's rules word them.
+
+    ``before`` is the turn before the message. It is needed for a reply such as "yes, do".
+    """
+    messages = [message] if before is None else [before, message]
+    try:
+        found = extractor.rules(messages, reader)
+    except ModelError:
+        found = extractor.rules(messages, None)
+    own = [put for put in found if message.id in put.sources]
+    asked = [put for put in own if put.reason == _ASKED_REASON]
+    return [replace(put, origin="explicit", importance=max(put.importance or 0.0, _ASKED_IMPORTANCE)) for put in asked]

@@ -1,0 +1,19 @@
+"""The optional package onnxruntime, which runs the local embedders, rerankers and readers."""
+
+import importlib.util
+from typing import Final
+
+from holdfast.errors import ExtraMissing
+
+__all__ = ["RUNTIME_MISSING", "check_runtime"]
+
+RUNTIME_MISSING: Final = (
+    "Models on this machine need onnxruntime, which is not installed or cannot be loaded. Without it, Holdfast searches by words "
+    "and learns by rules. Alpine Linux and 32-bit ARM have no wheel of it. Elsewhere, run: pip install onnxruntime"
+)
+
+
+def check_runtime() -> None:
+    """Raise ``ExtraMissing`` if onnxruntime is not installed. It is not imported, because that takes long."""
+    if importlib.util.find_spec("onnxruntime") is None:
+        raise ExtraMissing(RUNTIME_MISSING)

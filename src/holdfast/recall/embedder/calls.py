@@ -1,0 +1,93 @@
+"""Calls of one embedder: with a time limit inside a recall, with long pauses after failures in the background."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from holdfast.errors import ModelError, ModelUnavailable
+from holdfast.protocols import Role
+from holdfast.runtime.bounded_calls import BoundedCalls, NotAnswered
+from holdfast.runtime.circuit_breaker import CircuitBreaker
+from holdfast.runtime.wait_budget import WaitBudget, current_budget
+
+T = TypeVar("T")
+_BACKGROUND_SECONDS = 30.0
+"""Maximum time in seconds that background work waits for an embedder outside this process.
+
+The call goes on and its vectors are stored when it returns, but other background work does not wait for it.
+"""
+
+
+class EmbedderCalls:
+    """Makes the calls of one embedder. Engines that share the embedder share this object, so an outage pauses all of them.
+
+    Queries and documents have separate circuit breakers. A batch of documents takes longer than a query, so it may well miss
+    the time limit of a recall while queries do not.
+    """
+
+    def __init__(self, *, background_seconds: float = _BACKGROUND_SECONDS) -> None:
+        self._background_seconds = background_seconds
+        self._queries = BoundedCalls()
+        self._documents = BoundedCalls()
+        self._background = CircuitBreaker()
+        self._background_calls = BoundedCalls(CircuitBreaker(first_pause=0.0, max_pause=0.0))
+        """The background calls. Their pauses are those of ``_background``."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the last query or the last background call failed, as a message for people. None if it succeeded."""
+        return self._queries.problem or self._background.problem
+
+    @property
+    def is_paused(self) -> bool:
+        """True if background work must not call the embedder now."""
+        return self._background.is_open
+
+    @property
+    def is_query_failing(self) -> bool:
+        """True if the last query of a recall failed."""
+        return self._queries.problem is not None
+
+    def run(self, work: Callable[[], T], role: Role, *, service: str, computes: bool) -> T:
+        """Call the embedder. Raise ``ModelError`` if it fails, is paused, or does not answer within the budget of the recall.
+
+        An embedder that computes in this process has no time limit. Otherwise scores would depend on the load of the machine.
+        """
+        budget = current_budget()
+        if budget is None and not computes:
+            return self._directly(lambda: self._within_limit(work, service), in_background=True)
+        if budget is None or computes:
+            return self._directly(work, in_background=budget is None)
+        try:
+            result = (self._queries if role == "query" else self._documents).run(work, budget, service=service)
+        except NotAnswered as error:
+            raise ModelUnavailable(str(error)) from error
+        self._background.succeed()
+        return result
+
+    def _within_limit(self, work: Callable[[], T], service: str) -> T:
+        """Call the embedder in another thread, so that one that hangs does not stop all background work."""
+        try:
+            return self._background_calls.run(work, WaitBudget(self._background_seconds), service=service)
+        except NotAnswered as error:
+            raise ModelUnavailable(f"{service} did not answer within {self._background_seconds:g} s.") from error
+
+    def end_pauses(self) -> None:
+        """Allow the next call now."""
+        self._background.end_pause()
+        self._queries.breaker.end_pause()
+        self._documents.breaker.end_pause()
+
+    def _directly(self, work: Callable[[], T], *, in_background: bool) -> T:
+        """Call the embedder in this thread. The pause after a failure applies to background work only."""
+        problem = self._background.problem
+        if in_background and problem is not None and self._background.is_open:
+            raise ModelUnavailable(problem)
+        try:
+            result = work()
+        except ModelError as error:
+            self._background.fail(str(error))
+            raise
+        if problem is not None:  # the service is back
+            self._background.succeed()
+            self._queries.breaker.end_pause()
+        return result

@@ -1,0 +1,219 @@
+"""Notice that an embedder returns other vectors under the same name, and check every vector on the way in.
+
+A provider can replace a model behind its name, as a tag of Ollama does. The vectors of the old and the new model must not be
+compared. So the store keeps a fingerprint of each model: the vectors of a few fixed texts. The fingerprint is checked before
+the embedder's first use in a process, and every few minutes for an embedder outside this process. If the vectors of the fixed
+texts have changed, all vectors of the model are removed and every text is queued to be embedded again.
+"""
+
+import base64
+import hashlib
+import json
+import threading
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from holdfast.errors import AnswerInvalid, ModelError
+from holdfast.protocols import Embedder, Reads, Role, Store, Transaction
+from holdfast.runtime import forks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.protocols import Vectors
+
+FIXED_TEXTS: Final = (
+    "The ferry to the island leaves at seven in the morning.",
+    "Mi hermana toca el violonchelo desde los ocho años.",
+    "Replace the filter of the coffee machine every three months.",
+)
+"""Texts whose vectors are the fingerprint of a model. Changing one would make every store embed all its texts again."""
+_MIN_COSINE: Final = 0.95
+"""Minimum cosine of a fixed text's vectors now and before. Rounding on other hardware stays above 0.99."""
+_RECHECK_SECONDS: Final = 300.0
+"""Time between two checks of an embedder outside this process, in seconds."""
+_MAX_CHANGES: Final = 5
+"""Maximum number of changes per hour that the store follows. Two processes with different models must not take turns forever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """The identity of a model's vectors, as the store records it."""
+
+    id: str
+    dimensions: int
+    changes: tuple[float, ...] = ()
+    """Times of the last changes, in seconds since 1970."""
+    is_complete: bool = True
+    """False while texts wait to be embedded again after a change."""
+
+
+def read_fingerprint(reads: Reads, model: str) -> Fingerprint | None:
+    """Return the fingerprint that a store has recorded for a model, or None."""
+    stored = reads.setting(_name(model))
+    if stored is None:
+        return None
+    data = json.loads(stored)
+    return Fingerprint(
+        id=data["id"], dimensions=data["dimensions"], changes=tuple(data["changes"]), is_complete=data["is_complete"]
+    )
+
+
+def checked_vectors(embedder: Embedder, texts: "Sequence[str]", role: Role) -> "Vectors":
+    """Embed texts and check the result. Raise ``ModelError`` for any failure of the embedder.
+
+    The result must have one row per text, of the length that the embedder states, with finite numbers that are not all zero.
+    Vectors that are not unit vectors are scaled.
+    """
+    try:
+        array = np.asarray(embedder.embed(texts, role=role), dtype=np.float32)
+        expected = (len(texts), embedder.dimensions)
+    except ModelError:
+        raise
+    except Exception as error:  # a custom embedder may raise anything, and return anything
+        raise ModelError(f"{embedder.name} failed: {type(error).__name__}: {error}") from error
+    if array.shape != expected:
+        raise AnswerInvalid(
+            f"{embedder.name} returned an array of shape {array.shape} for {len(texts)} texts; {expected} was expected."
+        )
+    lengths = np.linalg.norm(array.astype(np.float64), axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or (lengths == 0).any():
+        raise AnswerInvalid(f"{embedder.name} returned a vector with NaN or infinity, or a vector of zeros.")
+    if np.abs(lengths - 1).max(initial=0.0) > 1e-3:
+        array = (array / lengths).astype(np.float32)
+    return array
+
+
+class FingerprintCheck:
+    """Embeds texts with one model, and checks its fingerprint. ``on_change`` is called after its vectors have changed."""
+
+    def __init__(self, store: Store, model: str, *, computes: bool, on_change: "Callable[[], None]") -> None:
+        self._store = store
+        self._model = model
+        self._computes = computes
+        self._on_change = on_change
+        self._checked: str | None = None
+        self._check_at = 0.0
+        self.after_fork()
+        forks.register(self)
+
+    def after_fork(self) -> None:
+        """Create a new lock in the child process."""
+        self._lock = threading.Lock()
+
+    @property
+    def is_due(self) -> bool:
+        """True if the embedder must be checked before its next vectors are used.
+
+        This is so at first, after some minutes, and after another process has recorded other vectors.
+        """
+        stored = read_fingerprint(self._store, self._model)
+        if stored is None or stored.id != self._checked:
+            return True
+        return not self._computes and time.monotonic() >= self._check_at
+
+    def recheck(self) -> None:
+        """Let the next use of the embedder check it first."""
+        self._checked = None
+
+    def embed(self, embedder: Embedder, texts: "Sequence[str]", role: Role) -> "Vectors":
+        """Embed texts. If a check is due, first compare the vectors of the fixed texts with the recorded ones.
+
+        If those have changed, the store starts again without vectors of this model. Raise ``ModelError`` if the embedder fails
+        or cannot be used. The fixed texts are embedded as queries, so a query and the check need only one call.
+        """
+        if not self.is_due:
+            return checked_vectors(embedder, texts, role)
+        if role == "query":
+            vectors = checked_vectors(embedder, [*texts, *FIXED_TEXTS], role)
+            self._compare(embedder, vectors[len(texts) :])
+            return vectors[: len(texts)]
+        self._compare(embedder, checked_vectors(embedder, FIXED_TEXTS, "query"))
+        return checked_vectors(embedder, texts, role)
+
+    def _compare(self, embedder: Embedder, vectors: "Vectors") -> None:
+        with self._lock:
+            stored = read_fingerprint(self._store, self._model)
+            if stored is not None and not self._is_same(stored, vectors):
+                again = checked_vectors(embedder, FIXED_TEXTS, "query")
+                if not _all_near(vectors, again):
+                    raise AnswerInvalid(
+                        f"{embedder.name} returns different vectors for the same text, so they cannot be compared."
+                    )
+                stored = None
+            stored = stored or self._record(vectors)
+            self._checked = stored.id
+            self._check_at = time.monotonic() + _RECHECK_SECONDS
+
+    def confirm(self, tx: Transaction) -> None:
+        """Raise ``ModelError`` if another process has recorded other vectors since the last check. Nothing may be stored then."""
+        stored = read_fingerprint(tx, self._model)
+        if stored is not None and self._checked is not None and stored.id != self._checked:
+            raise AnswerInvalid(
+                f"Another process has recorded other vectors of {self._model}. They are compared before the next use."
+            )
+
+    def complete(self) -> None:
+        """Record that all texts have been embedded again after a change."""
+        with self._store.write(durable=False) as tx:
+            stored = read_fingerprint(tx, self._model)
+            if stored is not None:
+                tx.set_setting(_name(self._model), _to_json(replace(stored, is_complete=True)))
+
+    def _is_same(self, stored: Fingerprint, vectors: "Vectors") -> bool:
+        encoded = self._store.setting(_vectors_name(self._model))
+        if encoded is None or stored.dimensions != vectors.shape[1]:
+            return False
+        before = np.frombuffer(base64.b64decode(encoded), dtype="<f2").astype(np.float32).reshape(len(FIXED_TEXTS), -1)
+        return _all_near(before, vectors)
+
+    def _record(self, vectors: "Vectors") -> Fingerprint:
+        """Record a new fingerprint. If vectors of another model may be stored under this name, remove them."""
+        encoded = vectors.astype("<f2").tobytes()
+        made = Fingerprint(id=hashlib.blake2b(encoded, digest_size=8).hexdigest(), dimensions=vectors.shape[1])
+        lengths = self._store.vector_lengths(self._model) if read_fingerprint(self._store, self._model) is None else ()
+        with self._store.write() as tx:
+            stored = read_fingerprint(tx, self._model)
+            if stored is not None and self._is_same(stored, vectors):
+                return stored  # another process was faster
+            if stored is not None:
+                made = replace(made, changes=self._changes(stored))
+            if stored is not None or any(length != made.dimensions for length in lengths):
+                made = replace(made, changes=made.changes or (time.time(),), is_complete=False)
+                tx.drop_model(self._model)
+                tx.use_model(self._model)
+            tx.set_setting(_name(self._model), _to_json(made))
+            tx.set_setting(_vectors_name(self._model), base64.b64encode(encoded).decode("ascii"))
+        if not made.is_complete:
+            self._on_change()
+        return made
+
+    def _changes(self, stored: Fingerprint) -> tuple[float, ...]:
+        """Return the times of the last changes including this one. Raise ``ModelError`` if there were too many."""
+        now = time.time()
+        recent = tuple(at for at in stored.changes if now - 3600 < at <= now)
+        if len(recent) >= _MAX_CHANGES:
+            raise ModelError(
+                f"{self._model} has changed its vectors {len(recent)} times within an hour. Its stored vectors are left as they are. "
+                "Check that all processes and servers use the same model under this name."
+            )
+        return (*recent, now)
+
+
+def _all_near(one: "Vectors", other: "Vectors") -> bool:
+    return one.shape == other.shape and bool((np.sum(one * other, axis=1) >= _MIN_COSINE).all())
+
+
+def _to_json(fingerprint: Fingerprint) -> str:
+    return json.dumps(asdict(fingerprint))
+
+
+def _name(model: str) -> str:
+    return f"fingerprint of {model}"
+
+
+def _vectors_name(model: str) -> str:
+    return f"vectors of the fingerprint of {model}"

@@ -1,0 +1,28 @@
+"""Answer the MCP handshake before the server is loaded. A test compares the answer with the server's own."""
+
+from typing import Any, Final
+
+from holdfast.version import __version__
+
+VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Protocol versions with a handshake, oldest first."""
+
+
+def initialize_result(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of ``initialize``. The instructions are in English, because the user's language is not known yet."""
+    import tomllib  # noqa: PLC0415  (only needed if nothing is running)
+    from importlib import resources  # noqa: PLC0415  (as above)
+
+    texts = tomllib.loads((resources.files("holdfast.prompts") / "mcp.toml").read_text("utf-8"))
+    asked = params.get("protocolVersion")
+    return {
+        "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
+        "capabilities": {
+            "completions": {},
+            "prompts": {"listChanged": False},
+            "resources": {"subscribe": False, "listChanged": False},
+            "tools": {"listChanged": False},
+        },
+        "serverInfo": {"name": "holdfast", "title": "Holdfast", "version": __version__},
+        "instructions": texts["en"]["instructions"],
+    }

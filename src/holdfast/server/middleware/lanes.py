@@ -1,0 +1,147 @@
+"""Fair queues for requests: tenants take turns, and slow requests do not delay quick ones.
+
+A request runs in a lane. A lane runs a limited number of requests at a time, and a limited number per tenant. The others
+wait, one queue per tenant. When a request ends, the next tenant in line goes first. So a tenant that sends a thousand
+requests delays its neighbors no more than one that sends two.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+__all__ = ["Lane", "LaneName", "Lanes", "QueueFull", "Turn", "lane_of"]
+
+LaneName: TypeAlias = Literal["quick", "large", "long", "chat"]
+
+_LARGE_BYTES = 16 << 10
+"""Bodies from this size on use the lane for large requests."""
+_MAX_WAITING = 256
+"""Maximum number of waiting requests per tenant and lane."""
+_LONG_PATHS = ("/v1/erase", "/v1/export", "/v1/work")
+_CHAT_PATHS = ("/chat/text", "/chat/audio")
+
+
+class QueueFull(Exception):
+    """Too many requests of a tenant are waiting."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The requests of one tenant in a lane: how many run, and the others in order of arrival."""
+
+    running: int = 0
+    queue: "deque[asyncio.Future[None]]" = field(default_factory=deque)
+
+
+class Lane:
+    """Runs at most ``capacity`` requests at a time, and at most ``per_tenant`` of one tenant. Only used on one event loop."""
+
+    def __init__(self, *, capacity: int, per_tenant: int, max_waiting: int = _MAX_WAITING) -> None:
+        self._capacity = capacity
+        self._per_tenant = per_tenant
+        self._max_waiting = max_waiting
+        self._running = 0
+        self._tenants: OrderedDict[str, _Waiting] = OrderedDict()
+        """The tenants with requests, the one that was served longest ago first."""
+
+    async def enter(self, tenant: str) -> None:
+        """Wait for this tenant's turn. Raise ``QueueFull`` if too many of its requests wait."""
+        mine = self._tenants.setdefault(tenant, _Waiting())
+        if len(mine.queue) >= self._max_waiting:
+            raise QueueFull
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        mine.queue.append(turn)
+        self._start_next()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled() or not turn.done():
+                mine.queue.remove(turn)
+                self._forget_idle(tenant, mine)
+            else:  # cancelled after the turn was granted
+                self.leave(tenant)
+            raise
+
+    def leave(self, tenant: str) -> None:
+        """End a request, and start the next one."""
+        mine = self._tenants[tenant]
+        mine.running -= 1
+        self._running -= 1
+        self._tenants.move_to_end(tenant)
+        self._forget_idle(tenant, mine)
+        self._start_next()
+
+    def _forget_idle(self, tenant: str, mine: _Waiting) -> None:
+        if not mine.running and not mine.queue:
+            self._tenants.pop(tenant, None)
+
+    def _start_next(self) -> None:
+        while self._running < self._capacity:
+            ready = ((name, each) for name, each in self._tenants.items() if each.queue and each.running < self._per_tenant)
+            found = next(ready, None)
+            if found is None:
+                return
+            tenant, mine = found
+            mine.running += 1
+            self._running += 1
+            self._tenants.move_to_end(tenant)
+            mine.queue.popleft().set_result(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The lanes of a server process."""
+
+    lanes: Mapping[LaneName, Lane]
+
+    @classmethod
+    def of(cls, *, computes: bool) -> "Lanes":
+        """Return the lanes of a server. With ``computes``, this process does all the work, so few requests run at once.
+
+        One large request at a time: it takes up to a second of CPU time, and two would only take longer each. Chats and long
+        requests mostly wait.
+        """
+        quick = Lane(capacity=3, per_tenant=2) if computes else Lane(capacity=40, per_tenant=20)
+        return cls(
+            {
+                "quick": quick,
+                "large": Lane(capacity=1, per_tenant=1),
+                "long": Lane(capacity=4, per_tenant=1),
+                "chat": Lane(capacity=64, per_tenant=16),
+            }
+        )
+
+    def lane(self, name: LaneName) -> Lane:
+        """Return a lane by its name."""
+        return self.lanes[name]
+
+
+def lane_of(method: str, path: str, size: int) -> LaneName:
+    """Return the lane of a request, by its path and the size of its body."""
+    if path in _CHAT_PATHS or (path.startswith("/v1/sessions/") and path.endswith("/chat")):
+        return "chat"
+    if path.startswith(_LONG_PATHS) or method == "DELETE":
+        return "long"
+    return "large" if size >= _LARGE_BYTES else "quick"
+
+
+class Turn:
+    """The place of one request in a lane. It is taken once and given back once."""
+
+    def __init__(self, lane: Lane, tenant: str) -> None:
+        self._lane = lane
+        self._tenant = tenant
+        self._entered = False
+
+    async def enter(self) -> None:
+        """Wait for the turn."""
+        await self._lane.enter(self._tenant)
+        self._entered = True
+
+    def leave(self) -> None:
+        """Let the next request run. Further calls do nothing."""
+        if self._entered:
+            self._entered = False
+            self._lane.leave(self._tenant)

@@ -1,0 +1,58 @@
+"""The number of the newest acknowledged row, written next to the store.
+
+If the write-ahead log is removed or cut off, SQLite opens the file as it was before, without an error. Then the file's own
+counter is behind this number, and the doctor can tell. The number is not synced to disk, so after a power cut it may be too
+low, but never too high.
+"""
+
+import contextlib
+import logging
+import os
+from pathlib import Path
+
+from holdfast.runtime.private_files import FILE_MODE
+from holdfast.stores.sql.connection import Executor, fetch_value
+
+__all__ = ["SUFFIX", "AckedRows", "last_item"]
+
+log = logging.getLogger("holdfast")
+SUFFIX = ".acked"
+_DIGITS = 20
+
+
+def last_item(connection: Executor) -> int:
+    """Return the number of the newest row that the file has ever had."""
+    return int(fetch_value(connection, "SELECT value FROM sequences WHERE name = 'item'") or 0)
+
+
+class AckedRows:
+    """The file with the number. A missing or damaged file says nothing."""
+
+    def __init__(self, store: Path) -> None:
+        self._path = store.with_name(store.name + SUFFIX)
+        self._noted = 0
+
+    def note(self, item: int) -> None:
+        """Write down that a row was acknowledged. A failure only weakens a later check, so it is logged and not raised."""
+        if item <= self._noted:
+            return
+        self._noted = item
+        try:
+            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT, FILE_MODE)
+            try:
+                os.write(handle, f"{item:0{_DIGITS}}".encode())
+            finally:
+                os.close(handle)
+        except OSError as error:
+            log.debug("%s could not be written: %s", self._path, error)
+
+    def read(self) -> int | None:
+        """Return the number, or None if it is not known."""
+        with contextlib.suppress(OSError, ValueError):
+            return int(self._path.read_bytes()[:_DIGITS])
+        return None
+
+    def forget(self) -> None:
+        """Remove the file, because another store takes the place of this one."""
+        self._noted = 0
+        self._path.unlink(missing_ok=True)

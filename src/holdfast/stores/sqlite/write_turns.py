@@ -1,0 +1,102 @@
+"""The order in which the threads of a process write to one file.
+
+SQLite allows one writer at a time. Tenants that share a file take turns: after each write, the next tenant in line goes
+first, however many writes of another tenant wait. So a tenant waits for at most one write of each other tenant.
+"""
+
+import threading
+import weakref
+from collections import OrderedDict, deque
+from pathlib import Path
+
+from holdfast.runtime import forks
+
+__all__ = ["WriteTurns", "turns_of"]
+
+
+class WriteTurns:
+    """A reentrant lock with one queue per tenant. The queues are served in turn, and each in order of arrival."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+        forks.register(self)
+
+    def after_fork(self) -> None:
+        """Start with a free lock in a child process. The threads that held it or waited for it are gone."""
+        self._guard = threading.Lock()
+        self._owner: int | None = None
+        self._depth = 0
+        self._queues: OrderedDict[str, deque[tuple[int, threading.Event]]] = OrderedDict()
+        """The waiting threads by tenant. The first tenant is served next."""
+
+    def acquire(self, tenant: str, *, blocking: bool = True) -> bool:
+        """Take the lock for this thread. Without ``blocking``, return False if another thread has it or waits for it."""
+        me = threading.get_ident()
+        with self._guard:
+            if self._owner in (None, me):
+                self._owner = me
+                self._depth += 1
+                return True
+            if not blocking:
+                return False
+            mine = threading.Event()
+            self._queues.setdefault(tenant, deque()).append((me, mine))
+        try:
+            mine.wait()
+        except BaseException:  # such as KeyboardInterrupt: leave the queue, or pass the lock on
+            self._give_up(tenant, me, mine)
+            raise
+        return True
+
+    def release(self) -> None:
+        """Give the lock back. The first thread of the next tenant in line gets it.
+
+        In a child process, a lock that was taken before the fork is already free.
+        """
+        with self._guard:
+            if self._owner != threading.get_ident():
+                return
+            self._depth -= 1
+            if self._depth == 0:
+                self._hand_over()
+
+    def waiting(self) -> int:
+        """Return the number of waiting threads."""
+        with self._guard:
+            return sum(map(len, self._queues.values()))
+
+    def _hand_over(self) -> None:
+        if not self._queues:
+            self._owner = None
+            return
+        tenant, queue = self._queues.popitem(last=False)
+        self._owner, granted = queue.popleft()
+        self._depth = 1
+        if queue:
+            self._queues[tenant] = queue  # at the end of the line
+        granted.set()
+
+    def _give_up(self, tenant: str, me: int, mine: threading.Event) -> None:
+        with self._guard:
+            if mine.is_set():
+                self._depth = 0
+                self._hand_over()
+                return
+            queue = self._queues[tenant]
+            queue.remove((me, mine))
+            if not queue:
+                del self._queues[tenant]
+
+
+_guard = threading.Lock()
+_by_path: "weakref.WeakValueDictionary[str, WriteTurns]" = weakref.WeakValueDictionary()
+
+
+def turns_of(path: Path) -> WriteTurns:
+    """Return the lock that all connections of this process to a file share."""
+    with _guard:
+        name = str(path.resolve())
+        turns = _by_path.get(name)
+        if turns is None:
+            turns = _by_path[name] = WriteTurns()
+        return turns

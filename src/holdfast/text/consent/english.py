@@ -1,0 +1,153 @@
+"""English patterns of wishes about memory. They match a folded text: lower case, without accents."""
+
+from typing import Final
+
+_POLITE: Final = (
+    r"(?:(?:please|pls|plz|ok|okay|hey|hi|so|well|oh|actually|also|just|and|but|um+|btw|by the way|now|listen|look|kindly|no|nope|yes|"
+    r"yeah|wait|sorry|then|do|seriously)[\s,.!:-]+)*"
+)
+_ASKING: Final = (
+    r"(?:(?:can|could|would|will) (?:you|u) (?:please |pls |just |maybe |kindly )*|i(?:'d| would)? (?:like|love|prefer|want|need) (?:you|u) to |"
+    r"(?:you|u) (?:can|should|must|may|might|need to|have to|ought to|better) (?:now |just |also )*|let'?s |make sure (?:that )?(?:you|u) |"
+    r"try to |be sure to )?"
+)
+START: Final = rf"(?:^|(?<=[.,;:!?()\n–—-])\s*|(?<=\band )|(?<=\bbut )|(?<=\bso )){_POLITE}{_ASKING}{_POLITE}"
+"""The beginning of a clause, with words of politeness."""
+_NOT: Final = (
+    r"(?:do not|don'?t|never|not|no need to|needn'?t|(?:you |u )?(?:don'?t|do not) (?:have|need) to|(?:i'?d |i would )?(?:rather|prefer(?: it)?)"
+    r"(?: if| that)? (?:you|u) (?:didn'?t|not|did not|don'?t|do not)|i (?:do not|don'?t) want (?:you|u) to|(?:don'?t|do not) (?:you|u) (?:dare |ever |bloody )*|"
+    r"stop|without(?: you)?)"
+)
+_KEEP: Final = (
+    r"(?:sav(?:e|ing)|stor(?:e|ing)|keep(?:ing)?|retain(?:ing)?|record(?:ing)?|remember(?:ing)?|log(?:ging)?|memori[sz](?:e|ing)|archiv(?:e|ing)|"
+    r"writ(?:e|ing) down|not(?:e|ing)(?: down)?|(?:make|making) (?:a )?notes? of|keep(?:ing)? (?:a |any )?(?:notes?|records?|track) of|"
+    r"tak(?:e|ing) (?:a |any )?notes? (?:of|on)|fil(?:e|ing)(?: away)?|hold(?:ing)? (?:on )?(?:to|onto)|hang(?:ing)? (?:on )?(?:to|onto))"
+)
+_THING: Final = r"(?:file|document|draft|game|photos?|pictures?|page|song|episode|tab|recipe|list|show|jar|code|version|call|movie|film|video|spot|seat|box|bottle)"
+_THIS: Final = (
+    rf"(?:(?:any|all|none|a word|one word|much)? ?(?:of )?(?:this|that|these|those)\b(?! (?:\w+ )?{_THING}\b)|what (?:i|comes|follows)\b|anything\b(?: i| from| here| of|[.!]|$)|"
+    r"the (?:last|next|following|previous) (?:bit|part|thing|message|one|few|stuff|question|minutes?)|it (?:anywhere|in your|for later|either))"
+)
+_MEMORY: Final = r"(?:memor(?:y|ies)(?: banks?)?|notes?|records?|profile|files?|logs?|history|books|head|brain|database)"
+_SAVED: Final = r"(?:saved|stored|recorded|remembered|retained|kept|logged|filed|memori[sz]ed|noted|written down|archived)"
+_BETWEEN_US: Final = r"between (?:us|you and me|u and me|me and you|the two of us)"
+
+OFF_RECORD_UNLESS: Final = r"\b(?:told|said to|tells|asked|begged|swore) (?:me|us|him|her|them)\b|\b(?:he|she|they|who|chair|teacher|boss|mate|cop) (?:said|says|yelled|told)\b"
+"""Matches words of other people. Their wishes are not the user's."""
+OFF_RECORD: Final = (
+    rf"{START}{_NOT} (?:please |ever |just )*{_KEEP} {_THIS}",
+    rf"{START}{_NOT} (?:please |ever )*(?:write|note|jot|take) (?:any of )?(?:this|that|it|these)(?: \w+)? down",
+    rf"{START}{_NOT} (?:please |ever )*(?:put|add|enter|file|save|keep|store) (?:any of )?(?:this|that|it|these)(?: \w+)? (?:in|into|on|to|under) (?:your|ur|my|the|what you) {_MEMORY}",
+    rf"{START}(?:leave|keep) (?:all )?(?:this|that|it|these|what i [\w ]{{2,40}})(?: one| bit| part)? (?:all )?(?:out of|off|outta|away from) (?:your|ur|the|my) {_MEMORY}",
+    rf"{START}(?:keep|leave) (?:this|that|it)(?: \w+)? (?:strictly |just |only )?(?:{_BETWEEN_US}|to yourself|off the record)",
+    rf"\b(?:this|that|it|these|everything|all)(?: \w+){{0,3}} (?:stays?|remains?|is|be|goes) (?:strictly |just |purely |only |all )?{_BETWEEN_US}(?! (?:and|we)\b)",
+    rf"^{_POLITE}{_BETWEEN_US}(?: and (?:no one|nobody) else| only)?[:,]? (?:i|i'm|i've|my|we|this)\b(?!(?:'ve)? (?:all )?(?:have|own|got|know|speak|had|can|ate|pay|earn)\b)",
+    (
+        r"(?:^|[.,;:!(]\s*)(?:(?:ok|so|and|but|now|totally|strictly|completely|all|heads up|this (?:one|bit|part)?|that|it|what follows|what comes next|the following)(?:'s| is| stays| goes)?,? )*"
+        r"off (?:the|your|ur) (?:record|books)(?:[.,:;!)]|$| (?:for|please|pls|ok|now|but|this|i|here|until|i'm|my|question)\b)"
+    ),
+    r"\b(?:go|going|be|talk|speak|stay|this is|is) (?:strictly |totally )?off (?:the|your) record(?:[.,:;!?)]|$| (?:for|please|here|until|now)\b)",
+    rf"\b(?:none of (?:this|that|it)|nothing (?:i|here|from|in|of)\b[^.?]{{0,40}}) (?:should|must|can|may|is|gets?|goes|shall|will|to)\b[^.?]{{0,15}}(?:{_SAVED}|in(?:to)? (?:your|my|the) {_MEMORY})",
+    rf"\b(?:this|that|it)(?: (?:one|bit|part|conversation|chat|message|next bit))? (?:should|must|can|may|is|are|does|do|shall|will|had better)(?: not|n'?t| never|not) (?:to )?(?:be |end up |go |get |have to be |need to be )?(?:{_SAVED}|in(?:to)? (?:your|ur|my|the) {_MEMORY})",
+    rf"\bi (?:do not|don'?t|never|wouldn'?t) (?:want|like|need) (?:this|that|it|any of this|these)(?: \w+){{0,3}} (?:{_SAVED}|(?:in|on) (?:your|my|the) {_MEMORY})",
+    rf"(?:^|[.,;:!]\s*)(?:and )?(?:this |that |it )?(?:is )?(?:not|never) (?:for|to go (?:in|on|into)|to be {_SAVED}(?: in| on)?) (?:the|your|my) (?:record|records|notes?|memory|files?|profile)\b",
+    rf"(?:^|[.,;:!]\s*)(?:not|never) to be {_SAVED}\b",
+    r"(?:^|[.,;:!]\s*)(?:no|zero) (?:memory|saving|keeping|recording|records?|notes?|trace|logs?|logging)(?: of| on| for| please| pls| this|[:.,!]|$)",
+    rf"{START}(?:stop|pause|quit|suspend|turn off|switch off|disable) (?:saving|remembering|storing|logging|taking notes|keeping (?:notes|track|records)|(?:your|the|my)? ?memory)\b",
+    r"(?:^|[.,;:!]\s*)(?:(?:go|switch|turn|put|use|into|in|to|on|let's|please|a|this is)\s+)*(?:private|incognito|guest|ghost|secret) mode\b(?! (?:in|on|of) (?:chrome|safari|firefox|edge|the|my))",
+    rf"{START}forget (?:that )?i (?:just |ever )?(?:said|told you|wrote|mentioned) (?:that|this|anything|it|all that)\b[.!]*(?:$|,)",
+    rf"{START}forget (?:what|everything|all) i(?:'ve| have)? (?:just|only just)(?: now)? (?:said|told|wrote|mentioned)",
+    r"(?:^|[.,;:!]\s*)(?:pretend|act like|act as if|just pretend) (?:you (?:didn'?t|never|did not) (?:hear|heard|see|saw|read)|i (?:didn'?t|never|did not) (?:say|said|tell|told|write|wrote))",
+    r"(?:^|[.,;:!]\s*)you (?:didn'?t|never|did not) (?:hear|heard|see) (?:this|that|it|any of this)\b",
+    r"^(?:\w+[ ,]+){0,3}this (?:conversation|chat|talk) never happened\b",
+    rf"\bi (?:don'?t|do not) (?:consent|agree) to (?:this|that|you|any of this)(?: \w+){{0,3}} (?:{_SAVED}|storing|saving|keeping|recording)",
+    r"(?:^|[.,;:!]\s*)(?:this is |it'?s )?(?:just |strictly )?for (?:your|ur) (?:ears|eyes) only\b",
+)
+"""The user wishes that something is not kept."""
+REST: Final = (
+    r"\b(?:from (?:here|now|this point|there) on(?:wards?)?|for (?:a (?:while|bit|moment|minute|sec|second|few)|now|the (?:rest|next|remainder)|this (?:whole |entire )?(?:chat|conversation|session|talk))|"
+    r"this (?:whole |entire )?(?:conversation|chat|session|talk)|the rest of (?:this|the|our)|(?:stop|pause|quit|suspend|turn off|switch off|disable) (?:saving|remembering|recording|storing|logging|taking|keeping|your|the|my|memory)|"
+    r"(?:private|incognito|guest|ghost|secret) mode|nothing i (?:say|tell|write|type)|until i (?:say|tell)|while (?:i|my|we)|go(?:ing)? off the record)\b"
+)
+"""The wish covers the messages that follow."""
+NEXT: Final = (
+    r"\b(?:what (?:comes|follows|i(?:'m| am) (?:about|going) to|i(?:'ll| will))|the (?:next|following)|i(?:'m| am) (?:about|going) to (?:tell|say)|"
+    r"(?:can|could|may) (?:i|we) (?:tell|talk|ask|say)|let me tell|something i|i(?:'d| would) like to tell)\b"
+)
+"""The wish covers what is said next."""
+PREVIOUS: Final = (
+    r"\b(?:what i(?:'ve| have)?(?: just| already)?(?: \w+)? (?:said|told|wrote|mentioned|shared)|i (?:just )?(?:said|mentioned|told you|wrote)|(?:my|the|that) (?:last|previous) (?:message|bit|part|thing|one|sentence)|"
+    r"that last|(?:just now|a (?:second|moment|minute) ago|earlier)|i (?:didn'?t|never|did not) (?:say|said|tell|told)|you (?:didn'?t|never) (?:hear|heard) that|that was)\b"
+)
+"""The wish covers what was said before."""
+RESUME: Final = (
+    rf"\byou (?:can|may|could) (?:go back to |start )?(?:{_KEEP}|tak(?:e|ing) notes)\b[^.?]{{0,30}}\b(?:again|now|normal|usual|as)\b",
+    r"\b(?:back|again) on the record\b|^(?:\w+[ ,]+){0,3}on the record(?: again| now)?[.!]*$",
+    rf"{START}(?:resume|restart|start|turn on|switch on|unpause|go back to|continue) (?:{_KEEP}|(?:your|the|my)? ?memory|taking notes|normal)\b",
+    r"\b(?:private|incognito|guest|ghost|secret) mode (?:off|over)\b|\b(?:leave|end|exit|turn off|switch off) (?:the )?(?:private|incognito|guest|ghost|secret) mode\b",
+    r"\b(?:normal saving|saving is fine|memory (?:back )?on)\b",
+)
+"""The user allows that what follows is kept again."""
+
+_NOT_MEANT: Final = r"(?:for (?:a|one) (?:second|sec|moment|minute|bit)|for now|let'?s|whatever|anyway|instead)"
+_KNOWN: Final = (
+    r"(?:know|knew|have|had|got|saved?|stored?|noted?|remember(?:ed)?|keep|kept|hold|recorded|written down|learned|picked up)"
+)
+_TAKE: Final = r"(?:delete|erase|remove|wipe|clear|drop|purge|scrap|scrub|strike|lose|dump|bin|trash|ditch|get rid of|throw (?:away|out)|take|cut|cross|unlearn|discard|get)"
+_FROM_MEMORY: Final = (
+    rf"(?:from|out of|off|in) (?:(?:your|ur|my|the) {_MEMORY}|what (?:you|u)(?:'ve)? {_KNOWN}|(?:your|ur) (?:mind|system|data))"
+)
+
+FORGET: Final = (
+    rf"{START}forget (?:about )?(?P<subject>(?:everything|all|anything|what(?:ever)?)(?: of what| that| about)? (?:i|you|we|u|about|my|me)\b.*)",
+    rf"{START}forget (?:about )?(?P<subject>(?:that|the fact that) (?:i|i'm|we|my|our|he|she|it)\b(?! (?:just )?said (?:that|this|it|anything)\b).*)",
+    rf"{START}forget (?:about )?(?P<subject>(?:where|who|how (?:old|much|many|tall)|which|when) (?:i|my|we|our|the)\b.*)",
+    rf"{START}forget (?:about )?(?P<subject>(?:my|our)\b(?! (?:head|manners|question|last question)\b).*)",
+    rf"{START}forget (?:about )?(?P<subject>the [\w' -]{{2,40}} (?:i|we) (?:told|gave|mentioned|said|shared|sent)\b.*)",
+    rf"^{_POLITE}{_ASKING}{_POLITE}forget about (?P<subject>(?!(?:it|that|this|them|the|him|her|me|us|everything)\b)[\w' -]{{3,40}})[.!]*$",
+    rf"{START}forget (?P<subject>me)[.!]*(?: [^.]*)?$",
+    rf"{START}{_TAKE} (?:out )?(?P<subject>[^.?]{{1,120}}?) {_FROM_MEMORY}\b",
+    rf"{START}{_TAKE} {_FROM_MEMORY}[:,]? (?P<subject>[^.?]{{1,120}})",
+    rf"{START}{_TAKE} (?P<subject>(?:what(?:ever)?|everything|anything|all|the (?:stuff|thing|things|bit|info|information|data))(?: of what| that| which)? (?:you|u)(?:'ve|'ve got| have)?(?: ever)? {_KNOWN}\b.*)",
+    rf"{START}{_TAKE} (?P<subject>(?:what(?:ever)?|everything|anything|all)(?: that)? i(?:'ve| have)?(?: ever)? (?:told|said|mentioned|shared|gave)\b.*)",
+    rf"{START}{_TAKE} (?P<subject>(?:all |any |every |the )?(?:memor(?:y|ies)|notes?|data|info(?:rmation)?|details?|facts?) (?:that|about|of|on|related to|concerning|regarding)\b.*)",
+    rf"{START}(?:delete|erase|remove|wipe|clear) (?P<subject>(?:my|our) (?:\w+ )?(?:address|number|phone(?: number)?|birthday|age|weight|salary|diagnosis|diet|name|nickname|email|job|medical \w+|allerg\w+|history with you))[.!]*(?: (?:please|pls))?[.!]*$",
+    r"\b(?:stop remembering|unlearn|un-know|i no longer want (?:you|u) to (?:remember|know)|i (?:do not|don'?t) want (?:you|u) (?:to (?:know|remember)|knowing|remembering)) (?:about )?(?P<subject>[^.]*?)(?: any ?more)?[.!]*$",
+    rf"^(?P<subject>[^.?!]{{3,100}}?)[,?.]? (?:please |pls |just |so )*(?:delete|erase|remove|wipe|get rid of|drop|lose) (?:it|that|this|them|all that)(?: {_FROM_MEMORY})(?:,? please)?[.!]*$",
+)
+"""The user wishes that something known is forgotten. The group ``subject`` says what."""
+FORGET_UNLESS: Final = rf"\bforget (?:about )?it\b|\b{_NOT_MEANT}\b"
+
+_FACT: Final = r"(?:that |this\b ?[:,-]? ?|this for (?:later|next time|the future) ?[:,-] ?|: ?|, ?(?=my|i|we|the)|(?=(?:my|our|i|i'm|we|we're|i've|i'd|his|her|the)\b))"
+REMEMBER: Final = (
+    rf"{START}(?:please )?(?:always |also )?(?:remember|memori[sz]e)(?: always)?(?:,? please)? ?(?:that |this(?: for (?:later|next time|the future|me))? ?[:,-] ?|: ?|(?=(?:my|our|i|i'm|we|we're|i've|i'd|im)\b(?! (?:said|told|asked|mentioned)\b)))(?P<fact>.+)",
+    rf"{START}(?:don'?t|do not|never|dont)(?: (?:you|u)(?: dare)?)?(?: ever)? forget ?(?:that |: ?|(?=(?:my|our|i|i'm|we|i've|im)\b))(?P<fact>.+)",
+    rf"{START}(?:keep|bear|have) in mind(?: for (?:next time|later|the future))? ?(?:that |: ?|, ?|(?=(?:my|our|i|i'm|we|i've|im)\b))(?P<fact>.+)",
+    rf"{START}(?:(?:make|take|keep) (?:a )?(?:mental )?note|note|jot|write|record|log|store|save|put|add|commit|file)(?: this| it)?(?: down| away)?(?: (?:in|into|to|on|under) (?:your|ur|my|the)? ?{_MEMORY})? ?(?:that (?=(?:my|our|i|i'm|we|we're|the|his|her|he|she|from)\b)|: )(?P<fact>.+)",
+    rf"{START}(?:save|store|keep|record|note|log|remember|file|hang on to|hold on to|write|jot|put|add|commit)(?: this| the following)(?: one)?(?: down| away)?(?: (?:in|into|to|on) (?:your|ur|my|the)? ?{_MEMORY}| on file)?(?: for (?:me|later|next time|the future|future reference))? ?[:,-] ?(?P<fact>.+)",
+    rf"{START}(?:write|note|jot) it down ?[:,-] ?(?P<fact>.+)",
+    rf"{START}(?:add|save|store|put|commit|enter)(?: (?:in|into|to) (?:your|ur|my|the)? ?{_MEMORY}) ?(?:that |: ?|(?=(?:my|our)\b))(?P<fact>.+)",
+    rf"{START}(?:add|save|store|put|commit|enter) (?P<fact>(?:my|our)\b[^.?]{{2,80}}?) (?:in|into|to) (?:your|ur|the)? ?(?:memory|memories|notes)[.!]*$",
+    r"^(?:\w+[ ,]+){0,2}(?:for (?:future reference|the future|next time|your (?:records|memory|notes))|so (?:that )?you know (?:for (?:next time|the future|later)|from now on)) ?[:,-] ?(?P<fact>.+)",
+    r"^(?P<fact>.{4,200}?)[.,;:!-]+ (?:please |pls |so |and |now )*(?:remember (?:that|this|it)|(?:don'?t|do not|never) forget (?:that|this|it)|keep (?:that|this|it) in mind|(?:make|take) (?:a )?note(?: of (?:that|this|it))?|note (?:that|this|it)(?: down)?|write (?:that|this|it) down|save (?:that|this|it)(?: for (?:later|next time))?|memori[sz]e (?:that|this|it)|keep (?:that|this|it) on file)(?: (?:for (?:me|later|next time|the future)|please|ok|will you))*[.!]*$",
+)
+"""The user wishes that something is remembered. The group ``fact`` says what."""
+REMEMBER_UNLESS: Final = r"^(?:do|did|does|don'?t) (?:you|u|i|we|they|he|she)\b|\bremember (?:when|how|to|if|the time|what|who|where|whether)\b|\b(?:said|says|told|used to say|asked me|sang|sings)\b.{0,12}$"
+ALL: Final = (
+    r"\b(?:everything|all(?: of it| that)?|anything|whatever) (?:(?:that )?(?:you|u)(?:'ve|'ve got| have)?(?: ever)? (?:know|have|saved|stored|remember|noted|got|learned)(?: (?:about|on|of))?(?: me)?(?: in your memory)?|about me|i(?:'ve| have)?(?: ever)? (?:told you|said))[.!]*$"
+    r"|^me$|\b(?:delete|erase|wipe|forget) (?:it all|me completely|all of it|everything)[.!]*$|\b(?:your (?:whole |entire )?memory (?:of|about) me|all (?:your )?memories(?: (?:of|about) me)?)$"
+)
+"""Matches a subject that stands for everything known about the user."""
+TEXT_COMMAND: Final = (
+    r"^(?:please |can you |could you |now )*(?:translate|rewrite|rephrase|proofread|correct|summari[sz]e|paraphrase|what does|what is|what's|explain|define|who sings|"
+    r"write (?:me )?(?:a|an|the|some)\b|draft|compose|how do (?:i|you)|how does|how can|why|when did|where|is it|does|do you|did)\b"
+)
+"""Matches a message about a text, or a question. Wishes in it are not meant for the assistant's memory."""
+WORDS: Final = (
+    "please pls plz forget forgetting erase erasing delete deleting remove removing wipe clear drop purge scrap scrub strike lose dump bin trash ditch get rid throw take "
+    "out away memory memories note notes record records profile everything anything all whatever what you know known have saved stored noted remember remembered told said "
+    "mentioned shared gave about regarding concerning related stuff thing things info information data details fact facts want wish longer don't would could can like now "
+    "ever anymore more last week month year yesterday earlier ago day just actually stop remembering knowing let go it that this my me i your from the business bit part "
+    "kindly unlearn so ok okay hey mind system brain related bits hold picked got"
+)
+"""Words that say nothing about the subject of a wish to forget."""

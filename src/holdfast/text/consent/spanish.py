@@ -1,0 +1,139 @@
+"""Spanish patterns of wishes about memory, in the forms of Spain and Latin America. They match a folded text."""
+
+from typing import Final
+
+_POLITE: Final = (
+    r"(?:(?:por favor|porfa|porfis|ok|oye|oiga|che|mira|a ver|bueno|vale|dale|pues|y|pero|ah|eh|ey|hey|no|si|ya|ahora|entonces|ademas|tambien|solo|hola|disculpa|perdon|"
+    r"bro|tio|tia|wey|guey|boludo|parce|vos|tu|usted)[\s,.!:-]+)*"
+)
+_ASKING: Final = (
+    r"(?:(?:me )?(?:puedes|podes|podrias|puede|podria|podras|quieres|queres) |(?:quiero|quisiera|necesito|prefiero|preferiria|me gustaria|te pido|le pido|os pido|pido|te ruego|ruego|"
+    r"le agradeceria|agradeceria|solicito) (?:por favor )?que |(?:haz|hace|hacé|haga) el favor de |(?:debes|deberias|tienes que|tenes que|hay que|te toca|vete|ve) |procura |asegurate de (?:que )?)?"
+)
+START: Final = rf"(?:^|(?<=[.,;:!?()\n¿¡–—-])\s*|(?<=\by )|(?<=\bpero )){_POLITE}{_ASKING}{_POLITE}"
+"""The beginning of a clause, with words of politeness."""
+_KEEP: Final = (
+    r"(?:guard(?:es|e|en|eis|ar|as|a|ando)|anot(?:es|e|en|eis|ar|as|a|ando)|apunt(?:es|e|en|eis|ar|as|a|ando)|registr(?:es|e|en|eis|ar|as|a|ando)|grab(?:es|e|en|eis|ar|as|a|ando)|"
+    r"recuerd(?:es|e|en|as|a)|recordeis|recordar|recordes|memori(?:ces|ce|zar|zas|za)|conserv(?:es|e|en|eis|ar|as|a)|almacen(?:es|e|en|eis|ar|as|a)|archiv(?:es|e|en|eis|ar|as|a)|"
+    r"reten(?:gas|ga|gan|er)|te quedes con|se quede con|quedarte con|te acuerdes de|se acuerde de|tomes? (?:nota|notas|apuntes) de|lleves registro de|dejes? (?:constancia|registro|rastro) de|"
+    r"met(?:as|a) en (?:tu|la) memoria|agregu(?:es|e)|anad(?:as|a))"
+)
+_NOT: Final = (
+    r"(?:no(?: vayas? a| hace falta que| es necesario que| necesitas| tienes que| quiero que| quisiera que| se te ocurra| me| te| se| nos| lo| la| los| las)*|"
+    r"(?:sin|ni|nunca|jamas|deja de|deje de|dejá de|evita|prefiero que no|preferiria que no|mejor no|que no)(?: que)?(?: me| te| se| lo| la)*)"
+)
+_THIS: Final = (
+    r"(?:esto\b|eso\b|nada\b(?: de (?:esto|eso|lo|esta|este|aqui)| que|[.,!:]|$| por| hoy| mientras| hasta)|ninguna? (?:de|cosa)|lo (?:que|siguiente|ultimo|anterior|de)\b|"
+    r"(?:est[aeo]s?|es[ae]s?|la siguiente|el siguiente|la ultima|el ultimo) (?:parte|conversacion|charla|mensaje|dato|informacion|pregunta|consulta|cosa|platica|frase|tema)|mi (?:ultimo|mensaje)|"
+    r"(?:el|la) \w+ que te (?:dije|conte|di|pase))"
+)
+_MEMORY: Final = r"(?:memoria|memorias|notas|registros?|perfil|archivos?|historial|recuerdos|base de datos|cabeza|mente|cerebro|sistema|fichero|disco)"
+_US: Final = r"entre (?:nosotros|nosotras|tu y yo|vos y yo|usted y yo|tú y yo|los dos|nos)"
+
+OFF_RECORD_UNLESS: Final = r"\b(?:me|nos|le) (?:dijo|dice|dijeron|dicen|pidio|pidieron|decia|explico)\b"
+"""Matches words of other people. Their wishes are not the user's."""
+OFF_RECORD: Final = (
+    rf"{START}{_NOT} {_KEEP}(?:lo|la|los|las|me lo|te lo)?(?: por favor| porfa| nunca| vos| tu| usted)? {_THIS}",
+    rf"\b(?:esto|eso|esto ultimo|eso ultimo|lo (?:que|de|ultimo|siguiente|anterior)[^.?!]{{0,60}}|esta (?:parte|conversacion|charla|pregunta|info\w*)|este (?:dato|mensaje))(?: que te (?:digo|cuento|dije|conte))?,? (?:por favor |porfa |mejor |prefiero que |quiero que |te pido que |que )*{_NOT} {_KEEP}(?:lo|la|los|las)?\b",
+    rf"{START}no (?:me |te )?(?:lo|la|los|las) (?:{_KEEP}|met(?:as|a) en tu memoria)(?: (?:en (?:ningun|tu|mi|tus)|nunca|ni|por favor|porfa|pero|eh|de)\b|[,:.!]? (?:pero|soy|tengo|estoy|mi|es)\b)",
+    rf"{START}(?:ni )?no (?:met(?:as|a)|pong(?:as|a)|agregu(?:es|e)|anad(?:as|a)|guard(?:es|e)) (?:esto|eso|lo|nada)[^.?!]{{0,30}} (?:en|a) (?:tu|tus|mi|mis|la|lo que sabes)\b",
+    rf"{START}(?:que )?(?:esto|eso|todo|lo que [^.?!]{{2,40}}|aqui)?,? ?(?:se )?(?:queda|quede|quedase|queden|que quede|es|sea|va)(?: solo| solamente| estrictamente| aqui)? {_US}\b(?! (?:tenemos|hay|dos|somos|sumamos))",
+    rf"^{_POLITE}(?:(?:esto|que quede|te lo digo|te cuento|te confieso|aca|aqui) )?{_US}(?: nomas| no mas| solo)?[:,]? (?:y )?(?:no lo|no|me|mi|estoy|soy|tengo|voy|creo|yo)\b(?! (?:tenemos|hay))",
+    r"(?:^|[.,;:!(¡]\s*)(?:(?:esto|eso|ok|y|pero|mira|oye|va|es|esta|todo|lo siguiente|lo que sigue|che|bro) )*(?:off the record|fuera de (?:registro|acta|micro|micros|camara|archivo)|extraoficial(?:mente)?|de incognito|en off|sin (?:guardar|grabar|registro|memoria|registrar|archivar|anotar|apuntar|dejar rastro|rastro))(?:[.,:;!)?]|$| (?:por|esta?|este|porfa|y|que|pero|te|me|mi|eh|nada|la|lo|bro|ok)\b)",
+    r"(?:^|[.,;:!(]\s*)(?:que )?(?:de esto |esto |eso )?no (?:quede|queden|quedara|deje|dejes|debe (?:quedar|constar)|conste|tiene que quedar|se quede|se guarde|queda)\b(?: (?:constancia|rastro|registro|registrado|guardado|anotado|grabado|huella|en (?:tu|tus|mi|mis|la|el|ningun)))",
+    r"\b(?:no|tampoco) (?:quiero|quisiera|deseo|autorizo|consiento|permito|me gustaria)(?: que)? (?:(?:esto|eso|lo) )?(?:\w+ )?(?:quede|queden|se quede|se guarde|guardes|guarde|almacenes|almacene|registres|conste|aparezca)(?: (?:esto|eso|guardado|registrado|en (?:tu|mi|la|el)|constancia|lo que|nada))",
+    rf"{START}(?:deja|dejá|deje|dejad|para|pará|pare|pausa|pausá|pause|suspende|desactiva|apaga|corta|frena) (?:ya )?(?:de (?:guardar|grabar|anotar|apuntar|registrar|recordar|memorizar|tomar nota)|(?:la|tu|esa) (?:memoria|grabadora|grabacion))\b",
+    r"(?:^|[.,;:!(¿]\s*)(?:(?:pon|ponte|ponete|activa|usa|en|un|el|entra|vamos|porfa|por favor|oye|a)\s+)*modo (?:privado|incognito|fantasma|invitado|secreto|anonimo)\b(?! (?:de|en|del) (?:chrome|safari|firefox|edge|el|la|google|navegador))",
+    rf"{START}(?:olvida|olvidate(?: de)?|olvidá|olvide|olvidese(?: de)?) (?:guardar )?(?:lo (?:ultimo )?que (?:te )?(?:acabo|acabe) de|lo que (?:te )?dije recien|lo ultimo que (?:te )?dije|que (?:te )?dije eso|eso ultimo|lo que te dije (?:recien|hace un (?:rato|momento)))",
+    r"(?:^|[.,;:!(¡]\s*)(?:(?:vos|tu|usted|y|mejor) )*(?:haz|hace|haga|hagamos|hacé) (?:de cuenta|como)(?: si| que)?(?: yo)? (?:que )?(?:no|nunca)\b",
+    r"(?:^|[.,;:!(¡]\s*)(?:tu|vos|usted) no (?:has oido|oiste|escuchaste|viste|sabes) nada\b",
+    r"\b(?:solo|solamente|nomas|unicamente|nada mas) (?:es )?(?:para|por|en) est[ae] (?:charla|chat|conversacion|consulta|platica|rato|vez)\b[^.?!]{0,20}(?:no|y ya|,)",
+    r"\b(?:esto|eso|lo que [^.?!]{2,30}) no (?:sale|salga|sal(?:e|ga)) de aqui\b",
+)
+"""The user wishes that something is not kept."""
+REST: Final = (
+    r"\b(?:(?:de|desde) (?:aqui|ahora|aca|ahorita) en (?:adelante|mas)|a partir de (?:ahora|aqui|este momento|ahorita)|de ahora en|en adelante|por (?:un|el) (?:rato|momento|ratito|resto)|por ahora|hasta que (?:te|yo|me|se|lo)|"
+    r"mientras|(?:toda |en )?esta (?:conversacion|charla|sesion|platica)|este chat|el resto|(?:deja|deje|para|pare|pausa|pause|suspende|desactiva|apaga|corta|frena) (?:ya )?(?:de (?:guardar|grabar|anotar|apuntar|registrar|recordar|memorizar|tomar)|(?:la|tu|esa) (?:memoria|grabadora))|"
+    r"modo (?:privado|incognito|fantasma|invitado|secreto|anonimo)|nada de lo que (?:te )?(?:diga|cuente|oigas|hablemos)|un (?:momento|rato|ratito)|hoy)\b"
+)
+"""The wish covers the messages that follow."""
+NEXT: Final = (
+    r"\b(?:lo (?:que (?:viene|sigue|te (?:voy|vengo|quiero|tengo que)|voy a)|siguiente)|lo proximo|te (?:voy a|quiero) (?:contar|decir|confesar)|(?:puedo|te puedo) (?:contarte|decirte|contar|preguntar)|"
+    r"(?:podemos|quiero) hablar|voy a desahogarme|necesito (?:hablar|desahogarme))\b"
+)
+"""The wish covers what is said next."""
+PREVIOUS: Final = (
+    r"\b(?:lo (?:ultimo|anterior|de (?:antes|recien|hace))|eso ultimo|esto ultimo|lo que (?:te )?(?:acabo de|dije|conte|he dicho|te he)|acabo de (?:decir|contar|escribir)|(?:te )?(?:dije|conte) (?:recien|antes|eso)|recien|"
+    r"mi (?:ultimo|anterior) mensaje|eso era|eso fue|(?:no|nunca) (?:lo )?(?:oiste|escuchaste|dije|te dije)|como que no)\b"
+)
+"""The wish covers what was said before."""
+RESUME: Final = (
+    r"\b(?:ya )?(?:puedes|podes|puede|podeis) (?:volver a )?(?:guardar|anotar|apuntar|registrar|grabar|recordar|memorizar|tomar nota|prender)\b[^.?]{0,40}",
+    r"\b(?:vuelve|volve|vuelva|volved) a (?:guardar|anotar|apuntar|registrar|grabar|recordar|memorizar|tomar nota|lo normal)\b",
+    r"\b(?:reanuda|activa|enciende|prende|reactiva) (?:la |tu )?(?:memoria|grabadora|grabacion)\b",
+    r"\b(?:se acabo|fin|termino|sal|salí|salgamos) (?:el|del|de)? ?modo (?:privado|incognito|fantasma|secreto)\b|\bmodo (?:privado|incognito|fantasma) (?:fuera|apagado|off)\b",
+)
+"""The user allows that what follows is kept again."""
+
+_KNOWN: Final = (
+    r"(?:sab(?:es|e|as|eis|ias|e|és)|sep(?:as|a|ais)|guardaste|guardo|guardas|has guardado|tienes|tenes|tengas|tiene|tenga|recuerd(?:as|es|a|e)|recordas|anotaste|apuntaste|registraste|conoces|"
+    r"aprendiste|hayas (?:guardado|anotado|apuntado|agarrado)|tienes guardado|tenes guardado|tengas guardado)"
+)
+_TAKE: Final = (
+    r"(?:borr(?:a|e|ar|en|ad|es)|elimin(?:a|e|ar|en|ad|es)|quit(?:a|e|ar|es)|sac(?:a|ar)|saque(?:s)?|suprim(?:e|i|a|ir|as)|descart(?:a|e|ar|ara|es)|retir(?:a|e|ar|es)|tach(?:a|e|ar|es)|"
+    r"tir(?:a|e|ar)(?: a la basura)?|limpi(?:a|e|ar)|anul(?:a|e|ar)|desech(?:a|e|ar)|desaprend(?:e|é|er))(?:me|nos|te|se)?"
+)
+_FROM_MEMORY: Final = rf"(?:de|en) (?:tu|tus|su|sus|la|mi|vuestra) {_MEMORY}|de lo que {_KNOWN}(?: de mi)?"
+_FORGET: Final = r"(?<!no )(?<!no te )(?<!no se )(?:olvid(?:a|e|ar|ad|es|en|ate|ese|arte|aos|atela|atelo)|olvidá|deja de (?:recordar|saber)|deje de (?:recordar|saber)|desaprende)(?: por favor| porfa| ya| vos| tu)?"
+
+FORGET: Final = (
+    rf"{START}{_FORGET} (?:de )?(?P<subject>(?:todo |absolutamente todo )?(?:lo que|lo de(?! (?:antes|recien)\b)|lo del|lo relativo|lo relacionado|cuanto)\b.*)",
+    rf"{START}{_FORGET} (?:de )?(?P<subject>que (?!te\b.{{0,6}}acuerd|me\b.{{0,6}}acuerd)(?:soy|estoy|tengo|me|te|fumo|vivo|trabajo|mi|era|fui|no|alguna vez|una vez|en|\w+o\b|\w+é\b).*)",
+    rf"{START}{_FORGET} (?:de )?(?P<subject>(?:mi|mis|nuestr[oa]s?)\b(?! (?:pregunta|cabeza)\b).*)",
+    rf"{START}olvid(?:ate|ese|arte|aos) (?P<subject>(?:de |del |de la |de los |de las )(?!es[aoe]\b|esto\b|todo\b[,.]|la idea\b)[^,.;:!?]+)[.!]*$",
+    rf"{START}{_FORGET} (?:de )?(?P<subject>(?:el|la|los|las) [\w ]{{2,40}} que te (?:di|dije|conte|pase|puse|mencione|comente)\b.*)",
+    rf"{START}{_FORGET} (?:de )?(?P<subject>(?:donde|quien|cuanto|cuando|como se llama)\b.*)",
+    rf"{START}{_TAKE} (?P<subject>[^.?]{{1,120}}?) (?:{_FROM_MEMORY})",
+    rf"{START}{_TAKE} (?:{_FROM_MEMORY})[:,]? (?P<subject>[^.?]{{1,120}})",
+    rf"{START}{_TAKE} (?P<subject>(?:eso |esto |todo |cualquier cosa |toda la informacion |los datos |el dato |la informacion )?(?:de )?(?:lo )?que (?:\w+ )?{_KNOWN}\b.*)",
+    rf"{START}{_TAKE} (?P<subject>(?:todo )?(?:lo (?:de|del|que te (?:dije|conte|he (?:dicho|contado)|comente)|relativo|relacionado)|los datos (?:de|sobre)|los recuerdos (?:de|sobre)|eso que (?:anotaste|guardaste|apuntaste))\b.*)",
+    rf"{START}(?:borra|borre|elimina|elimine|quita) (?P<subject>mis? (?:\w+ )?(?:direccion|numero|telefono|cumpleanos|edad|peso|salario|sueldo|diagnostico|dieta|nombre|apodo|correo|trabajo|alergias?|datos(?: \w+)*))[.!]*(?: (?:por favor|porfa))?[.!]*$",
+    r"\b(?:ya )?no (?:quiero|quisiera|necesito|hace falta) que (?:sigas )?(?:record(?:ando|es)|recuerdes|sab(?:iendo)|sepas|te acuerdes de|tengas guardad[oa])(?: mas)? (?P<subject>(?!esto\b|nada\b|lo que te voy)[^.,]*)",
+    r"^(?P<subject>(?:lo (?:que te (?:dije|conte|comente)|de)|eso que te (?:dije|conte)|ese dato)[^.?!]{2,80}?),? (?:por favor |porfa |mejor |ya )*(?:olvid(?:alo|elo|ate)|borr(?:alo|elo)|elimin(?:alo|elo)|quit(?:alo|elo)|sacalo|saquelo|descart(?:alo|elo))\b[^.]{0,20}[.!]*$",
+    rf"{START}(?P<subject>(?:borr(?:alo|ame|a)|elimin(?:alo|a)|olvid(?:alo|a|ate de)) (?:absolutamente )?todo)\b",
+)
+"""The user wishes that something known is forgotten. The group ``subject`` says what."""
+FORGET_UNLESS: Final = r"\bolvid(?:alo|elo)[,.!]* (?:mejor|pidamos|vamos|ya|da igual|no importa|pedimos|hagamos)|^\W*olvid(?:alo|elo|ate)\W*$|\b(?:un|por un) (?:segundo|momento|rato|instante|minuto)\b|\bpor ahora\b|\bdecia\b"
+
+_FACT: Final = r"(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo)|(?=mis? |nuestr))"
+_RECALL: Final = r"(?:recuerd(?:a|e|en)|recordá|record(?:a|ad|ar|arte)|acuerd(?:ate|ese|ense)|acord(?:ate|aos|arte)|memori(?:za|zá|ce|zate|zad|zar)|recuerdes|te acuerdes)"
+_WRITE: Final = r"(?:anot(?:a|ate|ame|e|eme|ad|ar|es)|anotá|apunt(?:a|ate|ame|e|eme|ad|ar|es)|guard(?:a|ate|ame|e|eme|ad|ar|es)|registr(?:a|e|ar|es)|grab(?:a|ate|e|ese)|agend(?:a|ame|ate|e)|almacen(?:a|e)|agreg(?:a|ue)|anad(?:e|i|a)|ten(?:e|ga|ed)? (?:en cuenta|presente)|tom(?:a|e|ad) nota(?: de)?|conserv(?:a|e))"
+REMEMBER: Final = (
+    rf"{START}{_RECALL}(?: siempre| por favor| porfa| tambien| bien)?(?: de)? ?(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, (?=mi|soy|tengo)|(?=mis? (?!casa de verano)|nuestr))(?P<fact>.+)",
+    rf"{START}(?:no (?:te |se |me |lo |os )?olvid(?:es|e|en|eis|ar)|(?:que )?no se (?:te|le|os) olvide|no vayas? a olvidar(?:te)?|nunca (?:te )?olvides|no te vayas a olvidar)(?: nunca| por favor)?(?: de)? ?(?:que |: ?|(?=mis? ))(?P<fact>.+)",
+    rf"{START}{_WRITE}(?: por favor| porfa| siempre| bien)?(?: (?:en|a) (?:tu|tus|la|mi|mis) {_MEMORY})?(?: para (?:siempre|la proxima|mas adelante|el futuro|despues|otra vez|otras charlas|luego))?(?: de)? ?(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo|me)|(?=mis? |nuestr))(?P<fact>.+)",
+    rf"{START}(?:guard|anot|apunt)(?:a|á|e|ate)(?:melo|lo|telo)(?: en (?:tu|la) memoria)? ?[:,-] ?(?P<fact>.+)",
+    rf"{START}(?:recuerdes|te acuerdes(?: siempre)?(?: de)?|tengas en cuenta|anotes|apuntes|memorices|guardes|sepas) que (?P<fact>.+)",
+    r"^(?:\w+[ ,]+){0,2}para (?:futur[ao]s? (?:conversaciones|referencias?|charlas|ocasiones|consultas)|la proxima|que te acuerdes|que lo recuerdes|tu memoria|el futuro|mas adelante)[:,] ?(?P<fact>.+)",
+    r"^(?P<fact>.{4,200}?)[.,;:!-]+ ?(?:por favor,? |y |asi que |porfa,? |para la proxima,? )*(?:recuerdalo|recordalo|acuerdate|acordate|no lo olvides|no te olvides|anotalo|apuntalo|tenlo en cuenta|tenelo en cuenta|tenlo presente|tenelo presente|guardalo|apuntatelo|no se te olvide|ten eso en cuenta|recuerda eso|recorda eso|guarda eso|anotatelo|memorizalo|registralo)(?:,? (?:por favor|porfa|vale|dale|eh|si|ok|gracias|de eso))*(?: para [\w ]{2,25})?[.!]*$",
+)
+"""The user wishes that something is remembered. The group ``fact`` says what."""
+REMEMBER_UNLESS: Final = r"^\W*(?:te )?(?:acuerdas|acordas|recuerdas|recordas|se acuerda|os acordais)\b|\b(?:acuerd|acord)\w+ de \w+(?:ar|er|ir)(?:me|te|se|lo|la)?\b|\b(?:me|nos) (?:dijo|dice|decia|pidio)\W*$|\b(?:dice|decia|dijo) (?:mi|la|el)\b|\bguardar?e? (?:las|los|el|la) (?!datos?\b)"
+ALL: Final = (
+    r"\btodo(?:,? todo)?,? (?:lo que (?:me |te )?(?:sab(?:es|e|as|és)|sepas|sepa|tienes|tenes|tengas|recuerdas|guardaste|has guardado|conoces|conte|dije|he (?:dicho|contado))(?: (?:de|sobre) mi)?)(?: en tu memoria)?[.!]*$"
+    r"|\b(?:borr(?:alo|a|ame)|elimin(?:alo|a)|olvid(?:alo|a|ate de)) (?:absolutamente )?todo[.!]*$|^de mi$|\btus recuerdos (?:de|sobre) mi$|\btu memoria (?:de|sobre) mi$"
+)
+"""Matches a subject that stands for everything known about the user."""
+TEXT_COMMAND: Final = (
+    r"^[¿¡ ]*(?:por favor |puedes |podes |ahora )*(?:traduce|traduci|traducime|traduzca|reescribe|reescribi|corrige|corregi|resume|resumi|parafrasea|que significa|que quiere decir|"
+    r"explica|explicame|define|como (?:hago|se|puedo|funciona|borro|borra|evito|elimino|desactivo|apago)|escribe(?:me)? (?:un|una|el|la)\b|escribi(?:me)? (?:un|una|el|la)\b|redacta|por que|cuando|donde|cual|quien|es (?:seguro|posible|legal))\b"
+)
+"""Matches a message about a text, or a question. Wishes in it are not meant for the assistant's memory."""
+WORDS: Final = (
+    "por favor porfa olvida olvidate olvide olvidese olvidar olvides olvidad borra borrar borre borrame borralo elimina eliminar elimine elimines quita quitar quite quitalo saca sacar "
+    "saque sacalo suprime suprima descarta descarte retira retire tacha tache tira basura limpia todo toda todos lo que de del sobre acerca relativo relacionado memoria notas registro "
+    "registros recuerdo recuerdos recuerdes recordar recuerdas recordes perfil sabes sepas sabe sepa saber tienes tenes tengas tiene guardaste guardado guardas anotaste apuntaste dije "
+    "conte contado dicho comente mencione pase di quiero quisiera ya no mas deja dejes puedes podrias podes me te se mi mis tu tus su sus yo vos usted el la los las un una eso esto ese "
+    "esa dato datos informacion cosa cosas semana pasada ayer antes vez dia otro hace falta si tan amable haz hace favor alguna ahora siga sigas sabiendo recordando"
+)
+"""Words that say nothing about the subject of a wish to forget."""

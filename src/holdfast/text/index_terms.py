@@ -1,0 +1,48 @@
+"""The terms of a text as the full-text index stores them, chunk by chunk.
+
+Tokenizing takes about a second per million characters. A caller that is about to write does it first, with
+:func:`tokenized`, so that no other writer waits for it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple, TypeAlias
+
+from holdfast.text.chunks import field_spans
+from holdfast.text.terms import document_terms
+
+__all__ = ["ChunkTerms", "TextAndLanguage", "chunk_terms", "tokenized"]
+
+TextAndLanguage: TypeAlias = tuple[str, str | None]
+
+
+class ChunkTerms(NamedTuple):
+    """One chunk of a text: its position, and its terms in order."""
+
+    start: int
+    end: int
+    terms: Sequence[str]
+
+
+_ahead: ContextVar[dict[TextAndLanguage, list[ChunkTerms]]] = ContextVar("terms computed ahead")
+
+
+@contextmanager
+def tokenized(texts: Iterable[TextAndLanguage]) -> Iterator[None]:
+    """Tokenize texts now. Inside the block, :func:`chunk_terms` returns the results at once. They are dropped at its end."""
+    token = _ahead.set({key: _compute(*key) for key in dict.fromkeys(texts)})
+    try:
+        yield
+    finally:
+        _ahead.reset(token)
+
+
+def chunk_terms(text: str, language: str | None) -> list[ChunkTerms]:
+    """Return the chunks of a text with their terms. Inside :func:`tokenized`, they are not computed again."""
+    known = _ahead.get({}).get((text, language))
+    return _compute(text, language) if known is None else known
+
+
+def _compute(text: str, language: str | None) -> list[ChunkTerms]:
+    return [ChunkTerms(start, end, document_terms(text[start:end], language)) for start, end in field_spans(text)]

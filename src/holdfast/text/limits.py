@@ -1,0 +1,49 @@
+"""Limits on what one write may contain, as the settings choose them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.errors import TextTooLong
+
+__all__ = ["Limits"]
+
+_MAX_NAMES = 1000
+"""Maximum number of names in the metadata of a memory, with those of nested objects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Maximum sizes of a message and of a memory. Plain kinds have only the limits of the store."""
+
+    max_text: int = 250_000
+    """Maximum number of characters of a message, or of the searched text of a memory."""
+    max_metadata: int = 64_000
+    """Maximum number of characters of metadata as JSON."""
+
+    def check_text(self, text: Any, *, what: str = "text") -> None:
+        """Raise ``TextTooLong`` if a text is too long. Values that are not strings are ignored."""
+        if isinstance(text, str) and len(text) > self.max_text:
+            raise TextTooLong(
+                f"{what} has {len(text):,} characters; the limit is {self.max_text:,}. Nothing was stored. "
+                "Split it into parts, or raise the setting max_text."
+            )
+
+    def check_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """Raise ``TextTooLong`` if metadata has too many names or characters. It must be clean."""
+        names = _count_names(metadata)
+        if names > _MAX_NAMES:
+            raise TextTooLong(f"metadata has {names:,} names; the limit is {_MAX_NAMES:,}. Nothing was stored.")
+        size = len(json.dumps(metadata, ensure_ascii=False)) if metadata else 0
+        if size > self.max_metadata:
+            raise TextTooLong(
+                f"metadata has {size:,} characters as JSON; the limit is {self.max_metadata:,}. Nothing was stored. "
+                "Use a plain kind for large values, or raise the setting max_metadata."
+            )
+
+
+def _count_names(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return len(value) + sum(map(_count_names, value.values()))
+    return sum(map(_count_names, value)) if isinstance(value, list) else 0

@@ -1,0 +1,121 @@
+"""Find the calendar dates that a text states: "13 November 2026", "2026-11-13", "in May", "since 2019", in English and Spanish."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from holdfast.text.relative_dates import spans_in
+from holdfast.text.wordlists import MONTHS
+
+__all__ = ["AMBIGUOUS_MONTHS", "StatedDate", "begin_and_end", "cut_dates"]
+
+_MONTH_NUMBER: Final = {name: 1 + list(dict.fromkeys(MONTHS.values())).index(month) for name, month in MONTHS.items()}
+_MONTH: Final = "|".join(sorted((name for name in MONTHS), key=len, reverse=True))
+_YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
+_DATES: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\b(?P<year>(?:19|20)\d\d)-(?P<number>\d\d)(?:-(?P<day>\d\d))?\b",
+        rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of| de)? (?P<month>{_MONTH})\b(?:,?(?: de| del)? {_YEAR})?",
+        rf"\b(?P<month>{_MONTH})\.? (?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? {_YEAR})?",
+        rf"\b(?P<month>{_MONTH})\b\.?(?:,?(?: de| del| of)? {_YEAR})?",
+        rf"(?<![\d.,:€$£#-])\b{_YEAR}\b(?![.,:]?\d|\s?(?:€|%|km|kg|euros?|dollars?|pesos))",
+    )
+)
+AMBIGUOUS_MONTHS: Final = frozenset(("may", "march", "mar", "sep", "dec", "ago", "set", "jan", "ene", "dic"))
+_MONTH_AFTER: Final = re.compile(r"\b(?:in|of|since|until|by|early|late|en|de|desde|hasta) $")
+_SINCE: Final = re.compile(r"\b(?:since|from|starting|desde(?: el)?|a partir del?)(?: the)? $")
+_UNTIL: Final = re.compile(r"\b(?:until|till|til|hasta(?: el)?)(?: the)? $")
+
+
+@dataclass(frozen=True, slots=True)
+class StatedDate:
+    """A date of a text. Parts that the text does not state are None."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+    length: int = field(default=0, compare=False)
+
+    def __str__(self) -> str:
+        """Return the date as far as it is stated, such as ``2026-11`` for a month. Empty without a year."""
+        parts = [
+            f"{self.year:04}" if self.year else "",
+            f"{self.month:02}" if self.month else "",
+            f"{self.day:02}" if self.day else "",
+        ]
+        return "-".join(parts[: parts.index("")] if "" in parts else parts)
+
+    def days(self, near: date) -> Iterator[tuple[date, date]]:
+        """Yield the first and last day that may be meant. Without a year, that of ``near`` and the years around it."""
+        for year in (self.year,) if self.year else (near.year - 1, near.year, near.year + 1):
+            try:
+                if self.month is None:
+                    yield date(year, 1, 1), date(year, 12, 31)
+                elif self.day is None:
+                    after = date(year + self.month // 12, self.month % 12 + 1, 1)
+                    yield date(year, self.month, 1), after - timedelta(days=1)
+                else:
+                    yield date(year, self.month, self.day), date(year, self.month, self.day)
+            except ValueError:
+                continue
+
+
+def begin_and_end(text: str, at: datetime, *, is_event: bool) -> dict[str, str]:
+    """Return when something happened or began (``happened_at``), and when it ended (``ended_at``), as far as a text says.
+
+    ``at`` is the time at which it was said. The only date of an event is the day on which it happened. Of other statements,
+    relative dates ("yesterday") and dates after words such as "since" and "until" count. Dates are ISO dates, as precise as
+    they were stated.
+    """
+    plain = _plain(text)
+    relative = [(start, _iso(day, precision)) for start, _, day, precision in spans_in(text, at)]
+    found = [*relative, *((start, str(stated)) for start, stated in _stated(plain) if str(stated))]
+    dates: dict[str, str] = {}
+    for start, iso in found:
+        name = "ended_at" if _UNTIL.search(plain[:start]) else "happened_at" if _SINCE.search(plain[:start]) else None
+        if name:
+            dates.setdefault(name, iso)
+    if not dates and (is_event or relative) and len({iso for _, iso in found}) == 1:
+        dates["happened_at"] = found[0][1]
+    return dates
+
+
+def _iso(day: datetime, precision: str) -> str:
+    return f"{day:%Y}" if precision == "year" else f"{day:%Y-%m}" if precision == "month" else f"{day:%Y-%m-%d}"
+
+
+def cut_dates(text: str) -> tuple[list[StatedDate], str]:
+    """Return the dates of a text, and the text in lower case, without accents and without them."""
+    plain = _plain(text)
+    found = list(_stated(plain))
+    for start, stated in found:
+        plain = f"{plain[:start]}{' ' * stated.length}{plain[start + stated.length :]}"
+    return [stated for _, stated in found], plain
+
+
+def _stated(plain: str) -> Iterator[tuple[int, StatedDate]]:
+    """Yield the place and the date of each stated date. ``plain`` is in lower case and without accents."""
+    left = plain
+    for pattern in _DATES:
+        for match in pattern.finditer(left):
+            parts = match.groupdict()
+            name = parts.get("month")
+            alone = not parts.get("day") and not parts.get("year")
+            if name in AMBIGUOUS_MONTHS and alone and not _MONTH_AFTER.search(plain[: match.start()]):
+                continue
+            month = _MONTH_NUMBER[name] if name else _int(parts.get("number"))
+            yield match.start(), StatedDate(_int(parts.get("year")), month, _int(parts.get("day")), len(match[0]))
+            left = f"{left[: match.start()]}{' ' * len(match[0])}{left[match.end() :]}"
+
+
+def _plain(text: str) -> str:
+    """Return a text in lower case and without accents, as long as the text."""
+    return "".join(unicodedata.normalize("NFD", letter)[0].lower()[:1] for letter in text)
+
+
+def _int(text: str | None) -> int | None:
+    return int(text) if text else None

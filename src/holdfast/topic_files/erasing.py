@@ -1,0 +1,94 @@
+"""Topic pages in an erasure: in the folders of every preset that has written pages of this store, not only of the present one."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.learning.topics.page_names import INDEX_FILE, is_page
+from holdfast.presets import PRESETS
+from holdfast.protocols import Clock, Store
+from holdfast.topic_files.mirrors import FolderMirrors, belongs_to_store, folder_name, recorded_folders
+from holdfast.topic_files.sync import TopicFiles
+from holdfast.types import Scope
+
+
+class PagesToErase:
+    """The topic pages that an erasure touches. Create it before the erasure: it imports edits, so that they are erased too."""
+
+    def __init__(self, store: Store, clock: Clock, mirrors: FolderMirrors, owner: Mapping[str, str], *, whole: bool) -> None:
+        """Find the pages of an owner. ``whole`` is True if everything of the owner is erased, and with it the folders."""
+        self._owner = owner
+        self._whole = whole
+        self.missing: tuple[str, ...] = ()
+        """Folders that this process cannot reach, because they are on another machine or belong to a custom preset."""
+        self._roots: list[Path] = []
+        self._files: list[TopicFiles] = []
+        self._scopes = [scope for scope in store.scopes() if _belongs_to(scope, owner)]
+        self.problems: list[str] = []
+        """Why pages could not be rewritten, and files that are not Holdfast's in a folder that bears an erased name."""
+        for root in _all_mirrors(store, clock, mirrors, self):
+            assert root.root is not None
+            self._roots.append(root.root)
+            self._files += root.before_erasing(owner, [each for each in self._scopes if (root.root / folder_name(each)).is_dir()])
+
+    def rewrite(self) -> list[Path]:
+        """Rewrite the topic pages after an erasure, remove the folders of erased owners, and return all files that are left."""
+        for files in self._files:
+            self.problems += files.publish().problems
+        if self._whole:
+            for root in self._roots:
+                for scope in self._scopes:
+                    self._remove_folder(root / folder_name(scope), root)
+        return [path for root in self._roots for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()]
+
+    def _remove_folder(self, folder: Path, root: Path) -> None:
+        """Remove a folder whose name contains that of an erased owner."""
+        if folder == root / "." or not folder.is_dir() or folder.is_symlink():
+            return
+        try:
+            for path in folder.iterdir():
+                if path.is_file() and (is_page(path.name) or path.name == INDEX_FILE or path.name.startswith(".holdfast-")):
+                    path.unlink()
+            folder.rmdir()
+        except OSError as error:
+            left = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+            self.problems.append(
+                f"{folder} could not be removed: {error.strerror}" + (f" ({', '.join(left[:5])})" if left else "")
+            )
+
+
+def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToErase) -> list[FolderMirrors]:
+    """Return the mirrors of all folders that presets have written for a store."""
+    found = [own] if own.root is not None else []
+    for root, (name, machine) in {**_usual_folders(store), **recorded_folders(store)}.items():
+        if own.root is not None and Path(root) == own.root:
+            continue
+        preset = PRESETS.get(name)
+        if preset is None or preset.topics is None or not Path(root).is_dir():
+            if preset is None or "://" in store.location:
+                pages.missing += (f"topic pages in {root} (preset {name})",)
+            continue
+        other = FolderMirrors(store, replace(preset, topics_dir=root), clock, root=Path(root))
+        if machine and other.machine != machine:
+            pages.missing += (f"topic pages in {root} on another machine",)
+            continue
+        found.append(other)
+    return found
+
+
+def _usual_folders(store: Store) -> dict[str, tuple[str, str]]:
+    """Return the folders that presets write next to a store's file. Versions before this one did not record them."""
+    if "://" in store.location:
+        return {}
+    usual = {
+        str(Path(store.location).parent / preset.topics_dir): (name, "") for name, preset in PRESETS.items() if preset.topics_dir
+    }
+    return {
+        root: written
+        for root, written in usual.items()
+        if Path(root).is_dir() and belongs_to_store(Path(root), Path(store.location))
+    }
+
+
+def _belongs_to(scope: Scope, owner: Mapping[str, str]) -> bool:
+    return all(getattr(scope, part) == name for part, name in owner.items())

@@ -1,0 +1,141 @@
+"""Wishes to forget something: obeyed at once, undone with one call, and erased after the undo window."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from holdfast import Agent, Engine, NotFound
+from holdfast.testing import FrozenClock, ScriptedChat
+from holdfast.types import Consent
+
+pytestmark = pytest.mark.ledger("X21")
+BOTH = pytest.mark.everywhere("sqlite", "postgres")
+OpenMemory = Callable[..., Engine]
+
+
+def _wish(memory: Engine, text: str) -> Consent:
+    said = memory.session(user="ana").add("user", text)
+    assert said.consent is not None, text
+    assert said.action == "forget"
+    return said.consent
+
+
+def _texts(memory: Engine, user: str = "ana") -> set[str]:
+    return {each.text for each in memory.memories(user=user)}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Forget what I told you about the violin.",
+        "Olvidate de lo que te conté del violín.",
+        "Delete what you know about my violin.",
+    ],
+    ids=["en", "es", "delete"],
+)
+def test_forgetting_takes_memories_and_messages_at_once_and_undo_brings_them_back(memory: Engine, text: str) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", "I play the violin (violín) every Sunday.")
+        session.add("user", "I live in Lyon.")
+    memory.drain()
+    assert any("violin" in each for each in _texts(memory))
+    done = _wish(memory, text)
+    assert (done.wish, len(done.memories), len(done.messages)) == ("forget", 1, 1)
+    assert "violin" in done.memories[0].text
+    assert _texts(memory) == {"I live in Lyon."}
+    assert not [hit for hit in memory.recall("violin", user="ana") if "violin" in hit.text]
+    assert done.undo is not None
+    memory.undo(done.undo)
+    assert any("violin" in each for each in _texts(memory))
+    assert memory.recall("violin", user="ana")
+
+
+def test_a_message_that_was_not_digested_yet_is_not_learned_after_the_wish(memory: Engine) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", "I play the violin.")
+        session.add("user", "I live in Lyon.")
+        done = session.add("user", "Forget everything I told you about the violin.").consent
+        assert done is not None
+        assert session.window()[0].text == "I live in Lyon."
+    memory.drain()
+    assert _texts(memory) == {"I live in Lyon."}
+
+
+@BOTH
+def test_only_the_users_own_data_is_taken(memory: Engine) -> None:
+    memory.remember("The violin is in the hall.")
+    memory.remember("Plays the violin.", user="ben")
+    memory.remember("Plays the violin.", user="ana")
+    memory.remember("Sells violins.", user="ana", app="shop")
+    done = _wish(memory, "Forget everything about my violin.")
+    assert [each.text for each in done.memories] == ["Plays the violin."]
+    assert _texts(memory, "ben") == {"The violin is in the hall.", "Plays the violin."}
+    assert {each.text for each in memory.memories(user="ana", app="shop")} >= {"Sells violins."}
+
+
+def test_forgetting_everything_takes_everything_of_the_user(memory: Engine) -> None:
+    memory.remember("Plays the violin.", user="ben")
+    memory.remember("Plays the violin.", user="ana")
+    memory.remember("Lives in Lyon.", user="ana")
+    done = _wish(memory, "Forget everything you know about me.")
+    assert len(done.memories) == 2
+    assert not _texts(memory)
+    assert _texts(memory, "ben") == {"Plays the violin."}
+
+
+def test_a_text_about_several_things_loses_only_the_sentence_about_the_subject(memory: Engine) -> None:
+    stored = memory.remember("Lives in Lyon. Plays the violin. Works at Acme.", user="ana")
+    done = _wish(memory, "Please forget that I play the violin.")
+    assert memory.get(stored.id).text == "Lives in Lyon. Works at Acme."
+    assert done.undo is not None
+    memory.undo(done.undo)
+    assert memory.get(stored.id).text == "Lives in Lyon. Plays the violin. Works at Acme."
+
+
+def test_nothing_is_taken_if_nothing_is_about_the_subject(memory: Engine) -> None:
+    memory.remember("Lives in Lyon.", user="ana")
+    done = _wish(memory, "Forget what I told you about my allergy to shellfish.")
+    assert (done.memories, done.messages, done.undo) == ((), (), None)
+    assert _texts(memory) == {"Lives in Lyon."}
+
+
+def test_a_batch_of_another_user_cannot_be_undone(memory: Engine) -> None:
+    memory.remember("Plays the violin.", user="ana")
+    done = _wish(memory, "Forget that I play the violin.")
+    assert done.undo is not None
+    with pytest.raises(NotFound):
+        memory.for_user("ben").undo(done.undo)
+    with pytest.raises(NotFound):
+        memory.undo("bat_01k4zt3w9v6q2m8x5c7b1n0pda")
+
+
+def test_the_bytes_are_erased_after_the_undo_window(
+    memory: Engine, clock: FrozenClock, files_with: Callable[[str], list[str]]
+) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", "I play the Quxzel in an orchestra.")
+    memory.drain()
+    _wish(memory, "Forget everything I told you about the orchestra.")
+    _days_pass(memory, clock, 29)
+    assert files_with("Quxzel")
+    _days_pass(memory, clock, 2)
+    assert not files_with("Quxzel")
+
+
+def _days_pass(memory: Engine, clock: FrozenClock, days: int) -> None:
+    """Let days pass one by one. After a jump of the clock, nothing is purged."""
+    for _ in range(days):
+        clock.advance(timedelta(days=1))
+        memory.drain()
+
+
+def test_an_assistant_is_told_what_was_forgotten(open_memory: OpenMemory) -> None:
+    chat = ScriptedChat("Done.")
+    memory = open_memory(chat=chat)
+    memory.remember("Plays the violin.", user="ana")
+    answer = Agent(memory, user="ana").reply("Forget that I play the violin.")
+    assert answer.consent is not None
+    assert [each.text for each in answer.consent.memories] == ["Plays the violin."]
+    assert "This was forgotten just now, and can be undone: Plays the violin." in chat.asked[0].turns[0].text

@@ -1,0 +1,90 @@
+"""Wishes to remember something: stored at once, without a chat model, in the transaction of the message."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from holdfast import Engine
+from holdfast.testing import ScriptedChat
+
+pytestmark = pytest.mark.ledger("X21")
+BOTH = pytest.mark.everywhere("sqlite", "postgres")
+OpenMemory = Callable[..., Engine]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("Remember that my dentist is Dr. Okafor.", "my dentist is Dr. Okafor."),
+        ("Recordá que soy alérgica a la penicilina.", "soy alérgica a la penicilina"),
+        ("No te olvides de que mi hija se llama Julieta.", "mi hija se llama Julieta"),
+        ("My blood type is B positive, don't forget it.", "My blood type is B positive"),
+    ],
+    ids=["en", "es", "negated", "after"],
+)
+def test_a_wish_to_remember_is_stored_when_the_message_is(memory: Engine, text: str, stored: str) -> None:
+    said = memory.session(user="ana").add("user", text)
+    found = memory.memories(user="ana")
+    assert [each.text.rstrip(".") for each in found] == [stored.rstrip(".")]
+    assert (found[0].origin, found[0].sources) == ("explicit", (said.id,))
+    assert said.consent is not None
+    assert [each.id for each in said.consent.memories] == [found[0].id]
+    assert said.consent.undo is not None
+    memory.undo(said.consent.undo)
+    assert not memory.memories(user="ana")
+
+
+@pytest.mark.parametrize("preset", ["default", "rumi", "lobug", "reachy", "rostro", "apps"])
+def test_digestion_does_not_store_it_again(open_memory: OpenMemory, preset: str) -> None:
+    memory = open_memory(preset=preset)
+    with memory.session(user="ana") as session:
+        session.add("user", "Remember that I am allergic to penicillin.")
+        session.add("assistant", "I will.")
+        before = [each.text for each in memory.memories(user="ana")]
+        assert len(before) == 1
+    memory.drain()
+    found = [each for each in memory.memories(user="ana") if "penicillin" in each.text]
+    assert [each.text for each in found if each.origin == "explicit"] == before
+    assert len(found) == 1 or preset == "apps"  # its paragraph describes the whole conversation
+
+
+def test_a_model_that_words_it_differently_does_not_store_it_again(open_memory: OpenMemory) -> None:
+    items = [{"text": "The user is allergic to penicillin.", "kind": "fact", "messages": [1]}]
+    memory = open_memory(chat=ScriptedChat(respond=lambda asked: json.dumps({"items": items})))
+    with memory.session(user="ana") as session:
+        session.add("user", "Remember that I am allergic to penicillin.")
+    memory.drain()
+    assert len(memory.memories(user="ana")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("recordá: cumpleaños: 14 de julio", "cumpleaños", "14 de julio"),
+        ("Recuerda: talla: 42", "talla", "42"),
+        ("anotá: grupo sanguíneo: B positivo", "grupo sanguíneo", "B positivo"),
+    ],
+    ids=["voseo", "tuteo", "anotar"],
+)
+def test_a_key_that_the_user_names_is_the_key(open_memory: OpenMemory, text: str, key: str, value: str) -> None:
+    memory = open_memory(preset="rumi")
+    memory.session(user="ana").add("user", text)
+    assert [(each.key, each.text) for each in memory.memories(user="ana")] == [(key, value)]
+
+
+def test_rules_alone_remember_without_the_reader(open_memory: OpenMemory) -> None:
+    memory = open_memory(settings={"reader": "none"})
+    memory.session(user="ana").add("user", "Remember that my plumber is called Walter.")
+    assert [each.text for each in memory.memories(user="ana")] == ["my plumber is called Walter."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Do you remember when we talked about tides?", "Remind me to call Walter at five.", "I can't remember my PIN."],
+    ids=["question", "reminder", "inability"],
+)
+def test_look_alikes_store_nothing_at_once(memory: Engine, text: str) -> None:
+    assert memory.session(user="ana").add("user", text).consent is None
+    assert not memory.memories(user="ana")

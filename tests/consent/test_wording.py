@@ -1,0 +1,46 @@
+"""How many wishes on unseen wording are obeyed, and how many look-alikes are mistaken for one.
+
+``wishes.jsonl`` was written and frozen before the rules existed. Nothing was changed after the first result.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from holdfast.config.models import make_sentence_reader
+from holdfast.learning.wishes import read_wish
+from holdfast.protocols import SentenceReader
+
+pytestmark = pytest.mark.ledger("X21")
+WORDING = Path(__file__).parent / "wishes.jsonl"
+FROZEN = "cf1d4d2c4c0fd4bbf0aec1585239f94523091abf5e5b31a7fe01f18e99acedb2"
+
+
+def _counts(reader: SentenceReader | None) -> Counter[tuple[str, str]]:
+    counts: Counter[tuple[str, str]] = Counter()
+    for line in WORDING.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        found = read_wish(row["text"], reader=reader)
+        counts[row["wish"], found.wish if found else "none"] += 1
+    return counts
+
+
+def test_the_wording_is_the_frozen_one() -> None:
+    assert hashlib.sha256(WORDING.read_bytes()).hexdigest() == FROZEN
+
+
+def test_unseen_wishes_are_obeyed_and_look_alikes_are_left_alone() -> None:
+    counts = _counts(make_sentence_reader("talk-reader-s"))
+    wishes = ("off_record", "forget", "remember")
+    obeyed = sum(counts[wish, wish] for wish in wishes)
+    assert obeyed / 200 >= 0.95
+    assert sum(counts["none", wish] for wish in wishes) / 200 <= 0.01
+
+
+def test_rules_alone_mistake_almost_no_look_alike() -> None:
+    counts = _counts(None)
+    assert sum(counts["none", wish] for wish in ("off_record", "forget", "remember")) / 200 <= 0.01
+    assert sum(counts[wish, wish] for wish in ("off_record", "forget", "remember")) / 200 >= 0.7

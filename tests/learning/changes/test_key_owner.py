@@ -1,0 +1,38 @@
+"""What is said of a relative does not take a key of the user."""
+
+import pytest
+
+from holdfast.learning.changes.key_owner import key_of_owner
+
+
+@pytest.mark.ledger("U2")
+@pytest.mark.parametrize(
+    ("key", "text", "expected"),
+    [
+        ("trabajo", "su hermana es médica", "familia"),
+        ("empleo", "el padre del usuario trabaja en el ferrocarril", "familia"),
+        ("ubicacion", "su primo vive en Salta", "familia"),
+        ("nombre", "su perro se llama Toto", "mascota"),
+        ("work", "their aunt works at Siemens", "family"),
+        ("residence", "The user's brother lives in Oslo.", "family"),
+        ("trabajo", "su jefa vive en Oslo", "gente"),
+    ],
+)
+def test_a_relative_gets_a_key_of_their_own(key: str, text: str, expected: str) -> None:
+    assert key_of_owner(key, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("trabajo", "médica"),
+        ("trabajo", "trabaja en Telmex"),
+        ("trabajo", "trabaja en un banco y su mujer es arquitecta"),
+        ("familia", "su hermana es médica"),
+        ("hermana", "es médica"),
+        ("proyecto", "su hermana lo ayuda con el sitio"),
+        ("nota", "su hermana es médica"),
+    ],
+)
+def test_what_is_the_users_and_keys_that_are_no_attribute_stay(key: str, text: str) -> None:
+    assert key_of_owner(key, text) == key

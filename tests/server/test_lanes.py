@@ -1,0 +1,203 @@
+"""Fairness between tenants: turns, budgets of requests and bytes, and limits on the size of a request."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+import holdfast
+from holdfast.config.settings import Settings
+from holdfast.server.middleware.lanes import Lane, QueueFull, lane_of
+from holdfast.server.middleware.limits import Rate, RateLimiter
+from tests.server.http_support import Served, serving
+
+pytestmark = pytest.mark.ledger("X28")
+
+
+async def _requests(lane: Lane, names: str, served: list[str]) -> list["asyncio.Task[None]"]:
+    """Start one request per letter, each of the tenant with this name. A request ends at once when it has its turn."""
+
+    async def request(tenant: str) -> None:
+        await lane.enter(tenant)
+        served.append(tenant)
+        await asyncio.sleep(0)
+        lane.leave(tenant)
+
+    tasks = [asyncio.create_task(request(tenant)) for tenant in names]
+    await asyncio.sleep(0)
+    return tasks
+
+
+def test_a_tenant_with_many_requests_waits_behind_its_neighbors() -> None:
+    async def run() -> str:
+        lane, served = Lane(capacity=1, per_tenant=1), list[str]()
+        await lane.enter("a")
+        tasks = await _requests(lane, "aaaaabbc", served)
+        lane.leave("a")
+        await asyncio.gather(*tasks)
+        return "".join(served)
+
+    assert asyncio.run(run()) == "bcabaaaa"
+
+
+def test_a_tenant_never_has_all_places_of_a_lane() -> None:
+    async def run() -> list[str]:
+        lane, running = Lane(capacity=4, per_tenant=3), list[str]()
+
+        async def hold(tenant: str) -> None:
+            await lane.enter(tenant)
+            running.append(tenant)
+            await asyncio.sleep(60)
+
+        tasks = [asyncio.create_task(hold(tenant)) for tenant in "aaaaaab"]
+        await asyncio.sleep(0.01)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return running
+
+    assert asyncio.run(run()) == ["a", "a", "a", "b"]
+
+
+def test_a_cancelled_request_gives_its_place_back_whether_it_waits_or_runs() -> None:
+    async def run() -> str:
+        lane, served = Lane(capacity=1, per_tenant=1), list[str]()
+        await lane.enter("a")
+        waiting, granted = await _requests(lane, "bc", served)
+        waiting.cancel()
+        await asyncio.sleep(0)
+        lane.leave("a")  # the turn of c is granted, but c has not run yet
+        granted.cancel()
+        await asyncio.gather(waiting, granted, return_exceptions=True)
+        await asyncio.wait_for(lane.enter("d"), 1)
+        return "".join(served)
+
+    assert asyncio.run(run()) == ""
+
+
+def test_a_queue_that_is_too_long_is_refused() -> None:
+    async def run() -> None:
+        lane = Lane(capacity=1, per_tenant=1, max_waiting=2)
+        await lane.enter("a")
+        tasks = await _requests(lane, "aa", [])
+        with pytest.raises(QueueFull):
+            await lane.enter("a")
+        lane.leave("a")
+        await asyncio.gather(*tasks)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "size", "lane"),
+    [
+        ("POST", "/v1/recall", 100, "quick"),
+        ("POST", "/v1/memories", 100_000, "large"),
+        ("POST", "/v1/erase", 100, "long"),
+        ("GET", "/v1/export", 0, "long"),
+        ("POST", "/v1/sessions/s/chat", 100, "chat"),
+        ("POST", "/chat/audio", 9_000_000, "chat"),
+    ],
+    ids=["recall", "large memory", "erase", "export", "chat", "audio"],
+)
+def test_slow_requests_have_lanes_of_their_own(method: str, path: str, size: int, lane: str) -> None:
+    assert lane_of(method, path, size) == lane
+
+
+def test_a_bucket_counts_amounts() -> None:
+    now = [0.0]
+    rates, rate = RateLimiter(clock=lambda: now[0]), Rate(per_second=10, burst=100)
+    assert rates.take("t", rate, 90) == 0
+    assert rates.take("t", rate, 30) == pytest.approx(2)
+    now[0] += 2
+    assert rates.take("t", rate, 30) == 0
+    now[0] += 100
+    assert rates.take("t", rate, 5000) == 0  # more than a bucket holds: a full bucket pays for it
+    assert rates.take("t", rate, 1) > 0
+
+
+def _two_tenants(served: Served) -> tuple[httpx.Client, httpx.Client]:
+    return served.as_(served.key(tenant="loud")), served.as_(served.key(tenant="calm"))
+
+
+def test_a_tenant_over_its_bytes_gets_429_and_its_neighbor_does_not(tmp_path: Path) -> None:
+    with serving(tmp_path, settings=Settings(tenant_bytes=2_000)) as served:
+        loud, calm = _two_tenants(served)
+        answers = [loud.post("/v1/memories", json={"text": "x " * 5_000, "user": "u"}) for _ in range(5)]
+        assert [answer.status_code for answer in answers] == [201, 201, 201, 429, 429]
+        assert answers[-1].json()["code"] == "rate_limited"
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert calm.post("/v1/memories", json={"text": "x " * 5_000, "user": "u"}).status_code == 201
+        assert loud.get("/v1/memories", params={"user": "u"}).status_code == 200
+
+
+def test_all_keys_of_a_tenant_share_its_rate(tmp_path: Path) -> None:
+    with serving(tmp_path, settings=Settings(tenant_rate_limit=1)) as served:
+        keys = [served.as_(served.key(tenant="loud")) for _ in range(3)]
+        _, calm = _two_tenants(served)
+        statuses = [keys[number % 3].get("/v1/me").status_code for number in range(8)]
+        assert statuses[:4] == [200] * 4
+        assert 429 in statuses[4:]
+        assert calm.get("/v1/me").status_code == 200
+
+
+def test_a_request_that_waits_for_its_body_takes_no_place(tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        loud, calm = _two_tenants(served)
+        sending = threading.Event()
+
+        def drip() -> Iterator[bytes]:
+            yield b'{"text": "slow", '
+            sending.wait(20)
+            yield b'"user": "u"}'
+
+        headers = {"content-type": "application/json"}
+        statuses: list[int] = []
+        threads = [
+            threading.Thread(
+                target=lambda: statuses.append(loud.post("/v1/memories", content=drip(), headers=headers).status_code)
+            )
+            for _ in range(12)
+        ]
+        for thread in threads:
+            thread.start()
+        assert loud.get("/v1/memories", params={"user": "u"}).status_code == 200
+        assert calm.post("/v1/memories", json={"text": "quick", "user": "u"}).status_code == 201
+        sending.set()
+        for thread in threads:
+            thread.join(20)
+        assert statuses == [201] * 12
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "detail"),
+    [
+        ({"text": "x" * 250_001}, "text_too_long", "max_text"),
+        ({"text": "x", "metadata": {"note": "y" * 64_000}}, "text_too_long", "max_metadata"),
+        ({"text": "x", "metadata": {"nested": {str(n): n for n in range(1000)}}}, "text_too_long", "1,001 names"),
+        ({"text": "x" * (1 << 20)}, "too_large", "1,048,576 bytes"),
+    ],
+    ids=["text", "metadata", "names", "body"],
+)
+def test_what_is_too_large_is_refused_with_413(tmp_path: Path, fields: dict[str, object], code: str, detail: str) -> None:
+    with serving(tmp_path) as served:
+        answer = served.client.post("/v1/memories", json={"user": "u", **fields})
+        assert (answer.status_code, answer.json()["code"]) == (413, code)
+        assert detail in answer.json()["detail"]
+        assert "Nothing was" in answer.json()["detail"]
+        assert served.client.get("/v1/memories", params={"user": "u"}).json()["items"] == []
+
+
+def test_a_revision_that_is_too_large_is_refused_and_other_fields_of_a_long_memory_can_change(tmp_path: Path) -> None:
+    with holdfast.open(tmp_path / "m.db", settings={"max_text": 5000}, embedder="none", worker="none") as memory:
+        id = memory.remember("x" * 5000, user="u").id
+    with holdfast.open(tmp_path / "m.db", settings={"max_text": 1000}, embedder="none", worker="none") as memory:
+        with pytest.raises(holdfast.TextTooLong, match="the limit is 1,000"):
+            memory.revise(id, "y" * 1001)
+        assert memory.revise(id, importance=9).importance == 9
+        with pytest.raises(holdfast.TextTooLong, match="the limit is 1,000"), memory.session(user="u") as session:
+            session.add("user", "y" * 1001)
+        assert memory.get(id).text == "x" * 5000
