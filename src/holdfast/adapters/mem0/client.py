@@ -141,12 +141,12 @@ class Memory:
         return [self._labeled(memory, extra) for memory in reversed(found)]
 
     def _wait_for(self, session: str) -> None:
-        """Wait until no job of a session is queued or running. Runs queued jobs itself, unless another worker runs them."""
+        """Wait until no digest of a session is queued or running. Runs queued jobs itself, unless another worker runs them."""
         until = time.monotonic() + _MAX_SECONDS
         while True:
             self._memory.drain()
             open_jobs = self._memory.jobs(states=["queued", "running"], limit=_PAGE)
-            if not any(job.payload.get("session") == session for job in open_jobs):
+            if not any(job.kind == "digest" and job.payload.get("session") == session for job in open_jobs):
                 return
             if time.monotonic() > until:
                 log.warning("Extracting memories takes longer than %d s. They are stored when it is done.", _MAX_SECONDS)

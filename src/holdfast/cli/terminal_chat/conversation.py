@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from holdfast.agent.agent import Agent, Answer
+from holdfast.background.jobs import REDO
 from holdfast.cli.console import fail, one_error
 from holdfast.cli.output import memory_line, safe
 from holdfast.cli.terminal_chat.output import ChatOutput, hits_json
@@ -166,7 +167,10 @@ class TerminalChat:
         """Run the session's jobs, or wait for the thread that runs them. Return False if a job failed or took too long."""
         until, announced = time.monotonic() + _DIGEST_TIMEOUT_SECONDS, False
         while time.monotonic() < until:
-            waiting = [job for job in self.memory.jobs(states=["queued", "running"]) if job.payload.get("session") == session]
+            queued = self.memory.jobs(states=["queued", "running"])
+            waiting = [
+                job for job in queued if job.payload.get("session") == session and job.kind != REDO
+            ]  # that one waits for the model
             if not waiting:
                 return True
             if any(job.state == "queued" and job.attempt for job in waiting):  # it failed and is retried later
