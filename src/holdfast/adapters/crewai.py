@@ -346,11 +346,16 @@ class _GivenVectors:
         return token
 
     def embed(self, texts: Sequence[str], *, role: str) -> Any:
-        """Return the unit vectors that belong to texts."""
+        """Return the unit vectors that belong to texts. Texts that are no hashes identify the model, and all have one vector."""
         del role
-        vectors = [self._kept.pop(text, None) for text in texts]
-        found = [self._stored_vector(text) if vector is None else vector for text, vector in zip(texts, vectors, strict=True)]
+        found = [self._vector(text) for text in texts]
         return np.stack([vector / np.linalg.norm(vector) for vector in found]).astype(np.float32)
+
+    def _vector(self, text: str) -> Vector:
+        if " " in text:
+            return np.ones(self.dimensions, dtype=np.float32)
+        kept = self._kept.pop(text, None)
+        return self._stored_vector(text) if kept is None else kept
 
 
 def _encoded(vector: Sequence[float] | None) -> str:
