@@ -331,7 +331,7 @@ def test_a_web_socket_is_not_opened(served: Served) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("http", ["h11", "httptools"])
 def test_a_body_over_the_limit_is_refused_by_its_length_or_while_it_comes(serve: Serve, http: str) -> None:
-    served = serve(http=http, body_limit=100_000, audio_limit=300_000)
+    served = serve(http=http, body_limit=100_000, file_limit=300_000)
     assert served.ask(method="POST", body=b"x" * 100_000).json["size"] == 100_000
     told = served.ask(method="POST", body=b"x" * 100_001)
     assert (told.status, told.code) == (413, "too_large")

@@ -23,7 +23,7 @@ SettingsSource: TypeAlias = str | Path | Mapping[str, Any] | DesignSettings
 
 FILES = ("holdfast.toml", "holdfast.yaml", "holdfast.yml")
 """Names of settings files, in order of precedence."""
-_SECRET = ("key", "chat_key")
+SECRET = ("key", "chat_key")
 """Names of the settings whose values are never shown."""
 _NUMBERS = {
     "idle_minutes": float,
@@ -250,8 +250,13 @@ class Settings:
             "help": "Bytes of request bodies per second that the server accepts per tenant, on average. A burst may have 16 times as many."
         },
     )
-    max_request: int = field(default=1024 * 1024, metadata={"help": "Maximum bytes of a request body, other than a recording."})
-    max_body: int = field(default=32 * 1024 * 1024, metadata={"help": "Maximum bytes of a recording sent to the server."})
+    max_request: int = field(
+        default=1024 * 1024, metadata={"help": "Maximum bytes of a request body, other than a recording or a file to import."}
+    )
+    max_body: int = field(
+        default=32 * 1024 * 1024,
+        metadata={"help": "Maximum bytes of a recording or of a file to import that is sent to the server."},
+    )
     persona: str | None = field(
         default=None,
         metadata={
@@ -274,11 +279,11 @@ class Settings:
     def __repr__(self) -> str:
         """Show the settings that differ from their defaults, without revealing keys and passwords."""
         changed = {item.name: getattr(self, item.name) for item in fields(self) if getattr(self, item.name) != item.default}
-        shown = {name: "***" if name in _SECRET else _without_password(value) for name, value in changed.items()}
+        shown = {name: "***" if name in SECRET else without_password(value) for name, value in changed.items()}
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
-def _without_password(value: Any) -> Any:
+def without_password(value: Any) -> Any:
     """Return a value unchanged, except that the password in a URL is replaced."""
     return re.sub(r"(://[^:/@]*):.*@", r"\1:***@", value) if isinstance(value, str) else value
 

@@ -129,8 +129,8 @@ def messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: Erasur
     return hidden - targets.messages
 
 
-def own_sources(tx: Transaction, memories: Iterable[Memory]) -> set[str]:
+def own_sources(reads: Reads, memories: Iterable[Memory]) -> set[str]:
     """Return the ids of the memories' source messages, leaving out messages whose scope differs from the memory's."""
     scope_of = {source: memory.scope for memory in memories for source in memory.sources}
-    found = tx.messages(MessageFilter(ids=list(scope_of)))
+    found = reads.messages(MessageFilter(ids=list(scope_of)))
     return {message.id for message in found if message.scope == scope_of[message.id]}

@@ -79,6 +79,11 @@ class Reranking:
         return self._reranker is not None
 
     @property
+    def name(self) -> str | None:
+        """The reranker's name, or None."""
+        return self._reranker.name if self._reranker is not None else None
+
+    @property
     def waits(self) -> bool:
         """True if the reranker may wait for a server. A reranker that never waits has the attribute ``computes`` set to True."""
         return self.active and not getattr(self._reranker, "computes", False)
@@ -97,6 +102,11 @@ class Reranking:
     def depth(self, limit: int) -> int:
         """Return the number of hits to find before reranking."""
         return limit if self._reranker is None or limit < 1 else max(limit, _RERANK_DEPTH)
+
+    def rate(self, question: str, candidates: Sequence[Candidate], *, now: datetime) -> Sequence[float | None]:
+        """Return the reranker's ratings of texts. Raise ``ModelError`` if it fails. Used to test the reranker."""
+        assert self._reranker is not None
+        return _checked(self._reranker, question, candidates, now)
 
     def rank(self, question: str, hits: Sequence[Hit], *, now: datetime) -> list[Hit]:
         """Return the hits with scores adjusted by the reranker, best first."""

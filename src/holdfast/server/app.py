@@ -39,6 +39,7 @@ from holdfast.server.routes import (
     topics,
     users,
 )
+from holdfast.server.routes.admin import backups, bulk, imports, models, settings, setup
 from holdfast.server.routes.events import ChangeFeed
 from holdfast.server.tenants import EnginePool
 from holdfast.version import __version__
@@ -46,6 +47,7 @@ from holdfast.version import __version__
 _ROUTERS = (
     sessions,
     chat,
+    bulk,
     memories,
     proposals,
     recall,
@@ -58,6 +60,11 @@ _ROUTERS = (
     events,
     apps,
     export,
+    imports,
+    backups,
+    models,
+    settings,
+    setup,
     design_paths,
 )
 DASHBOARD = Path(__file__).parent / "dashboard"

@@ -13,7 +13,7 @@ from fastapi import Depends, Query, Request
 
 from holdfast.access.keys import Principal, ScopeParts, authorize, check_found, may_see
 from holdfast.engine import Engine
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import Forbidden, InvalidInput, NotFound
 from holdfast.protocols import SessionFilter
 from holdfast.server.api.fields import Name
 from holdfast.server.middleware.security import principal_of
@@ -70,6 +70,18 @@ class Caller:
         Set ``whole`` for operations on the whole tenant. Keys bound to a user, app or agent are not allowed to run them.
         """
         return authorize(self.principal, right, user=user, app=app, agent=agent, whole=whole)
+
+    @property
+    def is_operator(self) -> bool:
+        """True if the caller administers this server: a local caller without a key, or an unbound admin key of its own tenant."""
+        who = self.principal
+        return who.keyless or (who.level == "admin" and not who.is_bound and who.tenant == self.pool.tenant)
+
+    def operate(self) -> None:
+        """Raise ``Forbidden`` unless the caller administers this server. Its settings, models and backups affect all tenants."""
+        self.may("admin", whole=True)
+        if not self.is_operator:
+            raise Forbidden("This affects the whole server, and this key belongs to another tenant. Use a key of the operator.")
 
     def sees(self, scope: Scope) -> bool:
         """Return True if the caller may read items in this scope."""

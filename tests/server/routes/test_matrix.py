@@ -35,6 +35,8 @@ class Case:
     """True if the operation affects the whole tenant. A key that is bound to a user may not use it."""
     makes: bool = False
     """True if the operation creates an object whose id is missing. With a foreign id, it makes an object of the caller's own."""
+    operator: bool = False
+    """True if the operation affects the whole server. Only the operator may use it, not an admin of another tenant."""
     open: bool = False
 
     @property
@@ -110,6 +112,19 @@ CASES: dict[str, Case] = {
     "clear_chat": Case("write"),
     "sensors": Case("write", {"battery": 1}),
     "health": Case("read", open=True),
+    "bulk_memories": Case("write", {"ids": ["{memory}"], "action": "erase"}, by_id=True),
+    "list_settings": Case("admin", whole=True, operator=True),
+    "doctor": Case("admin", whole=True, operator=True),
+    "list_models": Case("admin", whole=True, operator=True),
+    "test_model": Case("admin", whole=True, operator=True),
+    "find_ollama": Case("admin", whole=True, operator=True),
+    "list_backups": Case("admin", whole=True, operator=True),
+    "create_backup": Case("admin", whole=True, operator=True),
+    "get_setup": Case("read", whole=True),
+    "set_default_user": Case("admin", {"user": "ana"}, whole=True, operator=True),
+    "import_file": Case("admin", query=ANA, whole=True),
+    "remove_samples": Case("admin", whole=True),
+    "add_samples": Case("admin", {"language": "en"}, whole=True),
 }
 ABSENT = {
     "memory": "mem_absent",
@@ -184,7 +199,7 @@ def _path(name: str, path: str, ids: Mapping[str, str]) -> str:
         "conversations": "session",
     }
     named = "app_memory" if name == "delete_app_memory" else what.get(path.removeprefix("/v1").split("/")[1], "memory")
-    own = {"{id}": ids[named], "{user}": ids["user"], "{topic}": ids["topic"], "{app}": ids["app"]}
+    own = {"{role}": "chat", "{id}": ids[named], "{user}": ids["user"], "{topic}": ids["topic"], "{app}": ids["app"]}
     for placeholder, id in own.items():
         path = path.replace(placeholder, id)
     return path
@@ -287,6 +302,8 @@ def test_another_tenant_finds_nothing_and_changes_nothing(world: World, name: st
     answer = world.ask("maker" if CASES[name].makes else "stranger", name, world.ids)
     assert SECRET not in answer.text
     assert world.state() == before
+    if CASES[name].operator:
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
     if CASES[name].by_id:
         assert _same(world, "stranger", name, answer)
 

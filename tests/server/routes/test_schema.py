@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis import checks
 
-OPERATIONS = 65
+OPERATIONS = 78
 EXAMPLES = 12
 CHECKS = (
     checks.positive_data_acceptance,
@@ -24,6 +24,8 @@ CHECKS = (
     checks.content_type_conformance,
     checks.response_schema_conformance,
 )
+UNDESCRIBED = ("import_file",)
+"""Operations that also reject valid requests: a schema cannot describe the formats of files."""
 ENDLESS = ("events",)
 """Operations whose response does not end. They have their own tests."""
 
@@ -38,7 +40,9 @@ class Hears:
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     model = ScriptedChat(respond=lambda asked: "ok")
-    with serving(tmp_path_factory.mktemp("schema"), chat=model, transcriber=Hears()) as served:
+    home = tmp_path_factory.mktemp("schema")
+    with pytest.MonkeyPatch.context() as patch, serving(home, chat=model, transcriber=Hears()) as served:
+        patch.setenv("HOLDFAST_HOME", str(home))  # where the default user is stored
         served.client.post("/v1/sessions/0/messages", json={"role": "user", "text": "hello"})
         yield served
 
@@ -69,7 +73,8 @@ def test_no_request_meets_a_fault_or_an_answer_that_is_not_documented(live: Serv
         )
         @given(case=operation.as_strategy())
         def ask(case: Any) -> None:
-            case.call_and_validate(checks=list(CHECKS), headers=key, timeout=30)
+            chosen = [check for check in CHECKS if check is not checks.positive_data_acceptance or name not in UNDESCRIBED]
+            case.call_and_validate(checks=chosen, headers=key, timeout=30)
 
         ask()
     assert len(tried) == len(set(tried)) == OPERATIONS

@@ -19,7 +19,7 @@ _LARGE_BYTES = 16 << 10
 """Bodies from this size on use the lane for large requests."""
 _MAX_WAITING = 256
 """Maximum number of waiting requests per tenant and lane."""
-_LONG_PATHS = ("/v1/erase", "/v1/export", "/v1/work")
+_LONG_PATHS = ("/v1/backups", "/v1/erase", "/v1/export", "/v1/import", "/v1/memories/bulk", "/v1/work")
 _CHAT_PATHS = ("/chat/text", "/chat/audio")
 
 

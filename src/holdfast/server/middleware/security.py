@@ -69,8 +69,9 @@ class Policy:
     allowed_hosts: tuple[str, ...] = ()
     """Additional host names that the server accepts."""
     body_limit: int = 1 << 20
-    audio_limit: int = 32 << 20
-    audio_paths: tuple[str, ...] = ("/chat/audio",)
+    file_limit: int = 32 << 20
+    file_paths: tuple[str, ...] = ("/chat/audio", "/v1/import")
+    """Paths that receive recordings and other files."""
     body_seconds: float = 60.0
     """Maximum time that a client may take to send a body, in seconds."""
     max_headers: int = 100
@@ -95,7 +96,7 @@ class Policy:
             host=settings.serve_host if host is None else host,
             allowed_hosts=tuple(name.strip() for name in (settings.allowed_hosts or "").split(",") if name.strip()),
             body_limit=settings.max_request,
-            audio_limit=settings.max_body,
+            file_limit=settings.max_body,
             rate=rate,
             tenant_rate=Rate(per_second=settings.tenant_rate_limit, burst=4 * settings.tenant_rate_limit),
             tenant_bytes=Rate(per_second=settings.tenant_bytes, burst=16 * settings.tenant_bytes),
@@ -103,7 +104,7 @@ class Policy:
 
     def limit_of(self, path: str) -> int:
         """Return the maximum body size in bytes for a path."""
-        return self.audio_limit if path in self.audio_paths else self.body_limit
+        return self.file_limit if path in self.file_paths else self.body_limit
 
 
 @dataclass(slots=True)

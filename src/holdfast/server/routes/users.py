@@ -78,8 +78,7 @@ def _default_user(caller: Caller, request: Request) -> str | None:
     who = caller.principal
     if who.user is not None:
         return who.user
-    is_operator = who.keyless or (who.level == "admin" and not who.is_bound and who.tenant == caller.pool.tenant)
-    return default_user(request.app.state.settings).name if is_operator else None
+    return default_user(request.app.state.settings).name if caller.is_operator else None
 
 
 @router.get("/users", operation_id="list_users", responses=problems(), openapi_extra=needs("read"))

@@ -1,0 +1,44 @@
+"""Count what forgetting or erasing several memories would remove, without changing anything."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from holdfast.forgetting.targets import find_targets, own_sources
+from holdfast.protocols import MemoryFilter, Reads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """Counts of what would be removed."""
+
+    memories: int
+    """Number of the memories themselves."""
+    derived: int = 0
+    """Number of other memories that were derived from them and are removed with them."""
+    rebuilt: int = 0
+    """Number of memories that are removed and derived again from their other sources."""
+    revisions: int = 0
+    messages: int = 0
+    """Number of messages that are hidden, so that nothing is extracted from them again."""
+
+
+def losses(reads: Reads, ids: Iterable[str], *, erase: bool) -> Losses:
+    """Count what forgetting these memories would hide, or what erasing them would remove."""
+    named = set(ids)
+    own = reads.memories(MemoryFilter(ids=list(named), statuses=None)) if named else []
+    hidden = own_sources(reads, own) if own else set()
+    if not erase:
+        return Losses(memories=len(own), messages=len(hidden))
+    removed, mixed = set(named), set[str]()
+    for id in named:
+        targets = find_targets(reads, {"memory": id}, None)
+        removed |= targets.memories
+        mixed |= set(targets.mixed)
+    mixed -= removed
+    return Losses(
+        memories=len(own),
+        derived=len(removed - named),
+        rebuilt=len(mixed),
+        revisions=sum(len(reads.revisions(id)) for id in removed | mixed),
+        messages=len(hidden),
+    )

@@ -1,0 +1,79 @@
+"""Routes that write and list backups of the store."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from holdfast.errors import InvalidInput
+from holdfast.forgetting.records import Registry
+from holdfast.server.api.openapi import problems
+from holdfast.server.api.responses import Listed, Model
+from holdfast.server.caller import Calling, needs
+from holdfast.server.routes.idempotency import Route
+from holdfast.services import services
+
+router = APIRouter(prefix="/v1/backups", tags=["server"], route_class=Route)
+_FOLDER = "backups"
+
+
+class Backup(Model):
+    """A copy of the store."""
+
+    path: Annotated[str, Field(examples=["/var/lib/holdfast/backups/memory-20260301T120000Z.db"])]
+    """The file on the server's machine."""
+    exists: bool
+    """False if the file was moved or deleted. Erasures cannot reach such a copy."""
+    bytes: int | None = None
+    """The size of the file in bytes, or null if it does not exist."""
+    at: datetime | None = None
+    """The time the file was last written, or null if it does not exist. An erasure also changes the backups."""
+
+
+@router.get("", operation_id="list_backups", responses=problems(), openapi_extra=needs("admin"))
+def backups(caller: Calling) -> Listed[Backup]:
+    """List backups.
+
+    Returns all copies of the store that Holdfast has made, newest first. The key must be an admin key of the operator.
+    """
+    caller.operate()
+    store = services(caller.memory).store
+    known = dict.fromkeys([*Registry(store.location).copies(), *map(Path, store.backups())])
+    return Listed(items=[_described(path) for path in reversed(known)])
+
+
+@router.post("", status_code=201, operation_id="create_backup", responses=problems(409), openapi_extra=needs("admin"))
+def create(caller: Calling) -> Backup:
+    """Write a backup.
+
+    Writes a consistent copy of the store to the folder `backups` next to it. The store stays in use meanwhile. The copy has the
+    data of all tenants. The key must be an admin key of the operator.
+    """
+    caller.operate()
+    memory = caller.memory
+    location = services(memory).store.location
+    if "://" in location:
+        raise InvalidInput(
+            "A PostgreSQL store is backed up with PostgreSQL's own tools. No backup was written. Use pg_dump (schema holdfast)."
+        )
+    store = Path(location)
+    name = f"{store.stem}-{services(memory).clock.now():%Y%m%dT%H%M%SZ}"
+    return _described(memory.backup(_free(store.parent / _FOLDER, name, store.suffix)))
+
+
+def _free(folder: Path, name: str, suffix: str) -> Path:
+    """Return a path that does not exist yet."""
+    path, number = folder / f"{name}{suffix}", 2
+    while path.exists():
+        path, number = folder / f"{name}-{number}{suffix}", number + 1
+    return path
+
+
+def _described(path: Path) -> Backup:
+    try:
+        found = path.stat()
+    except OSError:
+        return Backup(path=str(path), exists=False)
+    return Backup(path=str(path), exists=True, bytes=found.st_size, at=datetime.fromtimestamp(found.st_mtime, UTC))

@@ -1,0 +1,214 @@
+"""Route that imports a file of another program, with progress."""
+
+import logging
+import queue
+import re
+import tempfile
+import threading
+import zipfile
+from collections.abc import AsyncGenerator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+
+from holdfast.errors import Conflict, HoldfastError, InvalidInput
+from holdfast.importers.run import ImportResult
+from holdfast.server.api.fields import Name
+from holdfast.server.api.openapi import problems
+from holdfast.server.api.responses import Model
+from holdfast.server.api.sse import EventStream, event, stream_content
+from holdfast.server.caller import Calling, Whose, needs
+from holdfast.server.error_handlers import problem_for
+from holdfast.server.routes.idempotency import Route
+from holdfast.server.tenants import EnginePool
+
+router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
+log = logging.getLogger("holdfast.server")
+_MAX_UNPACKED_BYTES = 1 << 30
+"""Maximum size of the files in a zip archive."""
+_UNSAFE = re.compile(r"[^\w. ()-]+")
+_RUNNING = threading.Lock()
+_Format = Literal[
+    "holdfast", "chatgpt", "claude", "claude-code", "mem0", "mcp-memory", "letta", "pdf", "pasted", "markdown", "text"
+]
+_FILE = {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+
+
+class ImportCounts(Model):
+    """Counts of one type of data."""
+
+    found: int
+    """The number of records in the file."""
+    imported: int
+    """The number of records that were stored."""
+    known: int
+    """The number of records that the store has already."""
+    repeated: int
+    """The number of memories that say the same as another one."""
+    expired: int
+    """The number of records whose lifetime is over."""
+    withheld: int
+    """The number of messages that the user asked not to keep. They are not stored."""
+    empty: int
+    """The number of records without text."""
+    redacted: int
+    """The number of stored records in which secrets were replaced."""
+
+
+class ImportReport(Model):
+    """The result of an import."""
+
+    format: Annotated[str, Field(examples=["chatgpt"])]
+    """The format of the file."""
+    dry_run: bool
+    """True if nothing was stored."""
+    memories: ImportCounts
+    """Counts of memories."""
+    messages: ImportCounts
+    """Counts of messages."""
+    sessions: ImportCounts
+    """Counts of sessions."""
+    others: ImportCounts
+    """Counts of the users, apps and jobs of an export of Holdfast."""
+    learning: int
+    """The number of imported sessions from which background work will learn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportQuery:
+    """Query parameters of an import."""
+
+    name: str
+    format: str | None
+    learn: int | None
+    dry_run: bool
+    stream: bool
+
+
+async def _import_query(
+    name: Annotated[Name, Query(description="The name of the file. Its ending helps to recognize the format.")] = "upload",
+    format: Annotated[_Format | None, Query(description="The format. By default, it is recognized.")] = None,
+    learn: Annotated[int | None, Query(ge=0, le=2**31, description="Learn only from the newest N sessions.")] = None,
+    dry_run: Annotated[bool, Query(description="Only check and count; store nothing.")] = False,  # noqa: FBT002  (a query)
+    stream: Annotated[bool, Query(description="Stream the progress as events.")] = False,  # noqa: FBT002  (a query)
+) -> ImportQuery:
+    return ImportQuery(name=name, format=format, learn=learn, dry_run=dry_run, stream=stream)
+
+
+Wanted: TypeAlias = Annotated[ImportQuery, Depends(_import_query)]
+_EVENTS = {
+    "description": "The result. With `stream`, events: `progress` with the numbers `done` and `total`, then `answer` or `error`.",
+    "content": stream_content("progress", "answer", "error", example='event: progress\ndata: {"done":500,"total":1200}\n\n'),
+}
+
+
+@router.post(
+    "/import",
+    operation_id="import_file",
+    response_model=ImportReport,
+    responses={200: _EVENTS, **problems(409)},
+    openapi_extra={**needs("admin"), "requestBody": _FILE},
+)
+async def import_file(
+    caller: Calling,
+    request: Request,
+    whose: Whose,
+    wanted: Wanted,
+) -> ImportReport | EventStream:
+    """Import a file.
+
+    Send the bytes of one file: an export of Holdfast or of another program, or a document. The whole file is checked first; if it
+    is damaged, nothing is stored. A repeated import adds nothing twice. If the connection ends, the import goes on. The key must
+    not be bound to a user, app or agent.
+    """
+    parts = caller.may("admin", **whose.parts, whole=True)
+    job = _Job(caller.pool, caller.principal.tenant, await request.body(), wanted.name)
+    job.start({**parts, "format": wanted.format, "learn": wanted.learn, "dry_run": wanted.dry_run})
+    # Wait for the first event before the stream starts: an error until then gets its HTTP status instead of an event.
+    first = await run_in_threadpool(job.next)
+    if isinstance(first, HoldfastError):
+        raise first
+    if wanted.stream:
+        return EventStream(_events(job, first))
+    while not isinstance(first, ImportReport):
+        first = await run_in_threadpool(job.next)
+        if isinstance(first, HoldfastError):
+            raise first
+    return first
+
+
+async def _events(job: "_Job", first: Any) -> AsyncGenerator[bytes, None]:
+    step = first
+    while True:
+        if isinstance(step, ImportReport):
+            yield event("answer", step.model_dump(mode="json"))
+            return
+        if isinstance(step, HoldfastError):
+            yield event("error", problem_for(step).content)
+            return
+        yield event("progress", {"done": step[0], "total": step[1]})
+        step = await run_in_threadpool(job.next)
+
+
+class _Job:
+    """An import in a thread of its own, with its own lease of the engine. It goes on if the client disconnects."""
+
+    def __init__(self, pool: EnginePool, tenant: str, content: bytes, name: str) -> None:
+        self._pool = pool
+        self._tenant = tenant
+        self._content = content
+        self._name = _UNSAFE.sub("-", Path(name.replace("\\", "/")).name).strip(" .-")[-120:] or "upload"
+        self._steps: queue.Queue[tuple[int, int] | ImportReport | HoldfastError] = queue.Queue()
+
+    def start(self, options: dict[str, Any]) -> None:
+        """Start the import, unless another one is running."""
+        if not self._content:
+            raise InvalidInput("The file is empty. Nothing was imported.")
+        if not _RUNNING.acquire(blocking=False):
+            raise Conflict("Another import is running. Nothing was imported. Retry when it has ended.")
+        threading.Thread(target=self._run, args=(options,), name="holdfast-import", daemon=True).start()
+
+    def next(self) -> tuple[int, int] | ImportReport | HoldfastError:
+        """Return the next step: progress, the result, or the error that ended the import."""
+        return self._steps.get()
+
+    def _run(self, options: dict[str, Any]) -> None:
+        try:
+            self._steps.put(self._imported(options))
+        except HoldfastError as error:
+            self._steps.put(error)
+        except Exception as error:  # the edge: a file can be damaged in a way that no reader foresees
+            log.exception("An import failed")
+            kind = type(error).__name__
+            problem = f"The file could not be read ({kind}). Nothing is stored twice if you import it again after repairing it."
+            self._steps.put(InvalidInput(problem))
+        finally:
+            _RUNNING.release()
+
+    def _imported(self, options: dict[str, Any]) -> ImportReport:
+        with tempfile.TemporaryDirectory(prefix="holdfast-import-") as folder, self._pool.lease(self._tenant) as memory:
+            file = Path(folder) / self._name
+            file.write_bytes(self._content)
+            self._content = b""
+            _check_size(file)
+            try:
+                result = memory.import_from(file, progress=lambda done, total: self._steps.put((done, total)), **options)
+            except InvalidInput as error:  # the client knows the file by its name, not by its place on the server
+                raise InvalidInput(str(error).replace(f"{folder}/", "").replace(f"{folder}\\", "")) from error
+        return _report(result)
+
+
+def _check_size(file: Path) -> None:
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
+            size = sum(each.file_size for each in archive.infolist())
+        if size > _MAX_UNPACKED_BYTES:
+            raise InvalidInput("The archive is larger than 1 GB when unpacked. Nothing was imported. Use `holdfast import FILE`.")
+
+
+def _report(result: ImportResult) -> ImportReport:
+    return ImportReport.model_validate(asdict(result))

@@ -1,0 +1,208 @@
+"""Routes for the models of the server: which are configured, whether they work, and the Ollama server of this machine."""
+
+import io
+import time
+import tomllib
+import wave
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path as FilePath
+from typing import Annotated, Literal, TypeAlias
+
+from fastapi import APIRouter, Path, Request
+from pydantic import Field
+
+from holdfast.chat import Turn, spend_of, usage_of
+from holdfast.config.ollama import find_ollama
+from holdfast.config.readiness import model_problems
+from holdfast.config.settings import Settings
+from holdfast.errors import ModelError
+from holdfast.models.transcribers import Transcriber
+from holdfast.protocols import Candidate
+from holdfast.server.api.openapi import problems
+from holdfast.server.api.responses import Model
+from holdfast.server.caller import Caller, Calling, needs
+from holdfast.server.middleware.threads import run_chat
+from holdfast.server.routes.idempotency import Route
+from holdfast.services import services
+
+router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
+ModelRole: TypeAlias = Literal["chat", "embedder", "reranker", "reader", "transcriber"]
+_Role = Annotated[ModelRole, Path(description="The role of the model.")]
+_TEST_SECONDS = 30.0
+"""Maximum time that the test of a chat model waits."""
+
+
+class ConfiguredModel(Model):
+    """The model that has a role."""
+
+    role: ModelRole
+    """`chat` replies and extracts, `embedder` searches by meaning, `reranker` sorts hits, `reader` extracts without a chat model,
+    and `transcriber` understands recordings."""
+    name: Annotated[str | None, Field(examples=["ollama:llama3.2"])] = None
+    """The name of the model, or null if none is configured."""
+    problem: str | None = None
+    """Why the model cannot be used now, or null. No model was called to find out."""
+
+
+class ModelList(Model):
+    """The models of the server."""
+
+    items: list[ConfiguredModel]
+    """One entry per role."""
+
+
+class ModelTest(Model):
+    """The result of one call to a model."""
+
+    role: ModelRole
+    """The role of the model."""
+    name: str | None = None
+    """The name of the model, or null if none is configured."""
+    ok: bool
+    """True if the model answered."""
+    milliseconds: float
+    """The duration of the call, including the time to load the model."""
+    detail: Annotated[str, Field(examples=["384 numbers per vector"])]
+    """What the model answered, or why it did not."""
+
+
+class LocalOllama(Model):
+    """The Ollama server on the server's machine."""
+
+    found: bool
+    """True if an Ollama server answered."""
+    url: Annotated[str | None, Field(examples=["http://127.0.0.1:11434"])] = None
+    """The address of the Ollama server, or null."""
+    models: Annotated[list[str], Field(examples=[["llama3.2:latest"]])]
+    """The names of its models."""
+
+
+@router.get("/models", operation_id="list_models", responses=problems(), openapi_extra=needs("admin"))
+def models(caller: Calling, request: Request) -> ModelList:
+    """List models.
+
+    Returns the configured model of each role and whether it can be used. The key must be an admin key of the operator.
+    """
+    caller.operate()
+    chosen: Settings = request.app.state.settings
+    names = _names(caller, request)
+    known = {each.setting: str(each.error) for each in model_problems(chosen, caller.memory.preset)}
+    parts = services(caller.memory)
+    known |= {name: text for name, text in (("embedder", parts.embedding.problem), ("reranker", parts.reranking.problem)) if text}
+    return ModelList(
+        items=[ConfiguredModel(role=role, name=name, problem=known.get(role) if name else None) for role, name in names.items()]
+    )
+
+
+@router.post("/models/{role}/test", operation_id="test_model", responses=problems(), openapi_extra=needs("admin"))
+async def test_model(role: _Role, caller: Calling, request: Request) -> ModelTest:
+    """Test a model.
+
+    Calls the model once. A call to a chat model is counted as spend with the purpose `test`. The key must be an admin key of the
+    operator.
+    """
+    caller.operate()
+    return await run_chat(request, partial(_test, role, caller, request))
+
+
+@router.get("/ollama", operation_id="find_ollama", responses=problems(), openapi_extra=needs("admin"))
+def ollama(caller: Calling) -> LocalOllama:
+    """Find a local Ollama server.
+
+    Asks the loopback address of the server's machine, for half a second at most. The key must be an admin key of the operator.
+    """
+    caller.operate()
+    found = find_ollama()
+    return LocalOllama(found=found is not None, url=found.url if found else None, models=list(found.models) if found else [])
+
+
+def _names(caller: Caller, request: Request) -> dict[ModelRole, str | None]:
+    parts, transcriber = services(caller.memory), request.app.state.transcriber
+    reader = parts.sentence_reader
+    return {
+        "chat": parts.chat.name,
+        "embedder": parts.embedding.name,
+        "reranker": parts.reranking.name,
+        "reader": reader.name if reader else None,
+        "transcriber": transcriber.name if transcriber else None,
+    }
+
+
+def _test(role: ModelRole, caller: Caller, request: Request) -> ModelTest:
+    name = _names(caller, request)[role]
+    tests: dict[ModelRole, Callable[[], str]] = {
+        "chat": partial(_ask_chat, caller),
+        "embedder": partial(_embed, caller),
+        "reranker": partial(_rerank, caller),
+        "reader": partial(_read, caller),
+        "transcriber": partial(_transcribe, request.app.state.transcriber),
+    }
+    started, ok = time.perf_counter(), False
+    try:
+        detail = tests[role]() if name else "No model is configured."
+        ok = name is not None
+    except ModelError as error:
+        detail = str(error)
+    return ModelTest(role=role, name=name, ok=ok, milliseconds=1000 * (time.perf_counter() - started), detail=detail)
+
+
+@cache
+def _prompts() -> dict[str, str]:
+    return tomllib.loads((FilePath(__file__).parent / "model_test.toml").read_text("utf-8"))
+
+
+def _ask_chat(caller: Caller) -> str:
+    parts = services(caller.memory)
+    parts.chat.presence.end_pauses()
+    model, problem = parts.chat.model()
+    if model is None:
+        raise ModelError(problem or "The chat model is not available.")
+    usage = None
+    try:
+        reply = model.chat([Turn(role="user", text=_prompts()["chat"])], max_tokens=64, timeout=_TEST_SECONDS)
+        usage = reply.usage
+        return reply.text.strip()[:200] or "The model answered without text."
+    except ModelError as error:
+        usage = usage_of(error)
+        raise
+    finally:
+        if usage is not None and usage.calls:
+            with parts.store.write() as tx:
+                tx.add_spend(spend_of(usage, day=parts.clock.now(), purpose="test", model=model.name))
+
+
+def _embed(caller: Caller) -> str:
+    embedding = services(caller.memory).embedding
+    embedding.retry()
+    embedder = embedding.embedder()
+    if embedder is None:
+        raise ModelError(embedding.problem or "The embedder is not available.")
+    return f"{len(embedder.embed([_prompts()['sentence']], role='query')[0])} numbers per vector"
+
+
+def _rerank(caller: Caller) -> str:
+    parts, prompts = services(caller.memory), _prompts()
+    now = parts.clock.now()
+    candidates = [Candidate(text=prompts[name], at=now) for name in ("sentence", "unrelated")]
+    ratings = parts.reranking.rate(prompts["question"], candidates, now=now)
+    return ", ".join("none" if each is None else f"{each:.2f}" for each in ratings)
+
+
+def _read(caller: Caller) -> str:
+    reader = services(caller.memory).sentence_reader
+    assert reader is not None
+    return str(reader.read(_prompts()["sentence"]))[:200]
+
+
+def _transcribe(transcriber: Transcriber) -> str:
+    """Send half a second of silence."""
+    recording = io.BytesIO()
+    with wave.open(recording, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16_000)
+        file.writeframes(bytes(16_000))
+    return (
+        transcriber.transcribe(recording.getvalue()).strip()[:200] or "The model answered without text, as it should for silence."
+    )

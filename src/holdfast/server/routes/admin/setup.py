@@ -1,0 +1,124 @@
+"""Routes for the first start: who the user is, and sample data that can be removed completely."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+
+from holdfast.config.default_user import default_user, save_default_user
+from holdfast.config.settings import Settings
+from holdfast.errors import Conflict
+from holdfast.server import samples
+from holdfast.server.api import convert, responses
+from holdfast.server.api.fields import Name
+from holdfast.server.api.openapi import problems
+from holdfast.server.api.requests import Body
+from holdfast.server.api.responses import Model
+from holdfast.server.caller import Caller, Calling, needs
+from holdfast.server.routes.idempotency import Route
+from holdfast.services import services
+
+router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
+
+
+class Setup(Model):
+    """What is set up already."""
+
+    empty: bool
+    """True if the store has no memories and no messages."""
+    user: Annotated[str | None, Field(examples=["ana"])] = None
+    """The default user, or null if the key may not know that name."""
+    is_user_chosen: bool | None = None
+    """True if a person or a setting chose the default user, false if it is the login name. Null like `user`."""
+    samples: Annotated[list[str], Field(examples=[["Marta (sample)"]])]
+    """The users of the sample data that is stored."""
+    chat: Annotated[str | None, Field(examples=["ollama:llama3.2"])] = None
+    """The name of the chat model, or null."""
+
+
+class DefaultUser(Body):
+    """The user whose memories are used if no user is named."""
+
+    user: Annotated[Name, Field(examples=["ana"])]
+    """The name of the user."""
+
+
+class Samples(Body):
+    """The sample data to store."""
+
+    language: Literal["en", "es"] = "en"
+    """The language of the sample data."""
+
+
+class StoredSamples(Model):
+    """The sample data that is stored."""
+
+    users: Annotated[list[str], Field(examples=[["Marta (sample)"]])]
+    """The users to whom all sample data belongs."""
+
+
+class RemovedSamples(Model):
+    """The receipts of the removed sample data."""
+
+    receipts: list[responses.Receipt]
+    """One receipt per user of the sample data."""
+
+
+@router.get("/setup", operation_id="get_setup", responses=problems(), openapi_extra=needs("read"))
+def setup(caller: Calling, request: Request) -> Setup:
+    """Retrieve what is set up.
+
+    Returns whether the store is empty, who the default user is, and which sample data is stored. The key must not be bound to a
+    user, app or agent.
+    """
+    caller.may("read", whole=True)
+    return _setup(caller, request.app.state.settings)
+
+
+@router.put("/setup/user", operation_id="set_default_user", responses=problems(409), openapi_extra=needs("admin"))
+def set_default_user(body: DefaultUser, caller: Calling, request: Request) -> Setup:
+    """Set the default user.
+
+    Stores the name in the settings file of the data directory. If a setting names a user already, nothing is changed. The key must
+    be an admin key of the operator.
+    """
+    caller.operate()
+    chosen: Settings = request.app.state.settings
+    if chosen.user is not None:
+        raise Conflict("The setting `user` names the default user already. Nothing was changed. Change the setting instead.")
+    save_default_user(body.user)
+    return _setup(caller, chosen)
+
+
+@router.post("/samples", status_code=201, operation_id="add_samples", responses=problems(409), openapi_extra=needs("admin"))
+def add_samples(body: Samples, caller: Calling) -> StoredSamples:
+    """Store sample data.
+
+    Stores the memories and conversations of invented people. They belong to users of their own, so no other user recalls them. The
+    key must not be bound to a user, app or agent.
+    """
+    caller.may("admin", whole=True)
+    return StoredSamples(users=samples.add(caller.memory, body.language))
+
+
+@router.delete("/samples", operation_id="remove_samples", responses=problems(), openapi_extra=needs("admin"))
+def remove_samples(caller: Calling) -> RemovedSamples:
+    """Remove the sample data.
+
+    Erases the users of the sample data with all their data, and returns the receipts. The key must not be bound to a user, app or
+    agent.
+    """
+    caller.may("admin", whole=True)
+    return RemovedSamples(receipts=[convert.receipt(each) for each in samples.remove(caller.memory)])
+
+
+def _setup(caller: Caller, settings: Settings) -> Setup:
+    counts = caller.memory.stats()
+    person = default_user(settings) if caller.is_operator else None
+    return Setup(
+        empty=not counts.memories and not counts.messages,
+        user=person.name if person else None,
+        is_user_chosen=person.is_chosen if person else None,
+        samples=samples.stored(caller.memory),
+        chat=services(caller.memory).chat.name,
+    )

@@ -1,0 +1,135 @@
+"""The routes for imports, the default user and sample data."""
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.config.settings import Settings
+from tests.server.http_support import Served, serving
+
+NOTES = "".join(f"- [2024-05-{day:02}] - Has visited town number {day}\n" for day in range(1, 29)).encode()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data directory of the server."""
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def served(tmp_path: Path, home: Path) -> Iterator[Served]:
+    with serving(tmp_path / "store") as found:
+        yield found
+
+
+def send(served: Served, content: bytes, **query: Any) -> Any:
+    return served.client.post("/v1/import", params={"name": "notes.txt", "user": "ana", **query}, content=content)
+
+
+def test_a_dry_run_counts_and_stores_nothing_then_the_import_stores_the_same(served: Served) -> None:
+    tried = send(served, NOTES, dry_run=True).json()
+    assert (tried["format"], tried["dry_run"], tried["memories"]["found"]) == ("pasted", True, 28)
+    assert served.client.get("/v1/setup").json()["empty"]
+    done = send(served, NOTES).json()
+    assert done["memories"]["imported"] == 28
+    again = send(served, NOTES).json()
+    assert (again["memories"]["imported"], again["memories"]["known"]) == (0, 28)
+    assert served.client.get("/v1/memories", params={"user": "ana"}).json()["total"] == 28
+
+
+def test_progress_is_streamed_and_ends_with_the_result(served: Served) -> None:
+    many = "".join(f"- [2024-05-01] - Has read book number {number}\n" for number in range(600)).encode()
+    answer = send(served, many, stream=True)
+    blocks = [block.split("\n") for block in answer.text.strip().split("\n\n")]
+    steps = [(block[0].removeprefix("event: "), json.loads(block[1].removeprefix("data: "))) for block in blocks]
+    assert [name for name, _ in steps] == ["progress"] * 2 + ["answer"]
+    assert [data["done"] for _, data in steps[:-1]] == [500, 600]
+    assert steps[-1][1]["memories"]["imported"] == 600
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\x01\x02", b'{"type":"holdfast-export","version":1}\n{"type":"mem'])
+def test_a_file_that_cannot_be_read_is_refused_and_stores_nothing(served: Served, content: bytes) -> None:
+    answer = served.client.post("/v1/import", params={"name": "x.bin"}, content=content)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+    assert "holdfast-import" not in answer.text  # the server's folders are not shown
+    assert served.client.get("/v1/setup").json()["empty"]
+    assert send(served, NOTES).status_code == 200  # the failed import does not block the next one
+
+
+def test_an_archive_that_unpacks_to_more_than_a_gigabyte_is_refused(served: Served) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("conversations.json", b"[]")
+        archive.getinfo("conversations.json").file_size = 2 << 30  # as an archive of zeros has
+    answer = served.client.post("/v1/import", params={"name": "chatgpt.zip"}, content=packed.getvalue())
+    assert answer.status_code == 400
+    assert "1 GB" in answer.json()["detail"]
+
+
+def test_the_file_name_cannot_leave_its_folder(served: Served, tmp_path: Path) -> None:
+    for name in ("../../escaped.txt", "..\\..\\escaped.txt", "/tmp/escaped.txt", ".."):
+        assert served.client.post("/v1/import", params={"name": name, "user": "ana"}, content=NOTES).status_code in {200, 400}
+    assert not list(tmp_path.rglob("escaped*"))
+
+
+def test_an_export_is_imported_into_another_store(served: Served, tmp_path: Path) -> None:
+    served.client.post("/v1/memories", json={"text": "keeps an axolotl", "user": "ana"})
+    exported = served.client.get("/v1/export").content
+    with serving(tmp_path / "other") as other:
+        done = other.client.post("/v1/import", params={"name": "all.jsonl"}, content=exported).json()
+        assert (done["format"], done["memories"]["imported"]) == ("holdfast", 1)
+        assert other.client.get("/v1/memories", params={"user": "ana"}).json()["items"][0]["text"] == "keeps an axolotl"
+
+
+def test_the_first_start_asks_who_the_user_is(served: Served, home: Path) -> None:
+    first = served.client.get("/v1/setup").json()
+    assert (first["empty"], first["is_user_chosen"]) == (True, False)
+    chosen = served.client.put("/v1/setup/user", json={"user": "Noor"}).json()
+    assert (chosen["user"], chosen["is_user_chosen"]) == ("Noor", True)
+    assert served.client.get("/v1/me").json()["default_user"] == "Noor"
+    assert 'user = "Noor"' in (home / "holdfast.toml").read_text()
+
+
+def test_a_default_user_that_a_setting_names_is_not_replaced(tmp_path: Path, home: Path) -> None:
+    with serving(tmp_path / "store", settings=Settings(user="ana")) as served:
+        assert served.client.put("/v1/setup/user", json={"user": "Noor"}).status_code == 409
+        assert served.client.get("/v1/setup").json()["user"] == "ana"
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_sample_data_is_stored_once_and_removed_completely(served: Served, tmp_path: Path, language: str) -> None:
+    client = served.client
+    client.post("/v1/memories", json={"text": "is a real person", "user": "ana"})
+    users = client.post("/v1/samples", json={"language": language}).json()["users"]
+    assert len(users) == 2
+    assert client.post("/v1/samples", json={"language": "en"}).status_code == 409
+    client.post("/v1/work")
+    assert client.get("/v1/setup").json()["samples"] == users
+    homes = client.get(f"/v1/users/{users[0]}/overview").json()
+    assert homes["retired"] == 1  # the earlier home
+    assert homes["sessions"] == 2
+    hits = client.post("/v1/recall", json={"query": "Lyon Bruno", "user": "ana"}).json()["hits"]
+    assert all(hit["text"] == "is a real person" for hit in hits)
+    receipts = client.delete("/v1/samples").json()["receipts"]
+    assert len(receipts) == 2
+    assert all(each["verified"] for each in receipts)
+    assert [each["user"] for each in client.get("/v1/users").json()["items"]] == ["ana"]
+    assert client.get("/v1/setup").json()["samples"] == []
+    assert client.delete("/v1/samples").json()["receipts"] == []
+    store = (tmp_path / "store").rglob("*")
+    assert not [file for file in store if file.is_file() and b"Bruno" in file.read_bytes()]
+
+
+def test_sample_data_never_touches_a_real_user_of_the_same_name(served: Served) -> None:
+    served.client.post("/v1/memories", json={"text": "is real", "user": "Marta (sample)"})
+    assert served.client.post("/v1/samples", json={"language": "en"}).status_code == 409
+    assert served.client.delete("/v1/samples").json()["receipts"] == []
+    assert served.client.get("/v1/memories", params={"user": "Marta (sample)"}).json()["total"] == 1
