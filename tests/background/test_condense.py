@@ -185,6 +185,31 @@ def test_the_fourth_memory_of_three_is_compacted_by_the_models_one_decision(open
     assert dropped.reason == "the least useful"
 
 
+def test_a_compaction_whose_memories_changed_meanwhile_is_repeated_with_the_new_ones(
+    open_memory: OpenMemory, clock: FrozenClock
+) -> None:
+    decisions: list[str] = []
+
+    def respond(call: Any) -> str:
+        if "action" not in json.dumps(dict(call.schema or {})):
+            number = call.text.split("number ")[1].split(".")[0]
+            return json.dumps({"text": f"The user talked about plan number {number} today.", "importance": 5, "tags": ["plan"]})
+        decisions.append(call.text)
+        if len(decisions) == 1:  # the user corrects a memory while the model decides
+            (third,) = [found for found in memory.memories(app="planner") if "number 3" in found.text]
+            memory.revise(third.id, "The user gave up plan number 3.")
+        return json.dumps({"action": "delete", "target": 2, "reason": "the least useful"})
+
+    memory = open_memory(preset=CAPPED, chat=ScriptedChat(respond=respond))
+    for number in range(4):
+        say(memory, f"Let us talk about plan number {number}.", "Sure.", app="planner", user=None)
+    assert (len(decisions), len(memory.memories(app="planner"))) == (1, 4), "nothing was retired for an outdated reason"
+    clock.advance(timedelta(minutes=1))
+    memory.drain()
+    assert ["gave up plan number 3" in shown for shown in decisions] == [False, True]
+    assert len(memory.memories(app="planner")) == 3
+
+
 @pytest.mark.ledger("A3")
 def test_a_compaction_that_fails_drops_the_oldest(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory(preset=CAPPED, chat=ScriptedChat(respond=lambda call: ModelUnavailable("down")))

@@ -1,9 +1,24 @@
-"""Stopping the background thread."""
+"""Stopping the background thread, and taking over the jobs of dead workers."""
 
+import socket
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from holdfast.background.worker_thread import WorkerThread
+from holdfast.presets.default import DEFAULT
+from holdfast.services import services
+from holdfast.stores.sqlite.store import SQLiteStore
+from holdfast.testing import FrozenClock
+from holdfast.testing.engines import build_engine
+from holdfast.types import Job
 
 
 class Hanging:
@@ -29,3 +44,32 @@ def test_work_that_hangs_does_not_keep_the_program_from_ending() -> None:
     worker.stop()
     hanging.released.set()
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.ledger("X6")
+def test_a_job_that_another_process_has_taken_over_meanwhile_is_left_to_it(tmp_path: Path, clock: FrozenClock) -> None:
+    class Racing(SQLiteStore):
+        """A store in which another process is faster after the jobs were listed."""
+
+        raced: Callable[[], object] = staticmethod(lambda: None)
+
+        def jobs(self, **wanted: Any) -> list[Job]:
+            found = super().jobs(**wanted)
+            self.raced()
+            return found
+
+    ours = Racing(tmp_path / "memory.db")
+    with (
+        build_engine(ours, preset=DEFAULT, worker="none", clock=clock) as memory,
+        build_engine(SQLiteStore(tmp_path / "memory.db"), preset=DEFAULT, worker="none", clock=clock) as other,
+    ):
+        with memory.session(user="ana") as talk:
+            talk.add("user", "I live in Lyon.")
+        child = subprocess.Popen([sys.executable, "-c", ""])
+        child.wait()
+        with ours.write() as tx:
+            gone = f"{socket.gethostname()}:{child.pid}:life:1"
+            tx.lease_job(worker=gone, now=clock.now(), until=clock.now() + timedelta(minutes=5))
+        ours.raced = other.drain
+        assert services(memory).jobs.take_over() == 0
+        assert [job.state for job in other.jobs()] == ["done"]

@@ -141,8 +141,10 @@ def test_known_at_gives_what_the_store_said_then(memory: Engine, clock: FrozenCl
 def test_a_forgotten_memory_is_not_shown_as_of_then(memory: Engine, clock: FrozenClock) -> None:
     made = memory.remember("prefers tea", user="ana")
     clock.advance(DAY)
+    assert [hit.text for hit in memory.recall("tea", user="ana", as_of=clock.now() - DAY)] == ["prefers tea"]
     memory.forget(made.id)
     assert memory.memories(user="ana", as_of=clock.now() - DAY) == []
+    assert memory.recall("tea", user="ana", as_of=clock.now() - DAY) == []
 
 
 def test_what_was_forgotten_can_be_brought_back_until_the_window_ends(memory: Engine, clock: FrozenClock) -> None:

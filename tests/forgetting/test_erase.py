@@ -149,6 +149,18 @@ def test_erasing_a_session_takes_what_was_made_from_it(two: Engine, files_with: 
 
 
 @pytest.mark.ledger("X5")
+def test_a_fact_said_twice_in_a_session_is_erased_with_it(memory: Engine, files_with: FilesWith) -> None:
+    session = memory.session(user="ana")
+    said = [session.add("user", text).id for text in ("I live in Xanadu.", "As I said, I live in Xanadu.")]
+    for source in said:
+        kept = memory.remember("lives in Xanadu", user="ana", sources=[source])
+    assert kept.sources == tuple(said)
+    assert memory.erase(session=session.id).verified
+    assert memory.memories(user="ana", retired=True) == []
+    assert files_with("Xanadu") == []
+
+
+@pytest.mark.ledger("X5")
 def test_erasing_an_app_crosses_users(two: Engine, files_with: FilesWith) -> None:
     receipt = two.erase(app="words")
     assert (receipt.memories, receipt.messages) == (2, 0)

@@ -12,6 +12,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.errors import NotFound
+from holdfast.forgetting.erase import Erasing, erase
 from holdfast.forgetting.needles import make_needles
 from holdfast.presets.base import Paragraph
 from holdfast.presets.default import DEFAULT
@@ -119,11 +120,26 @@ def test_a_receipt_is_not_verified_while_a_short_value_is_in_the_file(memory: En
     assert (receipt.verified, receipt.residue) == (False, (str(store.path),))
 
 
+def test_a_receipt_is_not_verified_if_an_erased_row_is_back(memory: Engine) -> None:
+    service = services(memory)
+    kept = memory.remember("tea", user="ana")  # too short to be searched in the files
+
+    def write_it_again() -> list[Path]:
+        with service.store.write() as tx:
+            tx.add_revision(kept)
+        return []
+
+    how = Erasing(now=service.clock.now(), files=write_it_again)
+    receipt = erase(service.store, memory.preset, {"memory": kept.id}, how)
+    assert (receipt.status, receipt.residue, receipt.verified) == ("erased", (), False)
+
+
 def test_needles_of_five_bytes_are_searched_and_found_across_blocks() -> None:
     needles = make_needles(["porto", "no", "a text that is long enough to be cut somewhere in the middle of it all"])
     assert [len(needle) for needle in needles] == [48, 5]
     assert held([b"xxxpor", b"to yyy"], needles) == {b"porto"}
     assert held([b"xxxpor", b"tx yyy"], needles) == set()
+    assert held([b"xx" + needles[0][:30], needles[0][30:] + b"yy"], needles) == {needles[0]}
     assert held([b"porto"], []) == set()
 
 

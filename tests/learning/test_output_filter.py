@@ -76,6 +76,7 @@ FINE = [
     ),
     ("Se dejó el Mac en The Hub, de Soho.", ["El Mac se quedó en The Hub.", "The Hub está en Soho."]),
     ("Anything", []),
+    ("Tea.", ["Tea.", "Likes green tea"]),
 ]
 
 

@@ -187,6 +187,17 @@ def test_a_message_that_no_longer_holds_comes_with_what_does(memory: Engine) -> 
     assert "green" not in memory.context("what colour is the tea?", user="ana").text
 
 
+@pytest.mark.ledger("X7")
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_successor_stays_on_its_line(memory: Engine, text: str) -> None:
+    message = memory.session(user="ana").add("user", "the walrus is green")
+    memory.remember("green", kind="profile", key="colour", user="ana", sources=[message.id], pinned=False)
+    memory.remember(text, kind="profile", key="colour", user="ana", pinned=False)
+    block = memory.context("walrus", user="ana")
+    assert "the walrus is green (since changed to: " in block.text
+    assert_sealed(block)
+
+
 def test_the_blocks_own_words_are_in_the_users_language(memory: Engine) -> None:
     memory.remember("le gusta el té", user="ana", pinned=True)
     memory.session(user="ana").add("user", "ayer probé otro té")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from holdfast import Engine, Hit
 from holdfast.agent.tools import MemoryTools
+from holdfast.filters import MessagePlace
 from holdfast.protocols import Role
 from holdfast.recall.embedding import EmbedderSource
-from holdfast.recall.ranking import Background, likelihood
+from holdfast.recall.ranking import Background, likelihood, with_context_gains
 from holdfast.services import services
 from holdfast.testing import HashEmbedder
 
@@ -151,3 +153,25 @@ def test_a_slow_embedder_on_a_server_is_asked_for_one_batch(open_memory: Callabl
     hit = parrot_and_boxes(memory, 200)
     assert hit.similarity is not None
     assert embedder.batches == [32]
+
+
+def _placed(*sessions: str, gap: int = 1) -> dict[int, MessagePlace]:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    return {seq * gap: MessagePlace(seq * gap, session, "user", "Julia", at) for seq, session in enumerate(sessions, 1)}
+
+
+def test_a_message_gains_from_a_strong_neighbor_in_its_own_session_only() -> None:
+    weak, strong, other = -4.0, 4.0, -4.0
+
+    def gained(places: dict[int, MessagePlace]) -> list[float]:
+        strengths = dict(zip(places, (weak, strong, other), strict=True))
+        found = with_context_gains(strengths, places, "")
+        return [found[seq] for seq in places]
+
+    same, apart = gained(_placed("a", "a", "a")), gained(_placed("a", "a", "b"))
+    assert same[0] > weak
+    assert same[2] > other
+    assert apart[2] < same[2]
+    assert apart[2] == gained(_placed("a", "a", "b", gap=1000))[2], "a message of another session is no neighbor"
+    far = gained(_placed("a", "a", "a", gap=1000))
+    assert far[0] < same[0], "nor is a message far away"

@@ -275,6 +275,22 @@ class TenantPromises:
             assert tx.lease_job(worker="w", now=AT, until=AT + DAY) is None
         assert other.revisions(memory.id) == [memory]
 
+    def test_removing_a_scope_removes_nothing_of_another_tenant(self, store: Store, open_store: OpenStore) -> None:
+        """Two tenants can each have a user of the same name. Removing one removes no row of the other."""
+        other = open_store(tenant="other")
+        for each in (store, other):
+            scope = Scope(tenant=each.tenant, user="ana")
+            remember(each, a_memory("a parrot", scope=scope))
+            with each.write() as tx:
+                tx.add_job(a_job("x", payload={"user": "ana"}))
+                tx.set_user(UserProfile(user="ana", timezone="Asia/Tokyo"))
+        with store.write() as tx:
+            tx.remove_memories([memory.id for memory in tx.memories(MemoryFilter())])
+            tx.remove_scope({"user": "ana"})
+        assert (store.jobs(), store.user("ana").timezone) == ([], "UTC")
+        assert ([job.effect for job in other.jobs()], other.user("ana").timezone) == (["x"], "Asia/Tokyo")
+        assert find(other, "parrot", Scope(tenant="other", user="ana")) == ["a parrot"]
+
     def test_tenants_may_use_the_same_ids(self, store: Store, open_store: OpenStore) -> None:
         """Two tenants can each have a memory with the same id, and a job with the same effect."""
         other = open_store(tenant="other")

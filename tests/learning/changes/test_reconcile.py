@@ -159,6 +159,8 @@ def test_a_change_retires_what_it_changes(old: str, new: str) -> None:
         ("I like hiking", "I don't like crowds"),
         ("I live in Portland", "Sam told me he moved to Seattle"),
         ("I work at a startup", "I work at Stripe"),
+        ("I work at Acme", "I work at a bank"),
+        ("Trabajo en Acme", "Trabajo en un banco"),
         ("I visited Rome", "I visited Paris"),
         ("Quiero mudarme a Berlín", "Vivo en Madrid"),
         ("Vivo en Madrid", "Quiero mudarme a Berlín"),

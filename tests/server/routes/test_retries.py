@@ -33,6 +33,15 @@ def test_another_request_under_the_same_key_is_a_conflict(served: Served) -> Non
     assert [each["text"] for each in served.client.get("/v1/memories").json()["items"]] == ["tea"]
 
 
+def test_the_query_is_part_of_the_request(served: Served) -> None:
+    for user in ("ana", "bob"):
+        served.client.post("/v1/sessions/t/messages", json={"role": "user", "text": "hi", "user": user})
+    assert served.client.post("/v1/sessions/t/end?user=ana", headers=KEY).json()["user"] == "ana"
+    other = served.client.post("/v1/sessions/t/end?user=bob", headers=KEY)
+    assert (other.status_code, other.json()["code"]) == (409, "conflict")
+    assert served.client.get("/v1/sessions/t?user=bob").json()["status"] == "open"
+
+
 def test_a_refused_write_may_be_put_right_under_another_attempt(served: Served) -> None:
     assert served.client.post("/v1/memories", json={"text": "x", "kind": "none such"}, headers=KEY).status_code == 400
     assert served.client.post("/v1/memories", json={"text": "x", "kind": "none such"}, headers=KEY).status_code == 400

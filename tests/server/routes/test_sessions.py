@@ -87,6 +87,25 @@ def test_an_unknown_id_without_a_scope_is_refused(served: Served, path: str) -> 
     assert served.client.get("/v1/sessions").json()["items"] == []
 
 
+@pytest.mark.ledger("X8")
+def test_a_bound_key_cannot_change_what_all_share(served: Served) -> None:
+    served.client.post("/v1/sessions", json={"id": "kitchen", "shared": True})
+    served.client.post("/v1/sessions/kitchen/messages", json={"role": "user", "text": "hi"})
+    shared = served.client.post("/v1/memories", json={"text": "the oven is hot"}).json()["id"]
+    ana, owner = served.as_(served.key(user="ana")), served.as_(served.key("admin"))
+    assert ana.get(f"/v1/memories/{shared}").status_code == 200
+    for refused, status in (
+        (ana.patch(f"/v1/memories/{shared}", json={"text": "the oven is cold"}), 403),
+        (ana.post("/v1/sessions/kitchen/end"), 404),
+        (ana.delete("/v1/sessions/kitchen/messages/last"), 404),
+        (ana.delete("/v1/sessions/kitchen"), 404),
+    ):
+        assert refused.status_code == status
+    assert owner.get(f"/v1/memories/{shared}").json()["text"] == "the oven is hot"
+    assert owner.get("/v1/sessions/kitchen").json()["status"] == "open"
+    assert len(owner.get("/v1/sessions/kitchen/messages").json()["items"]) == 1
+
+
 def test_a_shared_session_is_an_explicit_choice(served: Served) -> None:
     begun = served.client.post("/v1/sessions", json={"id": "kitchen", "shared": True}).json()
     assert (begun["id"], begun["user"]) == ("kitchen", None)

@@ -231,6 +231,13 @@ def test_only_the_secret_goes() -> None:
     assert redact("postgres://ana:s3cret@db:5432/shop").text == "postgres://ana:[redacted password]@db:5432/shop"
 
 
+@pytest.mark.parametrize("label", ["password: hunter2", "contraseña: hunter2", "pwd=hunter2"])
+def test_a_label_right_after_a_removed_secret_is_read_too(label: str) -> None:
+    redacted = redact(f"{VISA.replace(' ', '')}{label}")
+    assert "hunter2" not in redacted.text
+    assert set(redacted.found) == {"card number", "password"}
+
+
 def test_every_kind_found_is_named_once() -> None:
     redacted = redact(f"password: hunter2, password: hunter3, card {VISA}, key {OPENAI}")
     assert sorted(redacted.found) == ["api key", "card number", "password"]
