@@ -98,8 +98,9 @@ def _condition_changes(node: ast.AST) -> Iterator[Change]:
             yield "negate condition", test, f"(not ({ast.unparse(test)}))"
         case ast.comprehension(ifs=[_, *_] as tests):
             yield from (("drop filter", test, "True") for test in tests)
-        case ast.Compare(ops=[op, *_]) if type(op) in _COMPARISONS:
-            yield "swap comparison", node, _edited(node, lambda new: new.ops.__setitem__(0, _COMPARISONS[type(op)]()))
+        case ast.Compare(ops=[first, *_]) if type(first) in _COMPARISONS:
+            swapped = _COMPARISONS[type(first)]()
+            yield "swap comparison", node, _edited(node, lambda new: new.ops.__setitem__(0, swapped))
         case ast.BoolOp(op=op):
             other = ast.Or() if isinstance(op, ast.And) else ast.And()
             yield "swap and/or", node, f"({_edited(node, partial(_set, 'op', other))})"
