@@ -146,9 +146,9 @@ def set_up(framework: Framework) -> None:
     stamp.write_text(wanted, "utf-8")
 
 
-def fetch(suite: Suite) -> Path:
-    """Return the verified sdist of a suite. Download it if it is not here."""
-    folder = HOME / "archives" / suite.archive.replace("==", "-")
+def fetch(suite: Suite, home: Path = HOME) -> Path:
+    """Return the verified sdist of a suite. Download it if it is not in ``home``."""
+    folder = home / "archives" / suite.archive.replace("==", "-")
     found = sorted(folder.glob("*.tar.gz"))
     if not found:
         say(f"{suite.archive}: downloading the tests")

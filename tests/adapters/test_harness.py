@@ -51,16 +51,15 @@ def test_the_summary_has_one_line_of_counts_and_names_the_excluded_tests() -> No
     assert "FAILED" in summary(FRAMEWORK, [GOOD], Outcome(), ["none of our tests ran"], "1 s")
 
 
-def test_an_archive_with_another_hash_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harness, "HOME", tmp_path)
+def test_an_archive_with_another_hash_is_refused(tmp_path: Path) -> None:
     archive = tmp_path / "archives" / "demo-1.0" / "demo-1.0.tar.gz"
     archive.parent.mkdir(parents=True)
     with tarfile.open(archive, "w:gz") as packed:
         packed.addfile(tarfile.TarInfo("demo-1.0/tests/test_demo.py"), io.BytesIO())
     right = hashlib.sha256(archive.read_bytes()).hexdigest()
-    assert harness.fetch(replace(SUITE, sha256=right)) == archive
+    assert harness.fetch(replace(SUITE, sha256=right), tmp_path) == archive
     with pytest.raises(HarnessError, match="wrong hash"):
-        harness.fetch(replace(SUITE, sha256=64 * "0"))
+        harness.fetch(replace(SUITE, sha256=64 * "0"), tmp_path)
 
 
 def test_an_unknown_framework_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -102,7 +102,7 @@ def _qdrant(folder: Path, monkeypatch: pytest.MonkeyPatch, payload: dict[str, An
             }
 
     PointStruct.__module__, PointStruct.__qualname__ = module.__name__, "PointStruct"
-    monkeypatch.setattr(module, "PointStruct", PointStruct, raising=False)
+    vars(module)["PointStruct"] = PointStruct
     point = PointStruct()
     vars(point).update(id="p-1", vector=[0.1, 0.2], payload=payload)
     storage = folder / "collection" / "mem0"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tools.mutants.coverage_map import CoverageMap, record
 from tools.mutants.operators import Mutant, compiles, mutants_of
-from tools.mutants.runner import Result, Runner, copy_tree
+from tools.mutants.runner import Result, Runner, copy_tree, places
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = Path("src/holdfast")
@@ -51,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.count == 0:
             return 0
         sample = _again(copy, chosen.again) if chosen.again else _sample(copy, chosen.count, chosen.seed, chosen.area or AREAS)
-        runner = Runner(copy, time_limit_seconds=chosen.time_limit)
+        files = sorted({test.split("::")[0] for test in known.seconds})
+        runner = Runner(copy, time_limit_seconds=chosen.time_limit, files=files)
         results = []
         for number, (area, mutant) in enumerate(sample, 1):
             source = (copy / mutant.path).read_text("utf-8").splitlines()
@@ -91,15 +92,15 @@ def _coverage(copy: Path, again: Sequence[str]) -> CoverageMap:
     for tests in dict.fromkeys([*([] if again else missing), *again]):
         _print(f"recording {tests}")
         part = copy / "part.json"
-        environment = {**os.environ, "MUTANTS_OUT": str(part), "PYTHONPATH": os.pathsep.join(_places(copy))}
+        environment = {
+            **os.environ,
+            "MUTANTS_OUT": str(part),
+            "PYTHONPATH": os.pathsep.join([*places(copy), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]),
+        }
         subprocess.run([sys.executable, "-m", "tools.mutants", "--record-one", tests], cwd=copy, env=environment, check=True)
         known.add(CoverageMap.load(part), [tests])
         known.save(_SAVED)
     return known
-
-
-def _places(copy: Path) -> list[str]:
-    return [str(copy / "src"), str(copy / "bench" / "src"), str(copy), *filter(None, [os.environ.get("PYTHONPATH")])]
 
 
 def _sample(copy: Path, count: int, seed: int, areas: Collection[str]) -> list[tuple[str, Mutant]]:

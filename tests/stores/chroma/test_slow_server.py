@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.services import services
-from holdfast.stores.chroma.index import chroma_place
+from holdfast.stores.chroma.index import ChromaServer
 from holdfast.stores.chroma.protocol import Build, IndexUnavailable
 from holdfast.testing import HashEmbedder
 from tests.stores.chroma.test_server import Server
@@ -100,10 +100,9 @@ def test_a_server_that_hangs_costs_the_limit_once_and_the_stores_own_vectors_ans
 
 
 @pytest.mark.ledger("C8")
-def test_opening_a_server_that_accepts_and_says_nothing_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.stores.chroma.index._TIMEOUT_SECONDS", 0.5)
+def test_opening_a_server_that_accepts_and_says_nothing_gives_up(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        place = chroma_place(f"chroma:http://127.0.0.1:{listener.getsockname()[1]}", tmp_path / "memory.db")
+        place = ChromaServer(tmp_path / "memory.db", f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_seconds=0.5)
         started = time.monotonic()
         with pytest.raises(IndexUnavailable):
             place.open(Build(model=1, place=place.name, home=place.home, build="b", mark="m", next="", removed=0))

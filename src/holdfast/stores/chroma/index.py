@@ -240,7 +240,8 @@ class ChromaServer:
 
     is_remote = True
 
-    def __init__(self, store: Path, url: str) -> None:
+    def __init__(self, store: Path, url: str, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
+        self._timeout_seconds = timeout_seconds
         self.name = f"chroma:{url.rstrip('/')}"
         self.home = str(store.absolute().resolve())
         self._locks = folder_of(store.absolute())
@@ -283,7 +284,7 @@ class ChromaServer:
 
         # Send a request first, because Chroma's client waits for its first response without a timeout.
         url = httpx.URL(scheme="https" if self._tls else "http", host=self._host, port=self._port, path="/api/v2/heartbeat")
-        httpx.get(url, timeout=_TIMEOUT_SECONDS)
+        httpx.get(url, timeout=self._timeout_seconds)
         settings = chromadb.Settings(
             _env_file=None,
             anonymized_telemetry=False,
@@ -294,7 +295,7 @@ class ChromaServer:
         client = chromadb.HttpClient(host=self._host, port=self._port, ssl=self._tls, settings=settings)
         session = getattr(getattr(client, "_server", None), "_session", None)
         if session is not None:
-            session.timeout = _TIMEOUT_SECONDS
+            session.timeout = self._timeout_seconds
         return client
 
 
