@@ -38,6 +38,9 @@ TESTS = (
 )  # fmt: skip
 """The folders of tests that may notice a mutant. Each is recorded in its own process."""
 
+_OWN_TESTS = {"writing": "engine", "erasing": "forgetting"}
+"""The folder of the tests of an area, if it is not named like the area."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns 1 if fewer mutants are killed than ``--min-killed`` asks for."""
@@ -57,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number, (area, mutant) in enumerate(sample, 1):
             source = (copy / mutant.path).read_text("utf-8").splitlines()
             covering = known.tests_of(mutant.path, mutant.line, mutant.last_line, source)
-            tests = _within(_own_first(covering, mutant.path), known.seconds, chosen.test_seconds)
+            tests = _within(_own_first(covering, area), known.seconds, chosen.test_seconds)
             result = runner.run(mutant, tests, covering=len(covering))
             results.append((area, result))
             _print(f"{number:4}/{len(sample)} {result.seconds:5.1f} s  {result.verdict:8} {area:8} {mutant}")
@@ -134,10 +137,9 @@ def _alike(mutant: Mutant) -> tuple[str, str, str]:
     return mutant.operator, mutant.before, mutant.after
 
 
-def _own_first(tests: Sequence[str], path: str) -> list[str]:
-    """Put the tests in the folder of the mutated module first."""
-    own = f"tests/{Path(path).relative_to(PACKAGE).parts[0].removesuffix('.py')}/"
-    return sorted(tests, key=lambda test: not test.startswith(own))
+def _own_first(tests: Sequence[str], area: str) -> list[str]:
+    """Put the tests of the mutated area first."""
+    return sorted(tests, key=lambda test: not test.startswith(f"tests/{_OWN_TESTS.get(area, area)}/"))
 
 
 def _within(tests: Sequence[str], seconds: Mapping[str, float], limit: float) -> list[str]:
