@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from holdfast.background.worker_thread import WorkerThread
+from holdfast.errors import ModelError
 from holdfast.presets.default import DEFAULT
+from holdfast.protocols.sentence_reader import Comparison, Reading
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import FrozenClock
@@ -73,3 +75,41 @@ def test_a_job_that_another_process_has_taken_over_meanwhile_is_left_to_it(tmp_p
         ours.raced = other.drain
         assert services(memory).jobs.take_over() == 0
         assert [job.state for job in other.jobs()] == ["done"]
+
+
+class SlowReader:
+    """A sentence reader that can be held up, and that then fails, so that rules take over."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.entered, self.released = threading.Event(), threading.Event()
+        self.released.set()
+
+    def read(self, sentence: str, *, before: str = "") -> Reading:
+        del sentence, before
+        if not self.released.is_set():
+            self.entered.set()
+        self.released.wait(30)
+        raise ModelError("The reader is away.")
+
+    def compare(self, old: str, new: str) -> Comparison:
+        raise ModelError("The reader is away.")
+
+
+def test_draining_waits_for_the_job_that_the_thread_runs(tmp_path: Path) -> None:
+    reader = SlowReader()
+    store = SQLiteStore(tmp_path / "memory.db")
+    with build_engine(store, preset=DEFAULT, sentence_reader=reader, worker="thread") as memory:
+        talk = memory.session(user="ana")
+        talk.add("user", "I live in Lyon.")
+        reader.released.clear()
+        talk.end()
+        assert reader.entered.wait(20)
+        draining = threading.Thread(target=memory.drain)
+        draining.start()
+        draining.join(0.3)
+        assert draining.is_alive()
+        reader.released.set()
+        draining.join(30)
+        assert [each.text for each in memory.memories(user="ana")] == ["I live in Lyon."]

@@ -216,7 +216,7 @@ def test_the_address_is_printed_only_when_the_server_answers(tmp_path: Path, wor
         assert popen.stdout is not None
         line = popen.stdout.readline().decode()
         # A server that is still starting would not respond within this time.
-        answer = httpx.get(f"{line.removeprefix('Dashboard: ').strip()}health", timeout=0.5)
+        answer = httpx.get(f"{line.removeprefix('Dashboard: ').strip()}health", timeout=3)
         assert answer.status_code == 200
     finally:
         popen.terminate()

@@ -6,6 +6,7 @@ The setting ``worker`` decides where the work runs: in a thread, in each write, 
 
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable
 from typing import Literal, TypeAlias
@@ -19,6 +20,7 @@ from holdfast.models.chat_budget import BudgetedChat
 from holdfast.protocols import Store
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.reader import Reader
+from holdfast.runtime import forks
 from holdfast.topic_files import FolderMirrors
 
 Worker: TypeAlias = Literal["thread", "inline", "none"]
@@ -64,6 +66,12 @@ class Scheduler:
         self._thread = WorkerThread(self.run_once) if worker == "thread" else None
         self._next_sync = 0.0
         self._next_flush = 0.0
+        self.after_fork()
+        forks.register(self)
+
+    def after_fork(self) -> None:
+        """Create a new lock in the child process."""
+        self._one_job = threading.RLock()
 
     def start(self) -> None:
         """Purge expired data, take over jobs of dead processes, and start the thread if there is one."""
@@ -135,8 +143,11 @@ class Scheduler:
         return busy
 
     def _run_jobs(self) -> bool:
-        """Run a job, or wait briefly for those that run. Return False if there is none."""
-        return self._jobs.run_one() if self._threads is None else self._threads.step()
+        """Run a job, or wait for those that run. Return False if there is none."""
+        if self._threads is not None:
+            return self._threads.step()
+        with self._one_job:  # so that drain() waits for the job of the thread
+            return self._jobs.run_one()
 
     def _sync_files(self) -> int:
         self._next_sync = time.monotonic() + _SYNC_SECONDS

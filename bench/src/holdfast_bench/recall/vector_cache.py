@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 class CachedEmbedder:
     """An embedder with a persistent cache."""
 
+    computes = True
+    """A recall waits for it without a limit, so results do not depend on the load of the machine."""
+
     def __init__(self, embedder: Embedder, file: Path) -> None:
         self._inner = embedder
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -86,6 +86,7 @@ class GivenVectors:
 
     name = "given"
     calibration = (0.1, 0.8)
+    computes = True
 
     def __init__(self, corpus: Corpus, *, real: Embedder | None = None) -> None:
         self.dimensions = corpus.vectors.shape[1]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from holdfast.models.local.registry import RerankerSpec
+from holdfast.models.local.runtime import check_runtime
 from holdfast.protocols import Candidate
 from holdfast.text.language import is_foreign
 
@@ -43,6 +44,7 @@ class CrossEncoder:
 
     @cached_property
     def _network(self) -> "Network":
+        check_runtime()
         from holdfast.models.local.onnx import Network  # noqa: PLC0415  (onnxruntime is heavy)
 
         return Network(self._spec, self._directory)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.models.local.registry import ReaderSpec
+from holdfast.models.local.runtime import check_runtime
 from holdfast.protocols.sentence_reader import Act, Area, Comparison, Meant, Owner, Reading, When, Wish
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class LocalReader:
 
     @cached_property
     def _network(self) -> "Network":
+        check_runtime()  # two threads that import the module at once would not both see its own error
         from holdfast.models.local.onnx import Network  # noqa: PLC0415  (onnxruntime is heavy)
 
         return Network(self._spec, self._directory)
