@@ -119,6 +119,41 @@ def everyday(
     )
 
 
+@bench.command("story", epilog="Example: holdfast bench story --story rumi --model none --misses")
+@click.option("--story", "names", multiple=True, metavar="NAME", help="Play only this story. May be given several times.")
+@click.option(
+    "--stories",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder of stories. Default: the built-in ones.",
+)
+@click.option(
+    "--model",
+    type=click.Choice(["none", "scripted", "both"]),
+    default="both",
+    show_default=True,
+    help="Play without a chat model, with the story's scripted one, or both.",
+)
+@click.option("--embedder", default="talk-embed-s", show_default=True, metavar="NAME", help="The embedder, or none.")
+@click.option("--days", type=click.IntRange(min=1, max=30), metavar="N", help="Stop after N days.")
+@click.option("--misses", is_flag=True, help="Also list missing facts, stale facts and everything else that is wrong.")
+@with_flags(scope=False, store=False)
+def story(
+    flags: Flags, *, names: tuple[str, ...], stories: Path | None, model: str, embedder: str, days: int | None, misses: bool
+) -> None:
+    """Play a month with each design, with outages, restarts and kills, and score what the design knows afterwards."""
+    given = {} if stories is None else {"stories": stories}
+    _benchmark("story.benchmark").run(
+        **given,
+        names=names,
+        models=("none", "scripted") if model == "both" else (model,),
+        embedder=embedder,
+        last_day=days,
+        misses=misses,
+        as_json=flags.json,
+        progress=Progress("playing", quiet=flags.json),
+    )
+
+
 @bench.command("recall", epilog="Example: holdfast bench recall locomo10.json --out run.jsonl")
 @click.argument("dataset", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(

@@ -1,0 +1,1 @@
+"""A benchmark of the designs over a month: stories with outages, restarts, kills, changes and refusals."""
