@@ -152,6 +152,23 @@ def test_an_idle_session_loses_its_withheld_messages_too(
     assert not files_with("Quxzel")
 
 
+@pytest.mark.parametrize("preset", ["lobug", "reachy"])
+def test_a_session_that_never_ends_loses_its_withheld_messages_too(
+    open_memory: OpenMemory, clock: FrozenClock, files_with: Callable[[str], list[str]], preset: str
+) -> None:
+    memory = open_memory(preset=preset)
+    device = memory.session(id="device", shared=True)
+    device.add("user", "Don't save this: I owe Quxzel money.")
+    device.add("assistant", "I won't.")
+    device.add("user", "I live in Oslo.")
+    memory.drain()
+    assert len(device.messages()) == 3
+    clock.advance(timedelta(hours=1, minutes=1))
+    memory.drain()
+    assert [message.text for message in device.messages()] == ["I live in Oslo."]
+    assert not files_with("Quxzel")
+
+
 def test_a_model_never_sees_a_withheld_message_in_digestion(open_memory: OpenMemory) -> None:
     model = ScriptedChat(respond=lambda asked: '{"items": []}')
     memory = open_memory(chat=model)

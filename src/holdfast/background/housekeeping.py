@@ -8,6 +8,7 @@ from holdfast.access.idempotency import RETENTION
 from holdfast.background.clock_guard import ClockGuard
 from holdfast.background.condense import Condenser
 from holdfast.background.digest import Digester
+from holdfast.consent.off_record import erase_older
 from holdfast.forgetting.erase import SCRUB, complete_receipts, mark_erased, note_scrubbed
 from holdfast.forgetting.targets import own_sources
 from holdfast.learning.summaries.lasting import is_lasting
@@ -17,12 +18,17 @@ from holdfast.recall.embedder_check import check_embedder, check_vectors
 from holdfast.recall.embedding import Embedding
 from holdfast.runtime.clock import end_of_day
 from holdfast.runtime.ids import time_of
-from holdfast.types import Author, Finding, Memory, Retire, Scope
+from holdfast.types import OFF_RECORD, Author, Finding, Memory, Retire, Scope
 from holdfast.write import Writer
 
 _DONE_JOB_RETENTION = timedelta(days=7)
 """Time after which a finished job is removed from the list of jobs."""
 _SCRUB_RETRY = timedelta(seconds=30)
+_WITHHELD_RETENTION = timedelta(minutes=7)
+"""Minimum age of a message that the user asked not to keep, before it is erased from a session that never ends.
+
+It is the time after which other sessions end by themselves.
+"""
 
 
 class Housekeeping:
@@ -68,7 +74,7 @@ class Housekeeping:
         """
         self._next_clean_up = self._clock.now() + self._preset.clean_every
         now = self.clock_guard.trusted_now()
-        unused = self._expire_unused(now)
+        unused = self._expire_unused(now) + self._erase_withheld(now)
         self._expire_stored_responses(now)
         old_messages = list(dict.fromkeys((*self._outlived(now), *self._past_undo(now))))
         done = self._store.jobs(states=["done"], limit=1)
@@ -108,6 +114,19 @@ class Housekeeping:
             retired = [Retire(id=memory.id, status="expired", reason=f"not used for {days} days") for memory in unused]
             Writer(tx=tx, preset=self._preset, author=Author(actor="clean-up"), now=now).apply(retired)
         return len(unused)
+
+    def _erase_withheld(self, now: datetime) -> int:
+        """Erase the messages that users asked not to keep, if no end of their sessions does it; returns how many."""
+        before = now - _WITHHELD_RETENTION
+        if self._preset.idle_after is not None or self._preset.keep_off_record:
+            return 0
+        if not self._store.messages(MessageFilter(actions=[OFF_RECORD], before=before, newest=1)):
+            return 0
+        with self._store.write() as tx:
+            count = erase_older(tx, self._preset, before, now)
+        self._next_scrub = self._clock.now()
+        self._finish_scrubbing()
+        return count
 
     def _lasts(self, memory: Memory) -> bool:
         if memory.item in self._lasting_items:

@@ -1,7 +1,7 @@
 """Messages that the user asked not to keep.
 
 They stay in the window until their session ends. They are not indexed, not recalled, and nothing is extracted from them.
-When the session ends, they are erased.
+When the session ends, they are erased. A session that never ends loses them some minutes later.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from holdfast.text.consent.rules import Reach
 from holdfast.types import OFF_RECORD, Author, Message, Retire, SessionRecord
 from holdfast.write import Writer
 
-__all__ = ["OFF_RECORD_UNTIL", "erase_withheld", "is_withheld", "turn_before", "withhold_previous"]
+__all__ = ["OFF_RECORD_UNTIL", "erase_older", "erase_withheld", "is_withheld", "turn_before", "withhold_previous"]
 
 OFF_RECORD_UNTIL = "off_record"
 """Entry of a session's metadata: ``rest`` if all messages are withheld until the user says otherwise, ``next`` for one message."""
@@ -72,12 +72,21 @@ def _retire_derived(tx: Transaction, ids: Sequence[str], preset: Preset, now: da
     writer.apply([Retire(id=memory.id, status="forgotten", reason=_REASON) for memory in own])
 
 
+def erase_older(tx: Transaction, preset: Preset, before: datetime, now: datetime) -> int:
+    """Remove the withheld messages of all sessions that are older than ``before``. Return their number."""
+    return _erase(tx, preset, MessageFilter(actions=[OFF_RECORD], before=before), now)
+
+
 def erase_withheld(tx: Transaction, preset: Preset, session: SessionRecord, now: datetime) -> int:
     """Remove the withheld messages of a session, with everything derived from them. Return their number.
 
     Their bytes are overwritten in the background after the transaction.
     """
-    found = tx.messages(MessageFilter(session=session.id, exactly=session.scope, actions=[OFF_RECORD]))
+    return _erase(tx, preset, MessageFilter(session=session.id, exactly=session.scope, actions=[OFF_RECORD]), now)
+
+
+def _erase(tx: Transaction, preset: Preset, wanted: MessageFilter, now: datetime) -> int:
+    found = tx.messages(wanted)
     if found:
         remove_derived(tx, preset, [message.id for message in found], now)
     return len(found)

@@ -47,7 +47,8 @@ class HostProcess:
         self, story: Story, folder: Path, *, model: ModelMode, embedder: str, now: datetime, model_down: bool = False
     ) -> None:
         """Start a process and open the store in a folder."""
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__])  # a restart does not import everything again
         self._pipe, theirs = context.Pipe()
         start = _Start(
             story=story.path, folder=folder, model=model, embedder=embedder, now=now, model_down=model_down

@@ -16,6 +16,15 @@ MAX_STALE: Final = 5.0
 _MIN_SMALL_TALK: Final = 0.75
 """Minimum share of a sentence's terms that a turn of small talk has, if the sentence counts as small talk."""
 
+_ENDS: Final = tuple(
+    (words,)
+    for words in (
+        *("no longer", "anymore", "any more", "used to", "formerly", "until", "stopped", "quit", "cancel"),
+        *("ya no", "dejo de", "deje de", "solia", "hasta hace"),
+    )
+)
+"""Words of a line that says that something ended."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayScore:
@@ -93,7 +102,7 @@ def score(story: Story, day: Day, *, model: ModelMode) -> DayScore:
     durable = [fact for fact in told if fact.durable and fact.id not in over]
     asked = day.observation.asked
     missing = [fact for fact in durable if first_saying(asked[fact.id], fact.find) is None]
-    stale = [(fact, first_saying(asked[fact.id], fact.find)) for fact in told if fact.id in over]
+    stale = [(fact, first_saying(_as_present(story, fact, asked[fact.id]), fact.find)) for fact in told if fact.id in over]
     return DayScore(
         story=story.name,
         design=story.design,
@@ -111,6 +120,13 @@ def score(story: Story, day: Day, *, model: ModelMode) -> DayScore:
         kills=day.kills,
         restarts=day.restarts,
     )
+
+
+def _as_present(story: Story, fact: Fact, lines: Iterable[str]) -> list[str]:
+    """Return the lines that can claim a past fact as present: not those that say that it ended, or what replaced it."""
+    turns = [turn for session in story.sessions for turn in session.turns if fact.id in turn.ends]
+    newer = [story.facts[id].find for turn in turns for id in turn.facts if id != fact.id]
+    return [line for line in lines if not says(line, _ENDS) and not any(says(line, find) for find in newer)]
 
 
 def _named(fact: Fact) -> str:

@@ -288,7 +288,7 @@ class _Reading:
     def zone(self, person: Person) -> str:
         try:
             return ZoneInfo(person.timezone).key
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, LookupError) as error:
             raise self.error(f"person {person.id}: there is no time zone {person.timezone!r}") from error
 
     def one_of(self, value: Any, known: Sequence[str], place: str) -> str:
