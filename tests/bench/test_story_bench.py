@@ -30,7 +30,7 @@ id = "newtown"
 says = "Ana lives in Bergen."
 durable = true
 find = [["bergen"]]
-ask = ["Where do I live?"]
+ask = ["Where do I live?", "Where did I move to?"]
 person = "ana"
 
 [[fact]]
@@ -157,8 +157,8 @@ def test_a_story_with_kills_is_played_and_scored(tmp_path: Path, model: str) -> 
 def test_every_design_has_a_host_that_plays_a_story(tmp_path: Path, design: str) -> None:
     story = load_story(_write(tmp_path, design))
     for model in ("none", "scripted"):
-        [day] = play(story, tmp_path / model, model=model, embedder="talk-embed-s")  # type: ignore[arg-type]
-        result = score(story, day, model=model)  # type: ignore[arg-type]
+        [day] = play(story, tmp_path / model, model=model, embedder="talk-embed-s")
+        result = score(story, day, model=model)
         assert list(result.missing_explicit) == []
         assert list(result.refusals) == []
         assert list(result.over) == []
