@@ -22,6 +22,7 @@ pytest.register_assert_rewrite(
             "store_metadata",
             "store_records",
             "store_search",
+            "store_traces",
             "store_vectors",
             "store_writes",
         )

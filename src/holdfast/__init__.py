@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from holdfast.types import (
         ChangeRecord,
         Context,
+        Explanation,
         Finding,
         Hit,
         Hits,
@@ -77,6 +78,8 @@ if TYPE_CHECKING:
         SessionRecord,
         Spend,
         Stats,
+        Trace,
+        TracedCandidate,
         UserProfile,
         UserRecord,
     )
@@ -92,6 +95,7 @@ __all__ = [
     "Conflict",
     "Context",
     "Engine",
+    "Explanation",
     "ExportResult",
     "ExtraMissing",
     "Finding",
@@ -138,6 +142,8 @@ __all__ = [
     "StoreLocked",
     "StoreTooNew",
     "TextTooLong",
+    "Trace",
+    "TracedCandidate",
     "Unauthorized",
     "UserProfile",
     "UserRecord",
@@ -166,7 +172,7 @@ _HOMES = {
     "Session": "holdfast.session",
 }
 _TYPES = frozenset(
-    "ChangeRecord Context Finding Hit Hits Job Kind Memory Message NewMemory NewMessage Reason Receipt Redaction Scope SessionRecord Spend Stats UserProfile UserRecord".split()
+    "ChangeRecord Context Explanation Finding Hit Hits Job Kind Memory Message NewMemory NewMessage Reason Receipt Redaction Scope SessionRecord Spend Stats Trace TracedCandidate UserProfile UserRecord".split()
 )
 
 

@@ -18,10 +18,11 @@ from holdfast.learning.related_conversations import CONVERSATION, RELATED
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SessionFilter, Store
 from holdfast.recall.embedding import Embedding
-from holdfast.recall.reader import SHOWN, Reader
+from holdfast.recall.reader import Reader
+from holdfast.recall.uses import SHOWN
 from holdfast.runtime.clock import as_utc
 from holdfast.text.clean import clean_metadata, clean_name
-from holdfast.types import AppRecord, ChangeRecord, Context, Memory, Metadata, Scope, SessionRecord, SessionStatus
+from holdfast.types import OFF_RECORD, AppRecord, ChangeRecord, Context, Memory, Metadata, Scope, SessionRecord, SessionStatus
 
 Point: TypeAlias = Literal["unanswered", "review", "selection"]
 """Purpose of a context block, which decides the query that its memories are recalled for.
@@ -175,7 +176,8 @@ class Apps:
 
     def _erase(self, target: Mapping[str, str], app: str) -> int:
         count = self._count(app)
-        self._reader.forget_uses()
+        self._reader.uses.discard()
+        self._reader.traces.discard()
         erase(self._store, self._preset, target, Erasing(now=self._clock.now()))
         self._embedding.forget_queries()
         return count
@@ -251,10 +253,14 @@ class Apps:
         session = self._session(conversation, scope)
         query = self._about(session, point) if session else ""
         context = self._reader.context(
-            session.scope if session else scope, query, max_tokens=max_tokens, without_session=session.id if session else None
+            session.scope if session else scope,
+            query,
+            max_tokens=max_tokens,
+            without_session=session.id if session else None,
+            off_record=session is not None and self._is_withheld(session),
         )
         if session is not None:
-            self._reader.note_shown(session.id, session.scope, context)
+            self._reader.uses.note_shown(session.id, session.scope, context)
         return context
 
     def _session(self, conversation: str | None, scope: Scope) -> SessionRecord | None:
@@ -277,6 +283,11 @@ class Apps:
             return "\n".join(message.text for message in messages)[-_MAX_REVIEW_CHARACTERS:]
         return next((message.text for message in reversed(messages) if message.role == "user"), "")
 
+    def _is_withheld(self, session: SessionRecord) -> bool:
+        """Return True if the query may contain messages that are off the record."""
+        withheld = MessageFilter(session=session.id, exactly=session.scope, actions=[OFF_RECORD], newest=1)
+        return bool(self._store.messages(withheld))
+
     # Metrics and energy
 
     def metrics(self, since: datetime | str | None = None) -> AppMetrics:
@@ -285,7 +296,7 @@ class Apps:
         begin = until - timedelta(days=1) if since is None else as_utc(since, what="since")
         if begin >= until:
             raise InvalidInput(f"since must be in the past, not {begin:%Y-%m-%d %H:%M}.")
-        self._reader.flush_shown()
+        self._reader.uses.flush_shown()
         changes = self._store.changes_by_app(since=begin)
         compacted = {change.app: change.batches for change in changes if change.actor == "compact"}
         active = SessionFilter(statuses=get_args(SessionStatus), active_since=begin)

@@ -246,7 +246,8 @@ def erase_target(
             "erase needs exactly one of id=, session=, source=, or a scope of user=, app=, agent=. Nothing was erased."
         )
     found_scope = _found(services.store, target, reader) if target else None
-    services.reader.forget_uses()
+    services.reader.uses.discard()
+    services.reader.traces.discard()
     owner_parts = scope if found_scope is None else named(user=found_scope.user, app=found_scope.app, agent=found_scope.agent)
     pages = PagesToErase(services.store, services.clock, services.topic_files, owner_parts, whole=bool(scope))
     how = Erasing(

@@ -154,6 +154,26 @@ class SessionFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TraceFilter:
+    """Selects traces, the newest first."""
+
+    ids: Collection[str] | None = None
+    owner: Mapping[str, str] = field(default_factory=dict)
+    """Parts of the scope that must be equal (``user``, ``app``, ``agent``). Other parts may have any value."""
+    exactly: Scope | None = None
+    """Only traces whose scope equals this one in every part."""
+    session: str | None = None
+    messages: Collection[str] | None = None
+    """Only traces whose question is one of these messages."""
+    limit: int | None = None
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for a negative limit or offset."""
+        check_page(limit=self.limit, offset=self.offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilter:
     """Restricts a search to the partitions that a reader may see, and optionally to certain kinds and metadata."""
 

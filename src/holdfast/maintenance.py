@@ -10,10 +10,12 @@ from holdfast.errors import NotFound, StoreCorrupt
 from holdfast.filters import check_page
 from holdfast.forgetting import records
 from holdfast.forgetting.records import Registry
+from holdfast.protocols import MemoryFilter, TraceFilter
+from holdfast.recall.traces.explain import explain
 from holdfast.runtime.clock import as_utc
 from holdfast.services import Services
 from holdfast.text.clean import fold, one_line
-from holdfast.types import Finding, Job, JobState, Receipt, Spend, Stats, UserRecord
+from holdfast.types import Explanation, Finding, Job, JobState, Receipt, Scope, Spend, Stats, Trace, UserRecord
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -122,6 +124,51 @@ class Maintenance:
             raise NotFound(f"There is no receipt {id}. `receipts` lists them.")
         return found[0]
 
+    def traces(
+        self,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> list[Trace]:
+        """List the traces of context blocks, newest first. They are kept for a few days; see the setting ``trace_days``."""
+        self._services.reader.traces.flush()
+        owner = {part: name for part, name in (("user", user), ("app", app), ("agent", agent)) if name is not None}
+        return self._services.store.traces(TraceFilter(owner=owner, session=session, limit=limit, offset=offset))
+
+    def trace(self, id: str) -> Trace:
+        """Return how a context block came about. ``Context.trace`` is its id."""
+        self._services.reader.traces.flush()
+        found = self._services.store.traces(TraceFilter(ids=(id,)))
+        if not found:
+            raise NotFound(f"There is no trace {id}. Traces are kept for a few days, and go with the data they are about.")
+        return found[0]
+
+    def explain(
+        self,
+        id: str,
+        query: str,
+        *,
+        user: str | None = None,
+        app: str | None = None,
+        agent: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Explanation:
+        """Return why a memory is in the context block for a query, or what keeps it out. Nothing is stored.
+
+        Without a scope, the block is built for the memory's own user, app and agent.
+        """
+        services = self._services
+        found = services.store.memories(MemoryFilter(ids=(id,), statuses=None))
+        if not found:
+            raise NotFound(f"There is no memory {id}.")
+        given = any(part is not None for part in (user, app, agent))
+        reader = Scope(tenant=services.store.tenant, user=user, app=app, agent=agent) if given else found[0].scope
+        return explain(services.reader, found[0], reader, query, now=services.clock.now(), max_tokens=max_tokens)
+
     def export(
         self,
         target: "str | PathLike[str] | BinaryIO",
@@ -143,6 +190,7 @@ class Maintenance:
         owner = {"user": user, "app": app, "agent": agent}
         from holdfast.exporters.save import export  # noqa: PLC0415  (most programs export nothing)
 
+        self._services.reader.traces.flush()
         store, preset, now = self._services.store, self._services.preset, self._services.clock.now()
         return export(store, preset, now, target, owner=owner, session=session, format=format, replace=replace, progress=progress)
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from holdfast import by_id
+from holdfast.consent.off_record import OFF_RECORD_UNTIL
 from holdfast.consent.wishes import Plan
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.messages import earlier, make_message, with_act, with_redactions
@@ -253,7 +254,10 @@ class Session:
         said = [message for message in self.messages(limit=20) if message.role == "user" and message.text.strip()]
         if query is None:
             query = said[-1].text if said else ""
-        conversation = ConversationState() if self.off_record else self._state()
+        record = None if self.off_record else self._services.store.session(self.id, self.scope)
+        asked = said[-1] if said and said[-1].text == query else None
+        withheld = asked is not None and asked.action is not None
+        conversation = conversation_state(record)
         conversation = replace(conversation, language=next((message.language for message in said if message.language), None))
         context = self._services.reader.context(
             self.scope,
@@ -264,11 +268,13 @@ class Session:
             persona=persona,
             conversation=conversation,
             untrusted=untrusted,
+            message=asked.id if asked else None,
+            off_record=self.off_record or withheld or bool(record and record.metadata.get(OFF_RECORD_UNTIL)),
         )
         if self._services.preset.recall.accumulates and not self.off_record:
             self._save_state(conversation, context)
         if not self.off_record:
-            self._services.reader.note_shown(self.id, self.scope, context)
+            self._services.reader.uses.note_shown(self.id, self.scope, context)
         return context
 
     def _state(self) -> ConversationState:

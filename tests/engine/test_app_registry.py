@@ -351,7 +351,7 @@ def test_a_point_that_does_not_exist_is_refused(memory: Engine) -> None:
 def test_a_conversation_whose_context_came_before_its_first_message_is_counted(memory: Engine) -> None:
     memory.remember("The user has a cello lesson on Monday.", app="calendar")
     talk = memory.session(app="calendar")
-    services(memory).reader.note_shown(talk.id, talk.scope, memory.apps.context("calendar"))
+    services(memory).reader.uses.note_shown(talk.id, talk.scope, memory.apps.context("calendar"))
     services(memory).scheduler.flush()
     talk.add("user", "hello")
     assert memory.apps.metrics().conversations_with_memories == 1

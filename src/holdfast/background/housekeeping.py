@@ -16,6 +16,7 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, SentenceReader, Store, Transaction
 from holdfast.recall.embedder_check import check_embedder, check_vectors
 from holdfast.recall.embedding import Embedding
+from holdfast.recall.traces.keeper import Traces
 from holdfast.runtime.clock import end_of_day
 from holdfast.runtime.ids import time_of
 from holdfast.types import OFF_RECORD, Author, Finding, Memory, Retire, Scope
@@ -43,6 +44,7 @@ class Housekeeping:
         *,
         condenser: Condenser,
         sentence_reader: SentenceReader | None = None,
+        traces: Traces | None = None,
     ) -> None:
         self._store = store
         self._preset = preset
@@ -52,6 +54,7 @@ class Housekeeping:
         self.clock_guard = ClockGuard(store, clock)
         """Decides by which time data may be purged."""
         self._sentence_reader = sentence_reader
+        self._traces = traces or Traces(store)
         self._lasting_items: set[int] = set()
         """Unused memories that were found to be lasting, so that the sentence reader reads each of them once."""
         self._next_clean_up = clock.now()
@@ -69,13 +72,14 @@ class Housekeeping:
     def clean_up(self) -> int:
         """Purge old data; returns the number of items purged.
 
-        This covers expired memories, forgotten memories past the undo window, and messages past their retention. After a
-        jump of the clock, purging waits (see ``clock_guard``).
+        This covers expired memories, forgotten memories past the undo window, and messages and traces past their retention.
+        After a jump of the clock, purging waits (see ``clock_guard``).
         """
         self._next_clean_up = self._clock.now() + self._preset.clean_every
         now = self.clock_guard.trusted_now()
         unused = self._expire_unused(now) + self._erase_withheld(now)
         self._expire_stored_responses(now)
+        self._traces.expire(now)
         old_messages = list(dict.fromkeys((*self._outlived(now), *self._past_undo(now))))
         done = self._store.jobs(states=["done"], limit=1)
         has_old_jobs = bool(done and done[0].finished_at and done[0].finished_at < now - _DONE_JOB_RETENTION)

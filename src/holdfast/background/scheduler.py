@@ -125,8 +125,9 @@ class Scheduler:
         return self._run_due() or self._store.tidy()
 
     def flush(self) -> None:
-        """Record in the store which memories were used since the last flush."""
-        self._reader.flush_uses(self._housekeeping.renew)
+        """Record in the store which memories were used since the last flush, and write the traces."""
+        self._reader.uses.flush(self._housekeeping.renew)
+        self._reader.traces.flush()
 
     def _run_due(self) -> bool:
         if self._inline or time.monotonic() >= self._next_flush:

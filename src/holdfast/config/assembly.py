@@ -19,6 +19,7 @@ from holdfast.recall.embedding import EmbedderSource, Embedding
 from holdfast.recall.notices import RECALL_TIMEOUT
 from holdfast.recall.reader import Reader
 from holdfast.recall.reranking import ChatReranker, Reranking
+from holdfast.recall.traces.keeper import MAX_TRACES, TRACE_DAYS, Traces
 from holdfast.runtime.clock import SystemClock
 from holdfast.runtime.tracing import watched
 from holdfast.services import Services
@@ -40,6 +41,8 @@ def build_services(
     budget: ChatBudget | None = None,
     limits: Limits | None = None,
     recall_timeout: float = RECALL_TIMEOUT,
+    trace_days: float = TRACE_DAYS,
+    max_traces: int = MAX_TRACES,
     energy: Callable[[], float] | None = None,
     clock: Clock | None = None,
     worker: Worker = "thread",
@@ -70,9 +73,12 @@ def build_services(
     exclusive = [kind for kind in handlers if kind not in topics.handlers] if budgeted.max_calls > 1 else []
     jobs = JobRunner(store, clock, handlers, affordable=runnable, lease=_lease(chat), exclusive=exclusive)
     reranking = Reranking(ChatReranker(store, clock, budgeted) if reranker == "chat" else reranker)
-    reader = Reader(store, preset, clock, embedding, reranking=reranking, recall_timeout=recall_timeout)
+    traces = Traces(store, days=trace_days, max_traces=max_traces, sentence_reader=sentence_reader)
+    reader = Reader(store, preset, clock, embedding, reranking=reranking, recall_timeout=recall_timeout, traces=traces)
     topic_files = FolderMirrors(store, preset, clock, follow_up=condenser.follow_up)
-    housekeeping = Housekeeping(store, preset, clock, digester, condenser=condenser, sentence_reader=sentence_reader)
+    housekeeping = Housekeeping(
+        store, preset, clock, digester, condenser=condenser, sentence_reader=sentence_reader, traces=traces
+    )
     scheduler = Scheduler(
         store,
         embedding=embedding,

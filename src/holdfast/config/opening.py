@@ -116,6 +116,8 @@ def open_engine(
         reranker=make_reranker(loaded.reranker if reranker is None else reranker),
         sentence_reader=make_sentence_reader(loaded.reader),
         recall_timeout=loaded.recall_timeout,
+        trace_days=loaded.trace_days,
+        max_traces=loaded.max_traces,
         limits=Limits(max_text=loaded.max_text, max_metadata=loaded.max_metadata),
         budget=ChatBudget(daily_cost=loaded.daily_cost, daily_calls=loaded.daily_calls),
         energy=energy,

@@ -29,6 +29,8 @@ _NUMBERS = {
     "idle_minutes": float,
     "undo_days": float,
     "message_days": float,
+    "trace_days": float,
+    "max_traces": int,
     "unused_days": float,
     "context_tokens": int,
     "recall_timeout": float,
@@ -48,7 +50,9 @@ _NUMBERS = {
     "store_connections": int,
     "resident_idle_minutes": float,
 }
-"""Numeric settings and their types. All values must be positive."""
+"""Numeric settings and their types. All values must be positive, except those in ``_MAY_BE_ZERO``."""
+_MAY_BE_ZERO = ("trace_days",)
+"""Numeric settings for which zero switches something off."""
 _BOOLEANS = ("plain_topic_files", "keep_off_record")
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 """Accepted texts for settings that are true or false."""
@@ -202,6 +206,15 @@ class Settings:
     )
     message_days: float | None = field(
         default=None, metadata={"help": "Days for which messages are kept after they were digested. Default: no limit."}
+    )
+    trace_days: float = field(
+        default=3.0,
+        metadata={
+            "help": "Days for which traces are kept: how each context block came about. 0 keeps none. See [traces.md](../traces.md)."
+        },
+    )
+    max_traces: int = field(
+        default=1000, metadata={"help": "Maximum number of traces that are kept. Beyond it, the oldest are removed."}
     )
     context_tokens: int | None = field(
         default=None, metadata={"help": "Maximum tokens of a context block. Default: the preset's (800)."}
@@ -415,7 +428,9 @@ def _typed(name: str, value: Any) -> Any:
         typed = _NUMBERS.get(name, str)(value)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"The setting {name} must be a number, not {value!r}.") from error
-    if name in _NUMBERS and typed <= 0:
+    if name in _MAY_BE_ZERO and typed < 0:
+        raise SettingsError(f"The setting {name} must be zero or more, not {value!r}.")
+    if name in _NUMBERS and name not in _MAY_BE_ZERO and typed <= 0:
         raise SettingsError(f"The setting {name} must be greater than zero, not {value!r}.")
     if name == "min_trust" and typed > 1:
         raise SettingsError(f"The setting {name} must be at most 1, not {value!r}.")

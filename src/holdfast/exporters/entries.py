@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from holdfast.recall.conversation_state import UNLEARNED_TO
-from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, UserProfile
+from holdfast.types import AppRecord, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, Trace, UserProfile
 
 SESSION_PLACES = ("closed_to", "topic_seq", "tried_to", UNLEARNED_TO, "window_from")
 """Entries of a session's metadata that are sequence numbers of messages."""
@@ -75,4 +75,4 @@ class JobEntry:
     place: str | None = None
 
 
-Entry: TypeAlias = UserProfile | AppRecord | MessageEntry | SessionEntry | SummarizedEntry | MemoryEntry | JobEntry
+Entry: TypeAlias = UserProfile | AppRecord | MessageEntry | SessionEntry | SummarizedEntry | MemoryEntry | JobEntry | Trace

@@ -22,13 +22,13 @@ from holdfast.exporters.entries import (
 )
 from holdfast.exporters.selection import Selection
 from holdfast.exporters.walk import effect_with
-from holdfast.types import AppRecord, ChangeRecord, Job, Message, Scope, UserProfile
+from holdfast.types import AppRecord, ChangeRecord, Job, Message, Scope, Trace, UserProfile
 
 FORMAT = "holdfast-export"
 """Value of ``type`` in the first line of an export."""
 VERSION = 1
 """Version of the format. A reader refuses a higher version."""
-TYPES = ("user", "app", "message", "session", "summarized", "memory", "job")
+TYPES = ("user", "app", "message", "session", "summarized", "memory", "job", "trace")
 """Types of the lines between the first and the last one, in their order."""
 
 
@@ -198,6 +198,11 @@ def _job(entry: JobEntry) -> dict[str, Any]:
     )
 
 
+def _trace(trace: Trace) -> dict[str, Any]:
+    own = {"id": trace.id, **_scope(trace.scope), "at": iso(trace.at), "question": trace.question}
+    return own | _given({"session": trace.session, "message": trace.message, "details": trace.details()})
+
+
 _ENCODERS: Mapping[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     UserProfile: ("user", _user),
     AppRecord: ("app", _app),
@@ -206,4 +211,5 @@ _ENCODERS: Mapping[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     SummarizedEntry: ("summarized", _summarized),
     MemoryEntry: ("memory", _memory),
     JobEntry: ("job", _job),
+    Trace: ("trace", _trace),
 }

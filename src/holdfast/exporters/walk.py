@@ -1,6 +1,6 @@
 """Read the selected data from a store, entry by entry, in a fixed order and with little memory.
 
-The order is: users, apps, messages, sessions, summarized messages, memories, jobs. Messages come before sessions, so that an
+The order is: users, apps, messages, sessions, summarized messages, memories, jobs, traces. Messages come before sessions, so that an
 import knows the sequence numbers of messages when it stores a session. Each page is a read of its own: data that is written
 during an export may or may not be part of it.
 """
@@ -30,8 +30,8 @@ from holdfast.exporters.entries import (
 from holdfast.exporters.selection import Selection, belongs
 from holdfast.forgetting.targets import is_restated
 from holdfast.presets.base import Preset
-from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store
-from holdfast.types import AppRecord, Job, Memory, Message, Scope, SessionRecord, UserProfile
+from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, TraceFilter
+from holdfast.types import AppRecord, Job, Memory, Message, Scope, SessionRecord, Trace, UserProfile
 
 Progress: TypeAlias = Callable[[str, int], None]
 """Callback that receives a type of data, such as ``messages``, and how many of them were read."""
@@ -73,6 +73,7 @@ class Walk:
         yield from self.summarized()
         yield from self.memories()
         yield from self.jobs()
+        yield from self.traces()
 
     def _counted(self, name: str, entries: Iterator[_Read]) -> Iterator[_Read]:
         for entry in entries:
@@ -254,6 +255,14 @@ class Walk:
         number = effect_number(job.effect)
         place = None if number is None else self._message_before(number, session=id, scope=scope)
         return JobEntry(job=job, places={name: id for name, id in places.items() if id is not None}, place=place)
+
+    def traces(self) -> Iterator[Trace]:
+        """Yield the traces of selected context blocks, newest first."""
+        session = self._selection.session
+        wanted = TraceFilter(owner=self._selection.owner)
+        if session is not None:
+            wanted = TraceFilter(session=session.id, exactly=session.scope)
+        yield from self._counted("traces", iter(self._store.traces(wanted)))
 
     def _note_derived(self, known: dict[str, Memory], sources: Sequence[str]) -> list[str]:
         """Add the memories outside the selection that were derived from these sources. Return the ids of new ones."""

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from holdfast.errors import StoreClosed, StoreError, StoreFull
 from holdfast.forgetting import records
-from holdfast.forgetting.needles import make_needles
+from holdfast.forgetting.needles import MIN_BYTES, make_needles
 from holdfast.forgetting.rebuild import ReadAgain, clear_restated, rebuild
 from holdfast.forgetting.records import Registry, new_receipt_id
 from holdfast.forgetting.targets import (
+    MEMORIES_OF_APP,
     ErasureTargets,
     find_targets,
     follow_sources,
@@ -146,6 +147,7 @@ def _remove(
             if owner := owner_of(target):
                 tx.remove_scope(owner)
             tx.remove_stored_responses()  # any of them may contain erased data
+            remove_traces(tx, target, targets)
             writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=how.now)
             tx.set_action(plan.hidden, "forgotten")
             clear_restated(writer, targets.restated.values(), targets.removed)
@@ -234,10 +236,22 @@ def remove_derived(tx: Transaction, preset: Preset, messages: Collection[str], n
     tx.remove_memories(targets.memories | set(targets.mixed))
     tx.remove_messages(targets.messages)
     tx.remove_stored_responses()
+    tx.remove_traces(items=targets.removed)
     writer = Writer(tx=tx, preset=preset, author=Author(actor="erase"), now=now)
     clear_restated(writer, targets.restated.values(), targets.removed)
     rebuild(writer, targets.mixed.values(), survivors)
     mark_erased(tx, rewrite=bool(targets.memories or targets.mixed))
+
+
+def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTargets) -> None:
+    """Remove the traces that list erased items. Removing messages, sessions and scopes removes their own traces already.
+
+    A question may repeat an erased memory or message. If one was erased by its id, such questions go too.
+    """
+    by_id = "memory" in target or "source" in target
+    texts = [text for text in targets.texts if len(text.encode("utf-8", "replace")) >= MIN_BYTES] if by_id else ()
+    owner = {"app": target[MEMORIES_OF_APP]} if MEMORIES_OF_APP in target else None
+    tx.remove_traces(owner=owner, items=targets.removed, texts=texts)
 
 
 def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:

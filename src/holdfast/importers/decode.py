@@ -32,6 +32,7 @@ from holdfast.types import (
     Scope,
     SessionRecord,
     SessionStatus,
+    Trace,
     UserProfile,
 )
 
@@ -196,6 +197,21 @@ def _job(fields: Fields, _tenant: str) -> JobEntry:
     return JobEntry(job=job, places=_places(fields, "messages", JOB_PLACES))
 
 
+def _trace(fields: Fields, tenant: str) -> Trace:
+    try:
+        return Trace.of(
+            fields.mapping("details"),
+            id=fields.name("id"),
+            scope=_scope(fields, tenant),
+            at=fields.time("at"),
+            question=exact_text(fields.text("question")),
+            session=fields.maybe("session"),
+            message=fields.maybe("message"),
+        )
+    except (TypeError, ValueError) as error:
+        raise fields.fail("the details of the trace are not complete.") from error
+
+
 _DECODERS: Mapping[str, Callable[[Fields, str], Entry]] = {
     "user": _user,
     "app": _app,
@@ -204,4 +220,5 @@ _DECODERS: Mapping[str, Callable[[Fields, str], Entry]] = {
     "summarized": _summarized,
     "memory": _memory,
     "job": _job,
+    "trace": _trace,
 }

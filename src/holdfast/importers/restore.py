@@ -20,8 +20,8 @@ from holdfast.exporters.entries import (
 )
 from holdfast.exporters.walk import effect_place, effect_with
 from holdfast.presets.base import Preset
-from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
-from holdfast.types import AppRecord, Memory, Put, UserProfile
+from holdfast.protocols import MemoryFilter, MessageFilter, TraceFilter, Transaction
+from holdfast.types import AppRecord, Memory, Put, Trace, UserProfile
 from holdfast.values import identity
 
 Outcome: TypeAlias = Literal["imported", "known", "repeated", "expired", "empty", "withheld"]
@@ -50,10 +50,18 @@ class Restore:
             return self._session(entry)
         return self._rest(entry)
 
-    def _rest(self, entry: SummarizedEntry | MemoryEntry | JobEntry) -> Outcome:
+    def _rest(self, entry: SummarizedEntry | MemoryEntry | JobEntry | Trace) -> Outcome:
+        if isinstance(entry, Trace):
+            return self._trace(entry)
         if isinstance(entry, SummarizedEntry):
             return self._summarized(entry)
         return self._memory(entry) if isinstance(entry, MemoryEntry) else self._job(entry)
+
+    def _trace(self, trace: Trace) -> Outcome:
+        if self.tx.traces(TraceFilter(ids=(trace.id,))):
+            return "known"
+        self.tx.add_trace(trace)
+        return "imported"
 
     def _user(self, profile: UserProfile) -> Outcome:
         stored = self.tx.user(profile.user)

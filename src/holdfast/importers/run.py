@@ -18,8 +18,8 @@ from holdfast.importers.notes import NoteWriter
 from holdfast.importers.records import Conversation, Note, Record, Said
 from holdfast.importers.restore import Outcome, Restore, check_kinds
 from holdfast.learning.wishes import lifts_off_record, read_wish
-from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, Transaction
-from holdfast.types import Scope
+from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, TraceFilter, Transaction
+from holdfast.types import Scope, Trace
 
 if TYPE_CHECKING:
     from holdfast.background.digest import Digester
@@ -60,7 +60,7 @@ class ImportResult:
     messages: ImportCounts = field(default_factory=ImportCounts)
     sessions: ImportCounts = field(default_factory=ImportCounts)
     others: ImportCounts = field(default_factory=ImportCounts)
-    """Users, apps and jobs of an export of Holdfast."""
+    """Users, apps, jobs and traces of an export of Holdfast."""
     learning: int = 0
     """Number of imported sessions from which background work will learn."""
 
@@ -246,10 +246,17 @@ def _is_known(store: Store, record: Record, talk: OpenConversation | None) -> bo
         return talk is not None and bool(store.messages(MessageFilter(session=talk.id, exactly=talk.scope, client_id=record.id)))
     if isinstance(record, Conversation):
         return talk is not None and store.session(talk.id, talk.scope) is not None
+    return _has_entry(store, record)
+
+
+def _has_entry(store: Store, record: Record) -> bool:
+    """Return True if the store has an entry of our own export."""
     if isinstance(record, MessageEntry):
         return bool(store.messages(MessageFilter(ids=(record.message.id,))))
     if isinstance(record, SessionEntry):
         return store.session(record.session.id, record.session.scope) is not None
     if isinstance(record, MemoryEntry):
         return bool(store.memories(MemoryFilter(ids=(record.memory.id,), statuses=None)))
+    if isinstance(record, Trace):
+        return bool(store.traces(TraceFilter(ids=(record.id,))))
     return isinstance(record, JobEntry) and bool(store.jobs(ids=(record.job.id,)))

@@ -14,6 +14,7 @@ from holdfast.filters import (
     SearchFilter,
     SessionFilter,
     Space,
+    TraceFilter,
 )
 from holdfast.protocols.models import Candidate, Clock, Embedder, Reranker, Role, Vectors
 from holdfast.protocols.sentence_reader import Comparison, Reading, SentenceReader
@@ -41,6 +42,7 @@ __all__ = [
     "SessionFilter",
     "Space",
     "Store",
+    "TraceFilter",
     "Transaction",
     "Vectors",
 ]

@@ -16,6 +16,7 @@ from holdfast.filters import (
     MissingVector,
     SearchFilter,
     SessionFilter,
+    TraceFilter,
 )
 from holdfast.protocols.models import Vectors
 from holdfast.types import (
@@ -31,6 +32,7 @@ from holdfast.types import (
     SessionRecord,
     Spend,
     StoredResponse,
+    Trace,
     UserProfile,
     UserRecord,
 )
@@ -135,6 +137,14 @@ class Reads(Protocol):
 
     def has_stored_responses(self, *, before: datetime) -> bool:
         """Return True if there are stored responses from before a time."""
+        ...
+
+    def traces(self, wanted: TraceFilter) -> list[Trace]:
+        """List traces of context blocks, newest first."""
+        ...
+
+    def has_traces(self, *, before: datetime) -> bool:
+        """Return True if there are traces from before a time."""
         ...
 
     def setting(self, name: str) -> str | None:
@@ -282,6 +292,27 @@ class Transaction(Reads, Protocol):
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
         """Remove all stored responses, those from before a time, or the one for an idempotency key. Return the number removed."""
+        ...
+
+    def add_trace(self, trace: Trace) -> None:
+        """Store a trace. It goes when its message or session is removed, or when its message gets an action."""
+        ...
+
+    def remove_traces(
+        self,
+        *,
+        before: datetime | None = None,
+        keep: int | None = None,
+        ids: Collection[str] = (),
+        owner: Mapping[str, str] | None = None,
+        items: Collection[str] = (),
+        texts: Collection[str] = (),
+    ) -> int:
+        """Remove traces that match any argument, and return their number.
+
+        ``before`` removes older ones, and ``keep`` all but the newest. ``owner`` names parts of a scope. ``items`` removes those
+        that list one of these memories or messages, and ``texts`` those whose question contains one of these texts.
+        """
         ...
 
     def set_setting(self, name: str, value: str) -> None:

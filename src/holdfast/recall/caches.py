@@ -18,7 +18,7 @@ from holdfast.protocols import Reads, Transaction, Vectors
 from holdfast.runtime import forks
 from holdfast.text import language, terms
 
-__all__ = ["TEXT_CACHES", "QueryCache", "clear_text_caches", "count_erasure"]
+__all__ = ["TEXT_CACHES", "QueryCache", "clear_text_caches", "count_erasure", "erasures"]
 
 _ERASURES: Final = "erasures"
 """Name of the store's setting that counts the erasures of a tenant."""
@@ -51,6 +51,11 @@ def count_erasure(tx: Transaction) -> None:
     tx.set_setting(_ERASURES, str(int(tx.setting(_ERASURES) or 0) + 1))
 
 
+def erasures(reads: Reads) -> str | None:
+    """Return the counter of erasures, or None before the first one."""
+    return reads.setting(_ERASURES)
+
+
 class QueryCache:
     """Cache of the vectors of recent queries, for one engine.
 
@@ -71,6 +76,11 @@ class QueryCache:
         """Empty the cache and create a new lock in the child process."""
         self._lock = threading.Lock()
         self._vectors: OrderedDict[bytes, Vectors] = OrderedDict()
+
+    @property
+    def erasures(self) -> str | None:
+        """The counter of erasures when this cache was last used."""
+        return self._erasures
 
     def __len__(self) -> int:
         return len(self._vectors)

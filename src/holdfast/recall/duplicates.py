@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.protocols import Store
 from holdfast.recall.embedding import Embedding
+from holdfast.recall.traces.search_log import current_run
 from holdfast.text.clean import fold
 from holdfast.types import Hit
 
@@ -39,13 +40,18 @@ def without_duplicates(store: Store, embedding: Embedding, hits: Iterable[Hit], 
     model = embedding.name if embedding.name and embedding.embedder() else None
     remaining = iter(hits)
     checker = _DuplicateChecker(store, model)
+    run = current_run()
     kept: list[Hit] = []
     for _ in range(_MAX_ROUNDS):  # a further round reads more hits, only if some were duplicates
         for hit in checker.add(itertools.islice(remaining, limit)):
-            if checker.keep(hit):
-                kept.append(hit)
-                if len(kept) == limit:
-                    return kept
+            repeated = checker.repeated(hit)
+            if repeated is not None:
+                if run is not None:
+                    run.duplicates[hit.id] = repeated.id
+                continue
+            kept.append(hit)
+            if len(kept) == limit:
+                return kept
     return kept
 
 
@@ -69,12 +75,12 @@ class _DuplicateChecker:
         self._cosines = None
         return new
 
-    def keep(self, hit: Hit) -> bool:
-        """Keep a hit and return True, unless it repeats one that was kept."""
+    def repeated(self, hit: Hit) -> Hit | None:
+        """Return the kept hit that this one repeats. If there is none, keep this one and return None."""
         position = self._positions[hit.id]
         folded = fold(hit.text[:2000])
         if self._has_same_text(position, folded):
-            return False
+            return self._hits[self._kept_texts[folded][0]]
         words = frozenset(_WORD.findall(folded))
         if len(folded) < _MAX_VECTOR_CHARACTERS:
             similar = [
@@ -82,11 +88,12 @@ class _DuplicateChecker:
                 for other, other_words in self._kept_words.items()
                 if _may_say_the_same(words, other_words) and self._is_comparable(position, other)
             ]
-            if similar and self._is_near(position, similar):
-                return False
+            near = self._nearest(position, similar) if similar else None
+            if near is not None:
+                return self._hits[near]
         self._kept_words[position] = words
         self._kept_texts.setdefault(folded, []).append(position)
-        return True
+        return None
 
     def _has_same_text(self, position: int, folded: str) -> bool:
         """Return True if a hit with the same text was kept.
@@ -109,14 +116,16 @@ class _DuplicateChecker:
         one, two = self._hits[position].message, self._hits[other].message
         return one is not None and two is not None and one.session != two.session
 
-    def _is_near(self, position: int, others: Sequence[int]) -> bool:
-        """Return True if the cosine of a hit and any of the other hits is above ``_MIN_DUPLICATE_COSINE``."""
+    def _nearest(self, position: int, others: Sequence[int]) -> int | None:
+        """Return the first of the other hits whose cosine with this one is above ``_MIN_DUPLICATE_COSINE``, or None."""
         if self._model is None:
-            return False
+            return None
         if self._cosines is None:
             items = [hit.memory.item if hit.memory else hit.message.seq if hit.message else 0 for hit in self._hits]
             self._cosines = self._store.similarities(self._model, items)
-        return self._cosines is not None and any(self._cosines[position][other] > _MIN_DUPLICATE_COSINE for other in others)
+        if self._cosines is None:
+            return None
+        return next((other for other in others if self._cosines[position][other] > _MIN_DUPLICATE_COSINE), None)
 
 
 def _may_say_the_same(one: frozenset[str], two: frozenset[str]) -> bool:

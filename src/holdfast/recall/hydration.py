@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from holdfast.learning.input_filter import own_words
 from holdfast.protocols import MemoryFilter, MessageFilter, Store
 from holdfast.recall.query import RecallQuery
-from holdfast.types import QUOTED_TRUST, Memory, Message
+from holdfast.types import QUOTED_TRUST, Memory, Message, Outcome
 
 _MAX_SUCCESSIONS = 20
 """Maximum number of steps from a superseded memory to its live successor."""
@@ -20,9 +20,7 @@ def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list
     if question.as_of is not None:
         wanted = MemoryFilter(items=found, as_of=question.as_of, statuses=("live", "superseded", "expired"))
     owners: list[tuple[Memory | Message, Memory | None]] = [
-        (memory, None)
-        for memory in store.memories(wanted)
-        if question.reader.sees(memory.scope) and memory.kind not in question.background_kinds and question.admits(memory.trust)
+        (memory, None) for memory in store.memories(wanted) if memory_obstacle(memory, question) is None
     ]
     if "message" in question.spaces and len(owners) < len(found):
         owners.extend(_messages(store, question, found))
@@ -37,13 +35,32 @@ def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list
     messages = [
         message
         for message in store.messages(MessageFilter(seqs=found, before=question.as_of))
-        if message.session != question.without_session and message.action is None and question.reader.sees(message.scope)
-        if _admitted(message, question)
+        if message_obstacle(message, question) is None
     ]
     if not messages:
         return []
     forgotten, successors = _forgotten_and_superseded(store, question, [message.id for message in messages])
     return [(message, successors.get(message.id)) for message in messages if message.id not in forgotten]
+
+
+def memory_obstacle(memory: Memory, question: RecallQuery) -> Outcome | None:
+    """Return why a recall may not use a memory that its search found, or None if it may."""
+    if not question.reader.sees(memory.scope):
+        return "scope"
+    if memory.kind in question.background_kinds:
+        return "kind"
+    return None if question.admits(memory.trust) else "origin"
+
+
+def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
+    """Return why a recall may not use a message that its search found, or None if it may."""
+    if not question.reader.sees(message.scope):
+        return "scope"
+    if message.session == question.without_session:
+        return "session"
+    if message.action is not None:
+        return "hidden"
+    return None if _admitted(message, question) else "origin"
 
 
 def own_part(message: Message, question: RecallQuery) -> str:

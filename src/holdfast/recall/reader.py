@@ -2,17 +2,16 @@
 
 import hashlib
 import secrets
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from holdfast.filters import check_page
 from holdfast.learning.topics.page_names import page_title
 from holdfast.presets.base import Preset, Section
-from holdfast.protocols import Clock, MemoryFilter, Store, Transaction, Vectors
+from holdfast.protocols import Clock, MemoryFilter, Store, Vectors
 from holdfast.recall.context_block import render_block
-from holdfast.recall.conversation_state import ConversationState, with_state
+from holdfast.recall.conversation_state import ConversationState
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.notices import RECALL_TIMEOUT, not_reranked, with_context_notices, with_hit_notices
 from holdfast.recall.query import RecallQuery
@@ -20,18 +19,17 @@ from holdfast.recall.ranking import MEANING_WEIGHT
 from holdfast.recall.reranking import Reranking
 from holdfast.recall.search import recall
 from holdfast.recall.sections import render_sections
-from holdfast.runtime import forks
+from holdfast.recall.traces.compose import NotedContext, compose
+from holdfast.recall.traces.keeper import Traces
+from holdfast.recall.traces.search_log import SearchLog, current_log, exclude, noting, step
+from holdfast.recall.uses import Uses
 from holdfast.runtime.clock import as_utc
+from holdfast.runtime.ids import new_id
 from holdfast.runtime.tracing import watched
-from holdfast.runtime.wait_budget import wait_budget
+from holdfast.runtime.wait_budget import current_budget, wait_budget
 from holdfast.text.clean import clean_namespace, clean_query
-from holdfast.types import Context, Hit, Memory, Scope, Where
+from holdfast.types import Context, Hit, Scope, Trace, Where
 
-SHOWN = "memories_shown"
-"""Key in a session's metadata. It is set once a context block with memories was returned for the session."""
-_USE_INTERVAL = timedelta(days=1)
-"""Minimum time between two stored uses of a memory."""
-_MAX_UNFLUSHED = 100
 _MAX_PINNED = 50
 _OUTSIDE_SHARE = 0.25
 """Share of the hits that text of tools, web pages, files and quotations gets, if it is wanted and there is enough of the rest."""
@@ -51,6 +49,7 @@ class Reader:
         *,
         reranking: Reranking | None = None,
         recall_timeout: float = RECALL_TIMEOUT,
+        traces: Traces | None = None,
     ) -> None:
         self._store = store
         self.preset = preset
@@ -59,16 +58,11 @@ class Reader:
         self._reranking = reranking or Reranking(None)
         self.recall_timeout = recall_timeout
         """Maximum time in seconds that a recall or a context block waits for models and indexes outside this process."""
-        self._used: dict[str, datetime] = {}
-        self._shown: dict[tuple[str, Scope], None] = {}
-        self._lock = threading.Lock()
-        forks.register(self)
+        self.traces = traces or Traces(store)
+        """Keeps traces of the context blocks."""
+        self.uses = Uses(store, preset, clock)
+        """Records which memories were used."""
         self._secret = _own_secret(store)
-
-    def after_fork(self) -> None:
-        """Create a new lock in the child process. Drop the noted uses of memories, because the parent process stores them."""
-        self._lock = threading.Lock()
-        self._used, self._shown = {}, {}
 
     @property
     def notices(self) -> list[str]:
@@ -132,23 +126,12 @@ class Reader:
         if untrusted:
             best = _with_outside(best, self._best(replace(question, outside=True), min_score), limit + offset)
         hits = best[offset : offset + limit]
-        if as_of is None:
-            self.note_used([hit.memory for hit in hits if hit.memory and hit.is_relevant])
+        log = current_log()
+        if log is not None:
+            log.best += hits
+        if as_of is None and not (log and log.preview):
+            self.uses.note([hit.memory for hit in hits if hit.memory and hit.is_relevant])
         return hits
-
-    def note_used(self, memories: Iterable[Memory]) -> None:
-        """Note that memories were recalled or shown. The time is stored later by ``flush_uses``.
-
-        It is stored at most once per day and memory. A memory whose lifetime is renewed by use is noted each time.
-        """
-        moment = self._clock.now()
-        renewed = {kind.name for kind in self.preset.kinds if kind.renewed_by_use}
-        with self._lock:
-            self._used.update(
-                (memory.id, moment)
-                for memory in memories
-                if memory.last_used_at is None or moment - memory.last_used_at >= _USE_INTERVAL or memory.kind in renewed
-            )
 
     def _by_cosine(self, hits: Sequence[Hit], min_score: float) -> list[Hit]:
         """Return the hits with their cosines as scores, best first. Without ``min_score``, the preset's minimum applies.
@@ -165,15 +148,16 @@ class Reader:
             else:
                 score = min(max(plan.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
             scored.append(replace(hit, score=score))
-        return sorted((hit for hit in scored if hit.score >= floor), key=lambda hit: -hit.score)
+        return sorted(_above(scored, floor), key=lambda hit: -hit.score)
 
     def _best(self, question: RecallQuery, min_score: float) -> list[Hit]:
         """Return the hits of a query after reranking, best first."""
         found = recall(self._store, self._embedding, question)
         if self.preset.recall.cosine_scores and not self._reranking.active:
             return self._by_cosine(found, min_score)
-        ranked = self._reranking.rank(clean_query(question.text), found, now=question.now)
-        likely = [hit for hit in ranked if hit.score >= min_score]
+        with step("rerank"):
+            ranked = self._reranking.rank(clean_query(question.text), found, now=question.now)
+        likely = _above(ranked, min_score)
         return _without_sources(likely) if self._reranking.active and question.distinct else likely
 
     def _background_kinds(self) -> list[str]:
@@ -196,34 +180,106 @@ class Reader:
         persona: str | None = None,
         conversation: ConversationState | None = None,
         untrusted: bool = False,
+        message: str | None = None,
+        off_record: bool = False,
     ) -> Context:
         """Return the context block: pinned memories and relevant hits, in the preset's layout. What it shows counts as used.
 
         With ``untrusted``, the default block also shows text below ``min_trust``, after the rest and with its origin.
+        ``message`` is the id of the message that is the query. A trace is kept, unless the query is ``off_record``.
         """
         tokens = self.preset.context_tokens if max_tokens is None else max_tokens
+        log = None if off_record else self.traces.new_log()
+        with noting(log):
+            built = self._block(
+                reader,
+                query,
+                max_tokens=tokens,
+                without_session=without_session,
+                state=state,
+                persona=persona,
+                conversation=conversation,
+                untrusted=untrusted,
+            )
+        self.uses.note(hit.memory for hit in built.hits if hit.memory)
+        if log is None:
+            return built
+        noted = self._noted(reader, query, built, log, max_tokens=tokens, session=without_session, message=message)
+        self.traces.note(noted)
+        return replace(built, trace=noted.id)
+
+    def preview(self, reader: Scope, query: str, *, max_tokens: int | None = None, depth: int = 1) -> tuple[Trace, SearchLog]:
+        """Return the trace that a context block would have, with all candidates, and what was noted. Nothing is stored.
+
+        ``depth`` multiplies the number of candidates.
+        """
+        tokens = self.preset.context_tokens if max_tokens is None else max_tokens
+        log = SearchLog(depth=depth, preview=True)
+        with wait_budget(self.recall_timeout), noting(log):
+            built = self._block(reader, query, max_tokens=tokens)
+            noted = self._noted(reader, query, built, log, max_tokens=tokens)
+        return compose(self._store, noted, max_candidates=None), log
+
+    def _noted(
+        self,
+        reader: Scope,
+        query: str,
+        built: Context,
+        log: SearchLog,
+        *,
+        max_tokens: int,
+        session: str | None = None,
+        message: str | None = None,
+    ) -> NotedContext:
+        budget, now = current_budget(), self._clock.now()
+        return NotedContext(
+            id=new_id("trc", now),
+            scope=reader,
+            at=now,
+            query=query,
+            block=replace(built, notices=budget.notices if budget else ()),
+            log=log,
+            max_tokens=max_tokens,
+            milliseconds=log.elapsed,
+            session=session,
+            message=message,
+            preset=self.preset.name,
+            embedder=self._embedding.name,
+            erasures=self._embedding.queries.erasures,
+        )
+
+    def _block(
+        self,
+        reader: Scope,
+        query: str,
+        *,
+        max_tokens: int,
+        without_session: str | None = None,
+        state: str | None = None,
+        persona: str | None = None,
+        conversation: ConversationState | None = None,
+        untrusted: bool = False,
+    ) -> Context:
+        """Render the block."""
         profile = self._store.user(reader.user) if reader.user else None
         language = profile.language if profile else None
         if self.preset.layout is None:
             pinned, found = self._pinned_and_recalled(reader, query, without_session, untrusted=untrusted)
-            built = render_block(pinned, found, max_tokens=tokens, nonce_key=self._secret, language=language, persona=persona)
-        else:
-            conversation = self._open_page(conversation or ConversationState(), reader)
-            built = render_sections(
-                self.preset.layout,
-                lambda section: self._gather(section, reader, query, without_session, conversation),
-                max_tokens=tokens,
-                values={
-                    "app": self._app_name(reader),
-                    "state": state or "",
-                    "title": page_title(conversation.topic) if conversation.topic else "",
-                },
-                language=language or conversation.language,
-                persona=persona,
-                now=conversation.started_at or self._clock.now(),
-            )
-        self.note_used(hit.memory for hit in built.hits if hit.memory)
-        return built
+            return render_block(pinned, found, max_tokens=max_tokens, nonce_key=self._secret, language=language, persona=persona)
+        conversation = self._open_page(conversation or ConversationState(), reader)
+        return render_sections(
+            self.preset.layout,
+            lambda section: self._gather(section, reader, query, without_session, conversation),
+            max_tokens=max_tokens,
+            values={
+                "app": self._app_name(reader),
+                "state": state or "",
+                "title": page_title(conversation.topic) if conversation.topic else "",
+            },
+            language=language or conversation.language,
+            persona=persona,
+            now=conversation.started_at or self._clock.now(),
+        )
 
     def _pinned_and_recalled(
         self, reader: Scope, query: str, without_session: str | None, *, untrusted: bool
@@ -350,48 +406,6 @@ class Reader:
         shift = MEANING_WEIGHT * plan.floor_shift
         return [replace(hit, margin=hit.margin - shift) for hit in hits]
 
-    def flush_uses(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
-        """Store the times at which memories were last used. ``renew`` may extend the lifetime of these memories."""
-        self.flush_shown()
-        with self._lock:
-            used, self._used = self._used, {}
-        if used:
-            with self._store.write(durable=False) as tx:
-                by_moment: dict[datetime, set[str]] = {}
-                for id, at in used.items():
-                    by_moment.setdefault(at, set()).add(id)
-                for moment, ids in by_moment.items():
-                    tx.touch(ids, used=moment)
-                    renew(tx, ids, moment)
-
-    def note_shown(self, session: str, scope: Scope, context: Context) -> None:
-        """Note that a session received a context block with memories. The note is stored later by ``flush_shown``."""
-        if any(hit.memory for hit in context.hits):
-            with self._lock:
-                self._shown[session, scope] = None
-
-    def flush_shown(self) -> None:
-        """Set ``SHOWN`` in the store for the sessions that ``note_shown`` noted.
-
-        Sessions that are not stored yet stay noted, up to a limit.
-        """
-        with self._lock:
-            noted, self._shown = self._shown, {}
-        sessions = {place: self._store.session(*place) for place in noted}
-        unmarked = [place for place, session in sessions.items() if session and not session.metadata.get(SHOWN)]
-        not_stored = [place for place, session in sessions.items() if not session][-_MAX_UNFLUSHED:]
-        with self._lock:
-            self._shown = {**dict.fromkeys(not_stored), **self._shown}
-        if unmarked:
-            with self._store.write(durable=False) as tx:
-                for session in filter(None, (tx.session(*place) for place in unmarked)):
-                    tx.set_session(with_state(session, **{SHOWN: True}))
-
-    def forget_uses(self) -> None:
-        """Discard the uses of memories that are not written to the store yet."""
-        with self._lock:
-            self._used.clear()
-
     def nonce(self, name: str) -> str:
         """Return the nonce for a context block's tags. Stored text cannot know the nonce, so it cannot close the block.
 
@@ -409,9 +423,20 @@ def _with_outside(own: Sequence[Hit], outside: Sequence[Hit], limit: int) -> lis
     return [*first, *others[: limit - len(first)]]
 
 
+def _above(hits: Sequence[Hit], min_score: float) -> list[Hit]:
+    """Return the hits with at least this score."""
+    for hit in hits:
+        if hit.score < min_score:
+            exclude(hit, "floor")
+    return [hit for hit in hits if hit.score >= min_score]
+
+
 def _without_sources(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits without the messages from which other hits were derived."""
     sources = {source for hit in hits if hit.memory for source in hit.memory.sources}
+    for hit in hits:
+        if hit.id in sources:
+            exclude(hit, "covered")
     return [hit for hit in hits if hit.id not in sources]
 
 

@@ -30,6 +30,7 @@ from holdfast.recall.ranking import (
     with_context_gains,
 )
 from holdfast.recall.relevance.stored_asks import without_questions
+from holdfast.recall.traces.search_log import SearchRun, current_log, current_run, step
 from holdfast.text.clean import clean_query
 from holdfast.text.dialogue_acts import is_about_asking
 from holdfast.text.periods import periods_of
@@ -158,16 +159,20 @@ def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hi
     question = replace(question, text=text, periods=periods_of(text, question.now))
     if not question.spaces or question.limit < 1:
         return []
+    log = current_log()
+    if log is not None:
+        log.runs.append(SearchRun(question))
     # Models are slow, so they run before the snapshot. All reads of the search then share one snapshot.
-    catch_up(
-        embedding,
-        None if question.vector is not None else text,
-        reader=question.reader,
-        limit=_MAX_NEW_CHUNKS,
-        candidates=lambda: _matching_chunks(store, question),
-    )
-    vector = QueryVector(store, embedding, text, vector=question.vector)
-    with store.snapshot():
+    with step("models"):
+        catch_up(
+            embedding,
+            None if question.vector is not None else text,
+            reader=question.reader,
+            limit=_MAX_NEW_CHUNKS,
+            candidates=lambda: _matching_chunks(store, question),
+        )
+        vector = QueryVector(store, embedding, text, vector=question.vector)
+    with step("search"), store.snapshot():
         return _ranked_hits(store, embedding, vector, question)
 
 
@@ -187,6 +192,9 @@ def _ranked_hits(store: Store, embedding: Embedding, vector: QueryVector, questi
         own = without_questions(own, places, query_terms(question.text, question.languages))
     strengths = with_context_gains(own, places, question.text, periods=question.periods)
     verdict = vector.verdict
+    run = current_run()
+    if run is not None:
+        run.found, run.strengths, run.floor = found, strengths, verdict.floor
     background = _background(question, found, places, strengths, verdict.personal)
     hits = (
         hit
@@ -221,7 +229,7 @@ def _best_first(
     do. Reading a row costs more than finding it, so only a few rows are read at a time.
     """
     ranked = sorted(found, key=strengths.__getitem__, reverse=True)
-    step = question.limit + _EXTRA_ROWS
+    size, run = question.limit + _EXTRA_ROWS, current_run()
     # A message's strength includes its period gain. A memory's time is known only once its row is read.
     has_memories = any(entry.space != "message" for entry in found.values())
     max_gain = _TIE_WEIGHT * _MAX_TIE + (max_period_gain(question.periods) if has_memories else 0.0)
@@ -229,8 +237,11 @@ def _best_first(
     derived: dict[str, float] = {}  # strength of each memory by its id, and of the best derived memory by the source's id
     shown: set[str] = set()
     strongest: list[float] = []
-    for end in range(step, len(ranked) + step, step):
-        for owner, successor in read_rows(store, question, ranked[end - step : end]):
+    for end in range(size, len(ranked) + size, size):
+        rows = read_rows(store, question, ranked[end - size : end])
+        if run is not None:
+            run.unreadable |= {*ranked[end - size : end]} - {_item(owner) for owner, _ in rows}
+        for owner, successor in rows:
             value, at = _final_strength(owner, question, strengths)
             heapq.heappush(read, _Ranked(value, at, owner, successor))
             if isinstance(owner, Memory) and likelihood(value, baseline.background) >= question.min_score:
@@ -239,13 +250,19 @@ def _best_first(
         max_unread = strengths[ranked[end]] + max_gain if end < len(ranked) else -math.inf
         while read and read[0].strength >= max_unread:
             best = heapq.heappop(read)
-            if question.with_sources or not question.distinct or _says_more(best, derived, shown, baseline.floor):
+            if not (question.with_sources or not question.distinct or _says_more(best, derived, shown, baseline.floor)):
+                if run is not None:
+                    run.dropped[_item(best.owner)] = "covered"
+            else:
                 if isinstance(best.owner, Message):
                     shown.add(best.owner.id)
                 strongest.append(best.strength)
                 # The first few hits need not be close to the best one: they may answer another part of the question.
                 best_of_all = strongest[0] if len(strongest) > _FREE_HITS else best.strength
-                yield _hit(best, found, baseline.background, _margin(best, question, baseline, best_of_all))
+                hit = _hit(best, found, baseline.background, _margin(best, question, baseline, best_of_all))
+                if run is not None:
+                    run.ranked.append(hit)
+                yield hit
 
 
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str], floor: float) -> bool:
@@ -269,11 +286,15 @@ def _candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tup
     the search is repeated with more candidates, so that stuffed web pages do not crowd out the user's words.
     """
     latest = question.now + _CLOCK_TOLERANCE
-    depth = max(_MIN_CANDIDATES, 3 * question.limit) * (3 if question.periods else 1)
+    log, run = current_log(), current_run()
+    depth = max(_MIN_CANDIDATES, 3 * question.limit) * (3 if question.periods else 1) * (log.depth if log else 1)
     for factor in _DEPTHS:
         found = _search(store, vector, question, factor * depth)
         places = _places(store, found)
         left_out = [seq for seq, place in places.items() if place.at > latest or not _may_be_admitted(place, question)]
+        if run is not None:
+            run.dropped = {seq: "future" if places[seq].at > latest else "origin" for seq in left_out}
+            run.left_out = {seq: found[seq] for seq in left_out}
         for seq in left_out:
             del found[seq], places[seq]
         if len(left_out) <= len(places):
@@ -451,7 +472,7 @@ def _hit(candidate: _Ranked, found: dict[int, _Found], background: Background, m
     """Return the hit for a row, with its reasons."""
     owner = candidate.owner
     memory, message = (owner, None) if isinstance(owner, Memory) else (None, owner)
-    entry = found[owner.item if isinstance(owner, Memory) else owner.seq]
+    entry = found[_item(owner)]
     return Hit(
         memory=memory,
         message=message,
@@ -461,6 +482,11 @@ def _hit(candidate: _Ranked, found: dict[int, _Found], background: Background, m
         why=tuple([Reason(arm=vote.arm, rank=vote.rank, score=vote.score) for vote in entry.why]),
         successor=candidate.successor,
     )
+
+
+def _item(owner: Memory | Message) -> int:
+    """Return the number of a memory's revision or of a message."""
+    return owner.item if isinstance(owner, Memory) else owner.seq
 
 
 def _with_excerpt(store: Store, question: RecallQuery, hit: Hit, found: dict[int, _Found]) -> Hit:

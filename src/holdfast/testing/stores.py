@@ -36,6 +36,7 @@ from holdfast.testing.store_maintenance import (
 from holdfast.testing.store_metadata import MetadataPromises
 from holdfast.testing.store_records import MemoryPromises, MessagePromises, SessionPromises, SettingPromises
 from holdfast.testing.store_search import TextPromises
+from holdfast.testing.store_traces import TracePromises
 from holdfast.testing.store_vectors import VectorPromises
 from holdfast.testing.store_writes import JobPromises, TransactionPromises
 
@@ -49,6 +50,7 @@ class StoreSuite(
     SettingPromises,
     AppPromises,
     AccessPromises,
+    TracePromises,
     TextPromises,
     VectorPromises,
     MetadataPromises,

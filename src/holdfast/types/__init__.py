@@ -41,6 +41,7 @@ from holdfast.types.records import (
 )
 from holdfast.types.results import Context, Finding, Hit, Hits, Reason, Receipt, Stats
 from holdfast.types.scope import Scope
+from holdfast.types.traces import Explanation, Outcome, Trace, TracedCandidate
 
 __all__ = [
     "FORGETTING",
@@ -57,6 +58,7 @@ __all__ = [
     "ChangeRecord",
     "Consent",
     "Context",
+    "Explanation",
     "Finding",
     "Hit",
     "Hits",
@@ -75,6 +77,7 @@ __all__ = [
     "Metadata",
     "NewMemory",
     "NewMessage",
+    "Outcome",
     "Provenance",
     "Put",
     "Reason",
@@ -87,6 +90,8 @@ __all__ = [
     "Spend",
     "Stats",
     "StoredResponse",
+    "Trace",
+    "TracedCandidate",
     "UserProfile",
     "UserRecord",
     "Where",

@@ -133,6 +133,8 @@ class Context:
     """Hits that are not shown: they are too weak to be relevant, or did not fit into the token budget."""
     notices: tuple[str, ...] = ()
     """Notices for people about parts that the recall could not use, such as "Searched by words only: ...". Usually empty."""
+    trace: str | None = None
+    """Id of the trace that records how this block came about. None if no trace is kept."""
 
     def __str__(self) -> str:
         return self.text

@@ -13,7 +13,15 @@ from holdfast.cli.progress import Progress
 
 _FORMATS = ("jsonl", "markdown", "pam")
 _EXTENSIONS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown", ".zip": "pam"}
-_NOUNS = {"users": "user", "apps": "app", "messages": "message", "sessions": "session", "memories": "memory", "jobs": "job"}
+_NOUNS = {
+    "users": "user",
+    "apps": "app",
+    "messages": "message",
+    "sessions": "session",
+    "memories": "memory",
+    "jobs": "job",
+    "traces": "trace",
+}
 
 
 @click.command(epilog="Example: holdfast export ana.jsonl --user ana")

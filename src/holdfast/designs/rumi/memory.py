@@ -140,7 +140,7 @@ class MemoryManager:
         """Return all facts, to be shown in the prompt. This counts as use, so that the facts do not expire."""
         engine = self.store.engine
         memories = engine.memories(limit=_ALL)
-        services(engine).reader.note_used(memories)
+        services(engine).reader.uses.note(memories)
         return _oldest_first(engine, memories)
 
     def format_for_prompt(self, facts: Sequence[Fact]) -> str:

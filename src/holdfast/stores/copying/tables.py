@@ -8,7 +8,7 @@ from holdfast.stores.sql.counts import HASHED, Expected
 
 COPIED = (
     "settings", "users", "apps", "keys", "partitions", "sessions", "messages", "memories", "provenance", "changes", "jobs",
-    "units", "models", "vectors", "unembedded", "spend", "idempotency", "backups",
+    "units", "models", "vectors", "unembedded", "spend", "idempotency", "traces", "backups",
 )  # fmt: skip
 """Tables to copy, in this order. Messages come before the memories derived from them, and texts before their vectors."""
 

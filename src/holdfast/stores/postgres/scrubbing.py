@@ -181,6 +181,7 @@ def _is_in_a_row(session: PostgresSession, needle: bytes) -> bool:
         "sessions": ("id", "metadata"),
         "units": ("terms",),
         "partitions": ('"user"', "app", "agent"),
+        "traces": ("question", "session", '"user"', "app", "agent"),
     }
     with contextlib.suppress(psycopg.errors.UndefinedObject):  # row level security: no tenant is selected on this connection
         for table, names in columns.items():

@@ -22,6 +22,7 @@ from holdfast.types import (
     Scope,
     SessionRecord,
     StoredResponse,
+    Trace,
     UserProfile,
 )
 
@@ -181,6 +182,11 @@ class PostgresTransaction(SQLTransaction):
         """Store a message. Its number is assigned while the user is locked, so the numbers of a user grow in commit order."""
         self._locks.hold([_user(message.scope.user)])
         return super().add_message(message)
+
+    def add_trace(self, trace: Trace) -> None:
+        """Store a trace. Erasing a user holds the same lock, so no trace of the user is added meanwhile."""
+        self._locks.hold([_user(trace.scope.user)])
+        super().add_trace(trace)
 
     def add_revision(self, memory: Memory) -> Memory:
         """Store a new current revision of a memory. The previous revision is archived, with its terms and vectors."""

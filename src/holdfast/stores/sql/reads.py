@@ -9,7 +9,6 @@ from holdfast.protocols import AppChanges, DayCount, MemoryFilter, MessageFilter
 from holdfast.stores.sql import partitions
 from holdfast.stores.sql.connection import Row, cached_fetch, fetch, guarded
 from holdfast.stores.sql.filters import Clauses, memory_clauses, message_clauses, session_clauses
-from holdfast.stores.sql.keys import AccessReads
 from holdfast.stores.sql.rows import (
     APP_COLUMNS,
     CHANGE_COLUMNS,
@@ -31,6 +30,7 @@ from holdfast.stores.sql.rows import (
     to_session,
     to_spend,
 )
+from holdfast.stores.sql.traces import TraceReads
 from holdfast.types import (
     AppRecord,
     ChangeRecord,
@@ -49,7 +49,7 @@ _CHANGED_AT = itemgetter(MEMORY_COLUMNS.split(", ").index("updated_at"), 0)
 """Sort key of listed memories: time of the last change, then item number."""
 
 
-class SQLReads(AccessReads):
+class SQLReads(TraceReads):
     """The read methods of a store."""
 
     def session(self, id: str, scope: Scope | None = None) -> SessionRecord | None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from holdfast.stores.sql import partitions
 from holdfast.stores.sql.connection import Connection, fetch, fetch_one, fetch_value, upsert
-from holdfast.stores.sql.keys import AccessWrites
 from holdfast.stores.sql.reads import SQLReads
 from holdfast.stores.sql.rows import (
     APP_COLUMNS,
@@ -38,6 +37,7 @@ from holdfast.stores.sql.rows import (
     to_job,
     to_message,
 )
+from holdfast.stores.sql.traces import TraceWrites
 from holdfast.text.dates import day_in_words
 from holdfast.types import OFF_RECORD, AppRecord, ChangeRecord, Job, Memory, Message, Scope, SessionRecord, Spend, UserProfile
 
@@ -100,7 +100,7 @@ class VectorTable(Protocol):
         ...
 
 
-class SQLTransaction(SQLReads, AccessWrites):
+class SQLTransaction(SQLReads, TraceWrites):
     """A write transaction on a SQL store. The store commits it."""
 
     _text: TextIndex
@@ -135,6 +135,8 @@ class SQLTransaction(SQLReads, AccessWrites):
         partition = partitions.ensure(self._connection, stored.scope, "message")
         self._insert("messages", MESSAGE_COLUMNS, message_row(stored, partition))
         self._index_message(partition, stored)
+        if stored.action == OFF_RECORD:  # a context for it may have been built before it was stored
+            self.remove_traces_of_messages([stored.id])
         return stored
 
     def _index_message(self, partition: int, message: Message) -> None:
@@ -234,6 +236,8 @@ class SQLTransaction(SQLReads, AccessWrites):
                 if action == OFF_RECORD:
                     self._unindex(row[0])
             self._detach_replies([row[0] for row in rows])
+            if action is not None:
+                self.remove_traces_of_messages([row[1] for row in rows])
 
     def set_expiry(self, ids: Collection[str], expires_at: datetime | None) -> None:
         """Set the expiry time of memories, without a new revision. None means that they never expire."""
@@ -410,6 +414,7 @@ class SQLTransaction(SQLReads, AccessWrites):
             rows = fetch(self._connection, f"SELECT seq FROM messages WHERE {where}", values)
             counts["vectors"] += sum(self._unindex(seq) for (seq,) in rows)
             counts["messages"] += len(rows)
+            self.remove_traces_of_messages(batch)
             self._connection.execute(f"DELETE FROM messages WHERE {where}", values)
             self._detach_replies([seq for (seq,) in rows])
         return counts
@@ -434,18 +439,21 @@ class SQLTransaction(SQLReads, AccessWrites):
                 f"DELETE FROM sessions WHERE tenant = ? AND id {among} AND app = ? AND user = ? AND agent = ?", values
             )
             counts["sessions"] += self._connection.changes()
+            for id in batch:
+                self.remove_traces_of_session(id, scope)
         return counts
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
         """Remove the remaining rows of a scope. Its memories and messages must already be removed.
 
-        The remaining rows are jobs, partitions, access keys, and the record of the user or app.
+        The remaining rows are jobs, partitions, access keys, traces, and the record of the user or app.
         """
         if set(owner) == {"user"}:
             self._connection.execute("DELETE FROM users WHERE tenant = ? AND user = ?", (self.tenant, owner["user"]))
         if set(owner) == {"app"}:
             self._remove_app(owner["app"])
         self.remove_keys(owner)
+        self.remove_traces(owner=owner)
         named = " AND ".join(f"{self._connection.dialect.in_payload(part)} = ?" for part in owner)
         self._connection.execute(f"DELETE FROM jobs WHERE tenant = ? AND {named}", (self.tenant, *owner.values()))
         numbers = partitions.owned(self._connection, self.tenant, owner, ("memory", "message", "archive"))

@@ -1,0 +1,1 @@
+"""Traces of context blocks: what a recall notes while it runs, and how that becomes a stored trace."""

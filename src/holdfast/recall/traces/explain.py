@@ -1,0 +1,64 @@
+"""Explain why a memory is in the context block for a question, or why it is not."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, Protocol
+
+from holdfast.recall.hydration import memory_obstacle
+from holdfast.recall.traces.compose import MAX_CANDIDATES
+from holdfast.recall.traces.search_log import SearchLog
+from holdfast.types import Explanation, Memory, Outcome, Scope, Trace, TracedCandidate
+
+_DEEPER: Final = 16
+"""How many times as many candidates are searched to find the rank of a memory that a recall does not find."""
+
+
+class Previews(Protocol):
+    """Something that recalls for a context block without storing or showing it."""
+
+    def preview(self, reader: Scope, query: str, *, max_tokens: int | None = None, depth: int = 1) -> tuple[Trace, SearchLog]:
+        """Return the trace of a context block, and what was noted."""
+        ...
+
+
+def explain(
+    previews: Previews, memory: Memory, reader: Scope, query: str, *, now: datetime, max_tokens: int | None = None
+) -> Explanation:
+    """Return what happens to a memory when a context block is built for a question."""
+    trace, log = previews.preview(reader, query, max_tokens=max_tokens)
+    candidate = _listed(trace, memory.id)
+    if candidate is None:
+        obstacle = _obstacle(memory, reader, log, now)
+        candidate = TracedCandidate(id=memory.id, kind=memory.kind, outcome=obstacle or "not_found", revision=memory.revision)
+        if obstacle is None:
+            deep, _ = previews.preview(reader, query, max_tokens=max_tokens, depth=_DEEPER)
+            if (found := _listed(deep, memory.id)) is not None:
+                candidate = replace(found, outcome="not_found", repeats=None)
+    return Explanation(
+        memory=memory.id,
+        question=trace.question,
+        candidate=candidate,
+        trace=replace(trace, candidates=trace.candidates[:MAX_CANDIDATES]),
+        replaced_by=memory.replaced_by,
+    )
+
+
+def _listed(trace: Trace, id: str) -> TracedCandidate | None:
+    return next((each for each in trace.candidates if each.id == id), None)
+
+
+def _obstacle(memory: Memory, reader: Scope, log: SearchLog, now: datetime) -> Outcome | None:
+    """Return why no search could find a memory, or None if one could."""
+    if not reader.sees(memory.scope) and not any(run.question.reader.sees(memory.scope) for run in log.runs):
+        return "scope"
+    if memory.status != "live" or (memory.expires_at is not None and memory.expires_at <= now):
+        return "retired"
+    for run in log.runs:
+        kinds = run.question.memory_kinds
+        if kinds is not None and memory.kind not in kinds:
+            return "kind"
+        if (obstacle := memory_obstacle(memory, run.question)) is not None:
+            return obstacle
+    if not log.runs:  # the preset lists memories without a search
+        return "kind"
+    return "unindexed" if memory.indexed is not None and not any(text.strip() for text in memory.indexed) else None

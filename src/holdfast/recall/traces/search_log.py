@@ -1,0 +1,137 @@
+"""What the searches for one context block note down for its trace.
+
+The log belongs to the current context (:mod:`contextvars`). A recall without a log notes nothing. Noting keeps references to
+what the search computes anyway; the trace is composed later, in the background.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from holdfast.recall.query import RecallQuery
+from holdfast.types import Hit, Outcome
+
+
+class Vote(Protocol):
+    """Rank and score of an item in one arm."""
+
+    @property
+    def arm(self) -> str:
+        """The arm that found the item."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """Rank among the arm's results, from 1."""
+        ...
+
+    @property
+    def score(self) -> float:
+        """The arm's score."""
+        ...
+
+
+class FoundItem(Protocol):
+    """An item that a search found."""
+
+    @property
+    def similarity(self) -> float | None:
+        """Cosine of the item and the query, if both have a vector."""
+        ...
+
+    @property
+    def why(self) -> Sequence[Vote]:
+        """One vote per arm that found the item."""
+        ...
+
+
+@dataclass(slots=True)
+class SearchRun:
+    """One search: everything that it found, and what it did with it. Items are numbers, as stores use them."""
+
+    question: RecallQuery
+    found: Mapping[int, FoundItem] = field(default_factory=dict)
+    strengths: Mapping[int, float] = field(default_factory=dict)
+    floor: float | None = None
+    """Strength that a hit must have to be relevant."""
+    ranked: list[Hit] = field(default_factory=list)
+    """Hits in the order of their rank, before duplicates are removed."""
+    dropped: dict[int, Outcome] = field(default_factory=dict)
+    """Items that were left out before they were ranked, with the reason."""
+    left_out: dict[int, FoundItem] = field(default_factory=dict)
+    """Items among ``dropped`` that are not in ``found`` any more."""
+    unreadable: set[int] = field(default_factory=set)
+    """Items whose rows the search may not use. The reason is found out when the trace is composed."""
+    duplicates: dict[str, str] = field(default_factory=dict)
+    """Ids of hits that repeat a better one, with the id of that one."""
+
+
+@dataclass(slots=True)
+class SearchLog:
+    """Everything that is noted for one context block."""
+
+    depth: int = 1
+    """Factor for the number of candidates. Only an explanation searches deeper than a recall."""
+    preview: bool = False
+    """True if nothing is shown to anybody, so that the memories do not count as used."""
+    runs: list[SearchRun] = field(default_factory=list)
+    best: list[Hit] = field(default_factory=list)
+    """Hits that the searches returned, best first, after reranking."""
+    excluded: dict[str, Outcome] = field(default_factory=dict)
+    """Ids of hits that are not in the block, with the reason."""
+    steps: dict[str, float] = field(default_factory=dict)
+    """Milliseconds by step."""
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def elapsed(self) -> float:
+        """Milliseconds since the start."""
+        return (time.perf_counter() - self.started) * 1000
+
+
+_current: ContextVar[SearchLog | None] = ContextVar("holdfast_search_log", default=None)
+
+
+def current_log() -> SearchLog | None:
+    """Return the log of the current context block, or None if nothing is noted."""
+    return _current.get()
+
+
+def current_run() -> SearchRun | None:
+    """Return the search that is noted at present, or None."""
+    log = _current.get()
+    return log.runs[-1] if log is not None and log.runs else None
+
+
+@contextmanager
+def noting(log: SearchLog | None) -> Iterator[None]:
+    """Return a context in which searches note what they do. With None, they note nothing."""
+    token = _current.set(log)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def step(name: str) -> Iterator[None]:
+    """Measure a step of the current context block."""
+    log = _current.get()
+    if log is None:
+        yield
+        return
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        log.steps[name] = log.steps.get(name, 0.0) + (time.perf_counter() - started) * 1000
+
+
+def exclude(hit: Hit, reason: Outcome) -> None:
+    """Note why a hit is not in the block."""
+    log = _current.get()
+    if log is not None:
+        log.excluded.setdefault(hit.id, reason)
