@@ -217,7 +217,7 @@ class Reader:
         log = SearchLog(depth=depth, preview=True)
         with wait_budget(self.recall_timeout), noting(log):
             built = self._block(reader, query, max_tokens=tokens)
-            noted = self._noted(reader, query, built, log, max_tokens=tokens)
+            noted = replace(self._noted(reader, query, built, log, max_tokens=tokens), id="")
         return compose(self._store, noted, max_candidates=None), log
 
     def _noted(

@@ -37,6 +37,7 @@ from holdfast.server.routes import (
     sessions,
     stats,
     topics,
+    traces,
     users,
 )
 from holdfast.server.routes.admin import backups, bulk, imports, models, settings, setup
@@ -51,6 +52,7 @@ _ROUTERS = (
     memories,
     proposals,
     recall,
+    traces,
     topics,
     jobs,
     stats,

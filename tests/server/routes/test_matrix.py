@@ -78,6 +78,9 @@ CASES: dict[str, Case] = {
     "erase": Case("write", {"source": "{message}"}, by_id=True),
     "recall": Case("read", {"query": "animal", **ANA}),
     "context": Case("read", {"query": "animal", **ANA}),
+    "list_traces": Case("read", query=ANA),
+    "get_trace": Case("read", by_id=True),
+    "explain": Case("read", {"query": "animal"}, by_id=True),
     "list_topics": Case("read", query=ANA),
     "get_topic": Case("read", query=ANA),
     "edit_topic": Case("write", {"markdown": "# Animals\n\n- hi\n", **ANA}),
@@ -138,6 +141,7 @@ ABSENT = {
     "topic": "nothing",
     "app": "zoo",
     "receipt": "era_absent",
+    "trace": "trc_absent",
 }
 
 
@@ -196,6 +200,7 @@ def _path(name: str, path: str, ids: Mapping[str, str]) -> str:
         "jobs": "job",
         "receipts": "receipt",
         "keys": "key",
+        "traces": "trace",
         "conversations": "session",
     }
     named = "app_memory" if name == "delete_app_memory" else what.get(path.removeprefix("/v1").split("/")[1], "memory")
@@ -231,6 +236,8 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             "app": "kitchen",
             "receipt": client.post("/v1/erase", json={"id": erased["id"]}).json()["id"],
         }
+        asked = client.post("/v1/context", json={"query": f"Who is the {SECRET}?", "user": "ana"}).json()
+        ids["trace"] = client.get(f"/v1/traces/{asked['trace']}").json()["id"]
         client.put("/v1/users/ana", json={"language": "en"})
         gate = served.pool.gate
         record, _ = gate.create_key(level="write", user="ana", label=SECRET)

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis import checks
 
-OPERATIONS = 78
+OPERATIONS = 81
 EXAMPLES = 12
 CHECKS = (
     checks.positive_data_acceptance,

@@ -68,6 +68,7 @@ def context(found: types.Context) -> responses.Context:
         hits=[hit(each) for each in found.hits],
         left_out=[hit(each) for each in found.left_out],
         notices=list(found.notices),
+        trace=found.trace,
     )
 
 

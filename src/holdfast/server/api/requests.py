@@ -293,6 +293,15 @@ class Context(ScopedBody):
     """True to add text of tools, web pages, files and quotations, and memories derived from it, after the other hits."""
 
 
+class Explain(ScopedBody):
+    """A question for which to explain what happens to a memory. The scope defaults to that of the memory."""
+
+    query: Query
+    """The question, usually the user's message that the memory should have answered."""
+    max_tokens: Tokens = None
+    """The maximum size of the block in tokens. Defaults to the preset's budget."""
+
+
 class Erase(ScopedBody):
     """The data to erase: one memory, session or message by its id, or all data of a user, app or agent."""
 

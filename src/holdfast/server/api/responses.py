@@ -264,6 +264,8 @@ class Context(Model):
     """The hits that the block does not show: they are too weak to be relevant, or did not fit into the token budget."""
     notices: list[str]
     """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
+    trace: str | None = None
+    """The id of the trace that says how this block came about, or null if none is kept."""
 
 
 class Change(Model):

@@ -1,0 +1,179 @@
+"""The response models of traces, and the conversion of traces to them."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from holdfast import types
+from holdfast.protocols import MemoryFilter, MessageFilter, Store
+from holdfast.server.api.responses import Model, Reason
+
+
+class TracedCandidate(Model):
+    """A memory or message that was considered for a context block."""
+
+    id: str
+    """The id of the memory or message."""
+    kind: str
+    """The kind of the memory, or `message`."""
+    outcome: types.Outcome
+    """`shown`, or what kept it out. See docs/traces.md for the meaning of each value."""
+    rank: int | None = None
+    """The place in the ranking, from 1. Null if it was not ranked."""
+    score: float | None = None
+    """The probability from 0 to 1 that the item is relevant."""
+    margin: float | None = None
+    """How far it is above the relevance floor. Negative if it is too weak."""
+    strength: float | None = None
+    """How well it matches the question, before its score is computed."""
+    similarity: float | None = None
+    """The cosine of the question and the item, or null if they were not compared by meaning."""
+    why: list[Reason]
+    """The search methods that found the item, each with the item's rank and score."""
+    repeats: str | None = None
+    """The id of the better hit that it repeats."""
+    text: str | None = None
+    """The present text, or null if the item is gone or you may not read it."""
+    changed: bool = False
+    """True if the memory was revised or retired since."""
+
+
+class TraceEntry(Model):
+    """A trace in a list."""
+
+    id: str | None = None
+    """The id of the trace, or null if it is not stored."""
+    user: str | None = None
+    """The user whose memories were recalled."""
+    app: str | None = None
+    """The app whose memories were recalled."""
+    agent: str | None = None
+    """The agent whose memories were recalled."""
+    at: datetime
+    """The time of the recall."""
+    question: str
+    """The text for which memories were recalled. Secrets in it are redacted."""
+    session: str | None = None
+    """The id of the session."""
+    message: str | None = None
+    """The id of the message that was the question."""
+    tokens: int
+    """The size of the context block in tokens."""
+    max_tokens: int
+    """The token budget."""
+    milliseconds: float
+    """The time that the context block took."""
+    found: int
+    """The number of candidates."""
+    shown: int
+    """The number of candidates that are in the block."""
+
+
+class Trace(TraceEntry):
+    """How one context block came about."""
+
+    steps: dict[str, float]
+    """Milliseconds by step: `models`, `search` and `rerank`."""
+    arms: dict[str, int]
+    """The number of candidates that each search method found."""
+    floor: float | None = None
+    """The strength that a hit must have to be relevant."""
+    preset: str
+    """The name of the preset."""
+    embedder: str | None = None
+    """The name of the embedder, or null if there was none."""
+    notices: list[str]
+    """Notices about parts that the recall could not use."""
+    candidates: list[TracedCandidate]
+    """The best candidates: listed memories first, then by rank, then those that may not be used."""
+
+
+class Explanation(Model):
+    """Why a memory is in the context block for a question, or what keeps it out."""
+
+    memory: str
+    """The id of the memory."""
+    outcome: types.Outcome
+    """`shown`, or what kept it out. See docs/traces.md for the meaning of each value."""
+    candidate: TracedCandidate
+    """The memory as a candidate."""
+    replaced_by: str | None = None
+    """The id of the memory that superseded it."""
+    trace: Trace
+    """The whole recall. It is not stored."""
+
+
+def entry(found: types.Trace) -> TraceEntry:
+    """Convert a trace for a list."""
+    return TraceEntry(**_common(found))
+
+
+def trace(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool]) -> Trace:
+    """Convert a trace. Texts are looked up, as far as the caller sees them."""
+    rows = _rows(found, store, sees)
+    return Trace(
+        **_common(found),
+        steps=dict(found.steps),
+        arms=dict(found.arms),
+        floor=found.floor,
+        preset=found.preset,
+        embedder=found.embedder,
+        notices=list(found.notices),
+        candidates=[_candidate(each, rows) for each in found.candidates],
+    )
+
+
+def explanation(found: types.Explanation, memory: types.Memory, store: Store, sees: Callable[[types.Scope], bool]) -> Explanation:
+    """Convert an explanation."""
+    return Explanation(
+        memory=found.memory,
+        outcome=found.outcome,
+        candidate=_candidate(found.candidate, {memory.id: memory}),
+        replaced_by=found.replaced_by,
+        trace=trace(found.trace, store, sees),
+    )
+
+
+def _common(found: types.Trace) -> dict[str, Any]:
+    return {
+        "id": found.id or None,
+        "user": found.scope.user,
+        "app": found.scope.app,
+        "agent": found.scope.agent,
+        "at": found.at,
+        "question": found.question,
+        "session": found.session,
+        "message": found.message,
+        "tokens": found.tokens,
+        "max_tokens": found.max_tokens,
+        "milliseconds": found.milliseconds,
+        "found": found.found,
+        "shown": sum(each.outcome == "shown" for each in found.candidates),
+    }
+
+
+def _rows(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool]) -> Mapping[str, types.Memory | types.Message]:
+    """Return the stored memories and messages that a trace lists and that the caller sees. Withheld messages are left out."""
+    ids = list(found.items)
+    rows: list[types.Memory | types.Message] = [*store.memories(MemoryFilter(ids=ids, statuses=None))]
+    rows += [each for each in store.messages(MessageFilter(ids=ids)) if each.action is None]
+    return {each.id: each for each in rows if sees(each.scope)}
+
+
+def _candidate(found: types.TracedCandidate, rows: Mapping[str, types.Memory | types.Message]) -> TracedCandidate:
+    row = rows.get(found.id)
+    changed = isinstance(row, types.Memory) and (row.revision != found.revision or row.status != "live")
+    return TracedCandidate(
+        id=found.id,
+        kind=found.kind,
+        outcome=found.outcome,
+        rank=found.rank,
+        score=found.score,
+        margin=found.margin,
+        strength=found.strength,
+        similarity=found.similarity,
+        why=[Reason(arm=each.arm, rank=each.rank, score=each.score) for each in found.why],
+        repeats=found.repeats,
+        text=None if row is None else str(row) if isinstance(row, types.Memory) else row.text,
+        changed=changed,
+    )
