@@ -36,8 +36,9 @@ def test_a_context_leads_to_its_trace(served: Served) -> None:
 
 
 def test_a_trace_of_a_session_names_its_message(served: Served) -> None:
-    said = served.client.post("/v1/sessions/talk/messages?user=ana", json={"role": "user", "text": QUESTION}).json()
-    block = served.client.post("/v1/sessions/talk/context?user=ana", json={}).json()
+    served.client.post("/v1/sessions", json={"id": "talk", "user": "ana"})
+    said = served.client.post("/v1/sessions/talk/messages", json={"role": "user", "text": QUESTION}).json()
+    block = served.client.post("/v1/sessions/talk/context", json={}).json()
     (listed,) = served.client.get("/v1/traces", params={"session": "talk"}).json()["items"]
     assert (listed["id"], listed["session"], listed["message"]) == (block["trace"], "talk", said["id"])
     assert served.client.get("/v1/traces", params={"session": "other"}).json()["items"] == []
