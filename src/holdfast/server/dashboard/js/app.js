@@ -21,6 +21,7 @@ const modules = {
   timeline: () => import("./views/timeline.js"),
   topics: () => import("./views/topics.js"),
   sessions: () => import("./views/sessions.js"),
+  traces: () => import("./views/traces.js"),
   jobs: () => import("./views/jobs.js"),
   apps: () => import("./views/apps.js"),
   stats: () => import("./views/stats.js"),

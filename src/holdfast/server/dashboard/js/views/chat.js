@@ -10,6 +10,7 @@ import { latest, record } from "../samples.js";
 import { scope } from "../settings.js";
 import { attempt, button, failed, link, problem, skeleton, toast } from "../ui.js";
 import { allMessages, asideParts, lastId, learnedChips, noModel, welcome, whoseMemory } from "./chat-parts.js";
+import { traceChip, tracesOf } from "./traces.js";
 
 // The conversation is kept when the view changes, so that people can look at a memory and come back.
 let talk = null;
@@ -35,7 +36,11 @@ async function resume() {
   const id = sessionStorage.getItem(place());
   if (!id) return;
   try {
-    const [session, messages] = await Promise.all([get(`/v1/sessions/${part(id)}`), allMessages(id)]);
+    const [session, messages, traces] = await Promise.all([
+      get(`/v1/sessions/${part(id)}`),
+      allMessages(id),
+      tracesOf(id),
+    ]);
     talk.id = id;
     talk.status = session.status;
     talk.turns = messages.map((message) => ({
@@ -44,6 +49,7 @@ async function resume() {
       speaker: message.speaker,
       text: message.text,
       at: message.at,
+      trace: traces.get(message.id),
     }));
   } catch (error) {
     sessionStorage.removeItem(place());
@@ -221,6 +227,7 @@ function turnFoot(ui, turn) {
       icon("memories", 15),
       turn.context ? t("chat.recalled", { n: count }) : t("chat.wouldRecall"),
     ),
+    traceChip(turn.context?.trace ?? turn.trace),
     learnedChips(turn),
   );
 }

@@ -11,6 +11,7 @@ import { marks, memoryLink, memoryRow, sessionLink, speaker } from "../parts.js"
 import { go } from "../router.js";
 import { attempt, button, failed, link, load, toast, when } from "../ui.js";
 import { changes, editFields, editInputs } from "./memory-edit.js";
+import { explainBox } from "./memory-explain.js";
 
 /** Show a memory in a box. */
 export function memoryDetail(box, id, { signal, back, changed }) {
@@ -68,6 +69,7 @@ function draw(page, found) {
     h("p.memory-full", { dir: "auto" }, memory.text),
     marks(memory),
     facts(memory),
+    explainBox(page.path),
     historyOf(page, history),
     provenance(sources),
   );

@@ -10,6 +10,7 @@ import { memoryLink, sessionLink, speaker } from "../parts.js";
 import { go } from "../router.js";
 import { settings } from "../settings.js";
 import { attempt, button, chip, empty, endless, head, kindChip, link, load, segmented, toast, when } from "../ui.js";
+import { traceChip, tracesOf } from "./traces.js";
 
 export function view(route, signal) {
   return {
@@ -96,8 +97,12 @@ function one(id, wanted, signal) {
   const box = h("div");
   const fetchAll = async () => {
     const session = await get(`/v1/sessions/${part(id)}`, {}, signal);
-    const [messages, made] = await Promise.all([messagesOf(id, signal), outcomes(session, signal)]);
-    return { session, messages, made };
+    const [messages, made, traces] = await Promise.all([
+      messagesOf(id, signal),
+      outcomes(session, signal),
+      tracesOf(id, signal),
+    ]);
+    return { session, messages, made, traces };
   };
   let first = true;
   const show = (found) => {
@@ -127,7 +132,7 @@ function one(id, wanted, signal) {
   return h("div.page", {}, h("a.crumb", { href: "#/sessions" }, icon("back", 16), t("nav.sessions")), box);
 }
 
-function draw({ session, messages, made }) {
+function draw({ session, messages, made, traces }) {
   let day = null;
   const count = new Set(messages.flatMap((message) => (made.get(message.id) ?? []).map((memory) => memory.id))).size;
   return h(
@@ -159,7 +164,7 @@ function draw({ session, messages, made }) {
         const today = dayOf(message.at);
         const heading = today !== day && h("li.day-mark", {}, dayName(message.at));
         day = today;
-        return [heading, messageRow(message, session, made.get(message.id) ?? [])];
+        return [heading, messageRow(message, session, made.get(message.id) ?? [], traces.get(message.id))];
       }),
     ),
   );
@@ -179,7 +184,7 @@ function actions(session, messages) {
   );
 }
 
-function messageRow(message, session, memories) {
+function messageRow(message, session, memories, trace) {
   const digested = message.seq <= session.digested_to;
   return h(
     "li.message",
@@ -193,6 +198,7 @@ function messageRow(message, session, memories) {
       message.action && chip(named("noise", message.action), { class: "retired" }),
     ),
     h("p.said", { dir: "auto" }, message.text),
+    traceChip(trace),
     memories.length > 0
       ? h(
           "ul.came",
