@@ -70,7 +70,7 @@ def build_services(
     def runnable(kinds: Collection[str]) -> list[str]:
         return [kind for kind in meter.affordable(kinds) if kind != REDO or budgeted.has_returned]
 
-    exclusive = [kind for kind in handlers if kind not in topics.handlers] if budgeted.max_calls > 1 else []
+    exclusive = [kind for kind in handlers if kind not in topics.handlers]  # other processes lease jobs of the same store, too
     jobs = JobRunner(store, clock, handlers, affordable=runnable, lease=_lease(chat), exclusive=exclusive)
     reranking = Reranking(ChatReranker(store, clock, budgeted) if reranker == "chat" else reranker)
     traces = Traces(store, days=trace_days, max_traces=max_traces, sentence_reader=sentence_reader)

@@ -3,12 +3,16 @@
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
 
 from holdfast.protocols import MessageFilter, SessionFilter
 from holdfast.stores.postgres import PostgresStore
-from holdfast.testing.samples import a_memory, a_message, remember, say
+from holdfast.stores.postgres.transaction import PostgresTransaction
+from holdfast.testing.samples import AT, a_job, a_memory, a_message, remember, say
 from holdfast.testing.store_vectors import towards
-from holdfast.types import Scope
+from holdfast.types import Job, Scope
 from tests.stores.postgres.support import OpenPostgres, Run, as_owner, open_store, server, url
 
 __all__ = ["as_owner", "open_store", "server", "url"]
@@ -59,3 +63,26 @@ def test_a_vector_that_is_stored_while_its_model_is_dropped_goes_as_well(open_st
         dropping = _meanwhile(drop)
     dropping.join()
     assert as_owner("SELECT count(*) FROM vectors") == [(0,)]
+
+
+@pytest.mark.ledger("X9")
+def test_two_workers_never_lease_two_jobs_of_one_scope(open_store: OpenPostgres) -> None:
+    store, other = open_store(), open_store()
+    with store.write() as tx:
+        for number in range(2):
+            assert tx.add_job(a_job(f"job_{number}", kind="digest", payload={"user": "ana", "session": f"s{number}"}))
+        assert tx.add_job(a_job("job_2", kind="digest", payload={"user": "ben", "session": "s"}))
+    leased: list[Job | None] = []
+
+    def lease(tx: PostgresTransaction, worker: str) -> Job | None:
+        return tx.lease_job(worker=worker, now=AT, until=AT + timedelta(minutes=5), exclusive=("digest",))
+
+    def lease_too() -> None:
+        with other.write() as tx:
+            leased.append(lease(tx, "second"))
+
+    with store.write() as tx:
+        leased.append(lease(tx, "first"))
+        leasing = _meanwhile(lease_too)
+    leasing.join()
+    assert [job.payload["user"] for job in leased if job] == ["ana", "ben"]

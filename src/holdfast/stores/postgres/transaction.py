@@ -1,6 +1,7 @@
 """A write transaction on PostgreSQL, with the locks that serialize writes about the same user."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
@@ -276,6 +277,23 @@ class PostgresTransaction(SQLTransaction):
         added = super().add_job(job)
         self.has_new_jobs = self.has_new_jobs or added
         return added
+
+    def lease_job(
+        self,
+        *,
+        worker: str,
+        now: datetime,
+        until: datetime,
+        kinds: Collection[str] | None = None,
+        exclusive: Collection[str] = (),
+    ) -> Job | None:
+        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
+
+        With ``exclusive`` kinds, workers of a tenant lease one after the other, because a worker must see the leases of the others.
+        """
+        if exclusive:
+            self._locks.hold(["leases"])
+        return super().lease_job(worker=worker, now=now, until=until, kinds=kinds, exclusive=exclusive)
 
     def holds_lease(self, job: Job) -> bool:
         """Return True if this attempt still holds the job's lease.
