@@ -36,7 +36,8 @@ class Place:
         preset = find_preset(options["preset"]) if isinstance(options.get("preset"), str) else options.get("preset")
         if preset is not None and preset.topics_dir is not None and not Path(preset.topics_dir).is_absolute():
             options["preset"] = replace(preset, topics_dir=str(self.folder / preset.topics_dir))  # else in the data directory
-        return {"path": self.address, **options}
+        settings = {"scrub_interval": 0, **options.pop("settings", {})}  # so that receipts are complete at once, as with a file
+        return {"path": self.address, "settings": settings, **options}
 
     @property
     def arguments(self) -> list[str]:

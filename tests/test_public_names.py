@@ -44,7 +44,7 @@ def test_every_error_is_exported() -> None:
 def test_the_engine_shows_no_machinery(memory: holdfast.Engine) -> None:
     assert _public(memory) == {
         "accept", "apps", "backup", "close", "context", "count_memories", "dismiss", "doctor", "drain", "erase", "explain", "export", "for_user", "forget", "get",
-        "history", "import_from", "jobs", "memories", "namespaces", "preset", "proposals", "purge_expired", "recall", "receipt", "receipts", "remember", "remember_all", "rerun", "revise", "session",
+        "history", "import_from", "jobs", "memories", "namespaces", "preset", "proposals", "purge_expired", "recall", "receipt", "receipts", "remember", "remember_all", "rerun", "revise", "scrub", "session",
         "sessions", "set_user", "spend", "stats", "topics", "trace", "traces", "trust_clock", "undo", "users",
     }  # fmt: skip
 

@@ -213,6 +213,7 @@ class AsyncEngine:
     trace = _awaited(Engine.trace)
     explain = _awaited(Engine.explain)
     receipts = _awaited(Engine.receipts)
+    scrub = _awaited(Engine.scrub)
     receipt = _awaited(Engine.receipt)
     export = _awaited(Engine.export)
     import_from = _awaited(Engine.import_from)

@@ -169,6 +169,15 @@ class Maintenance:
         reader = Scope(tenant=services.store.tenant, user=user, app=app, agent=agent) if given else found[0].scope
         return explain(services.reader, found[0], reader, query, now=services.clock.now(), max_tokens=max_tokens)
 
+    def scrub(self) -> list[Receipt]:
+        """Overwrite the bytes of erased data now, and return the receipts that were pending.
+
+        Background work does the same. On PostgreSQL, it does so at most once per ``scrub_interval``, for all tenants together.
+        """
+        pending = [receipt.id for receipt in records.receipts(self._services.store) if receipt.status == "pending"]
+        self._services.housekeeping.scrub()
+        return [receipt for receipt in records.receipts(self._services.store) if receipt.id in pending]
+
     def export(
         self,
         target: "str | PathLike[str] | BinaryIO",

@@ -126,9 +126,9 @@ def _watch_scrubs(memory: Engine, monkeypatch: pytest.MonkeyPatch) -> list[bool]
     rewrites: list[bool] = []
     scrub = store.scrub
 
-    def watch(needles: Any, *, rewrite: bool = True) -> Any:
+    def watch(needles: Any, *, rewrite: bool = True, **more: Any) -> Any:
         rewrites.append(rewrite)
-        return scrub(needles, rewrite=rewrite)
+        return scrub(needles, rewrite=rewrite, **more)
 
     monkeypatch.setattr(store, "scrub", watch)
     return rewrites

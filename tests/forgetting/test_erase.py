@@ -10,6 +10,7 @@ import pytest
 from holdfast import Engine, Message
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.presets.default import DEFAULT
+from holdfast.protocols import ScrubTime
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.stores.vector_index.index import quantize
@@ -252,7 +253,7 @@ class Killed(SQLiteStore):
     """A store whose process dies after the rows are removed and before the bytes are overwritten."""
 
     def scrub(
-        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = ()
+        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = (), when: ScrubTime = "now"
     ) -> tuple[bool, tuple[str, ...]]:
         raise KeyboardInterrupt
 

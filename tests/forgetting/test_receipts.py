@@ -87,9 +87,9 @@ def test_every_erased_value_becomes_a_needle(memory: Engine) -> None:
     texts: list[str] = []
 
     class Recording(SQLiteStore):
-        def scrub(self, needles, *, rewrite=True, files=()):  # type: ignore[no-untyped-def]
+        def scrub(self, needles, *, rewrite=True, files=(), when="now"):  # type: ignore[no-untyped-def]
             texts.extend(needle.decode() for needle in needles)
-            return super().scrub(needles, rewrite=rewrite, files=files)
+            return super().scrub(needles, rewrite=rewrite, files=files, when=when)
 
     store = Recording(Path(services(memory).store.location).with_name("other.db"))
     with build_engine(store, preset=DEFAULT, worker="none") as other:

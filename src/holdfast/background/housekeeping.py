@@ -9,11 +9,11 @@ from holdfast.background.clock_guard import ClockGuard
 from holdfast.background.condense import Condenser
 from holdfast.background.digest import Digester
 from holdfast.consent.off_record import erase_older
-from holdfast.forgetting.erase import SCRUB, complete_receipts, mark_erased, note_scrubbed
+from holdfast.forgetting.erase import complete_receipts, mark_erased, note_scrubbed
 from holdfast.forgetting.targets import own_sources
 from holdfast.learning.summaries.lasting import is_lasting
 from holdfast.presets.base import Preset
-from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Reads, SentenceReader, Store, Transaction
+from holdfast.protocols import SCRUB, Clock, MemoryFilter, MessageFilter, Reads, ScrubTime, SentenceReader, Store, Transaction
 from holdfast.recall.embedder_check import check_embedder, check_vectors
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.traces.keeper import Traces
@@ -162,14 +162,18 @@ class Housekeeping:
         self._next_scrub = now + _SCRUB_RETRY
         if left == "log":
             return self._empty_log()
+        return int(self.scrub("due"))
+
+    def scrub(self, when: ScrubTime = "now") -> bool:
+        """Overwrite erased data, and complete the pending receipts. Return False if that must wait."""
         waiting = dict(self._waiting)
-        complete, residue = self._store.scrub([needle for needles in waiting.values() for needle in needles])
+        complete, residue = self._store.scrub([needle for needles in waiting.values() for needle in needles], when=when)
         if complete:
             note_scrubbed(self._store, complete=True, rewrite=True)
             complete_receipts(self._store, residue, scanned=waiting)
             for id in waiting:
                 self._waiting.pop(id, None)
-        return int(complete)
+        return complete
 
     def complete_later(self, receipt: str, needles: Sequence[bytes]) -> None:
         """Complete a pending receipt when the bytes have been overwritten: scan for the needles then."""
@@ -180,6 +184,8 @@ class Housekeeping:
         complete, _ = self._store.scrub([], rewrite=False)
         if complete:
             note_scrubbed(self._store, complete=True, rewrite=False)
+        elif not self._store.is_local:  # a database server keeps removed rows until the table is rewritten
+            note_scrubbed(self._store, complete=False, rewrite=False)
         return int(complete)
 
     def _outlived(self, now: datetime) -> list[str]:

@@ -48,10 +48,11 @@ _NUMBERS = {
     "tenant_rate_limit": int,
     "tenant_bytes": int,
     "store_connections": int,
+    "scrub_interval": float,
     "resident_idle_minutes": float,
 }
 """Numeric settings and their types. All values must be positive, except those in ``_MAY_BE_ZERO``."""
-_MAY_BE_ZERO = ("trace_days",)
+_MAY_BE_ZERO = ("trace_days", "scrub_interval")
 """Numeric settings for which zero switches something off."""
 _BOOLEANS = ("plain_topic_files", "keep_off_record")
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -75,6 +76,19 @@ class Settings:
     )
     store_connections: int = field(
         default=16, metadata={"help": "Maximum number of connections of one process to a PostgreSQL store. Tenants share them."}
+    )
+    store_direct: str | None = field(
+        default=None,
+        metadata={
+            "help": "The address of the PostgreSQL server itself, if `store` names a pooler such as PgBouncer. Maintenance and notifications use it."
+        },
+    )
+    scrub_interval: float = field(
+        default=3600.0,
+        metadata={
+            "help": "Minimum time in seconds between two scrubs of a PostgreSQL store. A scrub removes the erased bytes of all tenants; until "
+            "then, receipts are `pending`. With 0, each erasure scrubs at once."
+        },
     )
     preset: str = field(
         default="default",

@@ -55,7 +55,13 @@ def _make_database(settings: Settings, tenant: str) -> "PostgresStore":
         from holdfast.stores.postgres import PoolLimits, PostgresStore  # noqa: PLC0415  (optional dependency)
     except ImportError as error:
         raise SettingsError(f"A PostgreSQL store needs {error.name}: pip install 'holdfast-memory[postgres]'") from error
-    return PostgresStore(settings.store or "", tenant=tenant, limits=PoolLimits(connections=settings.store_connections))
+    return PostgresStore(
+        settings.store or "",
+        tenant=tenant,
+        limits=PoolLimits(connections=settings.store_connections),
+        direct=settings.store_direct,
+        scrub_interval=settings.scrub_interval,
+    )
 
 
 def _index_place(settings: Settings, path: Path) -> IndexPlace | None:

@@ -24,19 +24,12 @@ from holdfast.forgetting.targets import (
 )
 from holdfast.learning.capture import Extractor
 from holdfast.presets.base import Preset
-from holdfast.protocols import MemoryFilter, MessageFilter, SentenceReader, Store, Transaction
+from holdfast.protocols import SCRUB, MemoryFilter, MessageFilter, SentenceReader, Store, Transaction, Unreachable
 from holdfast.recall.caches import count_erasure
 from holdfast.types import Author, Receipt, Scope
 from holdfast.write import Writer
 
 log = logging.getLogger("holdfast")
-SCRUB = "scrub"
-"""Name of the store setting that records whether erased bytes must still be overwritten: ``pending``, ``log`` or ``done``.
-
-With ``log``, only the store's log may still contain them.
-
-Overwriting may have to wait until an open read of the store has ended.
-"""
 _STEP = 16
 """Number of rows that one transaction removes on a full disk. It is reduced if even these do not fit."""
 
@@ -83,12 +76,12 @@ def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how:
     needles = make_needles([*removed.targets.texts, *owner_of(target).values()]) if how.rewrite else []
     complete, residue = _scrub(store, needles, rewrite=how.rewrite, files=how.files())
     copies = _erase_copies(store, preset, target, how, receipt.id) if how.rewrite else _Copies()
-    whole = complete and not residue
+    whole = complete and not _found_in_files(residue)
     receipt = replace(
         receipt,
         rebuilt=removed.rebuilt,
         status="erased" if whole else "pending",
-        verified=whole and how.rewrite and not copies.kept and not _has_rows(store, removed.targets),
+        verified=whole and not residue and how.rewrite and not copies.kept and not _has_rows(store, removed.targets),
         residue=(*residue, *copies.problems),
         backups=copies.kept,
         missing=copies.missing,
@@ -215,7 +208,7 @@ def _partly_erased(done: Mapping[str, int]) -> StoreFull:
 def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequence[Path]) -> tuple[bool, tuple[str, ...]]:
     """Overwrite the erased bytes. The rows are gone already, so a failure makes the receipt pending and raises nothing."""
     try:
-        complete, residue = store.scrub(needles, rewrite=rewrite, files=files)
+        complete, residue = store.scrub(needles, rewrite=rewrite, files=files, when="later")
         note_scrubbed(store, complete=complete, rewrite=rewrite)
     except StoreClosed:
         raise
@@ -280,7 +273,13 @@ def complete_receipts(store: Store, residue: Sequence[str], *, scanned: Collecti
         if receipt.status == "pending":
             left = (*residue, *receipt.residue) if receipt.id not in scanned else tuple(residue)
             verified = receipt.id in scanned and not left and not receipt.backups
-            records.update(store, replace(receipt, status="pending" if residue else "erased", verified=verified, residue=left))
+            status = "pending" if _found_in_files(residue) else "erased"
+            records.update(store, replace(receipt, status=status, verified=verified, residue=left))
+
+
+def _found_in_files(residue: Sequence[str]) -> bool:
+    """Return True if a scan has found erased bytes. Places that cannot be reached do not count."""
+    return any(not isinstance(line, Unreachable) for line in residue)
 
 
 def _has_rows(store: Store, targets: ErasureTargets) -> bool:

@@ -18,9 +18,10 @@ from holdfast.filters import (
 )
 from holdfast.protocols.models import Candidate, Clock, Embedder, Reranker, Role, Vectors
 from holdfast.protocols.sentence_reader import Comparison, Reading, SentenceReader
-from holdfast.protocols.store import JobNotifier, Reads, Store, Transaction
+from holdfast.protocols.store import SCRUB, JobNotifier, Reads, ScrubTime, Store, Transaction, Unreachable
 
 __all__ = [
+    "SCRUB",
     "AppChanges",
     "Candidate",
     "Clock",
@@ -37,6 +38,7 @@ __all__ = [
     "Reads",
     "Reranker",
     "Role",
+    "ScrubTime",
     "SearchFilter",
     "SentenceReader",
     "SessionFilter",
@@ -44,5 +46,6 @@ __all__ = [
     "Store",
     "TraceFilter",
     "Transaction",
+    "Unreachable",
     "Vectors",
 ]

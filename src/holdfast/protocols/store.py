@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from holdfast.filters import (
     AppChanges,
@@ -36,6 +36,21 @@ from holdfast.types import (
     UserProfile,
     UserRecord,
 )
+
+SCRUB = "scrub"
+"""Name of the store setting that records whether erased bytes must still be overwritten: ``pending``, ``log`` or ``done``.
+
+With ``log``, only the store's log may still contain them. Overwriting may have to wait: for an open read of the store, or for
+the next scrub of a database that many tenants share.
+"""
+ScrubTime: TypeAlias = Literal["now", "due", "later"]
+"""When a store that tenants share scrubs: at once, if the next scrub is due, or later in the background."""
+
+
+class Unreachable(str):
+    """A place that a scrub cannot overwrite or search, such as the log of a database server. Scrubbing again does not help."""
+
+    __slots__ = ()
 
 
 class Reads(Protocol):
@@ -439,13 +454,14 @@ class Store(Reads, Protocol):
         ...
 
     def scrub(
-        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = ()
+        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = (), when: ScrubTime = "now"
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data on disk. Then scan the files for ``needles``, which are pieces of the removed data.
 
         ``files`` are other files to scan, such as topic pages. A needle that also occurs in a stored row is not reported.
         Return two values: True if everything was overwritten, and the names of the files in which a needle was found. With
-        ``rewrite=False``, do only what needs no rewriting of the files; return False if that is not enough.
+        ``rewrite=False``, do only what needs no rewriting of the files; return False if that is not enough. Places that the
+        store cannot reach are named as :class:`Unreachable`. A store with one file scrubs at once, whatever ``when`` says.
         """
         ...
 

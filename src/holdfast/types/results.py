@@ -163,11 +163,12 @@ class Receipt:
     status: Literal["erased", "pending"] = "erased"
     """``erased``, or ``pending`` if the rows are removed but their bytes may still be in a file.
 
-    The usual reason is another connection that still reads an older state of the store. The bytes are overwritten later.
+    The usual reason is another connection that still reads an older state of the store. A PostgreSQL store is scrubbed for all tenants
+    together, once per ``scrub_interval``. The bytes are overwritten later.
     """
     verified: bool = False
     residue: tuple[str, ...] = ()
-    """Files in which the scan still found erased bytes."""
+    """Files in which the scan still found erased bytes, and places that could not be overwritten or scanned."""
     backups: tuple[str, ...] = ()
     """Known copies of the store that may still contain the erased data, because they could not be changed."""
     missing: tuple[str, ...] = ()

@@ -101,7 +101,8 @@ def ana(browser: Any, url: str) -> Iterator[Visitor]:
     assert visitor.hosts <= {url.removeprefix("http://")}
 
 
-def _assert_nothing_ran(visitor: Visitor, where: str) -> None:
+def assert_nothing_ran(visitor: Visitor, where: str) -> None:
+    """Assert that no payload ran, and that none became an element, a handler or an unsafe link."""
     page = visitor.page
     assert page.evaluate("window.__ran") is None, where
     assert page.locator(FOREIGN).count() == 0, where
@@ -122,7 +123,7 @@ def test_no_view_runs_what_it_lists(ana: Visitor, name: str) -> None:
     ana.go(name)
     ana.page.mouse.wheel(0, 20_000)
     ana.page.wait_for_timeout(250)
-    _assert_nothing_ran(ana, name)
+    assert_nothing_ran(ana, name)
 
 
 @pytest.mark.long
@@ -131,7 +132,7 @@ def test_no_page_of_a_memory_runs_its_text_key_topic_tags_metadata_or_history(an
         ana.go(f"memories/{memory['id']}")
         ana.see(".memory-page code", has_text=memory["id"])
         assert ana.page.locator(".memory-full").text_content() == memory["text"]
-        _assert_nothing_ran(ana, memory["text"])
+        assert_nothing_ran(ana, memory["text"])
 
 
 @pytest.mark.long
@@ -141,7 +142,7 @@ def test_no_form_runs_what_it_edits(ana: Visitor, url: str) -> None:
         ana.see(".memory-page code", has_text=memory["id"])
         ana.click("[data-action=edit]")
         assert ana.see(".edit-form textarea").input_value() == memory["text"]
-        _assert_nothing_ran(ana, memory["text"])
+        assert_nothing_ran(ana, memory["text"])
 
 
 @pytest.mark.long
@@ -149,12 +150,12 @@ def test_no_topic_runs_read_or_previewed(ana: Visitor, url: str) -> None:
     for topic in httpx.get(f"{url}/v1/topics", params={"user": "ana"}).json()["items"]:
         ana.go(f"topics/{quote(topic['topic'], safe='')}")
         ana.see(".topic .prose, .problem")
-        _assert_nothing_ran(ana, topic["topic"])
+        assert_nothing_ran(ana, topic["topic"])
         if "/" in topic["topic"]:  # cannot be part of a URL hash, so it has no page
             continue
         ana.click("[data-action=edit]")
         ana.see(".preview")
-        _assert_nothing_ran(ana, topic["topic"])
+        assert_nothing_ran(ana, topic["topic"])
 
 
 @pytest.mark.long
@@ -162,7 +163,7 @@ def test_no_conversation_runs_its_messages_or_speakers(ana: Visitor) -> None:
     for number in range(len(PAYLOADS)):
         ana.go(f"sessions/hostile-{number}")
         ana.see(".message .said")
-        _assert_nothing_ran(ana, PAYLOADS[number])
+        assert_nothing_ran(ana, PAYLOADS[number])
 
 
 @pytest.mark.long
@@ -171,7 +172,7 @@ def test_no_search_runs_what_it_finds(ana: Visitor) -> None:
     ana.see(".hit-row, .hit")
     for why in ana.page.locator(".why summary").all():
         why.click()
-    _assert_nothing_ran(ana, "search")
+    assert_nothing_ran(ana, "search")
 
 
 @pytest.mark.long
@@ -181,12 +182,12 @@ def test_no_name_of_a_user_app_or_agent_runs(ana: Visitor) -> None:
         line = " ".join(payload.split())
         ana.click(".side .scope")
         ana.see("dialog .suggestion")
-        _assert_nothing_ran(ana, payload)
+        assert_nothing_ran(ana, payload)
         ana.see("dialog input >> nth=0").fill(line)
         ana.click("dialog button[type=submit]")
         ana.see(".side .scope span", has_text=line)
         ana.see(".memory-row")
-        _assert_nothing_ran(ana, payload)
+        assert_nothing_ran(ana, payload)
 
 
 @pytest.mark.long
@@ -196,7 +197,7 @@ def test_no_turn_of_a_chat_runs_its_text_or_what_was_recalled_for_it(ana: Visito
         ana.say(" ".join(payload.split()))
         ana.page.wait_for_function(f"() => document.querySelectorAll('.no-model').length === {count}")
     ana.see(".aside .hit")
-    _assert_nothing_ran(ana, "chat")
+    assert_nothing_ran(ana, "chat")
 
 
 def test_markdown_becomes_nodes_and_only_safe_addresses_links(ana: Visitor) -> None:

@@ -1,6 +1,8 @@
-"""The commands ``forget``, ``undo`` and ``erase``."""
+"""The commands ``forget``, ``undo``, ``erase``, ``receipts`` and ``scrub``."""
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -74,9 +76,10 @@ def undo(flags: Flags, change: str) -> None:
 @click.option("--id", help="Memory to erase, with all its revisions.")
 @click.option("--session", metavar="ID", help="Session to erase, with everything derived from it.")
 @click.option("--source", metavar="ID", help="Message to erase, with everything derived from it.")
+@click.option("--scrub", is_flag=True, help="Overwrite the bytes now, also in a PostgreSQL store.")
 @yes_option
 @with_flags()
-def erase(flags: Flags, *, id: str | None, session: str | None, source: str | None, yes: bool) -> None:
+def erase(flags: Flags, *, id: str | None, session: str | None, source: str | None, scrub: bool, yes: bool) -> None:
     """Remove data for good, also from the bytes on disk.
 
     Choose what to erase: a memory, a session, a message, or everything of a --user, --app or --agent. A user is erased across
@@ -94,7 +97,25 @@ def erase(flags: Flags, *, id: str | None, session: str | None, source: str | No
     confirm(f"Erase {whole}{' and '.join(named)} for good?", yes=yes)
     with open_memory(flags) as memory:
         receipt = memory.erase(id=id, session=session, source=source, **flags.scope)
+        if scrub and receipt.status == "pending":
+            memory.scrub()
+            receipt = replace(memory.receipt(receipt.id), target=receipt.target)
     emit(receipt, _receipt_lines(receipt), as_json=flags.json)
+
+
+@click.command(epilog="Example: holdfast scrub")
+@with_flags(scope=False)
+def scrub(flags: Flags) -> None:
+    """Overwrite the bytes of erased data now, and complete the pending receipts.
+
+    Background work does this, too. A PostgreSQL store is scrubbed for all tenants together, at most once per `scrub_interval`. This
+    command does not wait for it. Tables stay readable and writable meanwhile.
+    """
+    with open_memory(flags) as memory:
+        found = memory.scrub()
+    emit(found, table(_receipt_rows(found)) or ["No receipt was pending."], as_json=flags.json)
+    if any(receipt.status == "pending" for receipt in found):
+        click.echo("Some receipts are still pending: another program reads an older state. Try again later.", err=True)
 
 
 @click.command(epilog="Example: holdfast receipts")
@@ -112,7 +133,11 @@ def receipts(flags: Flags, *, id: str | None, limit: int) -> None:
             emit(found, _receipt_lines(found), as_json=flags.json)
             return
         listed = memory.receipts(limit=limit)
-    rows = [
+    emit(listed, table(_receipt_rows(listed)) or ["Nothing was erased."], as_json=flags.json)
+
+
+def _receipt_rows(listed: Sequence[Receipt]) -> list[tuple[str, ...]]:
+    return [
         (
             each.id,
             f"{each.at:%Y-%m-%d %H:%M}",
@@ -122,7 +147,6 @@ def receipts(flags: Flags, *, id: str | None, limit: int) -> None:
         )
         for each in listed
     ]
-    emit(listed, table(rows) or ["Nothing was erased."], as_json=flags.json)
 
 
 def _receipt_lines(receipt: Receipt) -> list[str]:
@@ -148,8 +172,8 @@ def _receipt_lines(receipt: Receipt) -> list[str]:
     elif receipt.verified:
         lines.append("Verified: a scan found nothing of it in the store or its files.")
     else:
-        lines.append("NOT VERIFIED: a scan still found some of it.")
-    lines += [f"Still in the file: {file}" for file in receipt.residue]
+        lines.append("NOT VERIFIED: the bytes are overwritten, but a scan could not confirm it everywhere.")
+    lines += [f"Left: {place}" for place in receipt.residue]
     lines += [f"Still in a copy: {file}" for file in receipt.backups]
     lines += [f"Not found, so not erased: {file}" for file in receipt.missing]
     return lines

@@ -17,10 +17,10 @@ from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg import sql
 from psycopg.types import TypeInfo
 
-from holdfast.errors import NotFound
+from holdfast.errors import InvalidInput, NotFound
 from holdfast.stores.copying.side import Side
 from holdfast.stores.copying.tables import COPIED, NUMBERS, TableLayout, layout_of
-from holdfast.stores.postgres.connect import SCHEMA, PoolLimits, check_address, connect
+from holdfast.stores.postgres.connect import APPLICATION, SCHEMA, PoolLimits, check_address, connect, is_pooled
 from holdfast.stores.postgres.errors import NAME, redact_address, translated
 from holdfast.stores.postgres.migrate import migrate
 from holdfast.stores.postgres.session import PostgresSession
@@ -62,7 +62,10 @@ class PostgresSide(Side):
 
     def _connect(self) -> PostgresSession:
         """Open a connection without timeouts, because copying millions of rows takes longer than servers usually allow."""
-        session = PostgresSession(connect(self._url, limits=PoolLimits()))
+        session = PostgresSession(connect(self._url, limits=PoolLimits(), application=f"{APPLICATION}-copy"))
+        if is_pooled(session.raw):
+            session.raw.close()
+            raise InvalidInput("A copy needs the address of the server itself, not of a pooler. Nothing was copied.")
         for timeout in ("statement_timeout", "idle_in_transaction_session_timeout"):
             session.execute(f"SET {timeout} = 0")
         return session

@@ -21,6 +21,7 @@ LEFT_OUT: Mapping[str, str] = {
     "vector_log": "only for processes that have the source file open",
     "indexes": "an external index is rebuilt",
     "index_queue": "an external index is rebuilt",
+    "scrubs": "a record of work on one database",
     "copying": "bookmarks of the copy itself",
 }
 """Tables that are not copied, each with the reason. Some exist only in SQLite stores or only in PostgreSQL stores."""

@@ -1,6 +1,11 @@
-"""Open connections to PostgreSQL and set them up: timeouts, row level security, and the pgvector type."""
+"""Open connections to PostgreSQL and set them up: timeouts, row level security, and the pgvector type.
 
-from collections.abc import Callable
+A pooler such as PgBouncer in transaction mode gives each transaction any of its server connections. A setting of one client
+would then be seen by others. Behind a pooler, Holdfast therefore sets everything at the beginning of each transaction, for this
+transaction only, and uses no prepared statements.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +26,9 @@ The role can use only Holdfast's tables.
 """
 SCHEMA = "holdfast"
 """Schema that contains the tables. A separate schema avoids name clashes with other software in the database."""
+
+APPLICATION = "holdfast"
+"""Name of the connections in ``pg_stat_activity``. They never keep a snapshot beyond one statement."""
 
 _SEARCH_PATH = f"SELECT set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), false)"
 
@@ -55,21 +63,36 @@ def check_address(url: str) -> None:
         raise InvalidInput("The database address cannot be parsed. Write it as postgresql://USER@HOST:PORT/DATABASE.") from None
 
 
-def connect(url: str, *, limits: PoolLimits) -> "psycopg.Connection[Row]":
-    """Open a connection as the user named in the address. It has all privileges of that user."""
+def connect(url: str, *, limits: PoolLimits, application: str = APPLICATION) -> "psycopg.Connection[Row]":
+    """Open a connection as the user named in the address. It has all privileges of that user.
+
+    Behind a pooler, the search path is not set, so statements must name the schema.
+    """
     check_address(url)
     raw = psycopg.Connection.connect(
         url,
         autocommit=True,
         connect_timeout=int(limits.connect_timeout),
         cursor_factory=psycopg.RawCursor,
-        application_name="holdfast",
+        application_name=application,
     )
-    raw.execute(_SEARCH_PATH)
+    if is_pooled(raw):
+        raw.prepare_threshold = None
+    else:
+        raw.execute(_SEARCH_PATH)
     return raw
 
 
-def connection_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits) -> dict[str, Any]:
+def is_pooled(raw: "psycopg.Connection[Row]") -> bool:
+    """Return True if a pooler stands between this process and the server.
+
+    A pooler greets a client with a process number of its own. The server process that runs a statement has another one.
+    """
+    row = raw.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
+    return row is not None and row[0] != raw.info.backend_pid
+
+
+def connection_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits, *, is_pooled: bool = False) -> dict[str, Any]:
     """Return the arguments for opening pooled connections.
 
     The pgvector type is looked up once, on the open connection ``raw``, instead of once per pooled connection.
@@ -82,8 +105,20 @@ def connection_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits) -> 
         "autocommit": True,
         "connect_timeout": int(limits.connect_timeout),
         "cursor_factory": psycopg.RawCursor,
-        "application_name": "holdfast",
+        "application_name": APPLICATION,
         "context": context,
+        **({"prepare_threshold": None} if is_pooled else {}),
+    }
+
+
+def _values(limits: PoolLimits) -> Mapping[str, str]:
+    """Return the settings of a connection, except search path, tenant and role."""
+    return {
+        "statement_timeout": str(int(limits.statement_timeout * 1000)),
+        "lock_timeout": str(int(limits.lock_timeout * 1000)),
+        "jit": "off",  # compiling takes longer than these queries run
+        "hnsw.ef_search": "100",
+        "hnsw.iterative_scan": "strict_order",
     }
 
 
@@ -94,11 +129,7 @@ def connection_setup(limits: PoolLimits, *, role: str | None) -> "Callable[[psyc
     """
     statements: list[sql.Composable] = [
         sql.SQL(_SEARCH_PATH),
-        sql.SQL("SET statement_timeout = {}").format(int(limits.statement_timeout * 1000)),
-        sql.SQL("SET lock_timeout = {}").format(int(limits.lock_timeout * 1000)),
-        sql.SQL("SET jit = off"),  # compiling takes longer than these queries run
-        sql.SQL("SET hnsw.ef_search = 100"),
-        sql.SQL("SET hnsw.iterative_scan = strict_order"),
+        *(sql.SQL("SET {} = {}").format(sql.SQL(name), sql.Literal(value)) for name, value in _values(limits).items()),  # type: ignore[arg-type]
     ]
     if role is not None:
         statements.append(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
@@ -108,3 +139,14 @@ def connection_setup(limits: PoolLimits, *, role: str | None) -> "Callable[[psyc
         raw.execute(script)
 
     return setup
+
+
+def transaction_setup(limits: PoolLimits, *, role: str | None, tenant: str) -> str:
+    """Return the statements that set up one transaction behind a pooler, including its tenant. They end with a semicolon."""
+    path = f"set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), true)"
+    named = {**_values(limits), "holdfast.tenant": tenant}
+    values = (sql.SQL("set_config({}, {}, true)").format(sql.Literal(name), sql.Literal(value)) for name, value in named.items())
+    script = sql.SQL("SELECT {}, {}; ").format(sql.SQL(path), sql.SQL(", ").join(values))
+    if role is not None:
+        script += sql.SQL("SET LOCAL ROLE {}; ").format(sql.Identifier(role))
+    return script.as_string(None)

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Collection
 
 import psycopg
@@ -53,8 +54,14 @@ class Listener:
         return heard is None or self._tenant[:2000] in heard
 
     def tenants(self, seconds: float) -> Collection[str] | None:
-        """Wait for a new job of any tenant and return the tenants with new jobs. Return None if the connection was lost."""
+        """Wait for a new job of any tenant and return the tenants with new jobs. Return None if the connection was lost.
+
+        Behind a pooler, nothing is received: workers find new jobs when they poll.
+        """
         self._connections.check_open()
+        if not self._connections.is_direct:
+            time.sleep(seconds)
+            return ()
         with self._lock:
             try:
                 raw = self._listening()

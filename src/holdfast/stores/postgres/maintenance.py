@@ -89,6 +89,18 @@ def check_distance(url: str) -> Finding:
     return Finding(check="vector search", ok=True, detail="a distance was computed")
 
 
+def pooler_finding(*, is_direct: bool) -> Finding:
+    """Check that maintenance can reach the server, if the store is behind a pooler."""
+    if is_direct:
+        return Finding(check="pooler", ok=True, detail="connected through a pooler; maintenance connects directly")
+    return Finding(
+        check="pooler",
+        ok=False,
+        detail="connected through a pooler only: erased bytes stay in the files, and no vector indexes are built",
+        remedy="Set store_direct to the address of the server itself",
+    )
+
+
 def _setting(connection: PostgresSession, name: str, *, remedy: str) -> Finding:
     value = _show(connection, name)
     return Finding(check=name, ok=value == "on", detail=value, remedy=None if value == "on" else remedy)

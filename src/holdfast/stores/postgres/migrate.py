@@ -42,6 +42,7 @@ def migrate(raw: "psycopg.Connection[Row]") -> str | None:
         with raw.transaction():
             raw.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
             raw.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+            raw.execute(f"SELECT set_config('search_path', '{SCHEMA}, public', true)")
             _ensure_pgvector(raw)
             raw.execute(_RECORDS)
             for migration in _pending(raw, known):  # another process may have applied some
@@ -58,7 +59,7 @@ def migrate(raw: "psycopg.Connection[Row]") -> str | None:
 def _pending(raw: "psycopg.Connection[Row]", known: list[Migration]) -> list[Migration]:
     if _value(raw, f"SELECT to_regclass('{SCHEMA}.migrations')") is None:
         return known
-    recorded: dict[int, str] = dict(raw.execute("SELECT number, sha256 FROM migrations").fetchall())
+    recorded: dict[int, str] = dict(raw.execute(f"SELECT number, sha256 FROM {SCHEMA}.migrations").fetchall())
     return pending(recorded, known, what="database")
 
 

@@ -26,6 +26,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.shared import acquire_pool, release_pool
 from holdfast.stores.sql.connection import R, Row
 
+NO_DIRECT = f"{NAME} is behind a pooler. Set store_direct to the address of the server itself."
 _IDENTITY = "pg_current_xact_id()::text, pg_stat_get_bgwriter_stat_reset_time()::text"
 
 
@@ -67,11 +68,19 @@ class PostgresConnections:
         tenant: str,
         limits: PoolLimits,
         arguments: dict[str, Any],
-        setup: "Callable[[psycopg.Connection[Row]], None]",
+        setup: "Callable[[psycopg.Connection[Row]], None] | None",
         session: type[PostgresSession] = PostgresSession,
+        direct: str | None = None,
+        transaction_setup: str = "",
     ) -> None:
+        """Store the arguments. Behind a pooler, ``setup`` is None, and ``transaction_setup`` has the statements for each transaction.
+
+        ``direct`` is the address for maintenance and notifications. It is None if only the pooler can be reached.
+        """
         self.limits = limits
         self._url = url
+        self._direct = direct
+        self._transaction_setup = transaction_setup
         self._tenant = tenant
         self._arguments = arguments
         self._setup = setup
@@ -110,12 +119,26 @@ class PostgresConnections:
             return self._read_once(query)
 
     def _read_once(self, query: Callable[[], R]) -> R:
-        with translated(), self._reading() as session:
+        with translated(), self._reading() as session, self._set_up(session.raw):
             self._local.session = session
             try:
                 return query()
             finally:
                 self._local.session = None
+
+    @contextlib.contextmanager
+    def _set_up(self, raw: "psycopg.Connection[Row]") -> Iterator[None]:
+        """Run the block in a transaction with the tenant's settings, if there is a pooler. Otherwise the connection has them."""
+        if not self._transaction_setup:
+            yield
+            return
+        raw.execute(f"BEGIN ISOLATION LEVEL READ COMMITTED; {self._transaction_setup}")
+        try:
+            yield
+        except BaseException:
+            _roll_back(raw)
+            raise
+        raw.execute("COMMIT")
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[PostgresSession]:
@@ -193,7 +216,7 @@ class PostgresConnections:
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
         if not durable:
             begin += "SET LOCAL synchronous_commit = off; "
-        begin += f"SELECT {_IDENTITY}"
+        begin += f"{self._transaction_setup}SELECT {_IDENTITY}"
         with contextlib.ExitStack() as stack:
             raw = stack.enter_context(self._lent())
             try:
@@ -254,11 +277,21 @@ class PostgresConnections:
             return "unknown"
         return "reused" if row[0] == "committed" and row[1] != transaction.server_run else str(row[0])
 
+    @property
+    def is_direct(self) -> bool:
+        """True if the server can be reached without a pooler."""
+        return self._direct is not None
+
     def connect(self) -> "psycopg.Connection[Row]":
-        """Open a connection with all privileges of the user named in the address. The caller must close it."""
+        """Open a connection with all privileges of the user named in the address. The caller must close it.
+
+        The connection keeps session state, so it does not go through a pooler.
+        """
         self.check_open()
+        if self._direct is None:
+            raise StoreError(NO_DIRECT)
         with translated():
-            return connect(self._url, limits=self.limits)
+            return connect(self._direct, limits=self.limits)
 
     @contextlib.contextmanager
     def owner(self) -> Iterator[PostgresSession]:

@@ -4,6 +4,8 @@ A deleted row stays in the file of its table until the table is rewritten. It al
 until its log segment (a file of the log) is overwritten. This module rewrites both, as far as the privileges of
 the database user allow. It cannot reach the server's replicas, archived logs and backups. docs/scale.md says how
 long these can keep erased data.
+
+A scrub rewrites the tables of all tenants. ``scrub_schedule.py`` decides when one runs.
 """
 
 import contextlib
@@ -14,18 +16,18 @@ from pathlib import Path
 import psycopg
 from psycopg import errors
 
+from holdfast.protocols import Unreachable
 from holdfast.stores.postgres.connect import SCHEMA
 from holdfast.stores.postgres.errors import NAME
+from holdfast.stores.postgres.rewriting import TableCopy, full_vacuum, obstacle, remove_unfinished
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql.connection import fetch, fetch_value
 from holdfast.stores.sql.scrubbing import held
 
-_MAX_REWRITE_BYTES = 256 * 1024 * 1024
-"""Maximum size in bytes of a table that is rewritten. Rewriting a larger table would lock it for too long."""
-_MAX_VECTOR_REWRITE_BYTES = 32 * 1024 * 1024
-"""Maximum size in bytes at which the table of vectors is rewritten.
+MAX_LOCKED_BYTES = 16 * 1024 * 1024
+"""Maximum size in bytes of a table that is rewritten under a lock, which takes less than half a second.
 
-This limit is lower than the limit for other tables, because rewriting the vectors also rebuilds their indexes.
+A larger table is copied while it is in use. That takes longer, but it is locked for milliseconds only.
 """
 _LOCK_TIMEOUT_SECONDS = 2.0
 """Maximum time in seconds to wait for the lock of a table. Also the maximum time to wait for older transactions to end."""
@@ -36,30 +38,38 @@ With segments of 16 MB, this is 1 GB, the default of ``max_wal_size``. Usually a
 """
 
 
-def scrub(session: PostgresSession, needles: Sequence[bytes]) -> tuple[bool, tuple[str, ...]]:
-    """Rewrite the tables and the log, then search the server's files for the needles (byte strings from the erased data).
+def rewrite(session: PostgresSession, *, max_locked_bytes: int = MAX_LOCKED_BYTES) -> tuple[bool, tuple[Unreachable, ...]]:
+    """Rewrite the tables, the planner's samples and the log, so that they contain no deleted rows.
 
-    Return (complete, residue). ``complete`` is False if another transaction prevented the rewrite; scrub again later.
-    ``residue`` lists the files that still contain a needle, and the places that could not be rewritten or searched.
-    Needles shorter than 8 bytes are not searched for: the server's own catalogs contain many words.
+    Return (complete, unreachable). ``complete`` is False if another transaction prevented the rewrite; scrub again later.
+    ``unreachable`` lists the places that this database user cannot rewrite.
     """
+    remove_unfinished(session)
     if not _wait_for_old_transactions(session):
         return False, ()
     # A queued exclusive lock blocks all later readers, so wait only briefly: a dump may read a table for an hour.
     session.execute(f"SET lock_timeout = '{_LOCK_TIMEOUT_SECONDS:g}s'")
+    session.execute("SET statement_timeout = 0")
     try:
-        residue = _rewrite_tables(session)
-        residue += _rewrite_statistics(session)
+        unreachable = _rewrite_tables(session, max_locked_bytes)
+        unreachable += _rewrite_statistics(session)
     except (errors.LockNotAvailable, errors.DeadlockDetected):
         return False, ()
-    residue += _rewrite_log(session)
+    return True, tuple(map(Unreachable, [*unreachable, *_rewrite_log(session)]))
+
+
+def scan(session: PostgresSession, needles: Sequence[bytes]) -> tuple[str, ...]:
+    """Search the server's files for the needles (byte strings from the erased data). Return the files that contain one.
+
+    Needles shorter than 8 bytes are not searched for: the server's own catalogs contain many words.
+    """
     searched = [needle for needle in needles if len(needle) >= 8]
     if not searched:
-        return True, tuple(residue)
+        return ()
     folder = _data_folder(session)
     if folder is None:
-        return True, (*residue, f"{NAME}: the server's files cannot be read from here")
-    return True, (*residue, *_residue(session, folder, searched))
+        return (Unreachable(f"{NAME}: the server's files cannot be read from here"),)
+    return tuple(_residue(session, folder, searched))
 
 
 def _wait_for_old_transactions(session: PostgresSession) -> bool:
@@ -79,21 +89,24 @@ def _wait_for_old_transactions(session: PostgresSession) -> bool:
     return True
 
 
-def _rewrite_tables(session: PostgresSession) -> list[str]:
-    """Rewrite every table that is not too large. Return a message for each table that is too large."""
-    large = []
+def _rewrite_tables(session: PostgresSession, max_locked_bytes: int) -> list[str]:
+    """Rewrite every table. Return a message for each large table that cannot be replaced by a copy."""
+    left = []
     rows = fetch(
         session,
         "SELECT relname, pg_total_relation_size(pg_class.oid) FROM pg_class "
-        f"WHERE relkind = 'r' AND relnamespace = '{SCHEMA}'::regnamespace ORDER BY relname",
+        f"WHERE relkind = 'r' AND relnamespace = '{SCHEMA}'::regnamespace AND relname NOT IN ('migrations', 'scrubs') ORDER BY relname",
     )
     for table, size in rows:
-        if size <= (_MAX_VECTOR_REWRITE_BYTES if table == "vectors" else _MAX_REWRITE_BYTES):
-            session.execute(f"VACUUM FULL {SCHEMA}.{table}")
+        if size <= max_locked_bytes:
+            full_vacuum(session, table)
+        elif attached := obstacle(session, table):
+            left.append(
+                f"{table}: not rewritten, because it has {attached}; run VACUUM FULL {SCHEMA}.{table} in a maintenance window"
+            )
         else:
-            session.execute(f"VACUUM {SCHEMA}.{table}")
-            large.append(f"{table}: too large to rewrite while in use; run VACUUM FULL {SCHEMA}.{table} in a maintenance window")
-    return large
+            TableCopy(session, table).replace()
+    return left
 
 
 def _rewrite_statistics(session: PostgresSession) -> list[str]:

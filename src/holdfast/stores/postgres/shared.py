@@ -29,7 +29,12 @@ class SharedPool:
     """
 
     def __init__(
-        self, url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None]"
+        self,
+        url: str,
+        *,
+        limits: PoolLimits,
+        arguments: dict[str, Any],
+        setup: "Callable[[psycopg.Connection[Row]], None] | None",
     ) -> None:
         self._url = url
         self._limits = limits
@@ -100,8 +105,11 @@ class SharedPool:
                     raise
 
     def _select_tenant(self, raw: "psycopg.Connection[Row]", tenant: str) -> None:
-        """Restrict a connection to the rows of a tenant. Do nothing if the connection already has this restriction."""
-        if self._tenants.get(raw) != tenant:
+        """Restrict a connection to the rows of a tenant. Do nothing if the connection already has this restriction.
+
+        Behind a pooler, each transaction selects its tenant.
+        """
+        if self._setup is not None and self._tenants.get(raw) != tenant:
             self._tenants.pop(raw, None)
             raw.execute("SELECT set_config('holdfast.tenant', $1, false)", (tenant,))
             self._tenants[raw] = tenant
@@ -137,7 +145,7 @@ forks.register(_lock_reset)
 
 
 def acquire_pool(
-    url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None]"
+    url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None] | None"
 ) -> SharedPool:
     """Return this process's pool for a database address. The first call creates it. Call :func:`release_pool` once when done."""
     with _lock:

@@ -7,15 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.errors import InvalidInput
-from holdfast.protocols import Match, MissingVector, SearchFilter, Space
-from holdfast.stores.postgres import fulltext, maintenance, scrubbing, vector_indexes, vectors
-from holdfast.stores.postgres.connect import PoolLimits, connect, connection_arguments, connection_setup
+from holdfast.protocols import Match, MissingVector, ScrubTime, SearchFilter, Space, Unreachable
+from holdfast.stores.postgres import fulltext, maintenance, scrub_schedule, scrubbing, vector_indexes, vectors
+from holdfast.stores.postgres.connect import (
+    PoolLimits,
+    connect,
+    connection_arguments,
+    connection_setup,
+    is_pooled,
+    transaction_setup,
+)
 from holdfast.stores.postgres.dialect import POSTGRES
 from holdfast.stores.postgres.errors import redact_address, translated
 from holdfast.stores.postgres.fulltext import ItemFilter
 from holdfast.stores.postgres.listening import Listener
 from holdfast.stores.postgres.migrate import migrate
-from holdfast.stores.postgres.pool import PostgresConnections
+from holdfast.stores.postgres.pool import NO_DIRECT, PostgresConnections
+from holdfast.stores.postgres.scrub_schedule import REQUESTED
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.sql import partitions, vector_tables
@@ -27,8 +35,10 @@ from holdfast.types import Finding, Scope
 
 if TYPE_CHECKING:
     import numpy as np
+    import psycopg
     from numpy.typing import NDArray
 
+    from holdfast.stores.sql.connection import Row
     from holdfast.stores.sqlite.store import SQLiteStore
 
 _MIN_INDEXED_VECTORS = 20_000
@@ -51,18 +61,36 @@ class PostgresStore(SQLReads):
         tenant: str = "default",
         limits: PoolLimits | None = None,
         min_indexed_vectors: int = _MIN_INDEXED_VECTORS,
+        direct: str | None = None,
+        scrub_interval: float = 0.0,
+        max_locked_bytes: int = scrubbing.MAX_LOCKED_BYTES,
     ) -> None:
+        """Open the store. If ``url`` names a pooler, ``direct`` is the address of the server itself. ``scrub_interval`` is the minimum time between two scrubs in seconds; with 0, each erasure scrubs at once.
+
+        Tables larger than ``max_locked_bytes`` are rewritten while they are in use.
+        """
         self.tenant = tenant
         self.url = url
         self._place = redact_address(url)
         self._min_indexed_vectors = min_indexed_vectors
+        self._scrub_interval = scrub_interval
+        self._max_locked_bytes = max_locked_bytes
         limits = limits or PoolLimits()
         with translated(), contextlib.closing(connect(url, limits=limits)) as raw:
+            self.is_pooled = is_pooled(raw)
             self._role = migrate(raw)
-            arguments = connection_arguments(raw, limits)
-        setup = connection_setup(limits, role=self._role)
+            arguments = connection_arguments(raw, limits, is_pooled=self.is_pooled)
+            if direct is not None:
+                _check_direct(raw, direct, limits)
         self._connections = PostgresConnections(
-            url, tenant=tenant, limits=limits, arguments=arguments, setup=setup, session=self.session_type
+            url,
+            tenant=tenant,
+            limits=limits,
+            arguments=arguments,
+            setup=None if self.is_pooled else connection_setup(limits, role=self._role),
+            session=self.session_type,
+            direct=direct or (None if self.is_pooled else url),
+            transaction_setup=transaction_setup(limits, role=self._role, tenant=tenant) if self.is_pooled else "",
         )
         self._listener = Listener(self._connections, tenant)
         self._indexes = vector_indexes.IndexCache()
@@ -241,7 +269,8 @@ class PostgresStore(SQLReads):
 
     def check(self, *, deep: bool = True) -> list[Finding]:
         """Check the server and its settings. With ``deep``, also check the hash of every row."""
-        return [*self._check_rows(deep=deep), maintenance.check_distance(self.url)]
+        pooler = [maintenance.pooler_finding(is_direct=self._connections.is_direct)] if self.is_pooled else []
+        return [*self._check_rows(deep=deep), *pooler, maintenance.check_distance(self.url)]
 
     @guarded
     def _check_rows(self, *, deep: bool) -> list[Finding]:
@@ -249,7 +278,7 @@ class PostgresStore(SQLReads):
 
     def tidy(self) -> bool:
         """Build the vector index of one large partition and drop unused indexes. Return True if there may be more to do."""
-        if not self._tidying.acquire(blocking=False):
+        if not self._connections.is_direct or not self._tidying.acquire(blocking=False):
             return False
         try:
             stale = self.guard(lambda: vector_indexes.stale(self.connection, self.tenant))
@@ -277,19 +306,51 @@ class PostgresStore(SQLReads):
         yield lambda: None
 
     def scrub(
-        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = ()
+        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = (), when: ScrubTime = "now"
     ) -> tuple[bool, tuple[str, ...]]:
         """Remove erased data from the tables and the log, as far as the privileges of the database user allow.
 
-        The result names the places that could not be verified. With ``rewrite=False``, nothing is done, because a deleted row
+        A scrub covers the erasures of all tenants. It begins at most once per ``scrub_interval``, unless ``when`` is ``now``. The
+        result names the places that could not be verified. With ``rewrite=False``, nothing is done, because a deleted row
         stays in the file of its table until the table is rewritten.
         """
         self._connections.check_open()
-        if not rewrite:
+        if not rewrite or (when == "due" and not self._may_scrub()):
             return False, ()
+        if not self._connections.is_direct:
+            return False, (Unreachable(NO_DIRECT),)
         with self._connections.owner() as session:
-            complete, residue = scrubbing.scrub(session, needles)
-            return complete, (*residue, *scrubbing.plain_residue(session, files, needles))
+            found = scrubbing.plain_residue(session, files, needles)
+            if when == "later" and self._scrub_interval > 0:
+                return False, tuple(found)
+            unreachable = self._covered() if when == "due" else None
+            if unreachable is None:
+                unreachable = self._scrub_all(session)
+            if unreachable is None:
+                return False, tuple(found)
+            return True, (*unreachable, *scrubbing.scan(session, needles), *found)
+
+    def _covered(self) -> Sequence[Unreachable] | None:
+        """Return the unreachable places of a scrub that covers this tenant's erasures, or None if there is none."""
+        requested = self.setting(REQUESTED)
+        return None if requested is None else self.guard(lambda: scrub_schedule.covering(self.connection, requested))
+
+    def _may_scrub(self) -> bool:
+        """Return True if a scrub has covered this tenant's erasures, or if the next one is due."""
+        if self._covered() is not None:
+            return True
+        return self.guard(lambda: scrub_schedule.is_due(self.connection, self._scrub_interval))
+
+    def _scrub_all(self, session: PostgresSession) -> Sequence[Unreachable] | None:
+        """Rewrite the tables and the log. Return the unreachable places, or None if other processes prevent it."""
+        with scrub_schedule.alone(session) as is_alone:
+            if not is_alone:
+                return None
+            number = scrub_schedule.begin(session)
+            complete, unreachable = scrubbing.rewrite(session, max_locked_bytes=self._max_locked_bytes)
+            if complete:
+                scrub_schedule.finish(session, number, unreachable)
+            return unreachable if complete else None
 
     def backup(self, target: Path) -> None:
         """Always raise ``InvalidInput``, because a PostgreSQL database is backed up with PostgreSQL's own tools."""
@@ -315,6 +376,16 @@ class PostgresStore(SQLReads):
         """Stop listening for new jobs, and release the connections."""
         self._listener.close()
         self._connections.close()
+
+
+def _check_direct(raw: "psycopg.Connection[Row]", direct: str, limits: PoolLimits) -> None:
+    """Raise ``InvalidInput`` if the direct address leads to a pooler or to another database."""
+    identity = "SELECT system_identifier, current_database() FROM pg_control_system()"
+    with contextlib.closing(connect(direct, limits=limits)) as other:
+        if is_pooled(other):
+            raise InvalidInput("store_direct leads to a pooler. Nothing was changed. Set it to the address of the server itself.")
+        if raw.execute(identity).fetchone() != other.execute(identity).fetchone():
+            raise InvalidInput("store_direct leads to another database than store. Nothing was changed. Correct one of them.")
 
 
 __all__ = ["PoolLimits", "PostgresStore"]

@@ -4,14 +4,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter
+from holdfast.protocols import SCRUB, MemoryFilter, MessageFilter, SessionFilter
 from holdfast.stores.postgres import vectors
 from holdfast.stores.postgres.errors import translated
 from holdfast.stores.postgres.fulltext import Postings
 from holdfast.stores.postgres.locks import Locks
+from holdfast.stores.postgres.scrub_schedule import REQUESTED
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import vector_tables
-from holdfast.stores.sql.connection import R, fetch
+from holdfast.stores.sql.connection import R, fetch, fetch_value
 from holdfast.stores.sql.transaction import SQLTransaction
 from holdfast.types import (
     AppRecord,
@@ -156,6 +157,12 @@ class PostgresTransaction(SQLTransaction):
         """Return a persistent setting of the engine by name, or None if it is not set."""
         self._locks.hold([f"setting {name}"])
         return super().setting(name)
+
+    def set_setting(self, name: str, value: str) -> None:
+        """Store a persistent setting of the engine. With a pending scrub, record which transaction requested it."""
+        super().set_setting(name, value)
+        if (name, value) == (SCRUB, "pending"):
+            super().set_setting(REQUESTED, str(fetch_value(self._session, "SELECT pg_current_xact_id()::text")))
 
     def access_key(self, id: str) -> KeyRecord | None:
         """Return an access key that this tenant stores, or None if there is none with this id."""

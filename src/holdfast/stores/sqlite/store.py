@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast.errors import StoreError
-from holdfast.protocols import Match, MissingVector, SearchFilter, Space
+from holdfast.protocols import Match, MissingVector, ScrubTime, SearchFilter, Space
 from holdfast.runtime import forks
 from holdfast.runtime.private_files import create_file, create_folder
 from holdfast.stores.chroma.protocol import IndexPlace
@@ -391,7 +391,12 @@ class SQLiteStore(SQLReads):
         return []
 
     def scrub(
-        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = ()
+        self,
+        needles: Sequence[bytes],
+        *,
+        rewrite: bool = True,
+        files: Sequence[Path] = (),
+        when: ScrubTime = "now",  # noqa: ARG002  (a file is scrubbed at once)
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data in the file and its log.
 

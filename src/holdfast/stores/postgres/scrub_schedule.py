@@ -1,0 +1,75 @@
+"""Decide when a database is scrubbed. One scrub serves the erasures of all tenants.
+
+A transaction that erases rows records its number (see ``PostgresTransaction.set_setting``). A scrub records the server's snapshot
+when it begins. The scrub covers all erasures that had ended in this snapshot.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+
+from holdfast.protocols import Unreachable
+from holdfast.stores.postgres.connect import SCHEMA
+from holdfast.stores.postgres.session import PostgresSession
+from holdfast.stores.sql.connection import fetch, fetch_value
+
+REQUESTED = "scrub requested"
+"""Name of the setting with the number of the transaction that last erased rows of a tenant."""
+_LOCK = 0x686F6C6453637262
+"""Key of the advisory lock that prevents two scrubs of one database at the same time."""
+_RETRY_SECONDS = 60.0
+"""Minimum time between a scrub that could not be completed and the next one."""
+_KEPT = 100
+"""Number of records of scrubs that are kept."""
+
+
+def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...] | None:
+    """Return the unreachable places of the last scrub that covers an erasure, or None if there is no such scrub.
+
+    A number that this server has not given yet is from another server: the rows were erased before they were copied here.
+    """
+    row = fetch(
+        session,
+        f"SELECT unreachable FROM {SCHEMA}.scrubs WHERE finished_at IS NOT NULL AND (pg_visible_in_snapshot(?::xid8, snapshot) "
+        "OR ?::xid8 >= pg_snapshot_xmax(pg_current_snapshot())) ORDER BY number DESC LIMIT 1",
+        (requested, requested),
+    )
+    return tuple(map(Unreachable, json.loads(row[0][0]))) if row else None
+
+
+def is_due(session: PostgresSession, interval_seconds: float) -> bool:
+    """Return True if a scrub may begin: the last one began at least an interval ago, or was interrupted a minute ago."""
+    return bool(
+        fetch_value(
+            session,
+            "SELECT coalesce((SELECT clock_timestamp() - started_at >= make_interval(secs => CASE WHEN finished_at IS NULL "
+            f"THEN least(?::float8, ?::float8) ELSE ?::float8 END) FROM {SCHEMA}.scrubs ORDER BY number DESC LIMIT 1), true)",
+            (_RETRY_SECONDS, interval_seconds, interval_seconds),
+        )
+    )
+
+
+@contextlib.contextmanager
+def alone(session: PostgresSession) -> Iterator[bool]:
+    """Hold the lock of the database's scrub during the block. Yield False if another process holds it."""
+    held = bool(fetch_value(session, "SELECT pg_try_advisory_lock(?)", (_LOCK,)))
+    try:
+        yield held
+    finally:
+        if held and not session.raw.closed:
+            session.execute("SELECT pg_advisory_unlock(?)", (_LOCK,))
+
+
+def begin(session: PostgresSession) -> int:
+    """Record that a scrub begins, and return its number. Old records are removed."""
+    number: int = fetch_value(session, f"INSERT INTO {SCHEMA}.scrubs DEFAULT VALUES RETURNING number")
+    session.execute(f"DELETE FROM {SCHEMA}.scrubs WHERE number <= ?", (number - _KEPT,))
+    return number
+
+
+def finish(session: PostgresSession, number: int, unreachable: Sequence[Unreachable]) -> None:
+    """Record that a scrub is complete."""
+    session.execute(
+        f"UPDATE {SCHEMA}.scrubs SET finished_at = clock_timestamp(), unreachable = ? WHERE number = ?",
+        (json.dumps(unreachable), number),
+    )
