@@ -66,6 +66,11 @@ class Server:
             pytest.skip("needs the data directory of the server, which only the bundled one shows")
         return self._bundled.folder
 
+    @property
+    def system_user(self) -> str | None:
+        """Operating system user that may connect through the server's socket. None means the current user."""
+        return None if self._bundled is None else self._bundled.system_user
+
     def url(self, database: str) -> str:
         """Return the address of a database."""
         if self._bundled is not None:

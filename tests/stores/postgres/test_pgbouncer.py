@@ -34,20 +34,20 @@ _SECRET = "the pangolin sleeps under the third lantern"
 
 
 @contextlib.contextmanager
-def _bouncer(folder: Path, host: str) -> Iterator[int]:
+def _bouncer(folder: Path, host: str, user: str | None) -> Iterator[int]:
     """Run PgBouncer with two server connections per database, and yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     settings = folder / "pgbouncer.ini"
     settings.write_text(
         f"[databases]\n* = host={host} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n"
-        "unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 100\n",
+        "unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\nserver_connect_timeout = 5\nserver_login_retry = 1\nquery_wait_timeout = 20\nmax_client_conn = 100\n",
         "utf-8",
     )
     for path in (folder, *folder.parents[:3]):
         path.chmod(0o755)
     settings.chmod(0o644)
-    user = "nobody" if os.getuid() == 0 else None  # it refuses to run as root
+    user = user or ("nobody" if os.getuid() == 0 else None)  # it refuses to run as root
     assert _PROGRAM is not None
     process = subprocess.Popen(
         [_PROGRAM, str(settings)], user=user, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8"
@@ -67,7 +67,7 @@ def _bouncer(folder: Path, host: str) -> Iterator[int]:
 @pytest.fixture(scope="module")
 def port(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     host = psycopg.conninfo.conninfo_to_dict(server.url("postgres")).get("host")
-    with _bouncer(tmp_path_factory.mktemp("pgbouncer"), str(host)) as found:
+    with _bouncer(tmp_path_factory.mktemp("pgbouncer"), str(host), server.system_user) as found:
         yield found
 
 
