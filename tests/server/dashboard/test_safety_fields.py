@@ -67,7 +67,9 @@ def _plant(store: Store, number: int, text: str) -> None:
                 )
                 author = Author(actor=text, model=text, prompt=text, job=text)
                 tx.add_change(a_change(stored, batch=f"bat_{stored.id}", reason=text, author=author))
-            session = a_session(f"{number}-{user[:3]}", scope=Scope(tenant=TENANT, user=user), metadata={"title": text, text: text})
+            session = a_session(
+                f"{number}-{user[:3]}", scope=Scope(tenant=TENANT, user=user), metadata={"title": text, text: text}
+            )
             tx.add_session(session)
             said = a_message(text, scope=session.scope, session=session.id, speaker=text, payload={text: text})
             tx.add_message(said)

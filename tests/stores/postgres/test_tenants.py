@@ -48,7 +48,9 @@ def test_the_tenant_comes_first_in_every_key_and_index(as_owner: Run, open_store
         "WHERE tables.relnamespace = 'holdfast'::regnamespace AND tables.relname NOT IN ('migrations', 'scrubs')"
     )
     keyed = {row[0] for row in rows if row[2]}
-    tables = as_owner("SELECT tablename FROM pg_tables WHERE schemaname = 'holdfast' AND tablename NOT IN ('migrations', 'scrubs')")
+    tables = as_owner(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'holdfast' AND tablename NOT IN ('migrations', 'scrubs')"
+    )
     assert keyed == {row[0] for row in tables}
     assert len(keyed) > 15
     # An HNSW index has no key columns; its predicate restricts it to one tenant.
