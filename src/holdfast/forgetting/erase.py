@@ -273,8 +273,8 @@ def complete_receipts(store: Store, residue: Sequence[str], *, scanned: Collecti
         if receipt.status == "pending":
             left = (*residue, *receipt.residue) if receipt.id not in scanned else tuple(residue)
             verified = receipt.id in scanned and not left and not receipt.backups
-            status = "pending" if _found_in_files(residue) else "erased"
-            records.update(store, replace(receipt, status=status, verified=verified, residue=left))
+            updated = replace(receipt, verified=verified, residue=left)
+            records.update(store, updated if _found_in_files(residue) else replace(updated, status="erased"))
 
 
 def _found_in_files(residue: Sequence[str]) -> bool:

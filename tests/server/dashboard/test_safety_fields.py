@@ -75,7 +75,7 @@ def _plant(store: Store, number: int, text: str) -> None:
             tx.add_message(said)
         for state in ("dead", "queued"):
             job = a_job(f"{state} {number}", kind=text, payload={"user": text, text: text}, at=at)
-            tx.add_job(replace(job, state=state, error=text, worker=text, attempt=3))  # type: ignore[arg-type]
+            tx.add_job(replace(job, state=state, error=text, worker=text, attempt=3))
         tx.add_spend(
             Spend(day=f"{at:%Y-%m-%d}", purpose=text, model=text, calls=1, input_tokens=1, output_tokens=1, seconds=1.0, cost=0.1)
         )

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from holdfast.stores.postgres import PostgresStore
 from holdfast.testing import FrozenClock, HashEmbedder
 from holdfast.testing.samples import a_job, a_memory, remember
 from holdfast.types import Scope
-from tests.stores.postgres.support import Run, Server, as_owner, psycopg, server, url
+from tests.stores.postgres.support import OpenPostgres, Run, Server, as_owner, psycopg, server, url
 
 __all__ = ["as_owner", "server", "url"]
 
@@ -78,15 +79,15 @@ def pooled(url: str, port: int) -> str:
 
 
 @pytest.fixture
-def open_pooled(pooled: str, url: str) -> Iterator[type[PostgresStore]]:
+def open_pooled(pooled: str, url: str) -> Iterator[OpenPostgres]:
     """Open a store through PgBouncer, which knows the server's own address too."""
     opened: list[PostgresStore] = []
 
-    def open_one(*, tenant: str = "default", **more: object) -> PostgresStore:
-        opened.append(PostgresStore(pooled, tenant=tenant, **{"direct": url, **more}))  # type: ignore[arg-type]
+    def open_one(*, tenant: str = "default", **more: Any) -> PostgresStore:
+        opened.append(PostgresStore(pooled, tenant=tenant, **{"direct": url, **more}))
         return opened[-1]
 
-    yield open_one  # type: ignore[misc]
+    yield open_one
     for store in opened:
         store.close()
 
@@ -107,7 +108,7 @@ def test_an_engine_works_through_the_pooler(pooled: str, url: str, clock: Frozen
         assert memory.memories(user="ana") == []
 
 
-def test_tenants_that_share_server_connections_never_see_each_others_rows(open_pooled: type[PostgresStore]) -> None:
+def test_tenants_that_share_server_connections_never_see_each_others_rows(open_pooled: OpenPostgres) -> None:
     names = [f"tenant {number}' OR true --" for number in range(4)]
     stores = {name: open_pooled(tenant=name) for name in names}
     wrong: list[object] = []
@@ -130,7 +131,7 @@ def test_tenants_that_share_server_connections_never_see_each_others_rows(open_p
     assert [store.count_memories(MemoryFilter()) for store in stores.values()] == [20] * 4
 
 
-def test_no_session_state_stays_on_the_server_connections(open_pooled: type[PostgresStore], pooled: str) -> None:
+def test_no_session_state_stays_on_the_server_connections(open_pooled: OpenPostgres, pooled: str) -> None:
     store = open_pooled()
     remember(store, a_memory("one"))
     with contextlib.suppress(ZeroDivisionError), store.write() as tx:
@@ -146,7 +147,7 @@ def test_no_session_state_stays_on_the_server_connections(open_pooled: type[Post
             assert client.execute(state).fetchone() == ('"$user", public', "", "postgres", "0", 0, 0)
 
 
-def test_workers_hear_of_new_jobs_by_the_direct_address_and_else_poll(open_pooled: type[PostgresStore]) -> None:
+def test_workers_hear_of_new_jobs_by_the_direct_address_and_else_poll(open_pooled: OpenPostgres) -> None:
     store, polling = open_pooled(), open_pooled(direct=None)
     store.wait_for_jobs(0)
     with polling.write() as tx:
@@ -157,7 +158,7 @@ def test_workers_hear_of_new_jobs_by_the_direct_address_and_else_poll(open_poole
     assert time.monotonic() - started >= 0.2
 
 
-def test_without_a_direct_address_erased_bytes_wait_and_the_check_says_so(open_pooled: type[PostgresStore]) -> None:
+def test_without_a_direct_address_erased_bytes_wait_and_the_check_says_so(open_pooled: OpenPostgres) -> None:
     store = open_pooled(direct=None)
     (gone,) = remember(store, a_memory(_SECRET))
     with store.write() as tx:
@@ -172,7 +173,7 @@ def test_without_a_direct_address_erased_bytes_wait_and_the_check_says_so(open_p
     assert open_pooled().scrub([_SECRET.encode()]) == (True, ())
 
 
-def test_a_direct_address_that_leads_elsewhere_is_refused(open_pooled: type[PostgresStore], pooled: str, server: Server) -> None:
+def test_a_direct_address_that_leads_elsewhere_is_refused(open_pooled: OpenPostgres, pooled: str, server: Server) -> None:
     with pytest.raises(InvalidInput, match="pooler"):
         open_pooled(direct=pooled)
     with pytest.raises(InvalidInput, match="another database"):

@@ -129,7 +129,7 @@ def connection_setup(limits: PoolLimits, *, role: str | None) -> "Callable[[psyc
     """
     statements: list[sql.Composable] = [
         sql.SQL(_SEARCH_PATH),
-        *(sql.SQL("SET {} = {}").format(sql.SQL(name), sql.Literal(value)) for name, value in _values(limits).items()),  # type: ignore[arg-type]
+        *(sql.SQL("SET {} = {}").format(sql.SQL(name), sql.Literal(value)) for name, value in _values(limits).items()),
     ]
     if role is not None:
         statements.append(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
