@@ -15,7 +15,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="the dashboard is w
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-VIEWS = ("chat", "memories", "people", "timeline", "topics", "sessions", "jobs", "apps", "stats", "settings")
+VIEWS = ("chat", "memories", "people", "timeline", "topics", "sessions", "jobs", "apps", "stats", "admin", "settings")
 
 
 def find_browser() -> str | None:

@@ -13,7 +13,14 @@ pytestmark = pytest.mark.ledger("X12")
 FOLDER = Path(holdfast.__file__).parent / "server" / "dashboard"
 FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
 SCRIPTS = [path for path in FILES if path.suffix == ".js"]
-WORDS = {name: json.loads((FOLDER / "i18n" / f"{name}.json").read_text("utf-8")) for name in ("en", "es")}
+WORDS = {
+    name: {
+        key: text
+        for file in sorted((FOLDER / "i18n").glob(f"*{name}.json"))
+        for key, text in json.loads(file.read_text("utf-8")).items()
+    }
+    for name in ("en", "es")
+}
 NAMESPACE = "http://www.w3.org/2000/svg"
 """The SVG namespace. It looks like a URL but is never fetched."""
 GROUPS = (
@@ -36,7 +43,22 @@ GROUPS = (
 
 
 def test_the_folder_is_small() -> None:
-    assert sum(path.stat().st_size for path in FILES) < 300_000
+    assert sum(path.stat().st_size for path in FILES) < 450_000
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_the_first_page_is_small(language: str) -> None:
+    """The page, its styles and translations, and all modules that the first view imports."""
+    needed = {FOLDER / "index.html", FOLDER / "icon.svg", FOLDER / "i18n" / "en.json", FOLDER / "i18n" / f"{language}.json"}
+    needed |= {path for path in FILES if path.suffix == ".css"}
+    waiting = [FOLDER / "js" / "theme-first.js", FOLDER / "js" / "app.js", FOLDER / "js" / "views" / "chat.js"]
+    while waiting:
+        path = waiting.pop()
+        needed.add(path)
+        imported = re.findall(r"""^(?:import|export)\b[^;]*?from\s*"(\.[^"]+)\"""", path.read_text("utf-8"), re.MULTILINE)
+        waiting += [found for name in imported if (found := (path.parent / name).resolve()) not in needed]
+    assert any(path.name == "ui.js" for path in needed)
+    assert sum(path.stat().st_size for path in needed) < 200_000
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))

@@ -35,12 +35,16 @@ function address(path, query) {
   return text ? `${path}?${text}` : path;
 }
 
-async function send(method, path, { query, body, signal, accept } = {}) {
+async function send(method, path, { query, body, file, signal, accept } = {}) {
   const options = { method, signal, headers: headers(method !== "GET"), cache: "no-store" };
   if (accept) options.headers.Accept = accept;
   if (body !== undefined) {
     options.body = JSON.stringify(body);
     options.headers["Content-Type"] = "application/json";
+  }
+  if (file) {
+    options.body = file;
+    options.headers["Content-Type"] = "application/octet-stream";
   }
   let response;
   try {
@@ -98,8 +102,8 @@ export async function download(path, query, name) {
 export const part = (name) => encodeURIComponent(name);
 
 /** Read server-sent events; yields {event, data}. */
-export async function* events(method, path, { body, query, signal } = {}) {
-  const response = await send(method, path, { body, query, signal, accept: "text/event-stream, application/json" });
+export async function* events(method, path, { body, file, query, signal } = {}) {
+  const response = await send(method, path, { body, file, query, signal, accept: "text/event-stream, application/json" });
   if (!(response.headers.get("Content-Type") ?? "").includes("event-stream")) {
     yield { event: "answer", data: announced(await response.json()) };
     return;

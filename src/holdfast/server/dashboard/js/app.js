@@ -1,14 +1,14 @@
 // Entry point: loads translations, draws the frame, and handles routes and shortcuts.
 
-import { redactions } from "./api.js";
+import { get, redactions } from "./api.js";
 import { h, replace } from "./dom.js";
-import { loadWords, t } from "./i18n.js";
+import { addWords, loadWords, t } from "./i18n.js";
 import { me, renew } from "./known.js";
 import { connect, live } from "./live.js";
 import { parse, go } from "./router.js";
 import { applyTheme, changed, useDefaultUser } from "./settings.js";
 import { VIEWS, frame, help, mark, pickScope } from "./shell.js";
-import { problem, toast } from "./ui.js";
+import { problem, skeleton, toast } from "./ui.js";
 import { record } from "./samples.js";
 
 const main = h("main.main", { id: "main", tabindex: "-1" });
@@ -25,8 +25,16 @@ const modules = {
   jobs: () => import("./views/jobs.js"),
   apps: () => import("./views/apps.js"),
   stats: () => import("./views/stats.js"),
+  admin: () => withWords(import("./views/admin.js")),
   settings: () => import("./views/settings.js"),
+  start: () => withWords(import("./views/start.js")),
 };
+
+/** A view with translations of its own. */
+async function withWords(view) {
+  await addWords("admin");
+  return view;
+}
 
 /** Show the view for the URL hash. The current view can handle a new hash itself. */
 async function show({ reload = false } = {}) {
@@ -42,8 +50,10 @@ async function show({ reload = false } = {}) {
   shown = { name: route.name, stop, view: null };
   mark(route.name);
   document.title = `${t(`nav.${route.name}`)} · Holdfast`;
+  const bones = setTimeout(() => replace(main, h("div.page", {}, skeleton(4))), 250);
   try {
     const { view } = await modules[route.name]();
+    clearTimeout(bones);
     if (stop.signal.aborted) return;
     const made = view(route, stop.signal);
     shown.view = made;
@@ -55,6 +65,7 @@ async function show({ reload = false } = {}) {
       main.focus({ preventScroll: true });
     }
   } catch (error) {
+    clearTimeout(bones);
     console.error(error);
     replace(
       main,
@@ -73,7 +84,7 @@ async function findUser() {
 }
 
 async function draw() {
-  await Promise.all([loadWords(), findUser()]);
+  await Promise.all([loadWords(), findUser(), welcome()]);
   replace(document.getElementById("app"), frame(main));
   await show({ reload: true });
 }
@@ -156,6 +167,16 @@ live.addEventListener("change", record);
 redactions.addEventListener("redacted", ({ detail }) => {
   toast(t("redacted", { secrets: detail.map(({ kind, field }) => `${kind} (${field})`).join(", ") }), { seconds: 12 });
 });
+
+/** Open the first steps if nothing is stored yet and no view was asked for. */
+async function welcome() {
+  if (location.hash) return;
+  try {
+    if ((await get("/v1/setup")).empty) history.replaceState(null, "", "#/start");
+  } catch {
+    /* the chat shows why the server does not answer, or the key may not know */
+  }
+}
 
 applyTheme();
 await draw();

@@ -29,6 +29,19 @@ export async function loadWords() {
   formats.clear();
 }
 
+const added = new Set();
+/** Load more translations, such as those of a view that few people open. */
+export async function addWords(group) {
+  const missing = [...new Set(["en", language])].filter((name) => !added.has(`${group}.${name}`));
+  await Promise.all(
+    missing.map(async (name) => {
+      const response = await fetch(new URL(`../i18n/${group}.${name}.json`, import.meta.url));
+      Object.assign(words[name], await response.json());
+      added.add(`${group}.${name}`);
+    }),
+  );
+}
+
 const look = (key) => words[language]?.[key] ?? words.en?.[key];
 
 /** Translate a key. `{name}` is replaced by a value; `n` selects the plural form. */

@@ -6,6 +6,34 @@ export const live = new EventTarget();
 export let connected = false;
 let stop = null;
 
+/** False while the server does not answer. */
+export let answering = true;
+const WATCH_MS = 4000;
+const QUIET_MS = 4000;
+let heard = Date.now();
+
+function setAnswering(state) {
+  if (state) heard = Date.now();
+  if (answering === state) return;
+  answering = state;
+  live.dispatchEvent(new Event("answering"));
+  if (state) {
+    connect();
+    live.dispatchEvent(new CustomEvent("change", { detail: {} }));
+  }
+}
+
+/** Ask whether the server answers. A stopped process accepts connections and then stays silent, so a time limit decides. */
+async function watch() {
+  if (document.hidden || (answering && connected && Date.now() - heard < QUIET_MS)) return;
+  try {
+    await fetch(new URL("../icon.svg", import.meta.url), { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(QUIET_MS) });
+    setAnswering(true);
+  } catch {
+    if (!document.hidden) setAnswering(false);
+  }
+}
+
 function tell(state) {
   if (connected === state) return;
   connected = state;
@@ -19,6 +47,7 @@ async function listen(signal) {
       tell(true);
       for await (const { event, data } of stream) {
         wait = 1000;
+        heard = Date.now();
         if (event === "change") live.dispatchEvent(new CustomEvent("change", { detail: data }));
       }
     } catch (error) {
@@ -29,6 +58,7 @@ async function listen(signal) {
       }
     }
     tell(false);
+    watch();
     await new Promise((done) => {
       setTimeout(done, wait);
     });
@@ -52,3 +82,5 @@ document.addEventListener("visibilitychange", () => {
     live.dispatchEvent(new CustomEvent("change", { detail: {} }));
   }
 });
+
+setInterval(watch, WATCH_MS);

@@ -18,6 +18,7 @@ export const VIEWS = [
   ["jobs", "j"],
   ["apps", "a"],
   ["stats", "i"],
+  ["admin", "d"],
   ["settings", ","],
 ];
 const ON_PHONE = ["chat", "memories", "timeline", "topics"];
@@ -83,16 +84,25 @@ function languageButton() {
 function pulse() {
   const node = h("span.pulse", { role: "status" });
   const show = () => {
-    node.classList.toggle("on", hearing.connected);
+    node.classList.toggle("on", hearing.connected && hearing.answering);
+    node.classList.toggle("off", !hearing.answering);
     node.title = t(hearing.connected ? "live.on" : "live.off");
     replace(node, h("span.visually-hidden", {}, node.title));
   };
   show();
-  hearing.live.addEventListener("connection", () => {
-    if (node.isConnected) show();
-  });
+  for (const name of ["connection", "answering"])
+    hearing.live.addEventListener(name, () => {
+      if (node.isConnected) show();
+    });
   return node;
 }
+
+/** A banner while the server does not answer. */
+hearing.live.addEventListener("answering", () => {
+  document.querySelector(".stopped")?.remove();
+  if (!hearing.answering)
+    document.body.append(h("div.stopped", { role: "alert" }, icon("warn", 18), h("span", {}, t("live.stopped"))));
+});
 
 /** Build the frame. Views are shown inside `main`. */
 export function frame(main) {

@@ -56,6 +56,7 @@ export function welcome(ui) {
         h("button.try", { type: "button", onclick: say(t(`chat.try.${n}`)) }, t(`chat.try.${n}`)),
       ),
     ),
+    h("a", { href: "#/start" }, t("chat.welcome.start")),
     latest && !latest.chat && h("p.quiet", {}, t("chat.welcome.noModel")),
   );
 }

@@ -1,6 +1,7 @@
 // Memories: a list with search and filters, next to the selected memory.
 
 import { getHere, postHere } from "../api.js";
+import { selection } from "../bulk.js";
 import { newMemory } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";
 import { named, number, t } from "../i18n.js";
@@ -19,6 +20,10 @@ const FILTERS = ["q", "kind", "topic", "app", "user", "retired", "as_of"];
 export function view(route, signal) {
   const state = { route, signal, chosen: null };
   const list = h("div.list");
+  state.bulk = selection({
+    changed: () => fillList(state, { quiet: true }),
+    shown: () => list.querySelectorAll(".picked"),
+  });
   const detail = h("section.detail", { "aria-label": t("memory.detail") });
   const filters = h("div.filters");
   const node = h(
@@ -30,6 +35,7 @@ export function view(route, signal) {
       head(
         t("nav.memories"),
         null,
+        button(t("bulk.select"), () => state.bulk.toggle(), { name: "check", dataset: { action: "select" } }),
         button(t("remember.open"), () => remember(state), {
           kind: "primary",
           name: "plus",
@@ -38,6 +44,7 @@ export function view(route, signal) {
       ),
       searchBox(state),
       filters,
+      state.bulk.bar,
       list,
     ),
     detail,
@@ -191,6 +198,7 @@ function fillList(state, { quiet = false } = {}) {
   const stop = (state.stopList = new AbortController());
   state.signal.addEventListener("abort", () => stop.abort());
   state.filters.classList.toggle("searching", Boolean(query.q));
+  state.list.classList.toggle("selecting", state.bulk.isOn);
   if (query.q) {
     const ask = () => search(query, stop.signal);
     load(state.list, ask, (found) => [notices(found), drawHits(state, found.hits)], { signal: stop.signal });
@@ -271,7 +279,8 @@ function keepFocus(old, made) {
 }
 
 function row(state, memory) {
-  return memoryRow(memory, { href: href(state, memory.id), chosen: memory.id === state.chosen });
+  const made = memoryRow(memory, { href: href(state, memory.id), chosen: memory.id === state.chosen });
+  return state.bulk.wrap(memory, made);
 }
 
 function drawHits(state, hits) {
@@ -309,7 +318,7 @@ function drawHits(state, hits) {
           ),
           h("details.why", {}, h("summary", {}, t("why.title")), reasons(hit)),
         );
-        return card;
+        return state.bulk.wrap({ id: hit.id, text: hit.text }, card);
       }),
     ),
   ];

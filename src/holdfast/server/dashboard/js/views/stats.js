@@ -80,7 +80,7 @@ function draw(stats, range) {
   ];
 }
 
-function lastDays(count) {
+export function lastDays(count) {
   const today = new Date();
   return Array.from({ length: count }, (_, index) =>
     new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() - (count - 1 - index)))
@@ -122,7 +122,7 @@ function tiles(stats) {
   );
 }
 
-function bySeries(rows, days, seriesOf, valueOf, nameOf, tintOf) {
+export function bySeries(rows, days, seriesOf, valueOf, nameOf, tintOf) {
   const found = new Map();
   for (const row of rows ?? []) {
     const place = days.indexOf(row.day);

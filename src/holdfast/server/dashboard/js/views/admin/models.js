@@ -1,0 +1,134 @@
+// Models: which are set, a test of each, the Ollama server of this machine, and spend over days.
+
+import { get, post } from "../../api.js";
+import { stackedBars } from "../../charts.js";
+import { h, icon, replace } from "../../dom.js";
+import { milliseconds, money, number, shortDay, t } from "../../i18n.js";
+import { attempt, button, load } from "../../ui.js";
+import { bySeries, lastDays } from "../stats.js";
+
+const DAYS = 30;
+
+export function section(signal) {
+  const list = h("div");
+  const local = h("div");
+  const spend = h("div");
+  load(list, () => get("/v1/models", {}, signal), (found) => h("div.rows", {}, found.items.map(row)), { signal });
+  ollama(local, signal);
+  load(spend, () => get("/v1/stats", {}, signal), (stats) => spending(stats.spend ?? []), {
+    rows: 1,
+    shape: "chart",
+    signal,
+  });
+  return [list, local, h("h2.admin-title", {}, t("models.spend")), spend];
+}
+
+function row(model) {
+  const result = h("div", { role: "status" });
+  const test = (event) =>
+    attempt(event.currentTarget, async () => {
+      replace(result, h("span.quiet", {}, t("models.testing")));
+      try {
+        replace(result, outcome(await post(`/v1/models/${model.role}/test`)));
+      } catch (error) {
+        replace(result);
+        throw error;
+      }
+    });
+  return h(
+    "div.row.admin-row",
+    { dataset: { role: model.role } },
+    h(
+      "div",
+      {},
+      h(
+        "div.model-name",
+        {},
+        h("b", {}, t(`models.${model.role}`)),
+        model.name ? h("code", {}, model.name) : h("span.quiet", {}, t("models.none")),
+      ),
+      h("p.quiet", {}, t(`models.${model.role}.does`)),
+      model.problem && h("p.bad", {}, icon("warn", 16), " ", model.problem),
+      result,
+    ),
+    model.name && button(t("models.test"), test, { kind: "small", dataset: { action: "test" } }),
+  );
+}
+
+function outcome(found) {
+  return h(
+    "p",
+    { class: found.ok ? "good" : "bad" },
+    icon(found.ok ? "check" : "warn", 16),
+    " ",
+    t(found.ok ? "models.works" : "models.fails", { time: milliseconds(found.milliseconds) }),
+    " ",
+    h("span", { dir: "auto" }, found.detail),
+  );
+}
+
+/** Ollama is looked for by the server on its own machine. */
+async function ollama(box, signal) {
+  try {
+    const found = await get("/v1/ollama", {}, signal);
+    if (signal.aborted || !found.found) return;
+    replace(box, ollamaNote(found));
+  } catch {
+    /* the list above shows why the key may not ask */
+  }
+}
+
+/** How to use the Ollama server of this machine. */
+export function ollamaNote(found) {
+  return h(
+    "div.panel-box.ollama",
+    {},
+    h("p", {}, icon("spark", 18), " ", h("b", {}, t("ollama.found")), " ", t("ollama.models", { n: found.models.length })),
+    found.models.length
+      ? [
+          h("p.quiet", {}, t("ollama.use")),
+          found.models.slice(0, 3).map((name) => h("pre.command", {}, `holdfast serve --chat ollama:${name}`)),
+        ]
+      : h("pre.command", {}, "ollama pull llama3.2"),
+  );
+}
+
+function spending(rows) {
+  const days = lastDays(DAYS);
+  const within = (count) => rows.filter((row) => days.slice(-count).includes(row.day));
+  const sum = (some, name) => some.reduce((total, row) => total + row[name], 0);
+  const tile = (label, some) =>
+    h(
+      "div.tile",
+      {},
+      h("dt", {}, label),
+      h("dd", {}, money(sum(some, "cost"))),
+      h("small", {}, t("models.calls", { n: sum(some, "calls") }), " · ", t("models.tokens", { n: number(sum(some, "input_tokens") + sum(some, "output_tokens")) })),
+    );
+  const costs = sum(rows, "cost") > 0;
+  const value = (row) => (costs ? row.cost : row.calls);
+  const series = bySeries(rows, days, (row) => row.model, value, (name) => name, (_, index) => 1 + (index % 8));
+  return [
+    h(
+      "dl.tiles",
+      {},
+      tile(t("models.today"), within(1)),
+      tile(t("models.week"), within(7)),
+      tile(t("models.month"), within(DAYS)),
+    ),
+    series.length
+      ? h(
+          "div.charts.single",
+          {},
+          stackedBars({
+            title: t(costs ? "models.costPerDay" : "models.callsPerDay"),
+            note: t(costs ? "models.byModel" : "models.free"),
+            labels: days.map((day) => shortDay(`${day}T12:00:00`)),
+            series,
+            heading: t("chart.day"),
+            format: costs ? money : number,
+          }),
+        )
+      : h("p.quiet", {}, t("models.noSpend")),
+  ];
+}

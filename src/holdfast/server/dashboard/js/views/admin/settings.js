@@ -1,0 +1,102 @@
+// Settings of the server: the preset, and each setting with its value, its origin and its meaning. They are read-only here.
+
+import { get } from "../../api.js";
+import { h, replace } from "../../dom.js";
+import { current, number, t } from "../../i18n.js";
+import { chip, load, segmented } from "../../ui.js";
+
+export function section(signal) {
+  const box = h("div");
+  load(box, () => get("/v1/settings", {}, signal), draw, { signal });
+  return box;
+}
+
+function draw(found) {
+  const list = h("div.rows");
+  const state = { wanted: "", changed: "all" };
+  const show = () => {
+    const fits = (item) =>
+      (state.changed === "all" || !["default", "preset"].includes(item.origin)) &&
+      `${item.name} ${item.help}`.toLowerCase().includes(state.wanted);
+    const rows = found.items.filter(fits);
+    replace(list, rows.length ? rows.map(row) : h("p.quiet.count", {}, t("config.nothing")));
+  };
+  const search = h("input", {
+    type: "search",
+    placeholder: t("config.search"),
+    "aria-label": t("config.search"),
+    "data-search": true,
+    oninput: (event) => {
+      state.wanted = event.target.value.trim().toLowerCase();
+      show();
+    },
+  });
+  const which = ["all", "changed"].map((name) => [name, t(`config.${name}`)]);
+  show();
+  return [
+    presets(found),
+    h("p.note-box", {}, t("config.how")),
+    h(
+      "div.config-tools",
+      {},
+      search,
+      segmented(t("config.which"), which, state.changed, (value) => {
+        state.changed = value;
+        show();
+      }),
+    ),
+    current() !== "en" && h("p.quiet", {}, t("config.english")),
+    list,
+  ];
+}
+
+function presets(found) {
+  const others = found.presets.filter((name) => name !== found.preset);
+  return h(
+    "div.panel-box",
+    {},
+    h("p", {}, t("config.preset"), " ", h("b", {}, found.preset)),
+    h("p", {}, t(`preset.${found.preset}`)),
+    h(
+      "details",
+      {},
+      h("summary", {}, t("config.others")),
+      h(
+        "dl.presets",
+        {},
+        others.map((name) => h("div", {}, h("dt", {}, h("code", {}, name)), h("dd", {}, t(`preset.${name}`)))),
+      ),
+    ),
+  );
+}
+
+function row(item) {
+  return h(
+    "div.row.setting-row",
+    { dataset: { name: item.name } },
+    h(
+      "div.setting-head",
+      {},
+      h("code", {}, item.name),
+      h("b", { dir: "auto" }, shown(item.value)),
+      chip(t(`config.from.${item.origin}`), { class: ["default", "preset"].includes(item.origin) ? "" : "origin-set" }),
+      item.place && h("code.quiet", {}, item.place),
+    ),
+    h("p.quiet", { lang: "en" }, readable(item.help)),
+    item.variable && item.place !== item.variable && h("small.quiet", {}, t("config.set"), " ", h("code", {}, item.variable)),
+  );
+}
+
+function shown(value) {
+  if (value === null) return t("config.unset");
+  if (typeof value === "boolean") return t(value ? "yes" : "no");
+  return typeof value === "number" ? number(value, { maximumFractionDigits: 3, useGrouping: value >= 100000 }) : value;
+}
+
+/** Help text with its code marked. Links become their text. */
+function readable(text) {
+  return text
+    .replace(/\[([^\]]+)\]\([^)]*\)/g, "$1")
+    .split("`")
+    .map((part, index) => (index % 2 ? h("code", {}, part) : part));
+}

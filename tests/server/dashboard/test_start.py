@@ -1,0 +1,135 @@
+"""The first steps in the dashboard, in a real browser, with and without a chat model."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.testing import ScriptedChat
+from tests.server.dashboard.support import launched, visit
+from tests.server.http_support import Served, serving
+
+pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180), pytest.mark.long]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data directory of a server that nobody has used yet."""
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def walk(page: Any, served: Served) -> str:
+    """Go through the three steps, and return what the second step showed."""
+    page.page.goto(served.url)
+    page.see(".who", has_text="Who are you?")
+    page.see(".who input").fill("noor")
+    page.click("[data-action=who]")
+    page.see(".who", has_text="You are noor")
+    assert page.see("[data-step=ask] button").is_disabled()
+    page.click("[data-action=remember]")
+    page.see("[data-step=say] .good", has_text="Stored as a memory of noor")
+    page.click("[data-action=ask]")
+    page.see("[data-step=ask].is-done")
+    shown: str = page.see("[data-step=ask]").inner_text()
+    page.click("[data-action=forget]")
+    page.see("[data-step=forget] .good", has_text="no longer recalled")
+    return shown
+
+
+def test_the_steps_show_memory_at_work_without_a_model(browser: Any, home: Path) -> None:
+    with serving(home / "store") as served:
+        page = visit(browser, served.url, user=None)
+        shown = walk(page, served)
+        assert "I moved to Lyon last month." in shown
+        assert "No chat model is set" in shown
+        page.click("[data-action=start-undo]")
+        page.see("[data-step=forget] .good", has_text="It is back")
+        page.click("[data-action=start-erase]")
+        page.see("dialog .receipt-status.good")
+        assert served.client.get("/v1/setup").json()["empty"]
+        page.context.close()
+        assert not page.faults
+
+
+def test_the_steps_show_the_reply_of_a_model_and_keep_no_session_of_it(browser: Any, home: Path) -> None:
+    with serving(home / "store", chat=ScriptedChat(respond=lambda asked: "You live in Lyon.")) as served:
+        page = visit(browser, served.url, user=None)
+        assert "You live in Lyon." in walk(page, served)
+        assert served.client.get("/v1/sessions").json()["items"] == []
+        page.context.close()
+        assert not page.faults
+
+
+def test_a_store_with_data_opens_on_the_chat(browser: Any, home: Path) -> None:
+    with serving(home / "store") as served:
+        served.client.post("/v1/memories", json={"text": "likes rain", "user": "ana"})
+        page = visit(browser, served.url)
+        page.page.goto(served.url)
+        page.see(".composer")
+        page.context.close()
+
+
+def test_sample_data_is_added_and_removed_with_receipts(browser: Any, home: Path) -> None:
+    with serving(home / "store") as served:
+        page = visit(browser, served.url, language="es-ES")
+        page.go("start")
+        page.click("[data-action=add-samples]")
+        page.click("[data-part=samples] a")
+        page.see(".person-row", has_text="Marta (ejemplo)")
+        page.go("start")
+        page.click("[data-action=remove-samples]")
+        assert "Marta (ejemplo), Theo (ejemplo)" in page.see("dialog .points").inner_text()
+        page.click("dialog .button.danger")
+        for _ in range(2):
+            page.see("dialog .receipt-status.good")
+            page.click("dialog .actions.end .button")
+        page.see("[data-action=add-samples]")
+        assert served.client.get("/v1/setup").json()["empty"]
+        page.context.close()
+        assert not page.faults
+
+
+@contextmanager
+def ollama() -> Iterator[int]:
+    """A program that answers as Ollama does."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"models": [{"name": "llama3.2:latest"}]}).encode())
+
+        def log_message(self, *args: object) -> None:
+            """Log nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_local_ollama_is_offered_and_only_the_server_asks_it(browser: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(home / "store") as served, ollama() as port:
+        monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{port}")
+        page = visit(browser, served.url)
+        page.go("start")
+        page.see(".ollama .command", has_text="--chat ollama:llama3.2:latest")
+        assert page.hosts == {served.url.removeprefix("http://")}
+        page.context.close()
