@@ -15,7 +15,7 @@ from tests.server.http_support import process
 
 SECTIONS = ("health", "keys", "models", "settings", "data", "backups", "proposals")
 PAGES = (
-    "start", "chat", "memories", "people", "people/Marta (sample)", "timeline", "topics", "sessions", "jobs", "apps", "stats",
+    "start", "chat", "memories", "people", "people/Marta (sample)", "timeline", "topics", "sessions", "traces", "jobs", "apps", "stats",
     *(f"admin/{name}" for name in SECTIONS), "settings",
 )  # fmt: skip
 SIZES = {"wide": (1360, 900), "phone": (390, 844)}

@@ -15,34 +15,29 @@ export function wanted() {
 
 export const current = () => language;
 
-/** Load the translations of a language, with English as the fallback. */
+/** Load the translations of the chosen language. Every language has every word. */
 export async function loadWords() {
   language = wanted();
-  const missing = [...new Set(["en", language])].filter((name) => !words[name]);
-  await Promise.all(
-    missing.map(async (name) => {
-      const response = await fetch(new URL(`../i18n/${name}.json`, import.meta.url));
-      words[name] = await response.json();
-    }),
-  );
+  words[language] ??= await fetchWords(language);
   document.documentElement.lang = language;
   formats.clear();
+}
+
+async function fetchWords(name) {
+  const response = await fetch(new URL(`../i18n/${name}.json`, import.meta.url));
+  return response.json();
 }
 
 const added = new Set();
 /** Load more translations, such as those of a view that few people open. */
 export async function addWords(group) {
-  const missing = [...new Set(["en", language])].filter((name) => !added.has(`${group}.${name}`));
-  await Promise.all(
-    missing.map(async (name) => {
-      const response = await fetch(new URL(`../i18n/${group}.${name}.json`, import.meta.url));
-      Object.assign(words[name], await response.json());
-      added.add(`${group}.${name}`);
-    }),
-  );
+  const name = `${group}.${language}`;
+  if (added.has(name)) return;
+  Object.assign(words[language], await fetchWords(name));
+  added.add(name);
 }
 
-const look = (key) => words[language]?.[key] ?? words.en?.[key];
+const look = (key) => words[language]?.[key];
 
 /** Translate a key. `{name}` is replaced by a value; `n` selects the plural form. */
 export function t(key, values = {}) {
