@@ -1,43 +1,84 @@
 """Search among facts that share no content word with their questions, told and asked in English and Spanish.
 
 The lists in ``frozen/`` have 204 English and 200 Spanish facts. They were written after the training data, by authors of their
-own, and share no text with it. ``frozen/SHA256SUMS`` fixes them. Run it on models of the registry: ``python training/frozen.py talk-embed-s``.
+own, and share no text with it. ``frozen/SHA256SUMS`` fixes them. Run it on models of the registry, ``python training/frozen.py
+talk-embed-s``, or on network files, ``--networks seed1.onnx seed2.onnx seed3.onnx --vocabulary vocab.txt``. Several files count
+as seeds of one recipe: the last lines are their mean, and its difference from the first model given.
 """
 
 import argparse
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from holdfast.config.models import make_embedder
-
 FOLDER = Path(__file__).resolve().parent / "frozen"
 LANGUAGES = {"english": ("en", "es"), "spanish": ("es", "en")}
+Embed = Callable[[Sequence[str], str], np.ndarray]
+"""Embeds texts as ``document`` or as ``query``."""
 
 
 def main() -> None:
     """Print R@1 with its 95% interval and R@5, for each model and direction."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+")
-    for model in parser.parse_args().models:
-        source = make_embedder(model)
-        if source is None:
-            parser.error(f"{model} is no embedder")
-        embedder = source.load()
-        for name, (told, other) in LANGUAGES.items():
-            rows = read(name)
-            facts = np.asarray(embedder.embed([row["fact"] for row in rows], role="document"))
-            for field, asked in (("q", told), ("other", other)):
-                scores = np.asarray(embedder.embed([row[field] for row in rows], role="query")) @ facts.T
-                rank = (scores > np.diag(scores)[:, None]).sum(axis=1)
-                low, high = interval(rank == 0)
-                print(
-                    f"{model}: told {told}, asked {asked}: R@1 {(rank == 0).mean():.3f} ({low:.3f} - {high:.3f}), "
-                    f"R@5 {(rank < 5).mean():.3f}, {len(rank)} questions"
-                )
+    parser.add_argument("models", nargs="*", help="names in the registry")
+    parser.add_argument("--networks", nargs="+", type=Path, default=[], help="ONNX files of one recipe, one per seed")
+    parser.add_argument("--vocabulary", type=Path, help="vocab.txt of the networks")
+    options = parser.parse_args()
+    named = {model: ranks(of_registry(model)) for model in options.models}
+    seeds = [ranks(of_file(path, options.vocabulary)) for path in options.networks]
+    for name, found in [*named.items(), *zip(map(str, options.networks), seeds, strict=True)]:
+        for direction, rank in found.items():
+            print(f"{name}: {direction}: {_share(rank == 0)}, R@5 {(rank < 5).mean():.3f}, {len(rank)} questions", flush=True)
+    for direction in seeds[0] if len(seeds) > 1 else ():
+        hits = np.array([found[direction] == 0 for found in seeds])
+        spread = hits.mean(axis=1).std(ddof=1)
+        print(
+            f"mean of {len(seeds)} seeds: {direction}: {_share(hits.mean(axis=0))}, standard deviation of the seeds {spread:.3f}"
+        )
+        if named:
+            first, found = next(iter(named.items()))
+            print(f"  difference from {first}: {_share(hits.mean(axis=0) - (found[direction] == 0))}")
+
+
+def _share(values: np.ndarray) -> str:
+    low, high = interval(values)
+    return f"R@1 {values.mean():.3f} ({low:.3f} - {high:.3f})"
+
+
+def ranks(embed: Embed) -> dict[str, np.ndarray]:
+    """Return the rank of the right fact, 0 if it comes first, of each question in each direction."""
+    found = {}
+    for name, (told, other) in LANGUAGES.items():
+        rows = read(name)
+        facts = embed([row["fact"] for row in rows], "document")
+        for field, asked in (("q", told), ("other", other)):
+            scores = embed([row[field] for row in rows], "query") @ facts.T
+            found[f"told {told}, asked {asked}"] = (scores > np.diag(scores)[:, None]).sum(axis=1)
+    return found
+
+
+def of_registry(model: str) -> Embed:
+    """Return the function of a model of the registry."""
+    from holdfast.config.models import make_embedder
+
+    source = make_embedder(model)
+    if source is None:
+        raise SystemExit(f"{model} is no embedder")
+    embedder = source.load()
+    return lambda texts, role: np.asarray(embedder.embed(list(texts), role=role))
+
+
+def of_file(path: Path, vocabulary: Path) -> Embed:
+    """Return the function of a network file."""
+    import evaluate
+    from corpus import QUERY_PREFIX
+
+    embed = evaluate.network(path, vocabulary, max_tokens=512)
+    return lambda texts, role: embed([QUERY_PREFIX + text if role == "query" else text for text in texts])
 
 
 def read(name: str) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ def main() -> None:
     lines = _english(options.bundle)[: options.limit]
     chunks = [lines[start : start + CHUNK] for start in range(0, len(lines), CHUNK)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        translated = [pair for found in pool.map(lambda chunk: _translate(chunk, options.root), chunks) for pair in found]
+        translated = [pair for found in pool.map(lambda chunk: translate(chunk, options.root), chunks) for pair in found]
     print(f"{len(lines)} sentences, {len(translated)} translated")
     _write_lines(options.bundle / "rules.tsv.xz", (f"rules\t{en}\t{es}" for en, es in translated))
 
@@ -51,8 +51,9 @@ def _english(bundle: Path) -> list[str]:
     return list(found)
 
 
-def _translate(lines: list[str], root: Path) -> list[tuple[str, str]]:
-    mode = (root / "usr/share/apertium/modes/eng-spa.mode").read_text().strip()
+def translate(lines: list[str], root: Path, direction: str = "eng-spa") -> list[tuple[str, str]]:
+    """Return lines and their translations, without the bad ones."""
+    mode = (root / f"usr/share/apertium/modes/{direction}.mode").read_text().strip()
     command = mode.replace("/usr/share/apertium", f"{root}/usr/share/apertium").replace("$1", "-g").replace("$2", "")
     library = next((root / "usr/lib").glob("*-linux-gnu"))
     environment = {
