@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import InvalidInput
-from holdfast_bench.recall.benchmark import run
+from holdfast.config.opening import open_engine
+from holdfast.errors import InvalidInput, ModelError
+from holdfast.testing import HashEmbedder
+from holdfast_bench.recall.benchmark import keep, run
 from holdfast_bench.recall.datasets import Conversation, Dataset, Question, load
 from holdfast_bench.recall.scores import Abstention, score, table
 
@@ -121,3 +123,23 @@ def test_the_originals_are_read_as_their_authors_publish_them(tmp_path: Path, da
 def test_a_file_in_no_known_form_is_refused(tmp_path: Path, data: Any) -> None:
     with pytest.raises(InvalidInput, match="not in a known format"):
         load(saved(tmp_path, data))
+
+
+class _FailingEmbedder(HashEmbedder):
+    """An embedder that cannot embed some documents."""
+
+    def embed(self, texts, *, role):  # type: ignore[no-untyped-def]
+        if role == "document" and any("parrot" in text for text in texts):
+            raise ModelError("out of memory")
+        return super().embed(texts, role=role)
+
+
+def test_nothing_is_measured_if_a_text_has_no_vector(tmp_path: Path) -> None:
+    dataset = tmp_path / "own.json"
+    dataset.write_text(json.dumps(OWN_FORMAT))
+    conversation = load(dataset).conversations[0]
+    with (
+        open_engine(tmp_path / "memory.db", embedder=_FailingEmbedder("failing"), worker="none") as memory,
+        pytest.raises(ModelError, match="3 texts have no vector"),
+    ):
+        keep(memory, conversation)

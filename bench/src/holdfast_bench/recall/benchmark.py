@@ -16,6 +16,7 @@ from holdfast.config.folders import models_directory
 from holdfast.config.models import make_embedder
 from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
+from holdfast.errors import ModelError
 from holdfast.recall.context_block import render_block
 from holdfast.services import services
 from holdfast.types import Hit
@@ -108,7 +109,10 @@ def _answers(
 
 
 def keep(memory: Engine, conversation: Conversation) -> None:
-    """Add a conversation to the engine through the public interface."""
+    """Add a conversation to the engine through the public interface, and embed all of it.
+
+    Raise ``ModelError`` if texts remain without a vector: the scores would then be those of search by words.
+    """
     for dated in conversation.sessions:
         session = memory.session(user=conversation.id, id=f"{conversation.id}/{dated.id}")
         for number, turn in enumerate(dated.turns):
@@ -123,6 +127,8 @@ def keep(memory: Engine, conversation: Conversation) -> None:
             )
     while services(memory).embedding.catch_up(limit=256):
         pass
+    if waiting := memory.stats().waiting_for_vectors:
+        raise ModelError(f"The embedder failed: {waiting} texts have no vector. Nothing was measured. Check the embedder and retry.")
 
 
 def _end(conversation: Conversation) -> Any:
