@@ -128,7 +128,9 @@ def keep(memory: Engine, conversation: Conversation) -> None:
     while services(memory).embedding.catch_up(limit=256):
         pass
     if waiting := memory.stats().waiting_for_vectors:
-        raise ModelError(f"The embedder failed: {waiting} texts have no vector. Nothing was measured. Check the embedder and retry.")
+        raise ModelError(
+            f"The embedder failed: {waiting} texts have no vector. Nothing was measured. Check the embedder and retry."
+        )
 
 
 def _end(conversation: Conversation) -> Any:
