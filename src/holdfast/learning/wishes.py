@@ -6,12 +6,23 @@ is no wish. A reader that is sure counts without a rule. Without a reader, the r
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from holdfast.errors import ModelError
 from holdfast.learning.capture import Extractor
 from holdfast.protocols.sentence_reader import SentenceReader, Wish
-from holdfast.text.consent.rules import Reach, RuledWish, WishName, find_wish, own_words, reach_of, resumes, subject_words
+from holdfast.text.consent.rules import (
+    Reach,
+    RuledWish,
+    WishName,
+    find_wish,
+    own_words,
+    reach_of,
+    reports_nothing,
+    resumes,
+    subject_words,
+)
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message, Put
 
@@ -19,6 +30,8 @@ __all__ = ["ReadWish", "asked_puts", "lifts_off_record", "read_wish"]
 
 _MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.8, "forget": 0.9, "remember": 0.8}
 """Minimum probability with which the reader alone decides. Forgetting takes something away, so it needs the most."""
+_MIN_PART: Final = 0.5
+"""Minimum probability with which a part of a message counts as the wish, and not as what it covers."""
 _MIN_NONE: Final = 0.97
 """Probability of no wish from which the reader overrules a rule."""
 _MIN_RESUME: Final = 0.5
@@ -52,12 +65,16 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
             ruled = None
     chosen = _chosen(ruled, sure)
     if chosen == "off_record":
-        return ReadWish(wish="off_record", reach=reach_of(text))
+        return ReadWish(wish="off_record", reach=reach_of(text, partial(_is_off_record, before=before, reader=reader)))
     if chosen is None:
         return None
     if ruled is not None and ruled.wish == chosen:
         return ReadWish(wish=chosen, subject=ruled.subject, everything=ruled.everything)
     return ReadWish(wish=chosen, subject=subject_words(own_words(text)) if chosen == "forget" else "")
+
+
+def _is_off_record(part: str, *, before: str, reader: SentenceReader | None) -> bool:
+    return reader is not None and _wishes(reader, part, before)["off_record"] >= _MIN_PART
 
 
 def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
@@ -72,7 +89,9 @@ def _certain(text: str, before: str, reader: SentenceReader) -> tuple[WishName |
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]
     texts = [whole, *(sentences if len(sentences) > 1 else ())]
-    readings = [_wishes(reader, part, before) for part in texts]
+    readings = [_wishes(reader, part, before) for part in texts if not reports_nothing(part)]
+    if not readings:
+        return None, 0.0
     for wish, least in _MIN_SURE.items():
         if any(each[wish] >= least for each in readings):
             return wish, 0.0

@@ -41,10 +41,11 @@ OFF_RECORD: Final = (
     rf"{START}(?:leave|keep) (?:all )?(?:this|that|it|these|what i [\w ]{{2,40}})(?: one| bit| part)? (?:all )?(?:out of|off|outta|away from) (?:your|ur|the|my) {_MEMORY}",
     rf"{START}(?:keep|leave) (?:this|that|it)(?: \w+)? (?:strictly |just |only )?(?:{_BETWEEN_US}|to yourself|off the record)",
     rf"\b(?:this|that|it|these|everything|all)(?: \w+){{0,3}} (?:stays?|remains?|is|be|goes) (?:strictly |just |purely |only |all )?{_BETWEEN_US}(?! (?:and|we)\b)",
-    rf"^{_POLITE}{_BETWEEN_US}(?: and (?:no one|nobody) else| only)?[:,]? (?:i|i'm|i've|my|we|this)\b(?!(?:'ve)? (?:all )?(?:have|own|got|know|speak|had|can|ate|pay|earn)\b)",
+    rf"^{_POLITE}{_BETWEEN_US}(?: and (?:no one|nobody) else| only)?[:,]? (?:i|i'm|i've|my|we|this|he|he's|she|she's|they|they're|his|her)\b(?!(?:'ve)? (?:all )?(?:have|own|got|know|speak|had|can|ate|pay|earn)\b)",
+    r"[,(–—-]\s*(?:just |strictly |only )?between (?:you and me|me and you)\W*$",
     (
         r"(?:^|[.,;:!(]\s*)(?:(?:ok|so|and|but|now|totally|strictly|completely|all|heads up|this (?:one|bit|part)?|that|it|what follows|what comes next|the following)(?:'s| is| stays| goes)?,? )*"
-        r"off (?:the|your|ur) (?:record|books)(?:[.,:;!)]|$| (?:for|please|pls|ok|now|but|this|i|here|until|i'm|my|question)\b)"
+        r"off (?:the|your|ur) (?:record|books)(?:[.,:;!)]|$| (?:for|please|pls|ok|now|but|this|i|here|until|i'm|my|question|he|she|they|we)\b)"
     ),
     r"\b(?:go|going|be|talk|speak|stay|this is|is) (?:strictly |totally )?off (?:the|your) record(?:[.,:;!?)]|$| (?:for|please|here|until|now)\b)",
     rf"\b(?:none of (?:this|that|it)|nothing (?:i|here|from|in|of)\b[^.?]{{0,40}}) (?:should|must|can|may|is|gets?|goes|shall|will|to)\b[^.?]{{0,15}}(?:{_SAVED}|in(?:to)? (?:your|my|the) {_MEMORY})",

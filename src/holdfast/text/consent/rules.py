@@ -6,7 +6,7 @@ The sentence reader finds the others.
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from holdfast.text.consent import english, spanish
 
-__all__ = ["Reach", "RuledWish", "WishName", "find_wish", "fold_places", "own_words", "reach_of", "resumes", "subject_words"]
+__all__ = ["Reach", "RuledWish", "WishName", "find_wish", "fold_places", "own_words", "reach_of", "reports_nothing", "resumes", "subject_words"]
 
 WishName: TypeAlias = Literal["off_record", "forget", "remember"]
 Reach: TypeAlias = Literal["message", "previous", "next", "rest", "around"]
@@ -33,9 +33,26 @@ _MIN_CONTENT_WORDS: Final = 4
 _MIN_APART_WORDS: Final = 2
 """The same for words that a comma or a period separates from the wish."""
 _WORD: Final = re.compile(r"\w+")
-_INTRODUCES: Final = re.compile(r"\W*[:–—]\s*\w|\s+-+\s+\w")
-_PAUSED_AFTER: Final = re.compile(r"\s*[,;.!]")
-_PAUSED_BEFORE: Final = re.compile(r"[,;.!:]\s*(?:(?:but|and|so|please|y|pero|por favor|porfa)\s+)?$")
+_PAUSE: Final = re.compile(r"(?P<introduces>\s*[:–—]\s*|\s+-+\s+)|\s*[,;.!?()]+\s*")
+_SUBJECT: Final = re.compile(
+    r"\W*(?:(?:but|and|so|that|y|pero|que)\s+)*"
+    r"(?:i(?:'m|'ve|'ll|'d)?|he(?:'s)?|she(?:'s)?|they(?:'re|'ve)?|we(?:'re|'ve)?|my|his|her|our|their|yo|mi|mis|ella|ellos|nosotros)\s+\w"
+)
+"""Matches the beginning of a clause with a subject. Two words of it are content: "he drinks"."""
+_CONSUMED: Final = re.compile(r"(?:[\s.,:;!?)]+(?:i|i'm|i've|my|but|we|he|he's|she|she's|they|they're|his|her)?)+$")
+"""Matches the end of a pattern's match that is no part of the wish."""
+_NOTHING: Final = re.compile(
+    r"^(?:\W|\b(?:oh|ah|well|so|ok|okay|and|but|just|really|pretty much|almost|y|pero|pues|bueno|casi|la verdad)\b)*"
+    r"(?:(?:there(?:'s| is| was)|it'?s|is|was|we had|i had|i have|i've got|no hay|no hubo|hay|no paso|no tengo)\s+)?"
+    r"(?:nothing|not much|not a lot|no news|nothin|nowt|nada|ninguna? novedad(?:es)?|poca cosa|sin novedad(?:es)?)\b"
+)
+"""Matches the beginning of a sentence that says that there is nothing: "nothing of note here"."""
+_MEANT: Final = re.compile(
+    r"\b(?:please|pls|plz|por favor|porfa|should|must|goes?|about (?:my|our|me)|sobre mi|(?:va|vaya|vayan|salga) a?|th(?:is|at|ese|ose)|it|you|your|u|ur|us|memor\w+|records?|profile|chat|conversation|talk|session|message|"
+    r"i (?:say|said|tell|told|write|wrote|mention\w*|share\w*)|es[oae]s?|est[oae]s?|t[ue]|ti|vos|usted|ustedes|charla|conversacion|mensaje|perfil|registro|"
+    r"digo|dije|cuento|conte|diga|cuente)\b"
+)
+"""Matches a reference to what is being said, to the assistant, or to its memory."""
 _POLITE: Final = frozenset(
     "please pls thanks thank you ok okay hey hi so well now though yet actually just really very it s its is that this private "
     "personal secret confidential sensitive between us me por favor porfa porfis gracias che oye mira bueno vale eh dale hola ya "
@@ -153,31 +170,75 @@ _ASKS_TO_REMEMBER: Final = re.compile(r"^[¿¡ ]*(?:\w+,? ){0,3}(?:can|could|wou
 """Matches a request in the form of a question: "can you remember that ...?"."""
 
 
-def reach_of(text: str) -> Reach:
-    """Return which messages an off-the-record wish covers."""
+def reports_nothing(text: str) -> bool:
+    """Return True if a text only says that there is nothing to tell: "nothing worth noting today".
+
+    A wish that nothing is kept speaks of what is being said, of the assistant or of its memory.
+    """
+    folded = fold_places(text)
+    return _NOTHING.match(folded) is not None and _MEANT.search(folded) is None
+
+
+def reach_of(text: str, is_wish: Callable[[str], bool] = lambda part: False) -> Reach:
+    """Return which messages an off-the-record wish covers.
+
+    ``is_wish`` returns True if a part of the message states the wish. It is called if no rule finds the wish.
+    """
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     books = _patterns()
     if any(book.rest.search(folded) for book in books):
         return "rest"
     if any(book.previous.search(folded) for book in books):
         return "previous"
-    if _has_content(folded):
+    if _has_content(folded, is_wish):
         return "message"
     return "next" if any(book.next.search(folded) for book in books) else "around"
 
 
-def _has_content(folded: str) -> bool:
+def _has_content(folded: str, is_wish: Callable[[str], bool]) -> bool:
     """Return True if a message says more than the wish itself."""
     ends = [match.span() for book in _patterns() for pattern in book.off_record if (match := pattern.search(folded))]
-    if not ends:
-        return len(_WORD.findall(folded)) > 2 * _MIN_CONTENT_WORDS
-    start, end = max(ends, key=lambda span: span[1] - span[0])
-    before, after = folded[:start], folded[end:]
-    if _INTRODUCES.match(after):  # "don't save this: I'm pregnant"
+    if ends:
+        start, end = max(ends, key=lambda span: span[1] - span[0])
+        end = start + len(_CONSUMED.sub("", folded[start:end]))
+        before, after = _segments(folded[:start]), _segments(folded[end:])
+        return any(map(_is_content, (*before, *after)))
+    if len(_WORD.findall(folded)) > 2 * _MIN_CONTENT_WORDS:
         return True
-    apart = [_PAUSED_BEFORE.search(before) is not None, _PAUSED_AFTER.match(after) is not None]
-    words = [len([word for word in _WORD.findall(side) if word not in _POLITE]) for side in (before, after)]
-    return any(count >= (_MIN_APART_WORDS if pause else _MIN_CONTENT_WORDS) for count, pause in zip(words, apart, strict=True))
+    segments = _segments(folded)
+    return len(segments) > 1 and any(_is_content(each) and not is_wish(each.text) for each in segments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """The words between two pauses."""
+
+    text: str
+    is_apart: bool
+    """True if a pause separates it from the wish."""
+    is_introduced: bool
+    """True if a colon or a dash stands before it."""
+
+
+def _segments(folded: str) -> list[_Segment]:
+    pauses = list(_PAUSE.finditer(folded))
+    starts = [0, *(pause.end() for pause in pauses)]
+    ends = [*(pause.start() for pause in pauses), len(folded)]
+    introduced = [False, *(pause["introduces"] is not None for pause in pauses)]
+    return [
+        _Segment(folded[start:end], bool(pauses), colon)
+        for start, end, colon in zip(starts, ends, introduced, strict=True)
+        if _WORD.search(folded[start:end])
+    ]
+
+
+def _is_content(segment: _Segment) -> bool:
+    words = [word for word in _WORD.findall(segment.text) if word not in _POLITE]
+    if segment.is_introduced:  # "don't save this: pregnant"
+        return bool(words)
+    if _SUBJECT.match(segment.text):  # "off the record I quit"
+        return True
+    return len(words) >= (_MIN_APART_WORDS if segment.is_apart else _MIN_CONTENT_WORDS)
 
 
 def resumes(text: str) -> bool:
