@@ -1,7 +1,5 @@
 """Which messages a wish covers, and which sentences only sound like one."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from holdfast.config.models import make_sentence_reader
@@ -12,8 +10,8 @@ pytestmark = pytest.mark.ledger("X21")
 
 
 @pytest.fixture(scope="module")
-def reader() -> Iterator[SentenceReader | None]:
-    yield make_sentence_reader("talk-reader-s")
+def reader() -> SentenceReader | None:
+    return make_sentence_reader("talk-reader-s")
 
 
 @pytest.mark.parametrize(
