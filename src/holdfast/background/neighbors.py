@@ -29,9 +29,11 @@ def find_neighbors(
 
     ``kinds`` are the kinds that learning may touch; None stands for all. Memories in a namespace are left out.
     """
-    if not puts:
-        return []
-    for scope in {put.scope for put in puts}:
+    scopes = {put.scope for put in puts}
+    filled = {scope for scope in scopes if store.memories(MemoryFilter(exactly=scope, kinds=kinds, unexpired_at=now, limit=1))}
+    if not filled:  # nothing to compare with, so nothing is embedded
+        return [[] for _ in puts]
+    for scope in filled:
         embedding.catch_up(reader=scope, limit=_MAX_NEW_CHUNKS, remote_seconds=_REMOTE_SECONDS)
     vectors = embedding.documents([_search_text(put) for put in puts])
     found: list[list[Neighbor]] = []

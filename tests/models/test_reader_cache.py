@@ -1,0 +1,25 @@
+"""The sentence reader remembers recent readings, so that a message is not read again when it is digested."""
+
+import time
+
+from holdfast.config.models import make_sentence_reader
+
+
+def test_a_second_reading_of_a_sentence_costs_no_model_run() -> None:
+    reader = make_sentence_reader("talk-reader-s")
+    assert reader is not None
+    reader.read("Warm up.")
+    begin = time.process_time()
+    first = [reader.read(f"I live in house number {number}.", before="Where do you live?") for number in range(20)]
+    once = time.process_time() - begin
+    begin = time.process_time()
+    again = [reader.read(f"I live in house number {number}.", before="Where do you live?") for number in range(20)]
+    assert time.process_time() - begin < once / 5
+    assert [id(each) for each in again] == [id(each) for each in first]
+
+
+def test_the_turn_before_is_part_of_what_is_read() -> None:
+    reader = make_sentence_reader("talk-reader-s")
+    assert reader is not None
+    alone = reader.read("Yes, two.")
+    assert reader.read("Yes, two.", before="Do you have any cats?").keep > alone.keep
