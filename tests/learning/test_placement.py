@@ -2,6 +2,7 @@
 
 import pytest
 
+from holdfast.config.models import make_sentence_reader
 from holdfast.learning.placement import belongs_to_user, placed
 from holdfast.types import Put, Scope
 
@@ -74,3 +75,33 @@ def test_only_memories_of_the_project_are_placed() -> None:
     nobody = Put(scope=Scope(app="shop"), kind="fact", text="I live in Lyon")
     assert [put.scope.app for put in placed([own, other, nobody], project="shop")] == [None, "kitchen", "shop"]
     assert placed([own], project=None) == [own]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I decided to move to Berlin",
+        "I've decided to go vegan.",
+        "we decided to have a second child",
+        "He decidido mudarme a Berlín.",
+    ],
+)
+def test_a_decision_about_ones_life_belongs_to_the_user(text: str) -> None:
+    assert belongs_to_user(text, kind="decision", reader=make_sentence_reader("talk-reader-s"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I decided to use SQLite for the cache",
+        "I chose Rust for the parser",
+        "we decided to split the service in two",
+        "Decidí usar Redis para las sesiones.",
+    ],
+)
+def test_a_decision_about_the_work_belongs_to_the_project(text: str) -> None:
+    assert not belongs_to_user(text, kind="decision", reader=make_sentence_reader("talk-reader-s"))
+
+
+def test_an_observation_of_a_bug_does_not_follow_the_user_into_other_projects() -> None:
+    assert not belongs_to_user("I get a 500 when I click save.", kind="fact", reader=make_sentence_reader("talk-reader-s"))

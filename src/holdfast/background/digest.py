@@ -28,6 +28,7 @@ from holdfast.learning.input_filter import extractable
 from holdfast.learning.placement import PROJECT, placed
 from holdfast.learning.provenance import lowest_trust, trust_of
 from holdfast.learning.related_conversations import with_neighbors
+from holdfast.learning.statements.project_reader import ProjectReader
 from holdfast.learning.summaries.extractive import RULE_VERSION as REPORT_RULES
 from holdfast.learning.summaries.summaries import Summary, paragraph_by_rules, paragraph_with, rate_by_rules
 from holdfast.models.chat_budget import BudgetedChat
@@ -238,13 +239,14 @@ class Digester:
             model, problem = None, f"{SUSPECT_DEATHS} workers died during this job"
         earlier, fixed = self._derived_from(messages) if span.rerun else ([], [])
         known = self._known(messages, without=earlier) if model is not None else []
-        outcome = self._extract(messages, known, self._trusts(span), model)
+        project = span.session.metadata.get(PROJECT)
+        outcome = self._extract(messages, known, self._trusts(span), model, in_project=project is not None)
         if problem is not None:
             failed = not by_rules
             outcome = replace(outcome, flaws=(f"{problem}; rules took over", *outcome.flaws), failed=failed, away=failed)
         outcome, recent = self._topics.gather(outcome, messages, span.session, after=span.after, model=model)
         proposed = self._not_explicit([change for change in outcome.changes if isinstance(change, Put)], messages)
-        proposed = placed(proposed, project=span.session.metadata.get(PROJECT))
+        proposed = placed(proposed, project=project, reader=self._reader)
         related = self._neighbors(proposed, without=earlier)
         calibration = calibration_for(self._embedding.name or "")
         proposed = [with_neighbors(put, neighbors, calibration) for put, neighbors in zip(proposed, related, strict=True)]
@@ -279,14 +281,19 @@ class Digester:
         return [[neighbor for neighbor in neighbors if neighbor.memory.id not in left_out] for neighbors in found]
 
     def _extract(
-        self, messages: Sequence[Message], known: Sequence[Memory], trusts: Mapping[str, float], model: ChatModel | None
+        self,
+        messages: Sequence[Message],
+        known: Sequence[Memory],
+        trusts: Mapping[str, float],
+        model: ChatModel | None,
+        *,
+        in_project: bool,
     ) -> Outcome:
         if isinstance(self._preset.extractor, Paragraph):
             own = [message for message in messages if trusts.get(message.id, 1.0) >= self._preset.min_trust]
             return _paragraph(own, self._preset.extractor, model, trusts) if own else Outcome()
-        conversation = ExtractionInput(
-            messages=messages, known=known, trusts=trusts, language=_language(messages), reader=self._reader
-        )
+        reader = ProjectReader(self._reader) if in_project and self._reader is not None else self._reader
+        conversation = ExtractionInput(messages=messages, known=known, trusts=trusts, language=_language(messages), reader=reader)
         return extract(self._preset.extractor, conversation, model)
 
     def _reconciled(self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]) -> tuple[list[Put], tuple[str, ...]]:

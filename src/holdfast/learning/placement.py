@@ -13,7 +13,9 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
+from holdfast.errors import ModelError
 from holdfast.learning.changes.slots import slots_of
+from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
 from holdfast.text.clean import fold
 from holdfast.text.language import detect_language
 from holdfast.types import Put
@@ -21,6 +23,10 @@ from holdfast.types import Put
 PROJECT: Final = "project"
 """Entry of a session's metadata: the app that stands for the project of the session."""
 _LANGUAGES: Final = ("en", "es")
+_LIFE: Final[frozenset[Area]] = frozenset({"identity", "health", "family", "home", "possession", "preference", "event", "plan"})
+"""Areas of a decision about the user's own life."""
+_MIN_LIFE: Final = 0.9
+"""Minimum probability that such a decision is worth keeping. Decisions about code in these areas get up to .6."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,26 +42,37 @@ class _Words:
     narrator: re.Pattern[str]
 
 
-def placed(puts: Sequence[Put], *, project: str | None) -> list[Put]:
-    """Return new memories of a session, those about the user without the app. Without a project, nothing changes."""
+def placed(puts: Sequence[Put], *, project: str | None, reader: SentenceReader | None = None) -> list[Put]:
+    """Return new memories of a session, those about the user without the app. Without a project, nothing changes.
+
+    The reader tells decisions about the user's life ("I decided to move to Berlin") from those about the project.
+    """
     if project is None:
         return list(puts)
     return [
         replace(put, scope=replace(put.scope, app=None))
-        if put.scope.app == project and put.scope.user is not None and belongs_to_user(put.text, kind=put.kind, key=put.key)
+        if put.scope.app == project
+        and put.scope.user is not None
+        and belongs_to_user(put.text, kind=put.kind, key=put.key, reader=reader)
         else put
         for put in puts
     ]
 
 
-def belongs_to_user(text: str, *, kind: str | None = None, key: str | None = None, language: str | None = None) -> bool:
+def belongs_to_user(
+    text: str,
+    *,
+    kind: str | None = None,
+    key: str | None = None,
+    language: str | None = None,
+    reader: SentenceReader | None = None,
+) -> bool:
     """Return True if a text is about who the user is, or what the user prefers in every project."""
     words = _words(language or detect_language(text) or "")
     folded = " ".join(fold(text).split())
     narrated = words.narrator.match(folded)
-    if words.project.search(folded) or words.passing.match(folded):
-        return False
-    if words.plural.search(folded) and not words.family.search(folded):
+    shared = words.plural.search(folded) and not words.family.search(folded)
+    if shared or words.project.search(folded) or words.passing.match(folded):
         return False
     if words.manner.match(folded):
         return True
@@ -63,9 +80,20 @@ def belongs_to_user(text: str, *, kind: str | None = None, key: str | None = Non
     slots = [slot for slot in slots_of(text, key=key) if _identity().fullmatch(slot.attribute)]
     if slots and (first_person or key is not None):
         return True
+    reading = _read(text, reader)
     if kind == "decision":
-        return False
+        return reading is not None and reading.area in _LIFE and reading.keep >= _MIN_LIFE
+    if reading is not None and reading.area == "other" and key is None:  # "I get a 500 when I click save"
+        return bool(narrated)
     return first_person or (key is not None and _personal_keys().fullmatch(fold(key)) is not None)
+
+
+def _read(text: str, reader: SentenceReader | None) -> Reading | None:
+    """Return what the reader says about a text. None if there is no reader, or if it cannot be used."""
+    try:
+        return None if reader is None else reader.read(text)
+    except ModelError:
+        return None
 
 
 @cache

@@ -14,7 +14,18 @@ from typing import Final, Literal, TypeAlias
 
 from holdfast.text.consent import english, spanish
 
-__all__ = ["Reach", "RuledWish", "WishName", "find_wish", "fold_places", "own_words", "reach_of", "reports_nothing", "resumes", "subject_words"]
+__all__ = [
+    "Reach",
+    "RuledWish",
+    "WishName",
+    "find_wish",
+    "fold_places",
+    "own_words",
+    "reach_of",
+    "reports_nothing",
+    "resumes",
+    "subject_words",
+]
 
 WishName: TypeAlias = Literal["off_record", "forget", "remember"]
 Reach: TypeAlias = Literal["message", "previous", "next", "rest", "around"]

@@ -1,0 +1,40 @@
+"""Read sentences from work on a project, where facts about the project count as much as facts about the user."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from holdfast.protocols.sentence_reader import Comparison, Reading, SentenceReader
+
+_KEEP: Final = 0.9
+"""Probability that a fact about the project is worth keeping. The reader was trained on personal talk and gives it .00 to .30."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectReader:
+    """A sentence reader that also keeps how a project is built, run and organized: "the API runs on port 8080".
+
+    The state of the moment ("the tests are failing") has a time, and a fact about the world is no work of the user.
+    """
+
+    inner: SentenceReader
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.inner.name
+
+    def read(self, sentence: str, *, before: str = "") -> Reading:
+        """Read a sentence of the user. ``before`` is the turn before, or an empty string."""
+        reading = self.inner.read(sentence, before=before)
+        is_project_fact = (
+            reading.area == "work"
+            and reading.time == "stable"
+            and reading.act in ("statement", "reply")
+            and reading.meant == "fact"
+            and reading.owner != "assistant"
+        )
+        return replace(reading, keep=max(reading.keep, _KEEP), owner="user") if is_project_fact else reading
+
+    def compare(self, old: str, new: str) -> Comparison:
+        """Compare an old claim with a new one of the same person."""
+        return self.inner.compare(old, new)
