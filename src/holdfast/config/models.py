@@ -13,7 +13,7 @@ from holdfast.config.settings import Settings
 from holdfast.errors import ModelError, SettingsError
 from holdfast.models.chat_budget import ChatSource
 from holdfast.models.local import packaged, registry
-from holdfast.models.local.reader import LocalReader
+from holdfast.models.local.cached_reader import CachedReader
 from holdfast.presets.base import Preset
 from holdfast.presets.settings import MemoryConfig
 from holdfast.protocols import Embedder, Reranker, SentenceReader
@@ -233,7 +233,7 @@ def make_sentence_reader(name: str) -> SentenceReader | None:
 @functools.cache
 def _sentence_reader(name: str, directory: Path) -> SentenceReader:
     environment.silence_onnxruntime()
-    return LocalReader(registry.READERS[name], directory)
+    return CachedReader(registry.READERS[name], directory)
 
 
 def provider_key(name: str | None) -> str | None:

@@ -15,6 +15,7 @@ from holdfast.learning.statements.clauses import clauses, fold_clause
 from holdfast.learning.statements.quoted_text import without_quoted_text
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
 from holdfast.learning.statements.spoken_clauses import without_secret
+from holdfast.learning.statements.standalone import is_about_nobody, is_english, is_question, points_nowhere, without_subordinator
 from holdfast.learning.statements.trim import trimmed
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
 from holdfast.text.language import detect_language
@@ -30,6 +31,8 @@ _MIN_KEEP_UNLIKELY: Final = 0.9
 """Minimum probability for a sentence that looks like small talk, or like something not meant."""
 _MIN_KEEP_RULED: Final = 0.15
 """Minimum probability for a sentence that a rule matches, such as one that states a name."""
+_MIN_KEEP_ALONE: Final = 0.3
+"""Minimum probability for the words of a memory without the turn before them."""
 _MIN_WISH: Final = 0.5
 _MIN_REFUSAL: Final = 0.8
 """Minimum probability of the wish that a sentence is not kept."""
@@ -153,10 +156,14 @@ def _statements(message: Message, sentences: Sequence[str], context: _Context) -
         if asked or (text and _is_kept(reading, sentence, rule) and (len(text.split()) >= _MIN_WORDS or reading.reply)):
             parts = _parts(text, context.books) or [(text, rule)]
             for said_part, part_rule in parts:
-                part = said_part if asked or reading.area == "instruction" else trimmed(said_part, context.read)
+                part = said_part
+                if not asked and reading.area != "instruction":
+                    part = without_subordinator(trimmed(said_part, context.read))
                 if not asked and not _says_enough(part, part_rule, context):
                     continue
-                whole = part if len(parts) > 1 else _with_context(part, reading, previous, context)
+                whole = part if len(parts) > 1 or asked else _with_context(part, reading, previous, context)
+                if not asked and not _stands_alone(whole, part, reading, part_rule, context):
+                    continue
                 found = _statement(whole, part, reading, part_rule, context, asked=bool(asked))
                 yield replace(found, text=with_dates(whole, message.at))
         previous = said
@@ -258,6 +265,23 @@ def _says_enough(text: str, rule: StatementRule | None, context: _Context) -> bo
     return reading.act not in ("question", "smalltalk") and reading.keep >= _MIN_KEEP
 
 
+def _stands_alone(text: str, own: str, reading: Reading, rule: StatementRule | None, context: _Context) -> bool:
+    """Return True if a memory of these words can be understood weeks later. ``own`` is the text without its context."""
+    folded = fold_clause(own)
+    if text == own and is_question(folded):
+        return False
+    lasting = rule is not None and rule.key in _LASTING_KEYS
+    if lasting or reading.wishes["remember"] >= _MIN_WISH or _CONCLUDED.search(folded):
+        return True
+    if is_english(folded, context.language):
+        nobody = is_about_nobody(folded, reading, has_question=text != own and "?" in text)
+        if nobody or (text == own and points_nowhere(own, folded)):
+            return False
+    if text != own or reading.reply or reading.area == "instruction":
+        return True
+    return context.reader.read(own).keep >= _MIN_KEEP_ALONE
+
+
 def _words_to_keep(sentence: str, reading: Reading) -> str:
     """Return the part of a sentence that carries the fact; empty if that is only a request or a question.
 
@@ -280,7 +304,10 @@ def _words_to_keep(sentence: str, reading: Reading) -> str:
 
 def _with_context(text: str, reading: Reading, previous: str, context: _Context) -> str:
     """Return a statement with the words that it cannot be understood without."""
-    if _POINTS_BACK.match(text) and previous and len(previous) <= _MAX_CONTEXT_CHARACTERS:
+    folded = fold_clause(text)
+    lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)
+    dangling = _POINTS_BACK.match(text) or lost
+    if dangling and previous and len(previous) <= _MAX_CONTEXT_CHARACTERS and context.read(previous).act != "smalltalk":
         return f"{previous} {text}"
     asked = next((said for said in reversed(split_sentences(context.before)) if said.endswith("?")), "")
     is_reply = reading.reply or (reading.act == "reply" and _POINTS_BACK.match(text))

@@ -7,7 +7,6 @@ compares an old claim with a new one. ``training/reader`` describes how it was t
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
@@ -43,8 +42,6 @@ _ANSWERS: Final = {
 """Number of answers to each question, in the order of the network's output."""
 _WORD: Final = re.compile(r"\S+")
 _MIN_CERTAINTY: Final = 0.5
-_MAX_READINGS: Final = 4096
-"""Number of readings, about 1 kB each, at which the cache is emptied. A message is read when it is added, and again when it is digested."""
 
 
 class LocalReader:
@@ -54,7 +51,6 @@ class LocalReader:
         """Store the arguments. Nothing is loaded yet."""
         self._spec = spec
         self._directory = directory
-        self._readings: dict[bytes, Reading] = {}
 
     @cached_property
     def _network(self) -> "Network":
@@ -73,24 +69,10 @@ class LocalReader:
         self._network.load()
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
-        """Read a sentence of the user. ``before`` is the turn before, or an empty string.
-
-        Recent readings are cached under a digest: the cache holds no text.
-        """
-        before = before[-self._spec.max_first_characters :]
-        key = blake2b(f"{before}\0{sentence}".encode(errors="surrogatepass"), digest_size=16).digest()
-        readings = self._readings
-        if (known := readings.get(key)) is not None:
-            return known
-        if len(readings) >= _MAX_READINGS:  # a new dictionary needs no lock, which a fork could leave held
-            self._readings = readings = {}
-        readings[key] = reading = self._read(sentence, before)
-        return reading
-
-    def _read(self, sentence: str, before: str) -> Reading:
+        """Read a sentence of the user. ``before`` is the turn before, or an empty string."""
         words = [found.span() for found in _WORD.finditer(sentence)]
         pieces = [self._network.pieces(sentence[start:end]) for start, end in words]
-        first = self._network.pieces(before)[-self._spec.max_first_tokens :]
+        first = self._network.pieces(before[-self._spec.max_first_characters :])[-self._spec.max_first_tokens :]
         answers, scores = self._run(_SENTENCE_MARK, first, [piece for word in pieces for piece in word])
         start, end = _span(scores[len(first) + 2 :], words, [len(word) for word in pieces])
         return Reading(

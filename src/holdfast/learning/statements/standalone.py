@@ -1,0 +1,88 @@
+"""Check whether the words of a statement can be understood, and are about the user, without the conversation.
+
+A memory is read weeks later and alone. The checks are about grammar: who is spoken of, whether a pronoun has something
+to refer to, and whether the words are a question or the rest of a sentence.
+"""
+
+import re
+from typing import Final
+
+from holdfast.protocols.sentence_reader import Area, Reading
+
+__all__ = ["is_about_nobody", "is_english", "is_question", "points_nowhere", "without_subordinator"]
+
+_FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves|im|ive|id)\b")
+_ENGLISH: Final = re.compile(r"\b(?:the|an|is|are|was|were|of|to|and|it|in|for|with|that|this|you|my|i|i'm|we|have|has)\b")
+_SECOND_PERSON: Final = re.compile(r"\b(?:you|your|yours|yourself|u|ur)\b")
+_MIN_KEEP_OTHERS: Final = 0.95
+"""Minimum probability for an English sentence without the first person, such as "Maria owns the billing service"."""
+_NEAR: Final[frozenset[Area]] = frozenset({"work", "family", "health", "home", "identity", "possession"})
+"""Areas in which such a sentence is about the user's surroundings, and not about the topic of the talk."""
+_QUESTION: Final = re.compile(
+    r"(?:(?:and|but|so|also|then|or)\s+)*(?:(?:do|does|did|is|are|was|were|can|could|would|will|should|have|has|had)"
+    r"(?:n'?t)?\s+(?:i|you|we|they|he|she|it|there|the|this|that|these|those|my|your|anyone|someone)\b"
+    r"|(?:what|how|where|which|when|why|who)\s+(?:\w+\s+){0,2}(?:is|are|was|were|do|does|did|can|could|should|would|will|to)\b)"
+)
+_SUBORDINATOR: Final = re.compile(
+    r"(?:because|since|although|though|whereas|plus|then|and|but|so|porque|aunque|ya que|y|pero)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've|mi|yo|me)\b)",
+    re.IGNORECASE,
+)
+_BACK: Final = re.compile(
+    r"\b(?:it|them|those|these|they|he|she|him|their|theirs|his|its|ones|there(?!\s+(?:is|are|was|were|has|have|will|'s)\b)"
+    r"|that(?=\s*(?:[.,;!]|$|too\b|as well\b|one\b))|this(?=\s*(?:[.,;!]|$|one\b|is\b)))(?!\s+(?:days|months?|years?|weeks?|summer|winter))\b"
+)
+"""Matches a word that refers to something named before."""
+_EMPTY_IT: Final = re.compile(
+    r"\bit(?:'s| is| was| has been| takes?| took| feels?| felt| seems?| makes? (?:me|sense)| helps?)\b"
+    r"|\b(?:make|made|find|found|think) it (?:\w+ )?(?:to|hard|easy)\b|\b(?:love|hate|like) it when\b"
+)
+"""Matches "it" that may refer to nothing: "it's hard to ..."."""
+_THING: Final = re.compile(
+    r"\b(?:my|our|the|an?|his|her|some|two|three|four|five|several|many|both|another|\d+)\s+(?:\w+\s+)?[a-z]{3,}"
+    r"|\b[a-z]{4,}s\b(?<!always)(?<!sometimes)(?<!besides)(?<!perhaps)(?<!towards)(?<!across)(?<!this)"
+)
+"""Matches a noun that a later pronoun can refer to, in lower case."""
+_NAME: Final = re.compile(
+    r"(?<=[a-z,] )[A-ZÁÉÍÓÚÑ][\w'-]+|^(?!I\b|I'|We\b|My\b|Our\b|It\b|They\b|He\b|She\b|This\b|That\b)[A-Z][a-z]+(?= (?:is|was|has|and)\b)"
+)
+
+
+def is_english(folded: str, language: str | None) -> bool:
+    """Return True if a text is English. If its language is not known, an English function word decides."""
+    return language == "en" or (language is None and _ENGLISH.search(folded) is not None)
+
+
+def is_question(folded: str) -> bool:
+    """Return True if a folded text has the word order of a question, even without a question mark."""
+    return _QUESTION.match(folded) is not None
+
+
+def without_subordinator(text: str) -> str:
+    """Return a clause without the conjunction that ties it to words that are cut off: "I hated it" of "because I hated it"."""
+    found = _SUBORDINATOR.match(text)
+    return text if found is None else text[found.end() :]
+
+
+def is_about_nobody(folded: str, reading: Reading, *, has_question: bool) -> bool:
+    """Return True if an English statement is neither about the user nor surely about somebody of the user's.
+
+    That is advice ("wash it not too often"), praise of the listener, and talk about the world. Instructions leave the user
+    out, and so do replies that are kept with their question.
+    """
+    if has_question or reading.area == "instruction" or _FIRST_PERSON.search(folded):
+        return False
+    if _SECOND_PERSON.search(folded):
+        return True
+    is_known = reading.owner == "other" or reading.area in _NEAR
+    return not is_known or reading.keep < _MIN_KEEP_OTHERS
+
+
+def points_nowhere(text: str, folded: str) -> bool:
+    """Return True if a pronoun of an English statement refers to something that the statement does not name."""
+    for found in _BACK.finditer(folded):
+        if found[0] == "it" and _EMPTY_IT.match(folded, found.start()):
+            continue
+        before = folded[: found.start()]
+        if not _THING.search(before) and not _NAME.search(text[: found.start()]):
+            return True
+    return False

@@ -1,0 +1,38 @@
+"""A sentence reader that remembers recent readings."""
+
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from holdfast.models.local.reader import LocalReader
+from holdfast.models.local.registry import ReaderSpec
+from holdfast.protocols.sentence_reader import Reading
+
+__all__ = ["CachedReader"]
+
+_MAX_READINGS: Final = 4096
+"""Number of readings, about 1 kB each, at which the cache is emptied."""
+
+
+class CachedReader(LocalReader):
+    """Reads each sentence once. A message is read when it is added, and again when it is digested.
+
+    Readings are stored under a digest: the cache holds no text.
+    """
+
+    def __init__(self, spec: ReaderSpec, directory: Path) -> None:
+        """Store the arguments. Nothing is loaded yet."""
+        super().__init__(spec, directory)
+        self._readings: dict[bytes, Reading] = {}
+
+    def read(self, sentence: str, *, before: str = "") -> Reading:
+        """Read a sentence of the user. ``before`` is the turn before, or an empty string."""
+        before = before[-self._spec.max_first_characters :]
+        key = blake2b(f"{before}\0{sentence}".encode(errors="surrogatepass"), digest_size=16).digest()
+        readings = self._readings
+        if (known := readings.get(key)) is not None:
+            return known
+        if len(readings) >= _MAX_READINGS:  # a new dictionary needs no lock, which a fork could leave held
+            self._readings = readings = {}
+        readings[key] = reading = super().read(sentence, before=before)
+        return reading

@@ -1,0 +1,44 @@
+"""Words that cannot be understood alone, or are about nobody, are not kept."""
+
+import pytest
+
+from holdfast.learning.statements.clauses import fold_clause
+from holdfast.learning.statements.standalone import is_english, is_question, points_nowhere, without_subordinator
+
+
+@pytest.mark.parametrize("text", ["I always think about it every year!", "Those are my two favorites."])
+def test_a_pronoun_without_anything_to_refer_to_points_nowhere(text: str) -> None:
+    assert points_nowhere(text, fold_clause(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My sister moved to Lyon and she loves it there.",
+        "It's hard for me to sleep.",
+        "I have two cats and they hate water.",
+        "I live in Lyon.",
+    ],
+)
+def test_a_pronoun_after_its_noun_points_somewhere(text: str) -> None:
+    assert not points_nowhere(text, fold_clause(text))
+
+
+@pytest.mark.parametrize("text", ["Do you think the birds might still be around", "how long do they expect me to wait"])
+def test_a_question_without_its_mark_is_one(text: str) -> None:
+    assert is_question(fold_clause(text))
+
+
+def test_a_statement_is_no_question() -> None:
+    assert not is_question("what i like most is jazz")
+    assert not is_question("i do have two cats")
+
+
+def test_a_clause_loses_the_conjunction_that_ties_it_to_nothing() -> None:
+    assert without_subordinator("because I hated shaving") == "I hated shaving"
+    assert without_subordinator("because of the rain I left") == "because of the rain I left"
+
+
+def test_a_text_of_unknown_language_is_english_if_a_function_word_says_so() -> None:
+    assert is_english("the dog is mine", None)
+    assert not is_english("ayer nacio mi sobrina julia", None)
