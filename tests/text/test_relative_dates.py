@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from holdfast.text.relative_dates import dates_in, with_dates
+from holdfast.text.stated_dates import begin_and_end
 
 SUNDAY = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -186,3 +187,41 @@ def test_a_large_amount_is_no_error(said: str) -> None:
 @pytest.mark.timeout(10)
 def test_a_long_text_takes_no_long_time() -> None:
     assert len(dates_in("yesterday and " * 500, SUNDAY)) == 500
+
+
+SAID = datetime(2026, 3, 18, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "dates"),
+    [
+        ("Trabajé en Telmex de 2018 a 2022.", {"happened_at": "2018", "ended_at": "2022"}),
+        ("I lived in Oslo from 2015 to 2019.", {"happened_at": "2015", "ended_at": "2019"}),
+        ("Estuve en Roma del 3 al 9 de mayo de 2024.", {"happened_at": "2024-05-03", "ended_at": "2024-05-09"}),
+        ("I was at KPMG until last June.", {"ended_at": "2025-06"}),
+        ("I've been vegan for two years.", {"happened_at": "2024"}),
+        ("Llevo tres años en Bilbao.", {"happened_at": "2023"}),
+        ("I've been at Acme since May.", {"happened_at": "2025-05"}),
+        ("Trabajaré en Siemens desde septiembre.", {"happened_at": "2026-09"}),
+        ("My birthday is on 3 May.", {}),
+        ("I have to wait for two weeks.", {}),
+    ],
+)
+def test_a_state_has_its_beginning_and_end(text: str, dates: dict[str, str]) -> None:
+    assert begin_and_end(text, SAID, is_event=False) == dates
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Dejé de fumar en enero.", "2026-01"),
+        ("I got married in July.", "2025-07"),
+        ("My exam is in July.", "2026-07"),
+        ("We'll move in February.", "2027-02"),
+        ("El 3 de mayo es mi examen.", "2026-05-03"),
+        ("Me operaron el 12 de enero.", "2026-01-12"),
+        ("Anteayer me operaron de la rodilla.", "2026-03-16"),
+    ],
+)
+def test_the_tense_completes_a_date_without_a_year(text: str, day: str) -> None:
+    assert begin_and_end(text, SAID, is_event=True) == {"happened_at": day}

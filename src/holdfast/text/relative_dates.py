@@ -8,7 +8,7 @@ from typing import Final
 
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
-__all__ = ["dates_in", "spans_in", "with_dates"]
+__all__ = ["dates_in", "lasting_since", "spans_in", "with_dates"]
 
 _DAY: Final = timedelta(days=1)
 _WEEKDAYS: Final = {name: number for number, name in enumerate(dict.fromkeys(DAYS.values()))}
@@ -24,6 +24,11 @@ _UNIT: Final = rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})"
 _PERIOD: Final = r"(?P<unit>week|month|year)"
 _SPANISH_PERIOD: Final = r"(?P<unit>semana|mes|ano)"
 _WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted((name for name in DAYS if len(name) > 3), key=len, reverse=True))})"
+_LASTING: Final = re.compile(
+    rf"(?:\b(?:have|has)|['’](?:ve|s)) (?!to\b)(?:\w+ ){{1,7}}for (?:about |almost |over |nearly |the (?:last|past) )?{_AMOUNT} {_UNIT}\b"
+    rf"|\bllev(?:o|a|amos|an) (?:casi |ya |como |mas de |unos )*{_AMOUNT.replace('amount', 'amount_es')} {_UNIT.replace('unit', 'unit_es')}\b"
+)
+"""Matches how long a state has lasted."""
 _Found = tuple[datetime, str]
 """A day, and the precision with which it is known: ``day``, ``week``, ``month`` or ``year``."""
 _HAS_DATE: Final = re.compile(r"\s*[,(]?\s*(?:\d{1,2}\b|(?:the|el) \d)")
@@ -51,8 +56,17 @@ def spans_in(text: str, at: datetime) -> list[tuple[int, int, datetime, str]]:
     return [(start, stop, day, precision) for start, stop, day, precision, _ in _matches(text, at, stated=True)]
 
 
+def lasting_since(text: str, at: datetime) -> "_Found | None":
+    """Return when a state began that lasts for a stated time: "I've been vegan for two years". None if there is none."""
+    found = _LASTING.search(_folded(text))
+    if found is None:
+        return None
+    amount, unit = found["amount"] or found["amount_es"], found["unit"] or found["unit_es"]
+    return _moved(at, -(int(amount) if amount.isdigit() else _AMOUNTS[amount]), _UNITS[unit])
+
+
 def _matches(text: str, at: datetime, *, stated: bool = False) -> list[tuple[int, int, datetime, str, bool]]:
-    folded = "".join(unicodedata.normalize("NFD", letter)[0].lower()[:1] for letter in text)  # as long as the text
+    folded = _folded(text)
     taken: list[tuple[int, int]] = []
     found = []
     for pattern, spanish, make in _RULES:
@@ -62,6 +76,11 @@ def _matches(text: str, at: datetime, *, stated: bool = False) -> list[tuple[int
                 taken.append(match.span())
                 found.append((*match.span(), *make(match, at), spanish))
     return sorted(found, key=lambda one: one[0])
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case and without accents, as long as the text."""
+    return "".join(unicodedata.normalize("NFD", letter)[0].lower()[:1] for letter in text)
 
 
 def _written(day: datetime, precision: str, *, spanish: bool) -> str:

@@ -3,11 +3,12 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 from typing import Final
 
-from holdfast.text.relative_dates import spans_in
+from holdfast.text.relative_dates import lasting_since, spans_in
 from holdfast.text.wordlists import MONTHS
 
 __all__ = ["AMBIGUOUS_MONTHS", "StatedDate", "begin_and_end", "cut_dates"]
@@ -28,7 +29,26 @@ _DATES: Final = tuple(
 AMBIGUOUS_MONTHS: Final = frozenset(("may", "march", "mar", "sep", "dec", "ago", "set", "jan", "ene", "dic"))
 _MONTH_AFTER: Final = re.compile(r"\b(?:in|of|since|until|by|early|late|en|de|desde|hasta) $")
 _SINCE: Final = re.compile(r"\b(?:since|from|starting|desde(?: el)?|a partir del?)(?: the)? $")
-_UNTIL: Final = re.compile(r"\b(?:until|till|til|hasta(?: el)?)(?: the)? $")
+_UNTIL: Final = re.compile(r"\b(?:until|till|til|hasta(?: el)?)(?: the| last| next| this)? $")
+_RANGE: Final = re.compile(r"\b(?:from|between|desde|entre|del?)(?: the| el)? $")
+_TO: Final = re.compile(r"\s*(?:to|until|till|through|and|a|al|hasta|y|-|–)(?: the| el)? ?")
+"""Matches the words between the beginning and the end of a period: "from 2015 to 2019"."""
+_DAYS_TO: Final = re.compile(
+    r"\b(?:del|from(?: the)?) (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)? (?:al|to|until|till|through)(?: the)? $"
+)
+"""Matches the first day of a period within a month: "del 3 al" before "9 de mayo"."""
+_ISO_DAY: Final = len("2026-05-09")
+_LAST: Final = re.compile(r"\b(?:last|this past) $")
+_NEXT: Final = re.compile(r"\b(?:next|this coming|proxim[oa]|este|esta) $")
+_FUTURE: Final = re.compile(
+    r"\b(?:will|going to|gonna|tomorrow|voy a|vamos a|va a|van a)\b|'ll\b|\w{3,}(?:ré|rá|remos|rán)\b", re.IGNORECASE
+)
+_PAST: Final = re.compile(
+    r"\b(?:was|were|had|got|went|did|came|began|started|moved|left|quit|met|lost|bought|born|\w{3,}ed|fui|fue|fuimos|hice|hizo|tuve|tuvo|estuve"
+    r"|\w{2,}(?:é|í|ó|aron|ieron))\b|\b(?:last|ago|pasad[oa])\b",
+    re.IGNORECASE,
+)
+"""Matches the tense that says which year is meant if a text names only a day or a month."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +88,45 @@ def begin_and_end(text: str, at: datetime, *, is_event: bool) -> dict[str, str]:
     """Return when something happened or began (``happened_at``), and when it ended (``ended_at``), as far as a text says.
 
     ``at`` is the time at which it was said. The only date of an event is the day on which it happened. Of other statements,
-    relative dates ("yesterday") and dates after words such as "since" and "until" count. Dates are ISO dates, as precise as
-    they were stated.
+    relative dates ("yesterday"), periods ("for two years", "from 2015 to 2019") and dates after words such as "since" and
+    "until" count. Dates are ISO dates, as precise as they were stated. The tense completes a date without a year.
     """
     plain = _plain(text)
-    relative = [(start, _iso(day, precision)) for start, _, day, precision in spans_in(text, at)]
-    found = [*relative, *((start, str(stated)) for start, stated in _stated(plain) if str(stated))]
+    relative = [(start, end, _iso(day, precision)) for start, end, day, precision in spans_in(text, at)]
+    stated = [(start, start + day.length, _with_year(day, text, plain[:start], at)) for start, day in _stated(plain)]
+    found = sorted([*relative, *((start, end, iso) for start, end, iso in stated if iso)])
+    for (start, end, first), (then, _, last) in pairwise(found):
+        if _TO.fullmatch(plain[end:then]) and _RANGE.search(plain[:start]):
+            return {"happened_at": first, "ended_at": last}
     dates: dict[str, str] = {}
-    for start, iso in found:
+    for start, _, iso in found:
+        if (days := _DAYS_TO.search(plain[:start])) and len(iso) == _ISO_DAY:
+            return {"happened_at": f"{iso[:-2]}{int(days['day']):02}", "ended_at": iso}
         name = "ended_at" if _UNTIL.search(plain[:start]) else "happened_at" if _SINCE.search(plain[:start]) else None
         if name:
             dates.setdefault(name, iso)
-    if not dates and (is_event or relative) and len({iso for _, iso in found}) == 1:
-        dates["happened_at"] = found[0][1]
+    if not dates and (is_event or relative) and len({iso for _, _, iso in found}) == 1:
+        dates["happened_at"] = found[0][2]
+    if not found and (began := lasting_since(text, at)) is not None:
+        dates["happened_at"] = _iso(*began)
     return dates
+
+
+def _with_year(stated: StatedDate, text: str, before: str, at: datetime) -> str:
+    """Return a date in ISO form. Without a year, the latest one before ``at`` or the first one after it, by words and tense."""
+    if stated.year is not None or stated.month is None:
+        return str(stated)
+    years = [replace(stated, year=at.year + step) for step in (-1, 0, 1)]
+    spans = [(year, next(year.days(at.date()), None)) for year in years]
+    past = [year for year, span in spans if span and span[0] <= at.date()]
+    future = [year for year, span in spans if span and span[1] >= at.date()]
+    after_since = _SINCE.search(before) is not None
+    told = text[: len(before)] if after_since else text  # "I will work there since May", but "here since May, and will stay"
+    if future and not _LAST.search(before) and (_NEXT.search(before) or _FUTURE.search(told)):
+        return str(future[0])
+    if past and (after_since or _LAST.search(before) or _PAST.search(text)):
+        return str(past[-1])
+    return str(future[0]) if future and not _UNTIL.search(before) else ""
 
 
 def _iso(day: datetime, precision: str) -> str:
