@@ -60,3 +60,8 @@ def test_a_wish_without_content_covers_the_messages_around_it(reader: SentenceRe
     found = read_wish(text, reader=reader)
     assert found is not None
     assert (found.wish, found.reach) == ("off_record", "around")
+
+
+@pytest.mark.parametrize("text", ["私は東京に住んでいます。", "Я живу в Москве.", "أعيش في القاهرة"])
+def test_the_reader_finds_no_wish_in_a_script_that_it_does_not_know(reader: SentenceReader | None, text: str) -> None:
+    assert read_wish(text, reader=reader) is None

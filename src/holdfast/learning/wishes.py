@@ -4,6 +4,7 @@ Rules and the sentence reader decide together. A rule that matches counts, unles
 is no wish. A reader that is sure counts without a rule. Without a reader, the rules work alone.
 """
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -89,13 +90,19 @@ def _certain(text: str, before: str, reader: SentenceReader) -> tuple[WishName |
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]
     texts = [whole, *(sentences if len(sentences) > 1 else ())]
-    readings = [_wishes(reader, part, before) for part in texts if not reports_nothing(part)]
+    readings = [_wishes(reader, part, before) for part in texts if _is_readable(part) and not reports_nothing(part)]
     if not readings:
         return None, 0.0
     for wish, least in _MIN_SURE.items():
         if any(each[wish] >= least for each in readings):
             return wish, 0.0
     return None, min(each["none"] for each in readings)
+
+
+def _is_readable(text: str) -> bool:
+    """Return True if the reader knows the script of a text. It takes letters of other scripts for one unknown word."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) >= len(letters)
 
 
 def _wishes(reader: SentenceReader, text: str, before: str) -> Mapping[Wish, float]:
