@@ -2,8 +2,9 @@
 
 import pytest
 
+from holdfast import Engine
 from holdfast.learning.statements.clauses import fold_clause
-from holdfast.learning.statements.standalone import is_english, is_question, points_nowhere, without_subordinator
+from holdfast.learning.statements.standalone import is_english, is_question, is_unfinished, points_nowhere, without_subordinator
 
 
 @pytest.mark.parametrize("text", ["I always think about it every year!", "Those are my two favorites."])
@@ -42,3 +43,24 @@ def test_a_clause_loses_the_conjunction_that_ties_it_to_nothing() -> None:
 def test_a_text_of_unknown_language_is_english_if_a_function_word_says_so() -> None:
     assert is_english("the dog is mine", None)
     assert not is_english("ayer nacio mi sobrina julia", None)
+
+
+def test_a_text_that_breaks_off_is_unfinished() -> None:
+    assert is_unfinished("ive recently started to annotate my books as")
+    assert not is_unfinished("lyon is the city i live in.")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Keep it up, you're making a big impact!",
+        "Healing takes time, and it's okay to be sad.",
+        "Your interest in technology is fascinating.",
+        "The beaches of the islands are like no other.",
+    ],
+)
+def test_praise_advice_and_talk_about_the_world_are_not_kept(memory: Engine, said: str) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", said)
+    memory.drain()
+    assert memory.memories(user="ana") == []

@@ -15,7 +15,14 @@ from holdfast.learning.statements.clauses import clauses, fold_clause
 from holdfast.learning.statements.quoted_text import without_quoted_text
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
 from holdfast.learning.statements.spoken_clauses import without_secret
-from holdfast.learning.statements.standalone import is_about_nobody, is_english, is_question, points_nowhere, without_subordinator
+from holdfast.learning.statements.standalone import (
+    is_about_nobody,
+    is_english,
+    is_question,
+    is_unfinished,
+    points_nowhere,
+    without_subordinator,
+)
 from holdfast.learning.statements.trim import trimmed
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
 from holdfast.text.language import detect_language
@@ -268,18 +275,20 @@ def _says_enough(text: str, rule: StatementRule | None, context: _Context) -> bo
 def _stands_alone(text: str, own: str, reading: Reading, rule: StatementRule | None, context: _Context) -> bool:
     """Return True if a memory of these words can be understood weeks later. ``own`` is the text without its context."""
     folded = fold_clause(own)
-    if text == own and is_question(folded):
+    if is_unfinished(folded) or (text == own and is_question(folded)):
         return False
     lasting = rule is not None and rule.key in _LASTING_KEYS
     if lasting or reading.wishes["remember"] >= _MIN_WISH or _CONCLUDED.search(folded):
         return True
+    alone = context.reader.read(own)
+    has_question = text != own and "?" in text
     if is_english(folded, context.language):
-        nobody = is_about_nobody(folded, reading, has_question=text != own and "?" in text)
-        if nobody or (text == own and points_nowhere(own, folded)):
+        nobody = is_about_nobody(folded, reading, has_question=has_question)
+        if nobody or (not has_question and points_nowhere(text, fold_clause(text))):
             return False
     if text != own or reading.reply or reading.area == "instruction":
-        return True
-    return context.reader.read(own).keep >= _MIN_KEEP_ALONE
+        return not has_question or alone.act != "smalltalk"
+    return alone.keep >= _MIN_KEEP_ALONE
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from holdfast.protocols.sentence_reader import Area, Reading
 
-__all__ = ["is_about_nobody", "is_english", "is_question", "points_nowhere", "without_subordinator"]
+__all__ = ["is_about_nobody", "is_english", "is_question", "is_unfinished", "points_nowhere", "without_subordinator"]
 
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves|im|ive|id)\b")
 _ENGLISH: Final = re.compile(r"\b(?:the|an|is|are|was|were|of|to|and|it|in|for|with|that|this|you|my|i|i'm|we|have|has)\b")
@@ -22,6 +22,9 @@ _QUESTION: Final = re.compile(
     r"(?:(?:and|but|so|also|then|or)\s+)*(?:(?:do|does|did|is|are|was|were|can|could|would|will|should|have|has|had)"
     r"(?:n'?t)?\s+(?:i|you|we|they|he|she|it|there|the|this|that|these|those|my|your|anyone|someone)\b"
     r"|(?:what|how|where|which|when|why|who)\s+(?:\w+\s+){0,2}(?:is|are|was|were|do|does|did|can|could|should|would|will|to)\b)"
+)
+_UNFINISHED: Final = re.compile(
+    r"\b(?:as|and|or|but|of|the|an?|because|if|than|my|your|our|y|o|pero|porque|de|el|la|los|las|mi|que)\W*$"
 )
 _SUBORDINATOR: Final = re.compile(
     r"(?:because|since|although|though|whereas|plus|then|and|but|so|porque|aunque|ya que|y|pero)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've|mi|yo|me)\b)",
@@ -57,6 +60,11 @@ def is_question(folded: str) -> bool:
     return _QUESTION.match(folded) is not None
 
 
+def is_unfinished(folded: str) -> bool:
+    """Return True if a text breaks off, as messages do that are sent in pieces: "I started to annotate my books as"."""
+    return _UNFINISHED.search(folded) is not None
+
+
 def without_subordinator(text: str) -> str:
     """Return a clause without the conjunction that ties it to words that are cut off: "I hated it" of "because I hated it"."""
     found = _SUBORDINATOR.match(text)
@@ -69,7 +77,8 @@ def is_about_nobody(folded: str, reading: Reading, *, has_question: bool) -> boo
     That is advice ("wash it not too often"), praise of the listener, and talk about the world. Instructions leave the user
     out, and so do replies that are kept with their question.
     """
-    if has_question or reading.area == "instruction" or _FIRST_PERSON.search(folded):
+    instructs = reading.area == "instruction" and reading.act == "request"
+    if has_question or instructs or _FIRST_PERSON.search(folded):
         return False
     if _SECOND_PERSON.search(folded):
         return True
