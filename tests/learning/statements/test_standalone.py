@@ -17,6 +17,8 @@ def test_a_pronoun_without_anything_to_refer_to_points_nowhere(text: str) -> Non
     [
         "My sister moved to Lyon and she loves it there.",
         "It's hard for me to sleep.",
+        "I hate cilantro, it tastes like soap to me.",
+        "I don't like it when you use emojis.",
         "I have two cats and they hate water.",
         "I live in Lyon.",
     ],

@@ -278,7 +278,8 @@ def _stands_alone(text: str, own: str, reading: Reading, rule: StatementRule | N
     if is_unfinished(folded) or (text == own and is_question(folded)):
         return False
     lasting = rule is not None and rule.key in _LASTING_KEYS
-    if lasting or reading.wishes["remember"] >= _MIN_WISH or _CONCLUDED.search(folded):
+    corrects = any(book.correction.match(folded) for book in context.books)
+    if lasting or corrects or reading.wishes["remember"] >= _MIN_WISH or _CONCLUDED.search(folded):
         return True
     alone = context.reader.read(own)
     has_question = text != own and "?" in text

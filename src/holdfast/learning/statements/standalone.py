@@ -36,8 +36,8 @@ _BACK: Final = re.compile(
 )
 """Matches a word that refers to something named before."""
 _EMPTY_IT: Final = re.compile(
-    r"\bit(?:'s| is| was| has been| takes?| took| feels?| felt| seems?| makes? (?:me|sense)| helps?)\b"
-    r"|\b(?:make|made|find|found|think) it (?:\w+ )?(?:to|hard|easy)\b|\b(?:love|hate|like) it when\b"
+    r"\bit(?: when| if| that| to| how|'s| is| was| has been| takes?| took| feels?| felt| seems?| makes? (?:me|sense)| helps?)\b"
+    r"|\bit (?:hard|easy|difficult|important|fun|weird|clear)\b"
 )
 """Matches "it" that may refer to nothing: "it's hard to ..."."""
 _THING: Final = re.compile(
@@ -45,6 +45,9 @@ _THING: Final = re.compile(
     r"|\b[a-z]{4,}s\b(?<!always)(?<!sometimes)(?<!besides)(?<!perhaps)(?<!towards)(?<!across)(?<!this)"
 )
 """Matches a noun that a later pronoun can refer to, in lower case."""
+_CLAUSE: Final = re.compile(r"[,;:.!?–—]\s|\s(?:and|but|because|so|when|while|which|since|as|that|-)\s")
+"""Matches the boundary of two clauses."""
+_MIN_CLAUSE_CHARACTERS: Final = 8
 _NAME: Final = re.compile(
     r"(?<=[a-z,] )[A-ZÁÉÍÓÚÑ][\w'-]+|^(?!I\b|I'|We\b|My\b|Our\b|It\b|They\b|He\b|She\b|This\b|That\b)[A-Z][a-z]+(?= (?:is|was|has|and)\b)"
 )
@@ -87,8 +90,12 @@ def is_about_nobody(folded: str, reading: Reading, *, has_question: bool) -> boo
 
 
 def points_nowhere(text: str, folded: str) -> bool:
-    """Return True if a pronoun of an English statement refers to something that the statement does not name."""
-    for found in _BACK.finditer(folded):
+    """Return True if a pronoun of an English statement refers to something that the statement does not name.
+
+    Only the first clause is checked: a pronoun of a later one ("I hate cilantro, it tastes like soap") refers to an earlier one.
+    """
+    first = _CLAUSE.search(folded, _MIN_CLAUSE_CHARACTERS)
+    for found in _BACK.finditer(folded, 0, first.start() if first else len(folded)):
         if found[0] == "it" and _EMPTY_IT.match(folded, found.start()):
             continue
         before = folded[: found.start()]
