@@ -22,6 +22,7 @@ from holdfast_bench.learning.labelled_set import (
     rows,
     utterances,
 )
+from holdfast_bench.learning.real_talk import real_talk
 from holdfast_bench.learning.scores import CaseResult, Learner, Score, score_case, score_change, total
 
 LYON, NURSE = Item(has=("Lyon",)), Item(has=("nurse",))
@@ -250,3 +251,13 @@ def test_misses_are_shown_with_what_was_said(capsys: pytest.CaptureFixture[str])
     assert "missed: Waffles" in shown
     assert "wrong: likes tea" in shown
     assert "said keeps (moved)" in shown
+
+
+def test_real_conversations_are_reported_first() -> None:
+    result = CliRunner().invoke(app, ["bench", "learn", "--split", "test", "--limit", "1"])
+    assert result.exit_code == 0
+    assert "real conversations" in result.output.splitlines()[0]
+    now = real_talk()[-1]
+    assert now.memories >= 100
+    assert sum(now.shares.values()) == pytest.approx(1.0)
+    assert 0 < now.clear < 1

@@ -67,7 +67,10 @@ def speed(flags: Flags, *, sizes: list[int], seed: int, peers_up_to: int) -> Non
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Use only N cases of each part.")
 @with_flags(scope=False, store=False)
 def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: int | None) -> None:
-    """Measure extraction from labeled English and Spanish messages, by rules or by a chat model."""
+    """Measure extraction from labeled English and Spanish messages, by rules or by a chat model.
+
+    The recorded verdicts on memories from real conversations come first.
+    """
     _benchmark("learning.benchmark").run(split=split, misses=misses, as_json=flags.json, chat=chat, limit=limit)
 
 

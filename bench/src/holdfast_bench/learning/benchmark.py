@@ -21,6 +21,7 @@ from holdfast.learning.changes.reconcile import replaces
 from holdfast.services import services
 from holdfast.types import Message, Put
 from holdfast_bench.learning.labelled_set import Case, ChangePair, Split, changes, conversations, utterances
+from holdfast_bench.learning.real_talk import real_talk, show_real_talk
 from holdfast_bench.learning.scores import CaseResult, ChangeResult, Judge, Learner, Score, score_case, score_change, total
 
 Result = TypeVar("Result", CaseResult, ChangeResult)
@@ -152,6 +153,7 @@ def _as_json(report: Report, *, with_misses: bool) -> dict[str, Any]:
         return {"scores": scores, **({"misses": shown} if with_misses else {})}
 
     return {
+        "real": [each.as_json() for each in real_talk()],
         "utterances": {split: part(results, _case_miss) for split, results in report.utterances.items()},
         "conversations": part(report.conversations, _case_miss),
         "changes": part(report.changes, _change_miss),
@@ -179,6 +181,7 @@ def _change_miss(result: ChangeResult) -> dict[str, Any] | None:
 
 
 def _print(report: Report, *, with_misses: bool) -> None:
+    show_real_talk()
     click.echo(f"{'':24} {'lang':4} {'cases':>5} {'precision':>9} {'recall':>7} {'F1':>7}   counts")
     for split, results in report.utterances.items():
         _print_scores(f"utterances, {split}", results)

@@ -1,0 +1,65 @@
+"""Verdicts on memories that were kept from real conversations, judged by reading.
+
+The conversations are not part of the package, because their licenses do not allow it. ``labelled/judged.jsonl`` has the
+verdict on each memory with the checksum of its text. So these figures are recorded, and not measured in a run.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Final
+
+import click
+
+__all__ = ["RealTalk", "real_talk", "show_real_talk"]
+
+_NAMES: Final = {"before": "before the check of single statements", "now": "now"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealTalk:
+    """The verdicts on the memories of one version. Shares are means of the passes, from 0 to 1."""
+
+    version: str
+    memories: int
+    shares: Mapping[str, float]
+    """Share of ``useful``, ``junk``, ``broken`` and ``duplicate`` memories."""
+    clear: float
+    """Share of memories that can be understood without their conversation."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        shares = {name: round(share, 4) for name, share in self.shares.items()}
+        return {"version": self.version, "memories": self.memories, **shares, "clear": round(self.clear, 4)}
+
+
+def real_talk() -> list[RealTalk]:
+    """Return the recorded verdicts, the oldest version first."""
+    return [_counted(version, [row for row in _rows() if version in row["kept"]]) for version in _NAMES]
+
+
+def _counted(version: str, rows: list[dict[str, Any]]) -> RealTalk:
+    verdicts = Counter(verdict for row in rows for verdict in row["verdicts"])
+    clear = [mark for row in rows for mark in row["clear"]]
+    names = ("useful", "junk", "broken", "duplicate")
+    shares = {name: verdicts[name] / max(1, verdicts.total()) for name in names}
+    return RealTalk(version=_NAMES[version], memories=len(rows), shares=shares, clear=sum(clear) / max(1, len(clear)))
+
+
+def _rows() -> Iterator[dict[str, Any]]:
+    text = (files("holdfast_bench") / "labelled" / "judged.jsonl").read_text("utf-8")
+    yield from map(json.loads, text.splitlines())
+
+
+def show_real_talk() -> None:
+    """Print the recorded verdicts as a table."""
+    click.echo("Memories kept from unseen real conversations, judged by reading (recorded; the text is not in the package):")
+    click.echo(f"{'':40} {'memories':>8} {'useful':>7} {'junk':>6} {'broken':>7} {'twice':>6} {'clear alone':>12}")
+    for each in real_talk():
+        shares = [f"{each.shares[name]:.0%}" for name in ("useful", "junk", "broken", "duplicate")]
+        click.echo(
+            f"{each.version:40} {each.memories:8} {shares[0]:>7} {shares[1]:>6} {shares[2]:>7} {shares[3]:>6} {each.clear:>12.0%}"
+        )
+    click.echo("\nMeasured now, on text that was written for this set:")
