@@ -221,7 +221,7 @@ def test_large_tables_are_rewritten_while_others_read_and_write_them(
     with _Load(store) as load:
         assert store.scrub([_SECRET.encode()]) == (True, ())
     assert load.errors == []
-    assert load.slowest < 1.0
+    assert load.slowest < 2.0  # of a scrub of many seconds; a busy machine pauses a read, too
     assert len(load.written) > 5
     assert _files_with(server.folder, _SECRET) == []
     found = {memory.id for memory in store.memories(MemoryFilter())}
