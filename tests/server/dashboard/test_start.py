@@ -74,6 +74,28 @@ def test_the_steps_show_the_reply_of_a_model_and_keep_no_session_of_it(browser: 
         assert not page.faults
 
 
+def test_the_steps_work_when_only_words_are_searched(browser: Any, home: Path) -> None:
+    with serving(home / "store", embedder="none") as served:
+        page = visit(browser, served.url, user=None)
+        assert "I moved to Lyon last month." in walk(page, served)
+        page.context.close()
+        assert not page.faults
+
+
+def test_a_question_that_recalls_nothing_is_not_taken_for_success(browser: Any, home: Path) -> None:
+    with serving(home / "store", embedder="none") as served:
+        page = visit(browser, served.url)
+        page.go("start")
+        page.click("[data-action=remember]")
+        page.see("[data-step=say].is-done")
+        page.see("[data-step=ask] input").fill("xylophone")
+        page.click("[data-action=ask]")
+        page.see("[data-step=ask]", has_text="It was not recalled")
+        assert page.see("[data-step=forget] button").is_disabled()
+        page.context.close()
+        assert not page.faults
+
+
 def test_a_store_with_data_opens_on_the_chat(browser: Any, home: Path) -> None:
     with serving(home / "store") as served:
         served.client.post("/v1/memories", json={"text": "likes rain", "user": "ana"})

@@ -6,6 +6,7 @@ import { h, icon, replace } from "../dom.js";
 import { current, t } from "../i18n.js";
 import { renew } from "../known.js";
 import { hitCard, memoryLink, told } from "../parts.js";
+import { latest, record } from "../samples.js";
 import { changed, scope, useDefaultUser } from "../settings.js";
 import { pickScope } from "../shell.js";
 import { attempt, button, head, link, load, toast } from "../ui.js";
@@ -13,7 +14,8 @@ import { ollamaNote } from "./admin/models.js";
 
 export function view(route, signal) {
   const box = h("div");
-  const fill = () => load(box, () => get("/v1/setup", {}, signal), (setup) => draw(setup, fill, signal), { signal });
+  const read = async () => (await Promise.all([get("/v1/setup", {}, signal), record()]))[0];
+  const fill = () => load(box, read, (setup) => draw(setup, fill, signal), { signal });
   fill();
   return { node: h("div.page.narrow-page", {}, head(t("nav.start"), t("start.lead")), box) };
 }
@@ -131,18 +133,21 @@ function saying(state, result, done) {
 const owner = (state) => (state.user ? { user: state.user } : {});
 
 function asking(state, result, done) {
-  const input = h("input", { type: "text", value: t("start.question"), "aria-label": t("start.ask") });
+  // Without an embedder, only a question with the same words finds the memory.
+  const question = latest && !latest.embedder ? t("start.questionWords") : t("start.question");
+  const input = h("input", { type: "text", value: question, "aria-label": t("start.ask") });
   const ask = async () => {
     state.question = input.value.trim();
     const found = await post("/v1/recall", { query: state.question, limit: 3, ...owner(state) });
+    const isRecalled = found.hits.some((hit) => hit.id === state.memory.id);
     replace(
       result,
-      found.hits.length
+      isRecalled
         ? [h("p", {}, t("start.found", { n: found.hits.length })), h("div.hits", {}, found.hits.map((hit) => hitCard(hit, { open: false })))]
         : h("p", {}, t("start.foundNone")),
       await reply(state),
     );
-    done();
+    if (isRecalled) done();
   };
   return form(input, t("start.askGo"), ask, "ask");
 }
@@ -151,7 +156,8 @@ function asking(state, result, done) {
 async function reply(state) {
   if (!state.chat) {
     const context = await post("/v1/context", { query: state.question, ...owner(state) });
-    return h("details", { open: true }, h("summary", {}, t("start.noModel")), told(context));
+    const block = context.text ? told(context) : h("p.quiet", {}, t("context.empty"));
+    return h("details", { open: true }, h("summary", {}, t("start.noModel")), block);
   }
   const id = `start-${randomId()}`;
   try {
