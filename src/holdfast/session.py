@@ -162,7 +162,8 @@ class Session:
     def _store(self, tx: Transaction, message: Message, plan: Plan) -> Message:
         """Store a message and obey the wish about memory in it."""
         known, now = tx.session(self.id, self.scope), self._services.clock.now()
-        session = known or SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
+        new = SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
+        session = new if known is None else self._services.wishes.after_pause(known)
         session = replace(session, status="open", ended_at=None, last_at=now)
         last = tx.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1))
         marked, session = self._services.wishes.mark(session, message, last[0] if last else None, plan)

@@ -169,6 +169,18 @@ def test_a_session_that_never_ends_loses_its_withheld_messages_too(
     assert not files_with("Quxzel")
 
 
+def test_in_a_session_that_never_ends_a_wish_for_all_that_follows_lapses_with_a_pause(
+    open_memory: OpenMemory, clock: FrozenClock
+) -> None:
+    memory = open_memory(preset="lobug")
+    device = memory.session(id="device", shared=True)
+    device.add("user", "From here on nothing gets written down.")
+    clock.advance(timedelta(minutes=6))
+    assert device.add("user", "I owe Quxzel money.").action == "off_record"
+    clock.advance(timedelta(minutes=8))
+    assert device.add("user", "I live in Oslo.").action is None
+
+
 def test_a_model_never_sees_a_withheld_message_in_digestion(open_memory: OpenMemory) -> None:
     model = ScriptedChat(respond=lambda asked: '{"items": []}')
     memory = open_memory(chat=model)

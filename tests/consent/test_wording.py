@@ -13,6 +13,7 @@ import pytest
 from holdfast.config.models import make_sentence_reader
 from holdfast.learning.wishes import read_wish
 from holdfast.protocols import SentenceReader
+from holdfast.text.consent.rules import reach_of
 
 pytestmark = pytest.mark.ledger("X21")
 WORDING = Path(__file__).parent / "wishes.jsonl"
@@ -44,3 +45,30 @@ def test_rules_alone_mistake_almost_no_look_alike() -> None:
     counts = _counts(None)
     assert sum(counts["none", wish] for wish in ("off_record", "forget", "remember")) / 200 <= 0.01
     assert sum(counts[wish, wish] for wish in ("off_record", "forget", "remember")) / 200 >= 0.7
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "also I quit the smokes for good, three weeks now, don't make a thing of it",
+        "and only Hamish can unblock it, not even Anselm",
+        "me cansé de mantener la config. me pasé a Helix, me tiene enamorada",
+        "lo del viaje",
+    ],
+)
+def test_a_text_without_a_word_for_keeping_or_removing_has_no_wish_however_sure_the_reader_is(text: str) -> None:
+    assert read_wish(text, reader=make_sentence_reader("talk-reader-s")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reach"),
+    [
+        ("I have a secret and you can't remember it, promise", "next"),
+        ("can we talk? please don't keep any of it", "next"),
+        ("esto que quede entre nosotras y no lo apuntes en ningún sitio", "next"),
+        ("Que quede entre nosotros: estoy esperando gemelos.", "message"),
+        ("Don't save this anywhere: I failed the exam again.", "message"),
+    ],
+)
+def test_a_wish_that_only_announces_something_covers_the_next_message(text: str, reach: str) -> None:
+    assert reach_of(text) == reach

@@ -8,7 +8,7 @@ from holdfast.access.idempotency import RETENTION
 from holdfast.background.clock_guard import ClockGuard
 from holdfast.background.condense import Condenser
 from holdfast.background.digest import Digester
-from holdfast.consent.off_record import erase_older
+from holdfast.consent.off_record import PAUSE, erase_older
 from holdfast.forgetting.erase import complete_receipts, mark_erased, note_scrubbed
 from holdfast.forgetting.targets import own_sources
 from holdfast.learning.summaries.lasting import is_lasting
@@ -25,11 +25,6 @@ from holdfast.write import Writer
 _DONE_JOB_RETENTION = timedelta(days=7)
 """Time after which a finished job is removed from the list of jobs."""
 _SCRUB_RETRY = timedelta(seconds=30)
-_WITHHELD_RETENTION = timedelta(minutes=7)
-"""Minimum age of a message that the user asked not to keep, before it is erased from a session that never ends.
-
-It is the time after which other sessions end by themselves.
-"""
 
 
 class Housekeeping:
@@ -121,7 +116,7 @@ class Housekeeping:
 
     def _erase_withheld(self, now: datetime) -> int:
         """Erase the messages that users asked not to keep, if no end of their sessions does it; returns how many."""
-        before = now - _WITHHELD_RETENTION
+        before = now - PAUSE
         if self._preset.idle_after is not None or self._preset.keep_off_record:
             return 0
         if not self._store.messages(MessageFilter(actions=[OFF_RECORD], before=before, newest=1)):

@@ -5,22 +5,44 @@ When the session ends, they are erased. A session that never ends loses them som
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from holdfast.forgetting.erase import remove_derived
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Transaction
+from holdfast.recall.conversation_state import with_state
 from holdfast.text.consent.rules import Reach
 from holdfast.types import OFF_RECORD, Author, Message, Retire, SessionRecord
 from holdfast.write import Writer
 
-__all__ = ["OFF_RECORD_UNTIL", "erase_older", "erase_withheld", "is_withheld", "turn_before", "withhold_previous"]
+__all__ = [
+    "OFF_RECORD_UNTIL",
+    "PAUSE",
+    "after_pause",
+    "erase_older",
+    "erase_withheld",
+    "is_withheld",
+    "turn_before",
+    "withhold_previous",
+]
 
 OFF_RECORD_UNTIL = "off_record"
 """Entry of a session's metadata: ``rest`` if all messages are withheld until the user says otherwise, ``next`` for one message."""
+PAUSE = timedelta(minutes=7)
+"""Time without a message after which a wish for all that follows lapses, in a session that never ends.
+
+It is the time after which other sessions end by themselves. A device that is told "don't save this" would otherwise
+learn nothing more for good.
+"""
 _REASON = "the user asked not to keep it"
 _MAX_REPLIES = 50
 """Maximum number of messages after the user's previous message that are withheld with it."""
+
+
+def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> SessionRecord:
+    """Return a session in which messages are kept again, if it never ends and there was no message for a while."""
+    lapses = preset.idle_after is None and now - session.last_at >= PAUSE
+    return with_state(session, **{OFF_RECORD_UNTIL: None}) if lapses and session.metadata.get(OFF_RECORD_UNTIL) else session
 
 
 def is_withheld(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from holdfast.consent.forget import About, find_about, find_everything
-from holdfast.consent.off_record import OFF_RECORD_UNTIL, is_withheld, withhold_previous
+from holdfast.consent.off_record import OFF_RECORD_UNTIL, after_pause, is_withheld, withhold_previous
 from holdfast.errors import ModelError
 from holdfast.forgetting.targets import own_sources
 from holdfast.learning.capture import Extractor
@@ -76,7 +76,7 @@ class Wishes:
         last = self._store.messages(MessageFilter(session=session, exactly=scope, newest=1))
         # While the user is off the record, the last message is withheld. Otherwise the session need not be read.
         record = self._store.session(session, scope) if last and last[0].action == OFF_RECORD else None
-        paused = record is not None and record.metadata.get(OFF_RECORD_UNTIL) == "rest"
+        paused = record is not None and self.after_pause(record).metadata.get(OFF_RECORD_UNTIL) == "rest"
         plans: list[Plan] = []
         for message in messages:
             own = replace(message, text=own_words(message.text))  # nobody else makes wishes, such as the sender of an e-mail
@@ -85,6 +85,10 @@ class Wishes:
             paused = (paused or (wish is not None and wish.reach == "rest")) and not plans[-1].lifts
             last = [message]
         return plans
+
+    def after_pause(self, session: SessionRecord) -> SessionRecord:
+        """Return a session as it is when its next message comes. In a session that never ends, an old wish lapses."""
+        return after_pause(session, self._preset, self._clock.now())
 
     def _plan(self, message: Message, before: Message | None, *, paused: bool) -> Plan:
         turn = before if before is not None and before.role == "assistant" else None

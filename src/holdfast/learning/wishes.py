@@ -13,11 +13,13 @@ from typing import Final
 from holdfast.errors import ModelError
 from holdfast.learning.capture import Extractor
 from holdfast.protocols.sentence_reader import SentenceReader, Wish
+from holdfast.text.consent.cues import may_wish
 from holdfast.text.consent.rules import (
     Reach,
     RuledWish,
     WishName,
     find_wish,
+    fold_places,
     own_words,
     reach_of,
     reports_nothing,
@@ -93,8 +95,10 @@ def _certain(text: str, before: str, reader: SentenceReader) -> tuple[WishName |
     readings = [_wishes(reader, part, before) for part in texts if _is_readable(part) and not reports_nothing(part)]
     if not readings:
         return None, 0.0
+    answered = before if before.rstrip().endswith("?") else ""  # "Shall I note that?" "Better not."
     for wish, least in _MIN_SURE.items():
-        if any(each[wish] >= least for each in readings):
+        speaks_of_it = wish == "remember" or may_wish(wish, fold_places(f"{answered} {whole}"))
+        if speaks_of_it and any(each[wish] >= least for each in readings):
             return wish, 0.0
     return None, min(each["none"] for each in readings)
 

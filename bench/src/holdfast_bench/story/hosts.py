@@ -119,6 +119,19 @@ class Host(ABC):
     def _asked(self, fact: Fact) -> list[str]:
         return [line for question in fact.ask or (fact.says,) for line in self.shown(question, fact)]
 
+    def told(self, fact: Fact) -> list[Session]:
+        """Return the sessions so far in which a fact was stated."""
+        now = self.setup.clock.now()
+        return [
+            session
+            for session in self.setup.story.sessions
+            if session.at <= now and any(fact.id in turn.facts for turn in session.turns)
+        ]
+
+    def tellers(self, fact: Fact) -> list[str]:
+        """Return the people who stated a fact. They ask about it, because people do not see each other's memories."""
+        return sorted({session.person for session in self.told(fact)})
+
     def _texts(self, statuses: Sequence[Any]) -> list[str]:
         store = services(self.engines[0]).store
         found = store.memories(MemoryFilter(statuses=statuses))
@@ -258,13 +271,15 @@ class RostroHost(Host):
                 pass
 
     def shown(self, question: str, fact: Fact) -> list[str]:  # noqa: D102
-        manager = self._managers.get(fact.person) or next(iter(self._managers.values()))
-        manager.on_user_message(question)
-        first = manager.get_context()
-        manager.engine.drain()
-        second = manager.get_context()  # with the topic's page, if there is one
-        manager.close_session()
-        return _lines(first) + _lines(second)
+        lines: list[str] = []
+        for person in self.tellers(fact):
+            manager = self._managers[person]
+            manager.on_user_message(question)
+            lines += _lines(manager.get_context())
+            manager.engine.drain()
+            lines += _lines(manager.get_context())  # with the topic's page, if there is one
+            manager.close_session()
+        return lines
 
     def documents(self) -> list[str]:  # noqa: D102
         return [page.read_text("utf-8") for page in sorted((self.setup.folder / "topics").rglob("*.md"))]
@@ -315,8 +330,8 @@ class ReachyHost(Host):
                 await reachy.forget_memory(found["id"])
 
     def shown(self, question: str, fact: Fact) -> list[str]:  # noqa: D102
-        manager = self._managers.get(fact.person) or next(iter(self._managers.values()))
-        return [each.memory.content for each in asyncio.run(manager.search(question))]
+        managers = [self._managers[person] for person in self.tellers(fact)]
+        return [each.memory.content for manager in managers for each in asyncio.run(manager.search(question))]
 
     def documents(self) -> list[str]:  # noqa: D102
         store = services(self.engines[0]).store
@@ -351,13 +366,8 @@ class AppsHost(Host):
 
     def shown(self, question: str, fact: Fact) -> list[str]:  # noqa: D102
         del question
-        now = self.setup.clock.now()
-        told = {
-            _app(session)
-            for session in self.setup.story.sessions
-            if session.at <= now and any(fact.id in turn.facts for turn in session.turns)
-        }
-        return [line for app in sorted(told) for line in _lines(self._block(app))]
+        told = sorted({_app(session) for session in self.told(fact)})
+        return [line for app in told for line in _lines(self._block(app))]
 
     def _block(self, app: str) -> str:
         return self._loop.format_memories_for_context(self._loop.get_memories_for_app(app))

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Final, Literal, TypeAlias
 
 from holdfast.text.consent import english, spanish
+from holdfast.text.language import STOP_WORDS
 
 __all__ = [
     "Reach",
@@ -64,6 +65,18 @@ _MEANT: Final = re.compile(
     r"digo|dije|cuento|conte|diga|cuente)\b"
 )
 """Matches a reference to what is being said, to the assistant, or to its memory."""
+_COLON: Final = re.compile(r"[:–—]\s*\w|\s-+\s+\w")
+_ANNOUNCES: Final = re.compile(
+    r"\b(?:(?:i|we)(?:'ve| have)?(?: got| have)? (?:a|another|something|one)(?: big| little| small| dark)? ?(?:secret|confession|private|personal)|"
+    r"(?:can|could|may) (?:we|i) (?:talk|tell you|ask you|say)(?: something| this)?|(?:let me|i want to|i need to) tell you something|"
+    r"you (?:can'?t|mustn'?t|must not|won'?t|shouldn'?t)(?: ever)? (?:remember|repeat|tell|keep|save)(?: it| this| that| anyone| anybody)?|"
+    r"promise(?: me)?|any of (?:it|this|that)|anywhere|between (?:us|you and me)|"
+    r"(?:tengo|tenemos|guardo)(?: que contarte| un| una| algo)*(?: secreto| confesion| confidencial| privado)|(?:te|les) (?:cuento|confieso) (?:algo|una cosa|un secreto)|"
+    r"(?:podemos|quiero|necesito) hablar(?: de algo| contigo| con vos)?|promete\w*|(?:esto |eso )?(?:que )?qued[ae] entre nosotr[ao]s|"
+    r"en ningun (?:sitio|lado|lugar)|en ninguna parte)\b"
+)
+"""Words that announce something private."""
+_STOP_WORDS: Final = (STOP_WORDS["en"], STOP_WORDS["es"])
 _POLITE: Final = frozenset(
     "please pls thanks thank you ok okay hey hi so well now though yet actually just really very it s its is that this private "
     "personal secret confidential sensitive between us me por favor porfa porfis gracias che oye mira bueno vale eh dale hola ya "
@@ -201,9 +214,23 @@ def reach_of(text: str, is_wish: Callable[[str], bool] = lambda part: False) -> 
         return "rest"
     if any(book.previous.search(folded) for book in books):
         return "previous"
+    if _only_announces(folded):
+        return "next"
     if _has_content(folded, is_wish):
         return "message"
     return "next" if any(book.next.search(folded) for book in books) else "around"
+
+
+def _only_announces(folded: str) -> bool:
+    """Return True if a message only says that something private follows: "I have a secret and you can't remember it"."""
+    if not _ANNOUNCES.search(folded) or _COLON.search(folded):
+        return False
+    rest = _ANNOUNCES.sub(" ", folded)
+    for book in _patterns():
+        for pattern in book.off_record:
+            rest = pattern.sub(" ", rest)
+    words = [word for word in _WORD.findall(rest) if word not in _POLITE and not any(word in each for each in _STOP_WORDS)]
+    return len(words) < _MIN_CONTENT_WORDS - 1
 
 
 def _has_content(folded: str, is_wish: Callable[[str], bool]) -> bool:

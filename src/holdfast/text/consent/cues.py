@@ -1,0 +1,38 @@
+"""Words without which a message has no wish about memory, in English and Spanish.
+
+The sentence reader finds wishes in any wording. A wish not to keep something still speaks of keeping, telling or secrecy, and a
+wish to forget something of removing. A text without such a word has no wish, however sure the reader is. The texts are folded:
+lower case, without accents.
+"""
+
+import re
+from typing import Final, Literal
+
+__all__ = ["may_wish"]
+
+_KEEPING: Final = re.compile(
+    r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
+    r"archiv|fil(?:e|ed|ing)\b|profile|data\b|database|trace|forget|repeat|mention|hear|heard|say|said|tell|told|shar(?:e|ed|ing)\b|knows?\b|"
+    r"hold\b|hang(?:ing)? (?:on )?(?:to|onto)\b|stick|brain|head\b|private|priva|secre|confid|sensitive|between|off\b|quiet|hush|incognito|ghost|mode\b|vault|"
+    r"delete|erase|scrub|pretend|vanish|disappear|stays?\b|leave|go(?:es)? no further|discreet|ear[s]?\b|mum'?s|lips|"
+    r"guard|anot|apunt|registr|escrib|almacen|archivo|memoriz|recuerd|recorda|acord|acuerd|conserv|retene|reteng|tomes? nota|nota[s]?\b|"
+    r"entre (?:nosotr|vos|tu|usted|nos)|privad|quede|repit|cuent|conta|dig[ao]s?\b|deci|saber|sabe|menci|"
+    r"borr|olvid|ficha|perfil|historial|oido|callad|tumba|silencio|extraofi|incogn|ahi queda|no salga|sal(?:e|ga) de aqui|constancia|rastro|datos)"
+)
+_NEGATION: Final = re.compile(
+    r"\b(?:no|not|never|none|nothing|don'?t|dont|doesn'?t|didn'?t|can'?t|cannot|won'?t|wouldn'?t|shouldn'?t|mustn'?t|needn'?t|nobody|without|"
+    r"stop|skip|off|out|pause|avoid|rather|ni|nunca|nada|nadie|jamas|sin|tampoco|evita|ningun\w*|dejes?|fuera|private|priva\w*|secre\w*|"
+    r"between|entre|confid\w*|delete|erase|borr\w*|forget|olvid\w*|pretend|incogn\w*|ghost|pausa|apaga|only|solo)\b"
+)
+_REMOVING: Final = re.compile(
+    r"\b(?:forget|forgot|delete|erase|remove|drop|wipe|clear|scrub|scratch|strike|purge|discard|unlearn|lose|let go|get rid|throw|toss|"
+    r"clean|cut|dump|ditch|rid\b|undo|scrap|stop|no longer|not need|don'?t|never|gone|out of|off\b|take|bury|unremember|disregard|ignore|cancel|void|"
+    r"shred|bin\b|olvid|borr|elimin|quit|sac[ao]|saque|saca|tach|tira|descart|suprim|limpi|desech|deja|anul|ignor|no |nunca|fuera|retir|desapare|vaci)"
+)
+
+
+def may_wish(wish: Literal["off_record", "forget"], folded: str) -> bool:
+    """Return True if a folded text has the words that a wish cannot do without."""
+    if wish == "forget":
+        return _REMOVING.search(folded) is not None
+    return _KEEPING.search(folded) is not None and _NEGATION.search(folded) is not None
