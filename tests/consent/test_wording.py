@@ -66,7 +66,6 @@ def test_a_text_without_a_word_for_keeping_or_removing_has_no_wish_however_sure_
         ("I have a secret and you can't remember it, promise", "next"),
         ("can we talk? please don't keep any of it", "next"),
         ("esto que quede entre nosotras y no lo apuntes en ningún sitio", "next"),
-        ("Que quede entre nosotros: estoy esperando gemelos.", "message"),
         ("Don't save this anywhere: I failed the exam again.", "message"),
     ],
 )
