@@ -118,3 +118,20 @@ def test_a_long_odd_text_is_read_in_a_moment(piece: str) -> None:
     change_in_words(text, text[::-1] + piece)
     replaces(text, text + "x")
     assert time.thread_time() - begun < 2.0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The user lives in Oslo.", 'The user said: "We moved to Bergen last week."'),
+        ("El usuario vive en Oslo.", "El usuario dijo: «Nos mudamos a Bergen la semana pasada.»"),
+        ("lives in Oslo", 'said: "We\'ve moved to Bergen, so new address!"'),
+        ('The user said: "We live in Oslo."', "The user moved to Bergen."),
+    ],
+)
+def test_a_statement_that_is_stored_as_a_quotation_replaces_and_is_replaced(old: str, new: str) -> None:
+    assert replaces(old, new)
+
+
+def test_a_quotation_about_other_people_replaces_nothing() -> None:
+    assert not replaces("The user lives in Oslo.", 'The user said: "My friends moved to Bergen and we miss them."')

@@ -19,6 +19,8 @@ from holdfast.learning.changes.slot_clauses import USER, SlotClause, clauses_of,
 from holdfast.learning.changes.wording import content_words, meaning
 from holdfast.text.language import detect_language
 
+_REPORTED: Final = re.compile(r"(?:[^\"«:]{0,40} )?(?:said|dijo): [\"«](?P<text>.+)[\"»]")
+"""Matches a statement that is stored as a quotation of the user."""
 _LABELLED: Final = re.compile(r"(?P<key>[\w][\w -]{1,30}):\s+(?P<text>.+)", re.DOTALL)
 _MAX_CHARACTERS: Final = 1000
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation"})
@@ -58,6 +60,9 @@ def slots_of(text: str, *, key: str | None = None, language: str | None = None) 
 
 @lru_cache(maxsize=4096)
 def _cached_slots(text: str, key: str | None, language: str | None) -> tuple[Slot, ...]:
+    reported = _REPORTED.fullmatch(text.strip())
+    if reported:  # a statement that could not be put in the third person
+        text = reported["text"]
     labelled = _LABELLED.fullmatch(text.strip()) if key is None else None
     if labelled and attribute_of(labelled.group("key")):
         key, text = labelled.group("key"), labelled.group("text")
