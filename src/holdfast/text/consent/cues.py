@@ -14,7 +14,7 @@ _KEEPING: Final = re.compile(
     r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
     r"archiv|fil(?:e|ed|ing)\b|profile|data\b|database|trace|forget|repeat|mention|hear|heard|say|said|tell|told|shar(?:e|ed|ing)\b|knows?\b|"
     r"hold\b|hang(?:ing)? (?:on )?(?:to|onto)\b|stick|brain|head\b|private|priva|secre|confid|sensitive|between|off\b|quiet|hush|incognito|ghost|mode\b|vault|"
-    r"delete|erase|scrub|pretend|vanish|disappear|stays?\b|leave|go(?:es)? no further|discreet|ear[s]?\b|mum'?s|lips|"
+    r"delete|erase|scrub|pretend|vanish|disappear|stays?\b|leave|go(?:es)? no further|anywhere|discreet|ear[s]?\b|mum'?s|lips|"
     r"guard|anot|apunt|registr|escrib|almacen|archivo|memoriz|recuerd|recorda|acord|acuerd|conserv|retene|reteng|tomes? nota|nota[s]?\b|"
     r"entre (?:nosotr|vos|tu|usted|nos)|privad|quede|repit|cuent|conta|dig[ao]s?\b|deci|saber|sabe|menci|"
     r"borr|olvid|ficha|perfil|historial|oido|callad|tumba|silencio|extraofi|incogn|ahi queda|no salga|sal(?:e|ga) de aqui|constancia|rastro|datos)"

@@ -70,7 +70,7 @@ _ANNOUNCES: Final = re.compile(
     r"\b(?:(?:i|we)(?:'ve| have)?(?: got| have)? (?:a|another|something|one)(?: big| little| small| dark)? ?(?:secret|confession|private|personal)|"
     r"(?:can|could|may) (?:we|i) (?:talk|tell you|ask you|say)(?: something| this)?|(?:let me|i want to|i need to) tell you something|"
     r"you (?:can'?t|mustn'?t|must not|won'?t|shouldn'?t)(?: ever)? (?:remember|repeat|tell|keep|save)(?: it| this| that| anyone| anybody)?|"
-    r"promise(?: me)?|any of (?:it|this|that)|anywhere|between (?:us|you and me)|"
+    r"promise(?: me)?|any of (?:it|this|that)|anywhere|"
     r"(?:tengo|tenemos|guardo)(?: que contarte| un| una| algo)*(?: secreto| confesion| confidencial| privado)|(?:te|les) (?:cuento|confieso) (?:algo|una cosa|un secreto)|"
     r"(?:podemos|quiero|necesito) hablar(?: de algo| contigo| con vos)?|promete\w*|(?:esto |eso )?(?:que )?qued[ae] entre nosotr[ao]s|"
     r"en ningun (?:sitio|lado|lugar)|en ninguna parte)\b"
