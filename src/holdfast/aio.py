@@ -150,6 +150,8 @@ class AsyncScopedMemory:
     set_user = _awaited(ScopedMemory.set_user)
     recall = _awaited(ScopedMemory.recall)
     context = _awaited(ScopedMemory.context)
+    traces = _awaited(ScopedMemory.traces)
+    explain = _awaited(ScopedMemory.explain)
     memories = _awaited(ScopedMemory.memories)
     count_memories = _awaited(ScopedMemory.count_memories)
     namespaces = _awaited(ScopedMemory.namespaces)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 from holdfast import by_id
 from holdfast.errors import InvalidInput
-from holdfast.protocols import SessionFilter, Vectors
+from holdfast.protocols import SessionFilter, TraceFilter, Vectors
 from holdfast.recall.listing import Kinds, ScopedListing, kind_names, list_namespaces, listing_filter
+from holdfast.recall.traces.explain import explain
 from holdfast.runtime.clock import zone
 from holdfast.runtime.ids import new_id
 from holdfast.runtime.tracing import watched
@@ -19,6 +20,7 @@ from holdfast.text.fields import check_fields, naming
 from holdfast.types import (
     ChangeRecord,
     Context,
+    Explanation,
     Hits,
     Memory,
     MemoryOrigin,
@@ -28,6 +30,7 @@ from holdfast.types import (
     Scope,
     SessionRecord,
     SessionStatus,
+    Trace,
     UserProfile,
     Where,
 )
@@ -347,6 +350,16 @@ class ScopedMemory:
     def context(self, query: str, *, max_tokens: int | None = None, untrusted: bool = False) -> Context:
         """Return a context block for a system prompt, of at most ``max_tokens``. ``untrusted`` is as in :meth:`recall`."""
         return self._services.reader.context(self.scope, query, max_tokens=max_tokens, untrusted=untrusted)
+
+    def traces(self, *, session: str | None = None, limit: int = 50, offset: int = 0) -> list[Trace]:
+        """List the traces of this scope's context blocks, newest first. See :meth:`Engine.traces`."""
+        self._services.reader.traces.flush()
+        return self._services.store.traces(TraceFilter(owner=self._owner, session=session, limit=limit, offset=offset))
+
+    def explain(self, id: str, query: str, *, max_tokens: int | None = None) -> Explanation:
+        """Return why a memory is in this scope's context block for a query, or what keeps it out. Nothing is stored."""
+        services, memory = self._services, self.get(id)
+        return explain(services.reader, memory, self.scope, query, now=services.clock.now(), max_tokens=max_tokens)
 
     def memories(self, *, limit: int = 100, offset: int = 0, **wanted: Unpack[ScopedListing]) -> list[Memory]:
         """List memories, newest first. Accepts the filters of :meth:`Engine.memories`."""

@@ -220,6 +220,7 @@ def test_explain_says_what_kept_a_memory_out(memory: Engine, clock: FrozenClock)
     short = memory.remember("The pangolin lives here today.", user="ana", expires_at=clock.now() + timedelta(hours=1))
     clock.advance(timedelta(hours=2))
     assert memory.explain(short.id, QUESTION).outcome == "retired"
+    memory.drain()
     assert memory.traces() == []  # nothing of it is kept, and nothing counts as used
     assert memory.get(lives.id).last_used_at is None
     with pytest.raises(NotFound):

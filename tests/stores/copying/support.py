@@ -63,6 +63,8 @@ def _keep_records(memory: Engine) -> None:
     memory.set_user("ana", timezone="Europe/Madrid", language="es")
     memory.apps.install("garden", name="Garden", shares_with="*")
     Gate(services(memory).store, services(memory).clock).create_key(level="write", user="ana", label="phone")
+    memory.context("Which tea does she drink?", user="ana")
+    assert memory.traces()
     claim = StoredResponse(principal="key k1", key="retry-1", request=b"\x00\x01", at=AT)
     with services(memory).store.write() as tx:
         tx.add_stored_response(claim)
