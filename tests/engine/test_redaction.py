@@ -206,3 +206,12 @@ def test_indexed_texts_and_nested_metadata_are_redacted(memory: Engine) -> None:
     assert KEY not in f"{kept.indexed} {kept.metadata}"
     assert kept.metadata["service"]["port"] == 80
     assert shown(kept) == {"api key in index", "api key in metadata.service.keys"}
+
+
+@pytest.mark.parametrize("field", ["role", "action", "speaker"])
+def test_a_secret_in_a_short_field_of_a_message_is_redacted(memory: Engine, files_with: FilesWith, field: str) -> None:
+    given = {"role": "user", field: f"key {KEY}"}
+    message = memory.session(user="ana").add(given.pop("role"), "hello", **given)
+    assert getattr(message, field) == "key [redacted api key]"
+    assert any(field in each for each in shown(message))
+    assert files_with(KEY) == []

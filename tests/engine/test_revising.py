@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from holdfast import Conflict, Engine, InvalidInput, RevisionConflict, TextTooLong
+from holdfast.services import services
 from holdfast.testing import FrozenClock
+from holdfast.types import Author, Put
+from holdfast.write import Writer
 
 NESTED = {
     "place": {"city": "Lyon", "rooms": [{"name": "kitchen"}, {"name": "hall"}]},
@@ -136,3 +139,13 @@ def test_recall_takes_every_operator(memory: Engine) -> None:
         memory.recall("lamp", user="ana", where={"n": {"$mod": 2}})
     with pytest.raises(InvalidInput, match="Unknown operator"):
         memory.for_user("nobody").recall("lamp", where={"$nor": []})
+
+
+def test_the_language_of_a_revision_is_the_given_one(memory: Engine) -> None:
+    kept = memory.remember("likes green tea in the morning", user="ana")
+    service = services(memory)
+    with service.store.write() as tx:
+        writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="test"), now=service.clock.now())
+        writer.apply([Put(id=kept.id, scope=kept.scope, kind="fact", text="likes the black tea in the evening", language="fr")])
+    assert memory.get(kept.id).language == "fr"
+    assert memory.revise(kept.id, "likes the white tea in the evening").language == "en"

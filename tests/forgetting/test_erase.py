@@ -9,6 +9,7 @@ import pytest
 
 from holdfast import Engine, Message
 from holdfast.errors import InvalidInput, NotFound
+from holdfast.forgetting.erase import SCRUB, Erasing, erase, note_scrubbed
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import ScrubTime
 from holdfast.services import services
@@ -188,14 +189,17 @@ def test_erasing_a_source_takes_all_that_came_of_it(memory: Engine, files_with: 
 
 
 @pytest.mark.ledger("X5")
-def test_what_had_another_source_too_is_made_again_from_that_alone(memory: Engine) -> None:
+@pytest.mark.parametrize("read_by", ["model", "rules"])
+def test_what_had_another_source_too_is_made_again_from_that_alone(memory: Engine, read_by: str) -> None:
     session = memory.session(user="ana")
     first, second = (session.add("user", text) for text in ("I live in Lyon.", "I live in Lyon!"))
     session.end()
     memory.drain()
     (mixed,) = memory.memories(user="ana")
     assert mixed.sources == (first.id, second.id)
-    receipt = memory.erase(source=first.id)
+    store, now = services(memory).store, services(memory).clock.now()
+    by_rules = read_by == "rules"
+    receipt = erase(store, memory.preset, {"source": first.id}, Erasing(now=now)) if by_rules else memory.erase(source=first.id)
     (rebuilt,) = memory.memories(user="ana")
     assert (receipt.rebuilt, rebuilt.sources, rebuilt.text) == (1, (second.id,), "I live in Lyon!")
 
@@ -275,6 +279,33 @@ def test_an_erasure_that_was_cut_short_is_finished_by_the_next_process(
     again.drain()
     reader.close()
     assert files_with("pangolin") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "complete", "rewrite", "after"),
+    [
+        ("pending", True, True, "done"),
+        ("pending", True, False, "pending"),
+        ("pending", False, True, "pending"),
+        ("log", True, False, "done"),
+        ("log", True, True, "done"),
+        ("log", False, False, "pending"),
+        ("done", True, False, "done"),
+        ("done", False, False, "pending"),
+    ],
+)
+def test_overwriting_is_done_if_a_scrub_was_complete_and_went_far_enough(
+    memory: Engine,
+    before: str,
+    complete: bool,
+    rewrite: bool,
+    after: str,  # noqa: FBT001
+) -> None:
+    store = services(memory).store
+    with store.write() as tx:
+        tx.set_setting(SCRUB, before)
+    note_scrubbed(store, complete=complete, rewrite=rewrite)
+    assert store.setting(SCRUB) == after
 
 
 def test_erasing_needs_to_know_what(memory: Engine) -> None:

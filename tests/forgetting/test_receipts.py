@@ -194,6 +194,18 @@ def test_a_restated_memory_keeps_nothing_of_the_erased_source(memory: Engine, fi
     assert files_with(NEEDLE) == []
 
 
+def test_a_restated_memory_loses_the_tags_that_only_the_erased_source_states(memory: Engine, files_with: FilesWith) -> None:
+    session = memory.session(user="ana")
+    first = session.add("user", f"I live in Porto, near the {NEEDLE}.")
+    second = session.add("user", "Again: I live in Porto.")
+    made = memory.remember("lives in Porto", user="ana", sources=[first.id], tags=["porto", NEEDLE])
+    memory.remember("lives in Porto", user="ana", sources=[second.id])
+    assert memory.erase(source=first.id).verified
+    kept = memory.get(made.id)
+    assert (kept.text, kept.tags, kept.sources) == ("lives in Porto", ("porto",), (second.id,))
+    assert files_with(NEEDLE) == []
+
+
 # Copies and restoring
 
 
@@ -274,6 +286,16 @@ def test_a_restore_where_no_erasures_are_recorded_says_so(holdfast: Holdfast, tm
     elsewhere = tmp_path / "new" / "memory.db"
     assert "No list of erasures" in holdfast("restore", str(tmp_path / "copy.db"), "--store", str(elsewhere)).stdout
     assert "No erasure is later" in holdfast("restore", str(tmp_path / "copy.db"), "--yes").stdout
+
+
+def test_a_restore_repeats_the_erasures_of_every_tenant(holdfast: Holdfast, tmp_path: Path) -> None:
+    holdfast("remember", f"keeps {NEEDLE}", "--user", "victimuser", "--tenant", "acme")
+    copy, unknown = tmp_path / "copy.db", tmp_path / "unknown.db"
+    holdfast("backup", str(copy))
+    unknown.write_bytes(copy.read_bytes())
+    assert holdfast.json("erase", "--user", "victimuser", "--tenant", "acme", "--yes")["verified"]
+    assert "1 erasure" in holdfast("restore", str(unknown), "--yes").stdout
+    assert not any(NEEDLE.encode() in path.read_bytes() for path in holdfast.home.rglob("*") if path.is_file())
 
 
 def test_the_store_that_a_restore_replaced_is_a_known_copy(holdfast: Holdfast, tmp_path: Path) -> None:

@@ -87,3 +87,13 @@ def test_the_context_is_empty_if_nothing_is_relevant(memory: Engine) -> None:
     assert context.text == ""
     assert len(context.left_out) == 3
     assert not any(hit.is_relevant for hit in memory.recall("boiling point of mercury", user="ana"))
+
+
+def test_only_a_reply_to_a_question_says_which_message_it_answers(memory: Engine) -> None:
+    talk = memory.session(user="ana")
+    talk.add("assistant", "The kettle is on.")
+    remark = talk.add("user", "It is green.")
+    question = talk.add("assistant", "How many cups do you want?")
+    reply = talk.add("user", "Two.")
+    assert (remark.asked, remark.answers) == (None, None)
+    assert (reply.asked, reply.answers) == ("How many cups do you want?", question.seq)
