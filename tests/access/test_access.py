@@ -1,5 +1,6 @@
 """Tests of access keys, the authorization rule, and stored responses."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -14,6 +15,7 @@ from holdfast.errors import Conflict, Forbidden, HoldfastError, InvalidInput, No
 from holdfast.services import services
 from holdfast.testing import FrozenClock
 from holdfast.types import KeyLevel, Scope
+from tests.forking import in_a_forked_child
 
 ANA = Principal(level="write", tenant="default", user="ana", key="k")
 EVERYONE = Principal(level="admin", tenant="default", key="k")
@@ -139,6 +141,20 @@ def test_a_use_that_is_flushed_late_does_not_undo_a_revocation(gate: Gate) -> No
     gate.revoke(record.id)
     gate.flush_uses()
     assert "revoked" in refusal(key, gate)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_a_forked_process_leaves_the_recorded_uses_to_its_parent(gate: Gate) -> None:
+    record, key = gate.create_key(level="read")
+    gate.identify(key, loopback=False)
+
+    def flush() -> bytes:
+        gate.flush_uses()
+        return str(gate.list_keys()[0].last_used_at).encode()
+
+    assert in_a_forked_child(flush) == b"None"
+    gate.flush_uses()
+    assert gate.list_keys() != [record]
 
 
 # Keys created by holders of a key

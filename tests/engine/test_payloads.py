@@ -1,7 +1,7 @@
 """Messages with a payload, messages and memories in one transaction, removing the last message, and imported times."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +11,10 @@ import pytest
 
 import holdfast
 from holdfast import Conflict, Engine, InvalidInput, NewMessage, NotFound, TextTooLong
+from holdfast.presets.default import DEFAULT
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import FrozenClock
+from holdfast.testing.engines import build_engine
 
 CALL: dict[str, Any] = {
     "type": "function_call",
@@ -182,6 +184,28 @@ def test_pop_erases_the_last_message_and_what_was_derived_from_it(memory: Engine
     assert popped.text == "I have a cat."
     assert talk.pop() is None
     assert memory.session(user="ana").pop() is None
+
+
+def test_pop_rewrites_no_file(tmp_path: Path) -> None:
+    class Watched(SQLiteStore):
+        """A store that notes for each scrub whether it may rewrite the file."""
+
+        def __init__(self, path: Path) -> None:
+            super().__init__(path)
+            self.rewrites: list[bool] = []
+
+        def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = ()) -> Any:
+            self.rewrites.append(rewrite)
+            return super().scrub(needles, rewrite=rewrite, files=files)
+
+    store = Watched(tmp_path / "memory.db")
+    with build_engine(store, preset=DEFAULT, worker="none") as memory:
+        talk = memory.session(user="ana")
+        talk.add("user", "I have a cat.")
+        talk.pop()
+        assert store.rewrites == [False]
+        memory.erase(user="ana")
+        assert store.rewrites == [False, True]
 
 
 @pytest.mark.everywhere("sqlite", "postgres")

@@ -64,3 +64,17 @@ def test_the_sets_are_large_and_mostly_decided_right() -> None:
     assert counted["right"] >= 60
     assert counted["wrong"] >= 60
     assert counted["missed"] <= 0.05 * counted["wrong"]
+
+
+@pytest.mark.parametrize(
+    ("said", "right", "wrong"),
+    [
+        ("My exam is this month.", "Has an exam in November 2026", "Has an exam in December 2026"),
+        ("I will run a marathon this year.", "Will run a marathon on December 31, 2026", "Will run a marathon in January 2027"),
+        ("Este año corro una maratón.", "Corre una maratón el 31 de diciembre de 2026", "Corre una maratón en enero de 2027"),
+        ("I fly to Rome this week.", "Flies to Rome on November 20, 2026", "Flies to Rome on November 27, 2026"),
+    ],
+)
+def test_a_computed_date_lies_in_the_period_that_was_named(said: str, right: str, wrong: str) -> None:
+    assert checked([f"U: {said}"], right) is None
+    assert checked([f"U: {said}"], wrong) is not None

@@ -74,7 +74,6 @@ def is_page(name: str) -> bool:
     stem, dot, extension = name.rpartition(".")
     return (
         dot + extension.lower() == PAGE_SUFFIX
-        and bool(stem)
         and not name.startswith((".", "~"))
         and stem.lower() not in _RESERVED_STEMS
     )
