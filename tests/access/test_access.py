@@ -160,6 +160,26 @@ def test_a_forked_process_leaves_the_recorded_uses_to_its_parent(gate: Gate) -> 
 # Keys created by holders of a key
 
 
+@pytest.mark.parametrize("part", ["user", "app", "agent"])
+def test_a_bound_admin_key_reaches_only_keys_of_its_own_scope(gate: Gate, part: str) -> None:
+    bound: dict[str, Any] = {part: "ours"}
+    gate.create_key(level="admin")
+    own, token = gate.create_key(level="admin", **bound)
+    others = [gate.create_key(level="read", **{part: "theirs"})[0], gate.create_key(level="read")[0]]
+    admin = gate.identify(token, loopback=False)
+    assert [record.id for record in gate.list_keys(by=admin)] == [own.id]
+    for other in others:
+        with pytest.raises(NotFound):
+            gate.revoke(other.id, by=admin)
+    assert all(record.revoked_at is None for record in gate.list_keys())
+
+
+@pytest.mark.parametrize("id", ["\ud800", "é", "x" * 65, "", "ab\x00"])
+def test_a_malformed_key_is_refused_like_an_unknown_one(gate: Gate, id: str) -> None:
+    gate.create_key(level="admin")
+    assert refusal(f"hf_{id}_{'a' * 43}", gate) == refusal(f"hf_{'y' * 16}_{'a' * 43}", gate)
+
+
 def test_a_key_makes_no_key_that_reaches_further(gate: Gate) -> None:
     gate.create_key(level="admin")
     acme = Principal(level="admin", tenant="acme", user="ana", key="k")

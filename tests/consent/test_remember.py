@@ -88,3 +88,12 @@ def test_rules_alone_remember_without_the_reader(open_memory: OpenMemory) -> Non
 def test_look_alikes_store_nothing_at_once(memory: Engine, text: str) -> None:
     assert memory.session(user="ana").add("user", text).consent is None
     assert not memory.memories(user="ana")
+
+
+@pytest.mark.parametrize("preset", ["default", "rumi", "lobug", "reachy", "rostro", "apps"])
+def test_a_memory_that_was_asked_for_is_important(open_memory: OpenMemory, preset: str) -> None:
+    memory = open_memory(preset=preset)
+    memory.session(user="ana", app="kitchen").add("user", "Remember that my dentist is Dr. Okafor.")
+    found = [each for each in memory.memories(user="ana", app="kitchen") if "Okafor" in each.text]
+    assert found
+    assert all(each.importance >= 8 for each in found)

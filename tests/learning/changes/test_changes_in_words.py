@@ -53,6 +53,9 @@ def test_another_value_takes_the_place_of_the_old_one(old: str, new: str, langua
     [
         ("I use Safari", "switched to Brave last week", "en"),
         ("The user drinks soy milk", "went back to regular milk", "en"),
+        ("I use a mechanical gaming keyboard", "I switched to an ergonomic keyboard", "en"),
+        ("I ride a red mountain bike", "I switched to a road bike", "en"),
+        ("Uso un teclado mecánico grande", "me pasé a teclado ergonómico", "es"),
         ("Uso Telegram con mis clientes", "me pasé a Signal", "es"),
         ("Keep answers short", "I'd rather have detailed answers from now on", "en"),
         ("Trátame de usted", "mejor tutéame", "es"),

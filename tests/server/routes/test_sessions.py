@@ -147,6 +147,14 @@ def test_messages_come_from_the_end_or_on_from_one(served: Served) -> None:
 
 
 @pytest.mark.everywhere
+def test_a_page_of_jobs_says_where_the_next_one_starts(served: Served) -> None:
+    for name in ("a", "b", "c"):
+        _say(served, name, "hello")
+        served.client.post(f"/v1/sessions/{name}/end?user=ana")
+    pages = [served.client.get(f"/v1/jobs?limit=2&offset={offset}").json() for offset in (0, 1, 2)]
+    assert [(len(page["items"]), page["next_offset"]) for page in pages] == [(2, 2), (2, None), (1, None)]
+
+
 def test_an_ended_session_is_learnt_from(served: Served) -> None:
     _say(served, "talk", "I moved to Lyon last month.", user="ana")
     assert served.client.post("/v1/sessions/talk/end").json()["status"] == "ended"
