@@ -1,13 +1,16 @@
 """Sessions: durable messages, retries, resuming, off the record, retention, and extracted memories."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from holdfast import Engine
 from holdfast.errors import Conflict, InvalidInput
+from holdfast.presets.default import DEFAULT
 from holdfast.testing import FrozenClock
+from holdfast.types import NOISE
 
 DAY = timedelta(days=1)
 MINUTE = timedelta(minutes=1)
@@ -241,3 +244,17 @@ def test_an_unknown_origin_is_refused(memory: Engine) -> None:
 @pytest.mark.parametrize(("role", "origin"), [("user", "user"), ("assistant", "assistant"), ("tool", "tool"), ("system", "file")])
 def test_a_role_says_where_a_message_comes_from(memory: Engine, role: str, origin: str) -> None:
     assert memory.session(user="ana").add(role, "hello there").origin == origin
+
+
+def test_the_window_has_the_last_messages_that_are_no_noise(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory(preset=replace(DEFAULT, window=3))
+    talk = memory.session(user="ana")
+    for number in range(5):
+        talk.add("user", f"message {number}")
+    for number in range(20):
+        talk.add("user", f"noise {number}", action=NOISE)
+    assert [message.text for message in talk.window()] == ["message 2", "message 3", "message 4"]
+    talk.clear_window()
+    talk.add("user", "a new start")
+    assert [message.text for message in talk.window()] == ["a new start"]
+    assert memory.session(user="bob").window() == []

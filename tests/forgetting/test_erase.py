@@ -295,11 +295,7 @@ def test_an_erasure_that_was_cut_short_is_finished_by_the_next_process(
     ],
 )
 def test_overwriting_is_done_if_a_scrub_was_complete_and_went_far_enough(
-    memory: Engine,
-    before: str,
-    complete: bool,
-    rewrite: bool,
-    after: str,  # noqa: FBT001
+    memory: Engine, before: str, after: str, *, complete: bool, rewrite: bool
 ) -> None:
     store = services(memory).store
     with store.write() as tx:

@@ -97,3 +97,12 @@ def test_only_a_reply_to_a_question_says_which_message_it_answers(memory: Engine
     reply = talk.add("user", "Two.")
     assert (remark.asked, remark.answers) == (None, None)
     assert (reply.asked, reply.answers) == ("How many cups do you want?", question.seq)
+
+
+def test_small_talk_with_the_words_of_a_question_ranks_below_an_answer(memory: Engine) -> None:
+    talk = memory.session(user="ana")
+    talk.add("user", "Hello, good morning!")
+    talk.add("user", "In the morning I drink green tea with lemon.")
+    hits = memory.recall("what do I drink in the morning?", user="ana")
+    assert hits[0].text.startswith("In the morning I drink")
+    assert [hit.text for hit in memory.recall("good morning", user="ana")], "small talk is found too"

@@ -175,3 +175,11 @@ def test_a_message_gains_from_a_strong_neighbor_in_its_own_session_only() -> Non
     assert apart[2] == gained(_placed("a", "a", "b", gap=1000))[2], "a message of another session is no neighbor"
     far = gained(_placed("a", "a", "a", gap=1000))
     assert far[0] < same[0], "nor is a message far away"
+
+
+def test_among_equal_matches_pinned_goes_first_unless_the_other_is_much_newer(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory(embedder="none")
+    for place, pinned, at in (("harbor", True, "2024-03-01"), ("market", False, "2024-03-01"), ("castle", False, None)):
+        memory.remember(f"buys tea at the {place}", user="ana", pinned=pinned, valid_from=at, created_at=at)
+    found = [hit.text.split()[-1] for hit in memory.recall("tea", user="ana")]
+    assert found == ["castle", "harbor", "market"]

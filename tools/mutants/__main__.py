@@ -4,9 +4,9 @@ The tests run in a copy of the source tree, which is removed at the end. The wor
 """
 
 import argparse
+import hashlib
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
@@ -33,7 +33,7 @@ AREAS: Mapping[str, tuple[str, ...]] = {
 }
 """The mutated files of each area. A sample has as many mutants of each area."""
 TESTS = (
-    "access", "agent", "background", "consent", "engine", "forgetting", "learning", "mcp", "recall", "server", "stores/sqlite",
+    "access", "agent", "background", "consent", "designs", "engine", "forgetting", "learning", "mcp", "recall", "server", "stores/sqlite",
     "stores/copying", "text",
 )  # fmt: skip
 """The folders of tests that may notice a mutant. Each is recorded in its own process."""
@@ -113,10 +113,20 @@ def _sample(copy: Path, count: int, seed: int, areas: Collection[str]) -> list[t
         wanted = (count + index) // len(AREAS) if area in areas else 0
         files = [path for name in names for path in _python_files(copy / PACKAGE / name)] if wanted else []
         found = [mutant for file in files for mutant in mutants_of(str(file.relative_to(copy)), file.read_bytes())]
-        random.Random(f"{seed} {area}").shuffle(found)  # noqa: S311
-        drawn = (mutant for mutant in found if compiles(mutant.apply((copy / mutant.path).read_bytes())))
+        drawn = (mutant for mutant in _shuffled(found, seed) if compiles(mutant.apply((copy / mutant.path).read_bytes())))
         chosen += [(area, mutant) for mutant, _ in zip(drawn, range(wanted), strict=False)]
     return chosen
+
+
+def _shuffled(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
+    """Return mutants in random order. It depends on each mutant alone, so a change of the source moves few of them."""
+    seen: Counter[str] = Counter()
+    order = {}
+    for mutant in mutants:
+        name = f"{seed} {mutant.path} {mutant.operator} {mutant.before} {mutant.after}"
+        order[mutant] = hashlib.sha256(f"{name} {seen[name]}".encode()).digest()
+        seen[name] += 1
+    return sorted(mutants, key=order.__getitem__)
 
 
 def _python_files(path: Path) -> list[Path]:

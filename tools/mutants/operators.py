@@ -147,7 +147,7 @@ def _call_changes(node: ast.Call) -> Iterator[Change]:
     if len(node.args) >= 2 and plain and not isinstance(node.args[0], ast.Constant):
         yield "swap arguments", node, _edited(node, lambda new: new.args.__setitem__(slice(0, 2), new.args[1::-1]))
     for index, keyword in enumerate(node.keywords):
-        if keyword.arg is not None and keyword.arg != "key" and not _is_logging(node.func):
+        if keyword.arg is not None and keyword.arg not in {"key", "strict"} and not _is_logging(node.func):
             yield "drop argument", node, _edited(node, lambda new, index=index: new.keywords.pop(index))
 
 
@@ -159,6 +159,8 @@ def _code(tree: ast.AST) -> Iterator[ast.AST]:
         for node in value if isinstance(value, list) else [value]:
             if not isinstance(node, ast.AST) or isinstance(node, ast.JoinedStr):
                 continue
+            if isinstance(node, ast.keyword) and node.arg == "strict":
+                continue  # of zip(): an assertion, which correct code never violates
             if isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.Call) and _is_logging(node.func)):
                 continue
             yield node

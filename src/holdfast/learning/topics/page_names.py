@@ -72,11 +72,7 @@ def name_key(name: str) -> str:
 def is_page(name: str) -> bool:
     """Return True if a file with this name is a topic's page."""
     stem, dot, extension = name.rpartition(".")
-    return (
-        dot + extension.lower() == PAGE_SUFFIX
-        and not name.startswith((".", "~"))
-        and stem.lower() not in _RESERVED_STEMS
-    )
+    return dot + extension.lower() == PAGE_SUFFIX and not name.startswith((".", "~")) and stem.lower() not in _RESERVED_STEMS
 
 
 def page_title(topic: str) -> str:
