@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Context, Engine
-from holdfast.recall.reader import SHOWN
+from holdfast.recall.uses import SHOWN
 from holdfast.services import services
 from holdfast.testing import FrozenClock
 from holdfast.text.clean import count_tokens
@@ -233,12 +233,12 @@ def test_a_very_long_memory_takes_one_bounded_line(memory: Engine) -> None:
 def test_a_block_for_a_session_that_is_stored_later_is_noted_then(memory: Engine) -> None:
     memory.remember("likes tea", user="ana")
     talk = memory.session(user="ana", id="later")
-    reader, store = services(memory).reader, services(memory).store
+    uses, store = services(memory).reader.uses, services(memory).store
     assert talk.context("tea").hits
-    reader.flush_shown()
+    uses.flush_shown()
     assert store.session("later", talk.scope) is None
     talk.add("user", "hello")
-    reader.flush_shown()
+    uses.flush_shown()
     stored = store.session("later", talk.scope)
     assert stored is not None
     assert stored.metadata[SHOWN] is True
