@@ -1,10 +1,14 @@
 """Questions are not answers, and a reply is one unit with the question that it answers."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
 from holdfast import Engine
+from holdfast.filters import MessagePlace
+from holdfast.recall.relevance.stored_asks import without_questions
+from holdfast.types.common import Act
 
 
 def _talk(memory: Engine, *turns: tuple[str, str]) -> list[str]:
@@ -99,10 +103,13 @@ def test_only_a_reply_to_a_question_says_which_message_it_answers(memory: Engine
     assert (reply.asked, reply.answers) == ("How many cups do you want?", question.seq)
 
 
-def test_small_talk_with_the_words_of_a_question_ranks_below_an_answer(memory: Engine) -> None:
-    talk = memory.session(user="ana")
-    talk.add("user", "Hello, good morning!")
-    talk.add("user", "In the morning I drink green tea with lemon.")
-    hits = memory.recall("what do I drink in the morning?", user="ana")
-    assert hits[0].text.startswith("In the morning I drink")
-    assert [hit.text for hit in memory.recall("good morning", user="ana")], "small talk is found too"
+def test_stored_questions_and_small_talk_keep_a_small_share_of_their_strength() -> None:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    acts: tuple[Act, ...] = ("small_talk", "question", "statement")
+    places = {
+        seq: MessagePlace(seq, "s", "user", None, at, act=act, language="en", text="tea in the morning")
+        for seq, act in enumerate(acts, 1)
+    }
+    found = without_questions(dict.fromkeys(places, 4.0), places, [frozenset({"tea"})])
+    assert found[3] == 4.0
+    assert found[1] == found[2] < 1.0
