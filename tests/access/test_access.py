@@ -163,9 +163,10 @@ def test_a_forked_process_leaves_the_recorded_uses_to_its_parent(gate: Gate) -> 
 @pytest.mark.parametrize("part", ["user", "app", "agent"])
 def test_a_bound_admin_key_reaches_only_keys_of_its_own_scope(gate: Gate, part: str) -> None:
     bound: dict[str, Any] = {part: "ours"}
+    foreign: dict[str, Any] = {part: "theirs"}
     gate.create_key(level="admin")
     own, token = gate.create_key(level="admin", **bound)
-    others = [gate.create_key(level="read", **{part: "theirs"})[0], gate.create_key(level="read")[0]]
+    others = [gate.create_key(level="read", **foreign)[0], gate.create_key(level="read")[0]]
     admin = gate.identify(token, loopback=False)
     assert [record.id for record in gate.list_keys(by=admin)] == [own.id]
     for other in others:

@@ -194,9 +194,9 @@ def test_pop_rewrites_no_file(tmp_path: Path) -> None:
             super().__init__(path)
             self.rewrites: list[bool] = []
 
-        def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = ()) -> Any:
+        def scrub(self, needles: Sequence[bytes], *, rewrite: bool = True, **options: Any) -> tuple[bool, tuple[str, ...]]:
             self.rewrites.append(rewrite)
-            return super().scrub(needles, rewrite=rewrite, files=files)
+            return super().scrub(needles, rewrite=rewrite, **options)
 
     store = Watched(tmp_path / "memory.db")
     with build_engine(store, preset=DEFAULT, worker="none") as memory:

@@ -210,7 +210,7 @@ def test_indexed_texts_and_nested_metadata_are_redacted(memory: Engine) -> None:
 
 @pytest.mark.parametrize("field", ["role", "action", "speaker"])
 def test_a_secret_in_a_short_field_of_a_message_is_redacted(memory: Engine, files_with: FilesWith, field: str) -> None:
-    given = {"role": "user", field: f"key {KEY}"}
+    given: dict[str, Any] = {"role": "user", field: f"key {KEY}"}
     message = memory.session(user="ana").add(given.pop("role"), "hello", **given)
     assert getattr(message, field) == "key [redacted api key]"
     assert any(field in each for each in shown(message))

@@ -9,8 +9,9 @@ import pytest
 
 from holdfast import Engine, Message
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.forgetting.erase import SCRUB, Erasing, erase, note_scrubbed
+from holdfast.forgetting.erase import Erasing, erase, note_scrubbed
 from holdfast.presets.default import DEFAULT
+from holdfast.protocols import SCRUB
 from holdfast.protocols import ScrubTime
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
