@@ -11,8 +11,7 @@ from holdfast import Engine, Message
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.forgetting.erase import Erasing, erase, note_scrubbed
 from holdfast.presets.default import DEFAULT
-from holdfast.protocols import SCRUB
-from holdfast.protocols import ScrubTime
+from holdfast.protocols import SCRUB, ScrubTime
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.stores.vector_index.index import quantize
