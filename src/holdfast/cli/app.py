@@ -38,7 +38,7 @@ COMMANDS = {
     "undo": CommandEntry("commands.forget:undo", "Undo a change and the rest of its batch."),
     "erase": CommandEntry("commands.forget:erase", "Remove data for good, also from the bytes on disk."),
     "receipts": CommandEntry("commands.forget:receipts", "List erasures, or show one receipt."),
-    "scrub": CommandEntry("commands.forget:scrub", "Overwrite the bytes of erased data now."),
+    "scrub": CommandEntry("commands.forget:scrub", "Overwrite the bytes of erased data now, and complete the pending receipts."),
     "sessions": CommandEntry("commands.sessions:sessions", "List sessions, or show one."),
     "apps": CommandEntry("commands.apps:apps", "List, install and uninstall apps; show their metrics."),
     "topics": CommandEntry("commands.topics:topics", "List, show and edit topics; sync the topic files."),
