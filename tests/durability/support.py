@@ -208,7 +208,7 @@ class KillableStore(SQLiteStore):
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
         kill_switch = self.kill_switch
-        finishing = kill_switch.captured
+        finishing = durable and kill_switch.captured  # what a job costs is stored before its result, and not durably
         with super().write(durable=durable) as tx:
 
             def trace(cursor: object, sql: str, bindings: object) -> bool:

@@ -5,7 +5,7 @@ is no wish. A reader that is sure counts without a rule. Without a reader, the r
 """
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -62,8 +62,9 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
     """Return the wish about memory that a message of the user states, or None. ``before`` is the turn before it."""
     ruled = find_wish(text)
     sure = None
-    if reader is not None and text.strip():
-        sure, none = _certain(text, before, reader)
+    possible = _possible(text, before)
+    if reader is not None and (ruled is not None or possible):
+        sure, none = _certain(text, before, reader, possible)
         if ruled is not None and sure is None and none >= _MIN_NONE:
             ruled = None
     chosen = _chosen(ruled, sure)
@@ -87,18 +88,23 @@ def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
     return next((wish for wish in order if wish in named), None)
 
 
-def _certain(text: str, before: str, reader: SentenceReader) -> tuple[WishName | None, float]:
-    """Return the wish of which the reader is sure, or None, and its probability that there is no wish."""
+def _possible(text: str, before: str) -> set[WishName]:
+    """Return the wishes for which a message has words. Most messages have none, so they need not be read."""
+    answered = before if before.rstrip().endswith("?") else ""  # "Shall I note that?" "Better not."
+    folded = fold_places(f"{answered} {text[:_MAX_CHARACTERS]}")
+    return {wish for wish in _MIN_SURE if may_wish(wish, folded)} if text.strip() else set()
+
+
+def _certain(text: str, before: str, reader: SentenceReader, possible: Collection[WishName]) -> tuple[WishName | None, float]:
+    """Return the possible wish of which the reader is sure, or None, and its probability that there is no wish."""
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]
     texts = [whole, *(sentences if len(sentences) > 1 else ())]
     readings = [_wishes(reader, part, before) for part in texts if _is_readable(part) and not reports_nothing(part)]
     if not readings:
         return None, 0.0
-    answered = before if before.rstrip().endswith("?") else ""  # "Shall I note that?" "Better not."
     for wish, least in _MIN_SURE.items():
-        speaks_of_it = wish == "remember" or may_wish(wish, fold_places(f"{answered} {whole}"))
-        if speaks_of_it and any(each[wish] >= least for each in readings):
+        if wish in possible and any(each[wish] >= least for each in readings):
             return wish, 0.0
     return None, min(each["none"] for each in readings)
 

@@ -29,10 +29,16 @@ _REMOVING: Final = re.compile(
     r"clean|cut|dump|ditch|rid\b|undo|scrap|stop|no longer|not need|don'?t|never|gone|out of|off\b|take|bury|unremember|disregard|ignore|cancel|void|"
     r"shred|bin\b|olvid|borr|elimin|quit|sac[ao]|saque|saca|tach|tira|descart|suprim|limpi|desech|deja|anul|ignor|no |nunca|fuera|retir|desapare|vaci)"
 )
+_MINDING: Final = re.compile(
+    r"\b(?:mind|future|reference|from now on|always|heads[- ]up|important|for later|learn|bear|fyi|presente|cuenta|grab|grav[ae]|"
+    r"importante|siempre|adelante|ahora en mas|aprend|fij[ae]|para despues|mas tarde)"
+)
 
 
-def may_wish(wish: Literal["off_record", "forget"], folded: str) -> bool:
+def may_wish(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:
     """Return True if a folded text has the words that a wish cannot do without."""
     if wish == "forget":
         return _REMOVING.search(folded) is not None
+    if wish == "remember":
+        return _KEEPING.search(folded) is not None or _MINDING.search(folded) is not None
     return _KEEPING.search(folded) is not None and _NEGATION.search(folded) is not None
