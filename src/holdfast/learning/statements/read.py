@@ -73,7 +73,8 @@ _POINTS_BACK: Final = re.compile(
 _CONCLUDED: Final = re.compile(
     r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
     r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
-    r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|quedamos en|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
+    r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|acord[eé]|acordamos|(?:he|hemos) acordado|quedamos en"
+    r"|me enter[eé] de|nos enteramos de|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
 )
 """Matches a decision or a discovery, which is kept even if the reader doubts it. The text is folded."""
 _NO_SUBJECT: Final = re.compile(
