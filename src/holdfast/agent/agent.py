@@ -58,7 +58,7 @@ class Answer:
     redacted: tuple[Redaction, ...] = ()
     """Secrets that were replaced in the user's message. The model did not see them."""
     consent: Consent | None = None
-    """What a wish about memory in the user's message changed, such as "forget my old address"."""
+    """The changes made because the user's message asks for them, such as "forget my old address"."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class Agent:
         self.redacted: tuple[Redaction, ...] = ()
         """Secrets that were replaced in the last user message."""
         self.consent: Consent | None = None
-        """What a wish about memory in the last user message changed."""
+        """The changes made because the last user message asks to remember, forget or not keep something."""
         self.context: Context | None = None
         """Context block for the last message. It is set even if the model could not be called."""
         self._chat_model = (

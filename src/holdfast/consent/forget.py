@@ -25,7 +25,7 @@ _MIN_SCORE: Final = 0.75
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What is known about a subject."""
+    """The stored memories and messages about a subject."""
 
     memories: tuple[tuple[Memory, str], ...] = ()
     """Each memory with the text that remains of it. The text is empty if the whole memory is about the subject."""

@@ -52,7 +52,7 @@ class Plan:
     lifts: bool = False
     """True if the message allows that messages are kept again."""
     about: About = field(default_factory=About)
-    """What is to be forgotten."""
+    """The memories and messages to forget."""
     puts: tuple[Put, ...] = ()
     """The memories to store."""
 

@@ -91,7 +91,7 @@ class MemoryCompactionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCompactionDecision:
-    """What a compaction did: it deleted a memory, or edited one by merging another into it."""
+    """The result of a compaction: a memory was deleted, or another memory was merged into it."""
 
     action: Literal["delete", "edit"]
     target_memory_id: int

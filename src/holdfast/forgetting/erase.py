@@ -50,7 +50,7 @@ class Erasing:
     files: Callable[[], Sequence[Path]] = tuple
     """Updates other files that may hold erased data, such as topic pages, and returns them. They are scanned."""
     actor: str = "user"
-    """Who erases, for the audit trail."""
+    """The person or program that erases. Recorded in the audit trail."""
 
 
 def erase(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> Receipt:
@@ -293,7 +293,7 @@ def _has_rows(store: Store, targets: ErasureTargets) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Copies:
-    """What became of the known copies of a store."""
+    """The results for the known copies of a store."""
 
     kept: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()

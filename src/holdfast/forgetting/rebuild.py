@@ -25,7 +25,7 @@ _REASON = "derived again after an erasure"
 
 @dataclass(frozen=True, slots=True)
 class ReadAgain:
-    """What a sentence reader found in messages before the transaction. It counts only for exactly these messages."""
+    """Results of the sentence reader for messages, computed before the transaction. Valid only for these messages."""
 
     messages: frozenset[str] = frozenset()
     puts: tuple[Put, ...] = ()

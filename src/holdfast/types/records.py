@@ -98,7 +98,7 @@ class Message:
     redacted: tuple[Redaction, ...] = field(default=(), compare=False)
     """Secrets that this write replaced. Only the result of the write lists them; it is empty when the message is read later."""
     consent: Consent | None = field(default=None, compare=False)
-    """What a wish about memory in this message changed. Only the result of the write has it."""
+    """The changes made because this message asks to remember, forget or not keep something. Only the result of the write has them."""
 
     @property
     def trust(self) -> float:

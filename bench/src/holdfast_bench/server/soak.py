@@ -44,7 +44,7 @@ class Samples:
 
 @dataclass(slots=True)
 class Outcome:
-    """What the clients saw. Statuses of hostile clients are counted separately."""
+    """Counts of the answers that clients received. Those of hostile clients are counted separately."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     hostile: Counter[int] = field(default_factory=Counter)

@@ -28,7 +28,7 @@ _FILE: Final = "memory.db"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a host needs to open its store."""
+    """The arguments with which a host opens its store."""
 
     story: Story
     folder: Path
@@ -50,7 +50,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What a design shows and stores at the end of a day."""
+    """The texts that a design shows and stores at the end of a day."""
 
     asked: dict[str, list[str]]
     """Shown lines for the questions about each fact, including the part that is always shown."""

@@ -72,7 +72,7 @@ class ModelFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswers:
-    """What the scripted model makes of a session."""
+    """The scripted model's answers for a session."""
 
     facts: tuple[ModelFact, ...] = ()
     summary: str = ""

@@ -165,7 +165,7 @@ class Message(Scoped):
     redacted: list[Redaction] = []
     """The secrets that this request replaced. Empty if you read the message later."""
     consent: Consent | None = None
-    """What a wish about memory in this message changed. Null if there was none, or if you read the message later."""
+    """The changes made because this message asks to remember, forget or not keep something. Null if it does not, or on later reads."""
 
 
 class Messages(Listed[Message]):
@@ -442,7 +442,7 @@ class ChatAnswer(Model):
     redacted: list[Redaction] = []
     """The secrets that were replaced in the user's message."""
     consent: Consent | None = None
-    """What a wish about memory in the user's message changed, or null."""
+    """The changes made because the user's message asks to remember, forget or not keep something, or null."""
 
 
 class TopicLine(Model):
