@@ -8,13 +8,13 @@ from holdfast.access.idempotency import RETENTION
 from holdfast.background.clock_guard import ClockGuard
 from holdfast.background.condense import Condenser
 from holdfast.background.digest import Digester
+from holdfast.background.embedder_check import check_embedder, check_vectors
 from holdfast.consent.off_record import PAUSE, erase_older
 from holdfast.forgetting.erase import complete_receipts, mark_erased, note_scrubbed
 from holdfast.forgetting.targets import own_sources
 from holdfast.learning.summaries.lasting import is_lasting
 from holdfast.presets.base import Preset
 from holdfast.protocols import SCRUB, Clock, MemoryFilter, MessageFilter, Reads, ScrubTime, SentenceReader, Store, Transaction
-from holdfast.recall.embedder_check import check_embedder, check_vectors
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.traces.keeper import Traces
 from holdfast.runtime.clock import end_of_day

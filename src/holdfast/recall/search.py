@@ -6,21 +6,21 @@ found it, and its rank in each arm.
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from holdfast.protocols import Match, MemoryFilter, MessageFilter, MessagePlace, SearchFilter, Space, Store
+from holdfast.protocols import MessagePlace, Store
+from holdfast.recall.candidates import Found, find_candidates, find_matching_chunks
 from holdfast.recall.duplicates import without_duplicates
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.hydration import own_part, read_rows
 from holdfast.recall.query import RecallQuery
 from holdfast.recall.query_vector import QueryVector, catch_up
 from holdfast.recall.ranking import (
-    SHORT_PERIOD,
     Background,
     likelihood,
     max_period_gain,
@@ -36,22 +36,8 @@ from holdfast.text.dialogue_acts import is_about_asking
 from holdfast.text.periods import periods_of
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
-from holdfast.types import TRUST, Hit, Memory, Message, Reason
+from holdfast.types import Hit, Memory, Message, Reason
 
-# Search
-_MIN_CANDIDATES = 32
-"""Minimum number of candidates that each arm (retrieval method) is asked for."""
-_MIN_MESSAGES = 64
-"""Minimum number of messages that each arm (retrieval method) is asked for.
-
-It is larger than the minimum for memories, because a message can gain strength from its session and its neighbors.
-"""
-_MAX_PERIOD_MESSAGES = 24
-"""Maximum number of messages that each arm (retrieval method) adds from the period of time that the question names."""
-_DEPTHS = (1, 4, 16)
-"""Factors for the number of candidates. The search is repeated with the next one if most messages it found are left out."""
-_CLOCK_TOLERANCE = timedelta(days=1)
-"""Messages dated after ``now`` are still found if they are later by at most this time. Clocks and time zones may differ."""
 _EXTRA_ROWS = 5
 """Number of rows to read beyond the limit. They replace rows that are left out, such as duplicates and expired memories."""
 _MAX_WHOLE_CHARACTERS = 1600
@@ -64,12 +50,6 @@ _MAX_NEW_CHUNKS = 64
 It is a count and not a time. Items without a vector get another score than items with one, so a time limit would make
 scores depend on the load of the machine.
 """
-_MAX_WORD_MATCHES = 32
-"""Maximum number of chunks to embed first because they match the query by words.
-
-Used if too many new chunks are queued. The maximum applies to memories and to messages separately.
-"""
-
 _FREE_HITS = 3
 """Number of hits that are relevant even if they are much weaker than the best hit."""
 _MESSAGE_MARGIN = 1.0
@@ -101,26 +81,6 @@ _MESSAGE = 0.006
 """Tie-break value of every message. It takes the place of the importance, which messages do not have."""
 _MAX_TIE = 0.05
 """Maximum sum of the tie-break values of an item."""
-
-
-class _Vote(NamedTuple):
-    """Rank and score of an item in one arm (retrieval method). A hit's votes are converted to ``Reason`` objects."""
-
-    arm: str
-    rank: int
-    score: float
-
-
-@dataclass(slots=True)
-class _Found:
-    """An item that was found, with its scores in each arm (retrieval method)."""
-
-    chunk: int
-    space: Space = "memory"
-    similarity: float | None = None
-    text: float = 0.0
-    why: list[_Vote] = field(default_factory=list)
-    """One vote per arm (retrieval method) that found the item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,24 +129,15 @@ def recall(store: Store, embedding: Embedding, question: RecallQuery) -> list[Hi
             None if question.vector is not None else text,
             reader=question.reader,
             limit=_MAX_NEW_CHUNKS,
-            candidates=lambda: _matching_chunks(store, question),
+            candidates=lambda: find_matching_chunks(store, question),
         )
         vector = QueryVector(store, embedding, text, vector=question.vector)
     with step("search"), store.snapshot():
         return _ranked_hits(store, embedding, vector, question)
 
 
-def _matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int, int]]:
-    """Return the chunks that match the question by words. They are embedded first, so that their scores include the cosine."""
-    return [
-        (match.item, match.chunk)
-        for where in _search_filters(question)
-        for match in store.find_text(question.text, where, languages=question.languages, limit=_MAX_WORD_MATCHES)
-    ]
-
-
 def _ranked_hits(store: Store, embedding: Embedding, vector: QueryVector, question: RecallQuery) -> list[Hit]:
-    found, places = _candidates(store, vector, question)
+    found, places = find_candidates(store, vector, question)
     own = _strengths(embedding, question, found)
     if not is_about_asking(question.text) and not any(period.alone for period in question.periods):
         own = without_questions(own, places, query_terms(question.text, question.languages))
@@ -208,7 +159,7 @@ def _ranked_hits(store: Store, embedding: Embedding, vector: QueryVector, questi
 
 
 def _background(
-    question: RecallQuery, found: dict[int, _Found], places: dict[int, MessagePlace], strengths: dict[int, float], personal: float
+    question: RecallQuery, found: dict[int, Found], places: dict[int, MessagePlace], strengths: dict[int, float], personal: float
 ) -> Background:
     """Return the background (the baseline for hits) of all candidates. Gains from named periods of time are not included."""
     if question.is_empty:  # the newest items are listed; none has to stand out
@@ -221,7 +172,7 @@ def _background(
 
 
 def _best_first(
-    store: Store, question: RecallQuery, found: dict[int, _Found], strengths: dict[int, float], baseline: _Baseline
+    store: Store, question: RecallQuery, found: dict[int, Found], strengths: dict[int, float], baseline: _Baseline
 ) -> Iterator[Hit]:
     """Yield hits, best first. Of a message and the memories derived from it, only one side is returned.
 
@@ -279,125 +230,7 @@ def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: Abstract
     return not owner.sources or not shown >= set(owner.sources)
 
 
-def _candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, _Found], dict[int, MessagePlace]]:
-    """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
-
-    Left out are messages from after ``now`` and messages whose trust the query does not admit. If most messages are left out,
-    the search is repeated with more candidates, so that stuffed web pages do not crowd out the user's words.
-    """
-    latest = question.now + _CLOCK_TOLERANCE
-    log, run = current_log(), current_run()
-    depth = max(_MIN_CANDIDATES, 3 * question.limit) * (3 if question.periods else 1) * (log.depth if log else 1)
-    for factor in _DEPTHS:
-        found = _search(store, vector, question, factor * depth)
-        places = _places(store, found)
-        left_out = [seq for seq, place in places.items() if place.at > latest or not _may_be_admitted(place, question)]
-        if run is not None:
-            run.dropped = {seq: "future" if places[seq].at > latest else "origin" for seq in left_out}
-            run.left_out = {seq: found[seq] for seq in left_out}
-        for seq in left_out:
-            del found[seq], places[seq]
-        if len(left_out) <= len(places):
-            break
-    return found, places
-
-
-def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
-    """Return True if the query may admit a message. Only its text shows whether a user's message contains a quotation."""
-    return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
-
-
-def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int) -> dict[int, _Found]:
-    """Run every arm (retrieval method) for memories and for messages separately. Otherwise messages would crowd out memories."""
-    found: dict[int, _Found] = {}
-    short = [period for period in question.periods if period.alone or period.end - period.start < SHORT_PERIOD]
-    for where in _search_filters(question):
-        in_messages = "message" in where.spaces
-        limit = max(depth, _MIN_MESSAGES) if in_messages else depth
-        _collect(found, "meaning", vector.nearest(where, limit=limit))
-        _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=limit))
-        if short and in_messages:
-            ranges = [(period.start, period.end) for period in short]
-            _add_period_messages(store, vector, question, replace(where, said=ranges), found)
-    _add_pinned_and_recent(store, question, found)
-    return found
-
-
-def _search_filters(question: RecallQuery) -> Iterator[SearchFilter]:
-    """Yield the filter for the search of memories, then the one for messages."""
-    memories = tuple(space for space in question.spaces if space != "message")
-    messages: tuple[Space, ...] = ("message",)
-    if memories:
-        yield SearchFilter(
-            reader=question.reader,
-            spaces=memories,
-            without_session=question.without_session,
-            kinds=question.memory_kinds,
-            where=question.where,
-            namespace=question.namespace,
-            namespace_prefix=question.namespace_prefix,
-        )
-    if "message" in question.spaces:
-        yield SearchFilter(reader=question.reader, spaces=messages, without_session=question.without_session)
-
-
-def _collect(found: dict[int, _Found], arm: str, matches: Sequence[Match]) -> None:
-    for rank, match in enumerate(matches, 1):
-        item, chunk, score, space = match
-        entry = found.get(item)
-        if entry is None:
-            entry = found[item] = _Found(chunk, space)
-        entry.why.append(_Vote(arm, rank, score))
-        if arm == "meaning":
-            entry.similarity, entry.chunk = score, chunk
-        else:
-            entry.text = score
-
-
-def _add_period_messages(
-    store: Store, vector: QueryVector, question: RecallQuery, where: SearchFilter, found: dict[int, _Found]
-) -> None:
-    """Add messages from the periods of time that the question names.
-
-    If the question names nothing but a period, the newest messages of the period are added. Otherwise, the messages that
-    match the question best are added.
-    """
-    if any(period.alone for period in question.periods):
-        wanted = MessageFilter(reader=question.reader, said=where.said, newest=_MAX_PERIOD_MESSAGES)
-        for rank, message in enumerate(reversed(store.messages(wanted)), 1):
-            found.setdefault(message.seq, _Found(chunk=0, space="message")).why.append(_Vote("time", rank, 1 / rank))
-        return
-    for arm, matches in (
-        ("meaning", vector.nearest(where, limit=_MAX_PERIOD_MESSAGES)),
-        ("text", store.find_text(question.text, where, languages=question.languages, limit=_MAX_PERIOD_MESSAGES)),
-    ):
-        known = {item for item, entry in found.items() if any(vote.arm == arm for vote in entry.why)}
-        _collect(found, arm, [match for match in matches if match.item not in known])
-
-
-def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int, _Found]) -> None:
-    """Add pinned memories. If the query is empty, also add the newest memories."""
-    if question.as_of is not None or question.spaces == ("message",):
-        return
-    for arm, pinned in (("pinned", True), ("recent", None)):
-        if arm == "recent" and not question.is_empty:
-            continue
-        wanted = MemoryFilter(
-            reader=question.reader,
-            kinds=question.memory_kinds,
-            where=question.where,
-            namespace=question.namespace,
-            namespace_prefix=question.namespace_prefix,
-            unexpired_at=question.now,
-            pinned=pinned,
-            limit=question.limit,
-        )
-        for rank, memory in enumerate(store.memories(wanted), 1):
-            entry = found.setdefault(memory.item, _Found(chunk=0))
-            entry.why.append(_Vote(arm, rank, 1 / rank))
-
-
-def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, _Found]) -> dict[int, float]:
+def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, Found]) -> dict[int, float]:
     """Return the strength of each item from its cosine and word match."""
     if question.is_empty:
         return dict.fromkeys(found, 0.0)
@@ -410,13 +243,6 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, _Fo
         item: strength(lowest if entry.similarity is None else entry.similarity, entry.text, calibration)
         for item, entry in found.items()
     }
-
-
-def _places(store: Store, found: dict[int, _Found]) -> dict[int, MessagePlace]:
-    """Return the session, role, speaker and time of each message among the candidates."""
-    messages = [item for item, entry in found.items() if entry.space == "message"]
-    rows = store.places(messages) if messages else []
-    return {place.seq: place for place in rows}
 
 
 def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:
@@ -468,7 +294,7 @@ def _importance_bonus(memory: Memory) -> float:
     return max(memory.importance - _IMPORTANT, 0.0) * _IMPORTANCE_BONUS
 
 
-def _hit(candidate: _Ranked, found: dict[int, _Found], background: Background, margin: float) -> Hit:
+def _hit(candidate: _Ranked, found: dict[int, Found], background: Background, margin: float) -> Hit:
     """Return the hit for a row, with its reasons."""
     owner = candidate.owner
     memory, message = (owner, None) if isinstance(owner, Memory) else (None, owner)
@@ -489,7 +315,7 @@ def _item(owner: Memory | Message) -> int:
     return owner.item if isinstance(owner, Memory) else owner.seq
 
 
-def _with_excerpt(store: Store, question: RecallQuery, hit: Hit, found: dict[int, _Found]) -> Hit:
+def _with_excerpt(store: Store, question: RecallQuery, hit: Hit, found: dict[int, Found]) -> Hit:
     """Return the hit. If it is a long message, the matching chunk is added as its excerpt.
 
     Of a user's message with a quotation, the excerpt is the user's own part, unless quotations are searched.

@@ -1,0 +1,189 @@
+"""The retrieval methods ("arms") of a search: they find candidates among memories and messages.
+
+Every arm searches only what the scope may see; results are not filtered by scope afterwards.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import NamedTuple
+
+from holdfast.protocols import Match, MemoryFilter, MessageFilter, MessagePlace, SearchFilter, Space, Store
+from holdfast.recall.query import RecallQuery
+from holdfast.recall.query_vector import QueryVector
+from holdfast.recall.ranking import SHORT_PERIOD
+from holdfast.recall.traces.search_log import current_log, current_run
+from holdfast.types import TRUST
+
+_MIN_CANDIDATES = 32
+"""Minimum number of candidates that each arm (retrieval method) is asked for."""
+_MIN_MESSAGES = 64
+"""Minimum number of messages that each arm (retrieval method) is asked for.
+
+It is larger than the minimum for memories, because a message can gain strength from its session and its neighbors.
+"""
+_MAX_PERIOD_MESSAGES = 24
+"""Maximum number of messages that each arm (retrieval method) adds from the period of time that the question names."""
+_DEPTHS = (1, 4, 16)
+"""Factors for the number of candidates. The search is repeated with the next one if most messages it found are left out."""
+_CLOCK_TOLERANCE = timedelta(days=1)
+"""Messages dated after ``now`` are still found if they are later by at most this time. Clocks and time zones may differ."""
+_MAX_WORD_MATCHES = 32
+"""Maximum number of chunks to embed first because they match the query by words.
+
+Used if too many new chunks are queued. The maximum applies to memories and to messages separately.
+"""
+
+
+class Vote(NamedTuple):
+    """Rank and score of an item in one arm (retrieval method). A hit's votes are converted to ``Reason`` objects."""
+
+    arm: str
+    rank: int
+    score: float
+
+
+@dataclass(slots=True)
+class Found:
+    """An item that was found, with its scores in each arm (retrieval method)."""
+
+    chunk: int
+    space: Space = "memory"
+    similarity: float | None = None
+    text: float = 0.0
+    why: list[Vote] = field(default_factory=list)
+    """One vote per arm (retrieval method) that found the item."""
+
+
+def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, Found], dict[int, MessagePlace]]:
+    """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
+
+    Left out are messages from after ``now`` and messages whose trust the query does not admit. If most messages are left out,
+    the search is repeated with more candidates, so that stuffed web pages do not crowd out the user's words.
+    """
+    latest = question.now + _CLOCK_TOLERANCE
+    log, run = current_log(), current_run()
+    depth = max(_MIN_CANDIDATES, 3 * question.limit) * (3 if question.periods else 1) * (log.depth if log else 1)
+    for factor in _DEPTHS:
+        found = _search(store, vector, question, factor * depth)
+        places = _places(store, found)
+        left_out = [seq for seq, place in places.items() if place.at > latest or not _may_be_admitted(place, question)]
+        if run is not None:
+            run.dropped = {seq: "future" if places[seq].at > latest else "origin" for seq in left_out}
+            run.left_out = {seq: found[seq] for seq in left_out}
+        for seq in left_out:
+            del found[seq], places[seq]
+        if len(left_out) <= len(places):
+            break
+    return found, places
+
+
+def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
+    """Return True if the query may admit a message. Only its text shows whether a user's message contains a quotation."""
+    return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
+
+
+def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int) -> dict[int, Found]:
+    """Run every arm (retrieval method) for memories and for messages separately. Otherwise messages would crowd out memories."""
+    found: dict[int, Found] = {}
+    short = [period for period in question.periods if period.alone or period.end - period.start < SHORT_PERIOD]
+    for where in _search_filters(question):
+        in_messages = "message" in where.spaces
+        limit = max(depth, _MIN_MESSAGES) if in_messages else depth
+        _collect(found, "meaning", vector.nearest(where, limit=limit))
+        _collect(found, "text", store.find_text(question.text, where, languages=question.languages, limit=limit))
+        if short and in_messages:
+            ranges = [(period.start, period.end) for period in short]
+            _add_period_messages(store, vector, question, replace(where, said=ranges), found)
+    _add_pinned_and_recent(store, question, found)
+    return found
+
+
+def _search_filters(question: RecallQuery) -> Iterator[SearchFilter]:
+    """Yield the filter for the search of memories, then the one for messages."""
+    memories = tuple(space for space in question.spaces if space != "message")
+    messages: tuple[Space, ...] = ("message",)
+    if memories:
+        yield SearchFilter(
+            reader=question.reader,
+            spaces=memories,
+            without_session=question.without_session,
+            kinds=question.memory_kinds,
+            where=question.where,
+            namespace=question.namespace,
+            namespace_prefix=question.namespace_prefix,
+        )
+    if "message" in question.spaces:
+        yield SearchFilter(reader=question.reader, spaces=messages, without_session=question.without_session)
+
+
+def _collect(found: dict[int, Found], arm: str, matches: Sequence[Match]) -> None:
+    for rank, match in enumerate(matches, 1):
+        item, chunk, score, space = match
+        entry = found.get(item)
+        if entry is None:
+            entry = found[item] = Found(chunk, space)
+        entry.why.append(Vote(arm, rank, score))
+        if arm == "meaning":
+            entry.similarity, entry.chunk = score, chunk
+        else:
+            entry.text = score
+
+
+def _add_period_messages(
+    store: Store, vector: QueryVector, question: RecallQuery, where: SearchFilter, found: dict[int, Found]
+) -> None:
+    """Add messages from the periods of time that the question names.
+
+    If the question names nothing but a period, the newest messages of the period are added. Otherwise, the messages that
+    match the question best are added.
+    """
+    if any(period.alone for period in question.periods):
+        wanted = MessageFilter(reader=question.reader, said=where.said, newest=_MAX_PERIOD_MESSAGES)
+        for rank, message in enumerate(reversed(store.messages(wanted)), 1):
+            found.setdefault(message.seq, Found(chunk=0, space="message")).why.append(Vote("time", rank, 1 / rank))
+        return
+    for arm, matches in (
+        ("meaning", vector.nearest(where, limit=_MAX_PERIOD_MESSAGES)),
+        ("text", store.find_text(question.text, where, languages=question.languages, limit=_MAX_PERIOD_MESSAGES)),
+    ):
+        known = {item for item, entry in found.items() if any(vote.arm == arm for vote in entry.why)}
+        _collect(found, arm, [match for match in matches if match.item not in known])
+
+
+def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int, Found]) -> None:
+    """Add pinned memories. If the query is empty, also add the newest memories."""
+    if question.as_of is not None or question.spaces == ("message",):
+        return
+    for arm, pinned in (("pinned", True), ("recent", None)):
+        if arm == "recent" and not question.is_empty:
+            continue
+        wanted = MemoryFilter(
+            reader=question.reader,
+            kinds=question.memory_kinds,
+            where=question.where,
+            namespace=question.namespace,
+            namespace_prefix=question.namespace_prefix,
+            unexpired_at=question.now,
+            pinned=pinned,
+            limit=question.limit,
+        )
+        for rank, memory in enumerate(store.memories(wanted), 1):
+            entry = found.setdefault(memory.item, Found(chunk=0))
+            entry.why.append(Vote(arm, rank, 1 / rank))
+
+
+def find_matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int, int]]:
+    """Return the chunks that match the question by words. They are embedded first, so that their scores include the cosine."""
+    return [
+        (match.item, match.chunk)
+        for where in _search_filters(question)
+        for match in store.find_text(question.text, where, languages=question.languages, limit=_MAX_WORD_MATCHES)
+    ]
+
+
+def _places(store: Store, found: dict[int, Found]) -> dict[int, MessagePlace]:
+    """Return the session, role, speaker and time of each message among the candidates."""
+    messages = [item for item, entry in found.items() if entry.space == "message"]
+    rows = store.places(messages) if messages else []
+    return {place.seq: place for place in rows}

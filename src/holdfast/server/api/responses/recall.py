@@ -1,0 +1,84 @@
+"""Response bodies of recall: hits and context blocks."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from holdfast.server.api.responses.base import Model
+from holdfast.server.api.responses.items import Memory, Message
+from holdfast.types import Provenance
+
+
+class Reason(Model):
+    """The search method that found an item, with the item's rank and score."""
+
+    arm: Annotated[str, Field(examples=["dense"])]
+    """The name of the search method that found the item."""
+    rank: Annotated[int, Field(examples=[1])]
+    """The rank of the item among the results of that method, starting at 1."""
+    score: float
+    """The score that the method gave the item."""
+
+
+class Hit(Model):
+    """A memory or message that was recalled."""
+
+    id: str
+    """The id of the memory or message."""
+    kind: Annotated[str, Field(examples=["fact"])]
+    """The kind of the memory, or `message`."""
+    text: Annotated[str, Field(examples=["prefers tea"])]
+    """The text to show. For a long message, this is the snippet that matched."""
+    score: Annotated[float, Field(examples=[0.91])]
+    """The probability from 0 to 1 that the item is relevant. Scores are comparable between embedders."""
+    relevant: bool
+    """True if the hit is strong enough to be shown in a context block."""
+    provenance: Provenance
+    """Where the text comes from. `user` stands for the owner's own words, which include topic pages and imports."""
+    asked: str | None = None
+    """For a message that answers a question: the question."""
+    similarity: float | None = None
+    """The cosine of the query and the item, or null if they were not compared by meaning."""
+    at: datetime
+    """The time at which the message was sent, or since which the memory is true."""
+    why: list[Reason]
+    """The search methods that found the item, each with the item's rank and score."""
+    memory: Memory | None = None
+    """The memory, or null if the hit is a message."""
+    message: Message | None = None
+    """The message, or null if the hit is a memory."""
+    successor: Memory | None = None
+    """The live memory that superseded the memory derived from this message. Null if there is none, or if the hit is a memory."""
+
+
+class Hits(Model):
+    """Hits for a query, best first."""
+
+    hits: list[Hit]
+    """The hits, best first."""
+    notices: list[str]
+    """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
+
+
+class Context(Model):
+    """A context block: the text for a system prompt."""
+
+    text: str
+    """The whole block. Its tags are new in each block."""
+    tokens: int
+    """The size of the block in tokens."""
+    stable: str
+    """The part with pinned memories, in tags of its own. It changes only when a pinned memory changes.
+
+    For prompt caches, use `stable` and then `changing` instead of `text`."""
+    changing: str
+    """The part that depends on the query, in tags of its own."""
+    hits: list[Hit]
+    """The hits that the block shows."""
+    left_out: list[Hit]
+    """The hits that the block does not show: they are too weak to be relevant, or did not fit into the token budget."""
+    notices: list[str]
+    """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
+    trace: str | None = None
+    """The id of the trace that says how this block came about, or null if none is kept."""
