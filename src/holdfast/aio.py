@@ -1,4 +1,4 @@
-"""The engine for asyncio: every call of :class:`Engine` and :class:`Session` runs on a bounded pool of threads.
+"""An asyncio version of the engine. Every call of :class:`Engine` and :class:`Session` runs on a bounded pool of threads.
 
 Each method has the signature of its synchronous counterpart. Canceling an await does not interrupt a write: the thread
 finishes the write.
@@ -264,7 +264,7 @@ class AsyncEngine:
 def _same_arguments(
     model: Callable[P, Engine],
 ) -> Callable[[Callable[..., Pending[AsyncEngine]]], Callable[P, Pending[AsyncEngine]]]:
-    """Return a decorator that copies another function's signature, for readers and type checkers."""
+    """Return a decorator that copies another function's signature, so that editors and type checkers show it."""
 
     def decorate(function: Callable[..., Pending[AsyncEngine]]) -> Callable[P, Pending[AsyncEngine]]:
         decorated = functools.wraps(model, assigned=(), updated=())(function)

@@ -1,8 +1,8 @@
 """The registry of apps: installing apps, sharing memories between them, metrics and energy use.
 
-Installing is optional: an app that was never installed can have memories, and is then listed as well. Uninstalling keeps
-the memories unless you purge them. Sharing neither moves nor copies memories: the other app sees them as long as the
-share exists.
+Installing is optional: an app can have memories without being installed. It is then listed, too. Uninstalling keeps the
+memories unless you purge them. Sharing neither moves nor copies memories: the other app sees them as long as the share
+exists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ class AppMetrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """A memory that the cap removed. ``Engine.undo(batch)`` brings it back."""
+    """A memory that was removed because its scope had more memories than the cap. ``Engine.undo(batch)`` restores the memory."""
 
     app: str
     memory: str
@@ -126,7 +126,10 @@ class Apps:
         *,
         metadata: Mapping[str, Any] | None = None,
     ) -> AppEntry:
-        """Install an app, or update it: each argument given replaces the old value. By default, no memories are shared."""
+        """Install an app, or update an installed one. Each given argument replaces the old value.
+
+        By default, no memories are shared.
+        """
         app = _app(app)
         with self._store.write() as tx:
             known = tx.app(app) or AppRecord(app=app)
@@ -153,10 +156,10 @@ class Apps:
         return self.get(app)
 
     def uninstall(self, app: str, purge_memories: bool = False, *, everything: bool = False) -> int:  # noqa: FBT001, FBT002  (the signature of the design's own manager)
-        """Uninstall an app and end its sharing; returns the number of memories purged.
+        """Uninstall an app and stop its sharing. Return the number of memories purged.
 
-        The app's memories stay unless ``purge_memories`` is set. ``everything`` also removes its conversations and its entry in
-        the list of apps.
+        The app's memories stay unless ``purge_memories`` is set. ``everything`` also removes its conversations and its
+        entry in the list of apps.
         """
         app = _app(app)
         known = self._known(app)
@@ -168,9 +171,10 @@ class Apps:
         return self.purge(app) if purge_memories else 0
 
     def purge(self, app: str) -> int:
-        """Erase all memories of an app, for all users; returns the number of memories erased.
+        """Erase all memories of an app, for all users. Return the number of memories erased.
 
-        The app's sessions stay stored, but their messages so far are no longer recalled, and no memories are extracted from them.
+        The app's sessions stay stored. Their existing messages are no longer recalled, and no memories are extracted
+        from them.
         """
         return self._erase({MEMORIES_OF_APP: _app(app)}, _app(app))
 
@@ -195,7 +199,10 @@ class Apps:
         return self._store.memories(wanted)
 
     def compactions(self, app: str, *, user: str | None = None, limit: int = 20) -> Sequence[Compaction]:
-        """List the memories that the cap removed, newest first, with the reasons. Each can be undone for 30 days."""
+        """List the memories that were removed because of the cap, newest first, with the reasons.
+
+        Each can be undone for 30 days.
+        """
         owner = {"app": _app(app), **({"user": user} if user else {})}
         retired = MemoryFilter(owner=owner, statuses=("expired", "superseded"), limit=limit)
         found: list[Compaction] = []
@@ -206,7 +213,7 @@ class Apps:
         return sorted(found, key=lambda each: each.at, reverse=True)
 
     def of_conversation(self, conversation: str) -> str | None:
-        """Return the app that a session belongs to, or None if it belongs to none."""
+        """Return the app that a session belongs to, or None if the session belongs to no app."""
         session = self._store.session(clean_name(conversation, what="conversation") or "")
         if session is None:
             raise NotFound(f"There is no session {conversation}.")
@@ -245,7 +252,7 @@ class Apps:
     ) -> Context:
         """Return a context block of an app's memories. ``point`` is the purpose of the block.
 
-        With ``user``, it contains that user's memories with the app, together with those that all users of the app share.
+        With ``user``, the block contains the app's memories of that user and the app's memories shared by all users.
         """
         if point not in get_args(Point):
             raise InvalidInput(f"point must be one of {', '.join(get_args(Point))}, not {point!r}.")
@@ -275,7 +282,8 @@ class Apps:
         return fitting[0]
 
     def _about(self, session: SessionRecord, point: Point) -> str:
-        """Return the query for a context block: the user's last message, or the end of the conversation, or an empty text."""
+        """Return the query for a context block: the user's last message, else the end of the conversation, else an empty string.
+        """
         if point == "selection":
             return ""
         messages = self._store.messages(MessageFilter(session=session.id, exactly=session.scope, newest=50))
@@ -338,7 +346,7 @@ class Apps:
         self._energy.report_level(level)
 
     def energy_level(self) -> float:
-        """Return the charge of the host's battery, from 0 to 1; 1 if the host does not report it."""
+        """Return the charge of the host's battery, from 0 to 1. Return 1 if the host does not report the charge."""
         return self._energy.level()
 
     def poll_energy(self) -> float:
@@ -347,7 +355,7 @@ class Apps:
 
 
 def design_metadata(memory: Memory) -> dict[str, Any]:
-    """Return a memory's metadata with the names of the apps design: importance, tags and related conversations."""
+    """Return a memory's metadata, using the field names of the apps design: importance, tags and related conversations."""
     more = {name: value for name, value in memory.metadata.items() if name not in (CONVERSATION, RELATED)}
     related = memory.metadata.get(RELATED, [])
     return {"importance": memory.importance, "tags": list(memory.tags), "relatedConversations": list(related), **more}

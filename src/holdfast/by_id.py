@@ -1,7 +1,7 @@
-"""Operations on a single memory or change, given by its id, and erasure.
+"""Operations on one memory or change, selected by id, and erasure.
 
-``reader`` is the scope of the caller. If it is given, ids of data that this scope does not see raise the same ``NotFound``
-as missing ids.
+``reader`` is the scope of the caller. If ``reader`` is given, an id that this scope may not see raises the same
+``NotFound`` as a missing id.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ def writer(services: Services, tx: Transaction) -> Writer:
 
 
 def remember(services: Services, puts: Sequence[Put]) -> list[Memory]:
-    """Store memories in one transaction. Each is a batch of its own, so that each can be undone alone."""
+    """Store memories in one transaction. Each memory gets its own batch, so that each can be undone separately."""
     ready = [prepare(services.preset, services.limits, put) for put in puts]
     with tokenized(each.searched for each in ready), services.store.write() as tx:
         changes = writer(services, tx)
@@ -126,7 +126,10 @@ def revise(
 def _revise(
     services: Services, id: str, wanted: MemoryFilter, revision_of: Callable[[Memory], Prepared], if_revision: int | None
 ) -> Memory:
-    """Add a revision to a memory. It is prepared before the transaction, and again if the memory was changed meanwhile."""
+    """Add a revision to a memory.
+
+    The revision is prepared before the transaction, and again if the memory has changed meanwhile.
+    """
     memory = _one(services.store.memories(wanted), id)
     check_revision(memory, if_revision)
     ready = revision_of(memory)
@@ -145,7 +148,7 @@ def _is_empty(value: Sequence[str] | Mapping[str, Any] | None) -> bool:
 
 @watched("forget")
 def forget(services: Services, id: str, *, reason: str, reader: Scope | None = None) -> int:
-    """Retire a memory as forgotten; returns 1, or 0 if it was already retired. A memory of a plain kind is removed."""
+    """Retire a memory as forgotten. Return 1, or 0 if it was already retired. A memory of a plain kind is removed instead."""
     id = clean_name(id, what="id") or ""
 
     def find(tx: Transaction) -> list[Memory]:
@@ -168,7 +171,7 @@ def forget_key(
     reason: str,
     namespace: Sequence[str] = (),
 ) -> int:
-    """Retire the memories with a key in a namespace; returns how many. Keys are compared as in a listing.
+    """Retire the memories that have a key in a namespace. Return their number. Keys match as they do in a listing.
 
     If the reader is a user, only the user's own memories are retired, never shared ones.
     """
@@ -197,7 +200,7 @@ def proposals(services: Services, *, reader: Scope | None = None, limit: int = 1
 
 
 def decide(services: Services, id: str, *, accept: bool, reader: Scope | None = None) -> Memory:
-    """Accept or dismiss a proposal; returns it as it is now."""
+    """Accept or dismiss a proposal. Return the resulting memory."""
     with services.store.write() as tx:
         if not tx.memories(MemoryFilter(ids=(id,), reader=reader, statuses=None)):
             raise NotFound(f"There is no proposal {id}.")
@@ -207,7 +210,7 @@ def decide(services: Services, id: str, *, accept: bool, reader: Scope | None = 
 
 
 def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None = None) -> list[Memory]:
-    """Undo a change and all other changes of its batch; returns the memories as they are now. The id of a batch works, too.
+    """Undo a change and all other changes of its batch. Return the resulting memories. ``change`` may also be the id of a batch.
 
     Messages that the batch has hidden are recalled again.
     """
@@ -237,7 +240,7 @@ def erase_target(
 ) -> Receipt:
     """Erase one memory, session or message with everything derived from it, or all data of a user, app or agent.
 
-    With ``rewrite=False``, the removed bytes are overwritten in place, without rewriting and scanning the files.
+    With ``rewrite=False``, overwrite the removed bytes in place, but do not rewrite or scan the files.
     """
     target = named(memory=memory, session=session, source=source)
     scope = named(**{part: clean_name(name, what=part) for part, name in owner.items()})
@@ -275,7 +278,7 @@ def erase_target(
 
 
 def _found(reads: Reads, target: Mapping[str, str], reader: Scope | None) -> Scope:
-    """Return the scope of the data that a target names. Raise ``NotFound`` if there is none that the reader sees."""
+    """Return the scope of the data that a target names. Raise ``NotFound`` if there is no such data that the reader may see."""
     ((what, id),) = target.items()
     if what == "session":
         try:
@@ -290,14 +293,14 @@ def _found(reads: Reads, target: Mapping[str, str], reader: Scope | None) -> Sco
 
 
 def _check_unchanged(tx: Transaction, target: Mapping[str, str], reader: Scope | None, scope: Scope | None) -> None:
-    """Raise ``NotFound`` if the target was removed or moved to another scope since it was found."""
+    """Raise ``NotFound`` if the target was removed or moved to another scope after it was found."""
     if _found(tx, target, reader) != scope:
         ((what, id),) = target.items()
         raise NotFound(f"There is no {'message' if what == 'source' else what} {id}. Nothing was erased.")
 
 
 def only_session(services: Services, id: str, *, reader: Scope | None = None) -> SessionRecord:
-    """Return the session with this id. If several scopes have one, that of the ``reader`` itself is preferred."""
+    """Return the session with this id. If several scopes have such a session, prefer the session in the scope of ``reader``."""
     return _only_session(services.store, id, reader)
 
 
@@ -334,9 +337,9 @@ def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | Message]:
 
 
 def _retire(services: Services, find: Callable[[Transaction], list[Memory]], reason: str) -> int:
-    """Retire memories as forgotten; returns how many. On a full disk, the reserve of the store makes room for it.
+    """Retire memories as forgotten and return their number. On a full disk, use the store's reserved space.
 
-    Those of plain kinds are removed at once, without rewriting the files.
+    Memories of plain kinds are removed at once, without rewriting the files.
     """
 
     def retire() -> int:
@@ -372,7 +375,7 @@ def _one(found: Sequence[Memory], id: str) -> Memory:
 
 
 def _not_forgettable(reads: Reads, id: str, reader: Scope | None) -> NotFound:
-    """Return the error for forgetting an id that is not a memory. It names the call to use instead."""
+    """Return the error for an attempt to forget an id that is not a memory. The error names the call to use instead."""
     messages = reads.messages(MessageFilter(ids=(id,)))
     if messages and (reader is None or reader.sees(messages[0].scope)):
         return NotFound(

@@ -81,7 +81,7 @@ def spend_of(usage: Usage, *, day: datetime, purpose: str, model: str, energy: f
 
 
 def usage_of(error: ModelError) -> Usage:
-    """Return the usage of the model calls that were made before an error; an empty usage if there were none."""
+    """Return the usage of the model calls made before an error. If there were none, return an empty usage."""
     return error.usage if isinstance(error.usage, Usage) else Usage()
 
 
@@ -96,7 +96,7 @@ class Reply:
 
 
 class ChatModel(Protocol):
-    """Interface of a chat model. Every failure raises a :class:`~holdfast.errors.ModelError` that says what to do."""
+    """Interface of a chat model. Every failure raises a :class:`~holdfast.errors.ModelError` whose message says what to do."""
 
     @property
     def name(self) -> str:
@@ -112,7 +112,7 @@ class ChatModel(Protocol):
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Return a reply. With ``schema``, the reply is JSON that follows the schema, if the model can enforce one."""
+        """Return a reply. With ``schema``, the reply is JSON that follows the schema, if the model can enforce a schema."""
         ...
 
     def stream(

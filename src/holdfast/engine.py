@@ -1,4 +1,4 @@
-"""The engine, which is the public interface of a memory. ``holdfast.open()`` returns one."""
+"""The engine: the public interface of a memory. ``holdfast.open()`` returns an engine."""
 
 import logging
 import time
@@ -101,9 +101,9 @@ class Engine(Maintenance):
         """Start a session, or resume the session with this ``id``. With ``off_record``, nothing is stored.
 
         ``with memory.session(user="ana") as session:`` ends the session when the block ends. An ``id`` is unique within a scope:
-        the same id of two users names two sessions. ``session(id=record.id)`` without a scope resumes a session that
+        two users can use the same id for different sessions. ``session(id=record.id)`` without a scope resumes a session that
         :meth:`sessions` lists; an unknown id raises :class:`holdfast.NotFound`. ``shared=True`` starts or resumes a session
-        that belongs to nobody, so that all users share what is learned from it.
+        that belongs to no user. All users share the memories learned from it.
         """
         scope = self._scope(user=user, app=app, agent=agent)
         if id is not None and not shared and not off_record and not (user or app or agent):
@@ -153,11 +153,12 @@ class Engine(Maintenance):
     ) -> Memory:
         """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
 
-        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
-        first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; False makes it unsearchable.
-        Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as they are.
-        With ``if_revision``, the memory that this one would replace or refresh must have this revision, and 0 means that there
-        must be none. Otherwise :class:`holdfast.RevisionConflict` is raised.
+        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the
+        memory was first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False``
+        makes the memory unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them.
+        ``redact=False`` stores them as they are. ``if_revision`` is the expected revision of the memory that this call
+        would replace or refresh; 0 means that no such memory exists. If it differs, :class:`holdfast.RevisionConflict`
+        is raised.
         """
         return self._in(user=user, app=app, agent=agent).remember(
             text,
@@ -183,9 +184,11 @@ class Engine(Maintenance):
     def remember_all(
         self, memories: Iterable[NewMemory], *, user: str | None = None, app: str | None = None, agent: str | None = None
     ) -> list[Memory]:
-        """Store several memories in one transaction: all are stored or none. Each is a dict with the arguments of :meth:`remember`.
+        """Store several memories in one transaction: all are stored or none.
 
-        Each memory is a change of its own in the history, so each can be undone alone.
+        Each is a dict with the arguments of :meth:`remember`.
+
+        Each memory is a separate change in the history and can be undone separately.
         """
         return self._in(user=user, app=app, agent=agent).remember_all(memories)
 
@@ -240,10 +243,11 @@ class Engine(Maintenance):
         agent: str | None = None,
         reason: str = "asked to forget",
     ) -> int:
-        """Hide memories by id, or by key within a scope and a namespace; returns how many were hidden.
+        """Hide memories by id, or by key within a scope and a namespace. Return the number of hidden memories.
 
-        ``undo`` brings hidden memories back until they are purged. With an ``id`` and a scope, the scope must be able to see the
-        memory. An unknown id or key raises :class:`holdfast.NotFound`. A memory of a plain kind is removed at once.
+        ``undo`` restores hidden memories until they are purged. With an ``id`` and a scope, the scope must be able to
+        see the memory. An unknown id or key raises :class:`holdfast.NotFound`. A memory of a plain kind is removed at
+        once.
         """
         if id is not None and key is None:
             reader = self._scope(user=user, app=app, agent=agent) if by_id.named(user=user, app=app, agent=agent) else None
@@ -264,13 +268,13 @@ class Engine(Maintenance):
     ) -> list[Memory]:
         """List the changes that wait for a person's decision, newest first.
 
-        A change is only proposed if it would supersede a memory that the user stored, and may come from text that is not the
-        user's own: of a tool, a web page, a file or a quotation.
+        A change is only proposed if it would supersede a memory that the user stored and may be based on text that the
+        user did not write, such as the text of a tool, a web page, a file or a quotation.
         """
         return self._in(user=user, app=app, agent=agent).proposals(limit=limit, offset=offset)
 
     def accept(self, id: str) -> Memory:
-        """Accept a proposal: it becomes a memory, and supersedes the memories that it was proposed to replace.
+        """Accept a proposal. It becomes a memory and supersedes the memories that it proposed to replace.
 
         A memory of low trust can be accepted too. An accepted memory has full trust.
         """
@@ -281,7 +285,10 @@ class Engine(Maintenance):
         return by_id.decide(self._services, id, accept=False)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
-        """Undo a change and all other changes of its batch; returns the memories as they are now. The id of a batch works, too."""
+        """Undo a change and all other changes of its batch. Return the resulting memories.
+
+        ``change`` may also be the id of a batch.
+        """
         return by_id.undo(self._services, change)
 
     def erase(
@@ -328,11 +335,12 @@ class Engine(Maintenance):
     ) -> Hits:
         """Return the memories and messages that are relevant to a query, best first, each with the reasons why it was found.
 
-        ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages. ``namespace`` restricts it
-        to one namespace, ``namespace_prefix`` to all that start with these labels. ``offset`` skips the best hits. With
-        ``distinct=False``, hits that repeat a better one are returned too. ``vector`` is the query's vector, if you have
-        computed it with the same embedder; the query may then be empty. Text of tools, web pages, files and quotations is left
-        out, and so are memories derived from it. With ``untrusted``, it follows after the other hits.
+        ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages. ``namespace``
+        restricts it to one namespace, ``namespace_prefix`` to all that start with these labels. ``offset`` skips the
+        best hits. With ``distinct=False``, hits that repeat a better hit are returned, too. ``vector`` is the query's
+        vector, if you have computed it with the same embedder; the query may then be empty. Text of tools, web pages,
+        files and quotations is left out, and so are memories derived from such text. With ``untrusted``, these hits are
+        appended after the others.
         """
         view = self._in(user=user, app=app, agent=agent)
         hits = view.recall(
@@ -387,11 +395,12 @@ class Engine(Maintenance):
         known_at: datetime | str | None = None,
         retired: bool = False,
     ) -> list[Memory]:
-        """List memories, newest first. By default, these are the live ones.
+        """List memories, newest first. By default, list the live memories.
 
-        ``as_of`` selects the memories that were valid at that time, according to what is known today. ``known_at`` selects those
-        that were live in the store at that time. ``retired`` selects the retired ones. ``namespace`` selects one namespace
-        exactly, and ``()`` the memories without one; ``namespace_prefix`` selects all namespaces that start with these labels.
+        ``as_of`` selects the memories that were valid at that time, according to what is known today. ``known_at``
+        selects the memories that were live in the store at that time. ``retired`` selects retired memories.
+        ``namespace`` selects one namespace exactly, and ``()`` the memories without one; ``namespace_prefix`` selects
+        all namespaces that start with these labels.
         """
         return self._in(user=user, app=app, agent=agent).memories(
             limit=limit,
@@ -442,7 +451,7 @@ class Engine(Maintenance):
         return by_id.get(self._services, id)
 
     def history(self, id: str) -> list[ChangeRecord]:
-        """Return the changes of a memory, oldest first, each with the revision it created."""
+        """Return the changes of a memory, oldest first. Each change has the revision that it created."""
         return by_id.history(self._services, id)
 
     # Users, background work and the store
@@ -475,7 +484,7 @@ class Engine(Maintenance):
         )
 
     def _hint_at_users(self) -> None:
-        """Log a hint if a recall that names no user found nothing, although some users have memories. The hint is logged once."""
+        """Log a hint, once, if a recall without a user found nothing although some users have memories."""
         if self._next_hint is None or time.monotonic() < self._next_hint:
             return
         self._next_hint = time.monotonic() + _HINT_SECONDS

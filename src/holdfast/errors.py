@@ -1,4 +1,4 @@
-"""Every error that Holdfast raises on purpose.
+"""All errors that Holdfast raises on purpose.
 
 ::
 
@@ -101,7 +101,7 @@ class SettingsError(HoldfastError):
 
 
 class StoreError(HoldfastError):
-    """The store failed, or cannot do what was requested."""
+    """The store failed, or does not support the request."""
 
     code = "store"
 

@@ -190,12 +190,12 @@ class SearchFilter:
 
     @property
     def selects_memories(self) -> bool:
-        """True if only some of the memories that the reader sees are wanted."""
+        """True if the filter selects only some of the memories that the reader may see."""
         return self.kinds is not None or bool(self.where) or self.namespace is not None or bool(self.namespace_prefix)
 
 
 class MessagePlace(NamedTuple):
-    """Where a message stands: its session, role, speaker and time, and what it does."""
+    """Metadata of a message: its session, role, speaker, time and dialogue act."""
 
     seq: int
     session: str
@@ -220,7 +220,7 @@ class Match(NamedTuple):
 
 
 class AppChanges(NamedTuple):
-    """Two counts of what one author changed in one app: memories created, and batches of changes."""
+    """Number of memories created, and number of batches of changes, by one author in one app."""
 
     app: str
     actor: str

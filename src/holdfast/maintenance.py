@@ -1,4 +1,4 @@
-"""The calls of an engine that are about the store as a whole: users, background work, statistics, checks and backups."""
+"""Engine calls that concern the whole store: users, background work, statistics, checks and backups."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -30,14 +30,14 @@ _USER_PAGE = 5000
 
 
 class Maintenance:
-    """Base class of the engine, with the calls that are about the store as a whole."""
+    """Base class of the engine, with the calls that concern the whole store."""
 
     _services: Services
 
     def users(self, *, containing: str | None = None, limit: int = 100, offset: int = 0) -> list[UserRecord]:
         """List users by name. Each entry has the user's number of memories, number of sessions, and last activity.
 
-        With ``containing``, lists only names that contain this text. Case and accents do not matter.
+        With ``containing``, lists only names that contain this text. Case and accents are ignored.
         """
         check_page(limit=limit, offset=offset)
         wanted = fold(one_line(containing or ""))
@@ -70,21 +70,21 @@ class Maintenance:
         return self._services.scheduler.drain(progress)
 
     def purge_expired(self) -> int:
-        """Purge expired memories, and forgotten memories past the undo window; returns how many were purged.
+        """Purge expired memories, and forgotten memories past the undo window. Return the number of purged memories.
 
-        This also runs at every start and once an hour. After a jump of the clock, purging waits; see :meth:`trust_clock`.
+        This also runs at every start and once an hour. If the clock jumps, purging is paused; see :meth:`trust_clock`.
         """
         return self._services.housekeeping.clean_up()
 
     def trust_clock(self) -> datetime:
-        """Confirm that the clock is right, so that purging goes on after a jump of the clock; returns the time.
+        """Confirm that the clock is right, so that purging resumes after a clock jump. Return the time.
 
-        ``doctor`` reports a jump. Without a confirmation, the clock is trusted after three days.
+        ``doctor`` reports a clock jump. Without a confirmation, the clock is trusted after three days.
         """
         return self._services.housekeeping.clock_guard.confirm()
 
     def spend(self, *, since: datetime | str | None = None) -> list[Spend]:
-        """List the calls, tokens, US dollars and energy that background work has cost, by day, purpose and model."""
+        """List the calls, tokens, US dollars and energy used by background work, by day, purpose and model."""
         day = "" if since is None else as_utc(since, what="since").date().isoformat()
         return self._services.store.spend(since=day)
 
@@ -93,7 +93,7 @@ class Maintenance:
         return Stats.of(self._services.store.stats())
 
     def doctor(self, *, deep: bool = True) -> list[Finding]:
-        """Check the store, its rows, the embedder and the job queue; returns the findings."""
+        """Check the store, its rows, the embedder and the job queue. Return the findings."""
         services = self._services
         timeout = services.reader.recall_timeout if deep else None
         found = services.store.check(deep=deep)
@@ -118,7 +118,7 @@ class Maintenance:
         return records.receipts(self._services.store)[: -limit - 1 : -1]
 
     def receipt(self, id: str) -> Receipt:
-        """Return the receipt of an erasure as it is now: a ``pending`` one is completed by background work."""
+        """Return the current receipt of an erasure. Background work completes a ``pending`` receipt."""
         found = [receipt for receipt in records.receipts(self._services.store) if receipt.id == id]
         if not found:
             raise NotFound(f"There is no receipt {id}. `receipts` lists them.")
@@ -140,7 +140,7 @@ class Maintenance:
         return self._services.store.traces(TraceFilter(owner=owner, session=session, limit=limit, offset=offset))
 
     def trace(self, id: str) -> Trace:
-        """Return how a context block came about. ``Context.trace`` is its id."""
+        """Return a trace: how a context block was built. ``Context.trace`` is the id of the trace."""
         self._services.reader.traces.flush()
         found = self._services.store.traces(TraceFilter(ids=(id,)))
         if not found:
@@ -157,7 +157,7 @@ class Maintenance:
         agent: str | None = None,
         max_tokens: int | None = None,
     ) -> Explanation:
-        """Return why a memory is in the context block for a query, or what keeps it out. Nothing is stored.
+        """Explain why a memory is in the context block for a query, or why it is left out. Nothing is stored.
 
         Without a scope, the block is built for the memory's own user, app and agent.
         """
@@ -190,11 +190,11 @@ class Maintenance:
         replace: bool = False,
         progress: "ExportProgress | None" = None,
     ) -> "ExportResult":
-        """Write everything, the data of a user, app or agent, or one session, to a file or an open binary file.
+        """Write data to a file or an open binary file: everything, one session, or all data of a user, app or agent.
 
-        The formats are ``jsonl``, which :meth:`import_from` reads back without loss, ``markdown`` and ``pam`` (Portable AI
-        Memory). The export has everything that ``erase`` with the same arguments removes. An existing file is kept, unless
-        ``replace`` is True.
+        The formats are ``jsonl``, which :meth:`import_from` reads back without loss, ``markdown`` and ``pam`` (Portable
+        AI Memory). The export contains everything that ``erase`` would remove with the same arguments. An existing file
+        is kept, unless ``replace`` is True.
         """
         owner = {"user": user, "app": app, "agent": agent}
         from holdfast.exporters.save import export  # noqa: PLC0415  (most programs export nothing)
@@ -216,11 +216,11 @@ class Maintenance:
         collection: str = "memories",
         progress: "ImportProgress | None" = None,
     ) -> "ImportResult":
-        """Import a file or folder of another program, or an export of Holdfast. The format is recognized if none is named.
+        """Import a file or folder of another program, or an export of Holdfast. Without ``format``, the format is detected.
 
-        Everything is checked first: if the file is damaged, nothing is stored. You can repeat an import; records that the store
-        has are skipped. Imported conversations are queued for learning; ``learn`` limits that to the newest N of them.
-        ``collection`` names the collection of a Chroma or Qdrant folder.
+        Everything is checked first: if the file is damaged, nothing is stored. You can repeat an import: records that
+        are already in the store are skipped. Imported conversations are queued for learning; ``learn`` limits that to
+        the newest N of them. ``collection`` names the collection of a Chroma or Qdrant folder.
         """
         from holdfast.importers.start import MAX_EMBEDDED_AT_ONCE, import_path  # noqa: PLC0415  (most programs import nothing)
 

@@ -1,4 +1,4 @@
-"""Check the fields of messages, and classify messages, before they are stored."""
+"""Check the fields of messages and classify messages before they are stored."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,7 +33,10 @@ def make_message(
     payload: Any = None,
     redact: bool = True,
 ) -> Message:
-    """Check the fields of a message and return it, without secrets unless ``redact`` is False. ``id`` is the caller's id."""
+    """Check the fields of a message and return the message. Secrets are replaced, unless ``redact`` is False.
+
+    ``id`` is the caller's id for the message.
+    """
     message = Message(
         id=new_id("msg", now),
         session=session,
@@ -52,7 +55,7 @@ def make_message(
 
 
 def _redacted(message: Message) -> Message:
-    """Return a message without secrets. It lists what was replaced."""
+    """Return a message with its secrets replaced. The returned message lists the replacements."""
     redactor = Redactor()
     clean = replace(
         message,
@@ -65,7 +68,7 @@ def _redacted(message: Message) -> Message:
 
 
 def with_redactions(stored: Message, message: Message) -> Message:
-    """Return a stored message that lists the secrets that this write replaced."""
+    """Return a stored message, with a list of the secrets that this write replaced."""
     return replace(stored, redacted=message.redacted) if message.redacted else stored
 
 
@@ -85,9 +88,9 @@ def earlier(tx: Transaction, message: Message) -> Message | None:
 
 
 def with_act(message: Message, previous: Sequence[Message]) -> Message:
-    """Return a message with its dialogue act. If the message before it ends with a question, that question is added.
+    """Return a message with its dialogue act. If the previous message ends with a question, that question is added.
 
-    ``previous`` contains the message before this one, or nothing.
+    ``previous`` contains the previous message, or nothing.
     """
     before = next((each for each in previous if each.action is None and _can_answer(message, each)), None)
     act = classify_act(message.text, None if before is None else before.text)
@@ -99,7 +102,7 @@ def with_act(message: Message, previous: Sequence[Message]) -> Message:
 def _can_answer(message: Message, question: Message) -> bool:
     """Return True if a message can answer the message before it: a user answers the assistant, people answer each other.
 
-    Nobody answers the text of a tool, a web page or a file.
+    The text of a tool, a web page or a file cannot be answered.
     """
     if question.origin not in ("user", "assistant"):
         return False

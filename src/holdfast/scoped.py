@@ -81,7 +81,7 @@ class ScopedMemory:
     def sessions(
         self, *, statuses: Sequence[SessionStatus] | None = None, limit: int = 50, offset: int = 0
     ) -> list[SessionRecord]:
-        """List sessions, most recently active first. ``session(id=record.id)`` resumes one."""
+        """List sessions, most recently active first. To resume a session, call ``session(id=record.id)``."""
         return self._services.store.sessions(SessionFilter(owner=self._owner, statuses=statuses, limit=limit, offset=offset))
 
     # Writing
@@ -111,11 +111,12 @@ class ScopedMemory:
     ) -> Memory:
         """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
 
-        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
-        first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; False makes it unsearchable.
-        Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as they are.
-        With ``if_revision``, the memory that this one would replace or refresh must have this revision, and 0 means that there
-        must be none. Otherwise :class:`holdfast.RevisionConflict` is raised.
+        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the
+        memory was first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False``
+        makes the memory unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them.
+        ``redact=False`` stores them as they are. ``if_revision`` is the expected revision of the memory that this call
+        would replace or refresh; 0 means that no such memory exists. If it differs, :class:`holdfast.RevisionConflict`
+        is raised.
         """
         put = self._put(
             text=text,
@@ -141,9 +142,11 @@ class ScopedMemory:
 
     @watched("remember")
     def remember_all(self, memories: Iterable[NewMemory]) -> list[Memory]:
-        """Store several memories in one transaction: all are stored or none. Each is a dict with the arguments of :meth:`remember`.
+        """Store several memories in one transaction: all are stored or none.
 
-        Each memory is a change of its own in the history, so each can be undone alone.
+        Each is a dict with the arguments of :meth:`remember`.
+
+        Each memory is a separate change in the history and can be undone separately.
         """
         puts = []
         for number, memory in enumerate(memories):
@@ -172,11 +175,12 @@ class ScopedMemory:
         if_revision: int | None = None,
         redact: bool = True,
     ) -> Memory:
-        """Correct a memory by adding a revision. Values that are not given stay as they are.
+        """Correct a memory by adding a revision. Fields that are not given keep their value.
 
-        Given tags replace all old tags, and given metadata replaces all old metadata. With ``if_revision``, the memory must have
-        this revision, or :class:`holdfast.RevisionConflict` is raised. ``expires_at`` is a time or ``"never"``; a new expiry
-        alone adds no revision. Secrets in the given values are redacted, unless ``redact`` is False.
+        Given tags replace all old tags, and given metadata replaces all old metadata. With ``if_revision``, the memory
+        must have this revision, or :class:`holdfast.RevisionConflict` is raised. ``expires_at`` is a time or
+        ``"never"``; a new expiry alone adds no revision. Secrets in the given values are redacted, unless ``redact`` is
+        False.
         """
         return by_id.revise(
             self._services,
@@ -220,7 +224,7 @@ class ScopedMemory:
         return by_id.proposals(self._services, reader=self.scope, limit=limit, offset=offset)
 
     def accept(self, id: str) -> Memory:
-        """Accept a proposal: it becomes a memory, and supersedes the memories that it was proposed to replace."""
+        """Accept a proposal. It becomes a memory and supersedes the memories that it proposed to replace."""
         return by_id.decide(self._services, id, accept=True, reader=self.scope)
 
     def dismiss(self, id: str) -> Memory:
@@ -228,7 +232,10 @@ class ScopedMemory:
         return by_id.decide(self._services, id, accept=False, reader=self.scope)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
-        """Undo a change and the other changes of its batch; returns the memories as they are now. The id of a batch works, too."""
+        """Undo a change and all other changes of its batch. Return the resulting memories.
+
+        ``change`` may also be the id of a batch.
+        """
         return by_id.undo(self._services, change, reader=self.scope)
 
     def erase(self, *, id: str | None = None, session: str | None = None, source: str | None = None) -> Receipt:
@@ -293,7 +300,7 @@ class ScopedMemory:
         return result
 
     def set_user(self, *, timezone: str | None = None, language: str | None = None) -> UserProfile:
-        """Set the user's language or time zone. The time zone decides when their day ends."""
+        """Set the user's language, time zone or both. The time zone decides when the user's day ends."""
         if self.scope.user is None:
             raise InvalidInput("set_user needs the name of a user.")
         with self._services.store.write() as tx:
@@ -326,7 +333,7 @@ class ScopedMemory:
         vector: "Sequence[float] | Vectors | None" = None,
         untrusted: bool = False,
     ) -> Hits:
-        """Return the memories and messages that are relevant to a query, best first, with the reasons why each was found.
+        """Return the memories and messages that are relevant to a query, best first, each with the reasons why it was found.
 
         See :meth:`Engine.recall` for the arguments.
         """
@@ -348,7 +355,10 @@ class ScopedMemory:
         )
 
     def context(self, query: str, *, max_tokens: int | None = None, untrusted: bool = False) -> Context:
-        """Return a context block for a system prompt, of at most ``max_tokens``. ``untrusted`` is as in :meth:`recall`."""
+        """Return a context block for a system prompt, with at most ``max_tokens`` tokens.
+
+        ``untrusted`` is as in :meth:`recall`.
+        """
         return self._services.reader.context(self.scope, query, max_tokens=max_tokens, untrusted=untrusted)
 
     def traces(self, *, session: str | None = None, limit: int = 50, offset: int = 0) -> list[Trace]:
@@ -357,7 +367,7 @@ class ScopedMemory:
         return self._services.store.traces(TraceFilter(owner=self._owner, session=session, limit=limit, offset=offset))
 
     def explain(self, id: str, query: str, *, max_tokens: int | None = None) -> Explanation:
-        """Return why a memory is in this scope's context block for a query, or what keeps it out. Nothing is stored."""
+        """Explain why a memory is in this scope's context block for a query, or why it is left out. Nothing is stored."""
         services, memory = self._services, self.get(id)
         return explain(services.reader, memory, self.scope, query, now=services.clock.now(), max_tokens=max_tokens)
 
@@ -405,6 +415,6 @@ class ScopedMemory:
 
     @property
     def _reader(self) -> Scope:
-        """This scope, with access to the apps that share their memories with its app."""
+        """This scope as a reader. It may also read the apps that share their memories with this scope's app."""
         app = self.scope.app
         return replace(self.scope, also_apps=tuple(self._services.store.apps_sharing_with(app))) if app else self.scope

@@ -60,7 +60,7 @@ class Services:
 
 
 class _Built(Protocol):
-    """Type of an object that has services. In practice this is an engine."""
+    """An object that has services. In practice, this is an engine."""
 
     @property
     def _services(self) -> Services: ...

@@ -33,7 +33,7 @@ class Session:
             session.add("user", "I moved to Lyon last month.")
             print(session.context())
 
-    The session ends when the block ends, also after an exception. With ``off_record``, nothing is stored.
+    The session ends when the block ends, even after an exception. With ``off_record``, nothing is stored.
     """
 
     def __init__(self, services: Services, *, id: str, scope: Scope, off_record: bool = False) -> None:
@@ -63,7 +63,7 @@ class Session:
     def begin(self, *, metadata: Mapping[str, Any] | None = None) -> SessionRecord:
         """Store the session before its first message. :meth:`add` does this if needed.
 
-        ``metadata`` is stored with a new session. A session that exists keeps its own.
+        ``metadata`` is stored with a new session. An existing session keeps its metadata.
         """
         now = self._services.clock.now()
         new = SessionRecord(id=self.id, scope=self.scope, started_at=now, last_at=now, metadata=clean_metadata(metadata or {}))
@@ -90,13 +90,13 @@ class Session:
     ) -> Message:
         """Add a message. It is durable when the call returns. A message with the same ``id`` is stored only once.
 
-        ``at`` is the time of the message; an import passes the original time. ``payload`` is JSON that is returned as given. It
-        is neither searched nor used for extraction, and secrets in it are not redacted. With a payload, the text may be empty.
-        Secrets such as passwords in other fields are redacted, and ``redacted`` of the returned message lists them.
-        ``redact=False`` stores them as they are.
+        ``at`` is the time of the message; an import passes the original time. ``payload`` is JSON that is returned as
+        given. It is neither searched nor used for extraction, and secrets in it are not redacted. With a payload, the
+        text may be empty. Secrets such as passwords in other fields are redacted, and ``redacted`` of the returned
+        message lists them. ``redact=False`` stores them as they are.
 
-        A user's wish about memory is obeyed at once, such as "don't save this", "forget ..." or "remember ...". ``consent`` of
-        the returned message says what was done.
+        A user's wish about memory, such as "don't save this", "forget ..." or "remember ...", is obeyed at once.
+        ``consent`` of the returned message describes the result.
         """
         made = self._made(
             role=role, text=text, at=at, speaker=speaker, id=id, origin=origin, action=action, payload=payload, redact=redact
@@ -130,9 +130,9 @@ class Session:
         return None
 
     def erase(self) -> Receipt:
-        """Erase the session with everything derived from it; this cannot be undone. The next message starts it again.
+        """Erase the session with everything derived from it. This cannot be undone. The next message starts the session again.
 
-        Raises :class:`holdfast.NotFound` if nothing is stored of the session.
+        Raises :class:`holdfast.NotFound` if nothing of the session is stored.
         """
         if self.off_record:
             self._unrecorded.clear()
@@ -160,7 +160,7 @@ class Session:
         return [with_redactions(kept, message) for kept, message in zip(stored, messages, strict=True)]
 
     def _store(self, tx: Transaction, message: Message, plan: Plan) -> Message:
-        """Store a message and obey the wish about memory in it."""
+        """Store a message, and obey the user's wish about memory in it."""
         known, now = tx.session(self.id, self.scope), self._services.clock.now()
         new = SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
         session = new if known is None else self._services.wishes.after_pause(known)
@@ -248,9 +248,9 @@ class Session:
     ) -> Context:
         """Return a context block for the system prompt. Without a query, the user's last message is the query.
 
-        ``persona`` is put at the start of the block. ``state`` is the current state of the host application, such as sensor
-        readings. Only some presets show the state in the block. ``untrusted`` is as in :meth:`Engine.recall`; presets with a layout
-        of their own ignore it.
+        ``persona`` is put at the start of the block. ``state`` is the current state of the host application, such as
+        sensor readings. Only some presets show the state in the block. ``untrusted`` is as in :meth:`Engine.recall`;
+        presets with a custom layout ignore it.
         """
         said = [message for message in self.messages(limit=20) if message.role == "user" and message.text.strip()]
         if query is None:
@@ -284,7 +284,7 @@ class Session:
     def _save_state(self, state: ConversationState, context: Context) -> None:
         """Record which memories were recalled, so that later context blocks include them again.
 
-        The write is not durable. If it is lost, the memories can be recalled again.
+        The write is not durable. If it is lost, later blocks recall the memories again.
         """
         kinds = self._services.preset.recall.kinds or ()
         found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.is_relevant and hit.kind in kinds]

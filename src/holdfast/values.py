@@ -59,7 +59,7 @@ def make_put(
     redact: bool = True,
     if_revision: int | None = None,
 ) -> Put:
-    """Return the change that stores a memory as a caller describes it."""
+    """Return the change that stores a memory with the caller's values."""
     if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
         found, text = split_key(text)
         key = found or preset.default_key
@@ -87,7 +87,7 @@ def make_put(
 
 
 def index_texts(index: Sequence[str] | bool) -> tuple[str, ...] | None:  # noqa: FBT001  (the value of an argument)
-    """Return the texts to index, as the argument ``index`` names them. None stands for the memory's own text."""
+    """Return the texts to index, from the argument ``index``. None means the memory's own text."""
     if index is True:
         return None
     if index is False:
@@ -103,13 +103,13 @@ def index_texts(index: Sequence[str] | bool) -> tuple[str, ...] | None:  # noqa:
 
 
 def check_expiry(expires_at: datetime | None, now: datetime) -> None:
-    """Raise ``InvalidInput`` if an expiry time is more than one day in the past. The tolerance is for clocks that differ."""
+    """Raise ``InvalidInput`` if an expiry time is more than one day in the past. One day is allowed because clocks differ."""
     if expires_at is not None and expires_at < now - _MAX_CLOCK_DIFFERENCE:
         raise InvalidInput(f"expires_at {expires_at:%Y-%m-%d %H:%M} UTC is in the past. Nothing was stored.")
 
 
 def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
-    """Return a change with the values to store, and the secrets that were replaced. Those of a plain kind are never replaced.
+    """Return a change with the values to store, and the secrets that were replaced. In a plain kind, nothing is replaced.
 
     ``known`` is the memory that the change revises.
     """
@@ -127,7 +127,7 @@ def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A change that is ready to be written, because everything slow about its text is done."""
+    """A change that is ready to be written. All slow work on its text is done."""
 
     put: Put
     redacted: tuple[Redaction, ...]
@@ -136,14 +136,15 @@ class Prepared:
     """The text by which the memory is found, and its language."""
 
     def stored_as(self, memory: Memory) -> Memory:
-        """Return the stored memory, which lists the secrets that this write replaced."""
+        """Return the stored memory, with a list of the secrets that this write replaced."""
         return replace(memory, redacted=self.redacted) if self.redacted else memory
 
 
 def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = None) -> Prepared:
     """Check and clean a change before its transaction. ``known`` is the memory that the change revises.
 
-    What is as long as before is not refused, so that other fields of a long memory can be changed.
+    A text over the size limit is accepted if it is as long as before, so that other fields of a long memory can be
+    changed.
     """
     kind = preset.kind(put.kind)
     if not (kind.plain and put.indexed is not None) and (known is None or put.text != known.text):
@@ -161,7 +162,7 @@ def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = Non
 
 
 def identity(kind: Kind, put: Put) -> str:
-    """Return the hash by which a repeated memory is recognized. A plain kind distinguishes case, accents and punctuation."""
+    """Return the hash that identifies a repeated memory. In a plain kind, case, accents and punctuation matter."""
     own_key = key(kind, put)
     if kind.plain:
         return _hash(kind.name, own_key, put.text, *put.namespace)
@@ -174,28 +175,28 @@ def _hash(*parts: str | None) -> str:
 
 
 def key(kind: Kind, put: Put) -> str | None:
-    """Return the key to store. A kind with one value per key has its own name as the default key."""
+    """Return the key to store. If a kind allows one value per key, the default key is the kind's name."""
     if kind.keyed == "no" and put.key is not None:
         raise InvalidInput(f"Memories of kind {kind.name!r} have no key; leave it out, or use kind 'fact'.")
     return kind.name if put.key is None and kind.keyed == "one" else put.key
 
 
 def origin(given: MemoryOrigin) -> MemoryOrigin:
-    """Return the origin, or raise InvalidInput."""
+    """Return the origin. Raise InvalidInput if it is invalid."""
     if given not in get_args(MemoryOrigin):
         raise InvalidInput(f"origin must be one of {', '.join(get_args(MemoryOrigin))}, not {given!r}.")
     return given
 
 
 def trust(value: float) -> float:
-    """Return the trust, or raise InvalidInput."""
+    """Return the trust. Raise InvalidInput if it is invalid."""
     if not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidInput(f"trust must be a number from 0 to 1, not {value!r}.")
     return float(value)
 
 
 def importance(value: float) -> float:
-    """Return the importance, or raise InvalidInput."""
+    """Return the importance. Raise InvalidInput if it is invalid."""
     if not isinstance(value, int | float) or not 0 <= value <= 10:
         raise InvalidInput(f"importance must be a number from 0 to 10, not {value!r}.")
     return float(value)

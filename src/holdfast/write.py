@@ -1,6 +1,6 @@
 """Writes memories. Every change, from a user, a job or an import, is checked and stored here.
 
-Within one scope, a memory is identified by its kind, key and text. Case, accents and outer punctuation do not matter.
+Within one scope, a memory is identified by its kind, key and text. Case, accents and outer punctuation are ignored.
 Storing the same memory again refreshes it. If a key can have only one value, a new value supersedes the old one.
 """
 
@@ -40,10 +40,10 @@ class Writer:
     """The keys of a scope, kind and namespace, each read once per transaction."""
 
     def apply(self, changes: Sequence[Change], *, shown: Collection[str] | None = None, batch: str | None = None) -> list[Memory]:
-        """Apply changes in one batch, and return the resulting memory of each.
+        """Apply changes in one batch, and return the resulting memory of each change.
 
-        If ``shown`` is given, a change of an existing memory whose id is not in ``shown`` raises ``InvalidInput``. ``batch`` is
-        an id from :meth:`new_batch`.
+        If ``shown`` is given, a change of an existing memory whose id is not in ``shown`` raises ``InvalidInput``.
+        ``batch`` is an id from :meth:`new_batch`.
         """
         batch = batch or self.new_batch()
         for change in changes:
@@ -71,11 +71,11 @@ class Writer:
         return replace(stored, redacted=redacted) if redacted else stored
 
     def _with_known_key(self, kind: Kind, put: Put) -> Put:
-        """Return a change whose key is spelled as the scope already has it.
+        """Return a change whose key is spelled as it already is in the scope.
 
-        If the preset normalizes keys, a synonym takes the known key too, and a fact about a relative does not take a key of the
-        user. A kind with one value per key is excepted, because the
-        new value would supersede that of another key.
+        If the preset normalizes keys, a synonym is replaced with the known key, but a fact about a relative never gets
+        a key of the user. Kinds with one value per key are excepted, because the new value would supersede the value of
+        another key.
         """
         if put.key is None or put.id is not None or kind.plain:
             return put
@@ -116,14 +116,17 @@ class Writer:
         return self._store(memory, batch, "created", put.reason)
 
     def _named_alike(self, put: Put, kind: Kind) -> list[Memory]:
-        """Return the memory under the same key that names the same thing: "has a cat named Michi", "their cat is called Michi"."""
+        """Return the memory under the same key that names the same thing.
+
+        "has a cat named Michi" matches "their cat is called Michi".
+        """
         thing = None if put.key is None or kind.plain or kind.keyed != "many" else named_thing(put.text, put.language)
         if thing is None:
             return []
         return [other for other in self._with_key(put, put.key) if named_thing(other.text, put.language) == thing][:1]
 
     def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
-        """Return the memories that a change would retire although it may not: those that the user stored, if it is in doubt."""
+        """Return the memories that a change must not retire: if the change is in doubt, those that the user stored."""
         if not put.doubtful and memory.trust >= self.preset.min_trust:
             return []
         others = [*self._replaced(put), *(self._with_key(put, memory.key) if kind.keyed == "one" else ())]
@@ -141,7 +144,7 @@ class Writer:
         return self._store(replace(memory, status="proposed", metadata=metadata, pinned=False), batch, "created", reason)
 
     def accept(self, id: str) -> Memory:
-        """Accept a proposal, or a memory of low trust. A person vouches for its text, so it has full trust from now on.
+        """Accept a proposal, or a memory of low trust. A person confirms its text, so it gets full trust.
 
         A proposal becomes live and supersedes the memories that it was proposed to replace.
         """
@@ -183,8 +186,8 @@ class Writer:
     def _supersede(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
         """Retire the ``others`` as superseded by ``memory``, and return ``memory``.
 
-        If one of the others is valid from a later time than ``memory``, all of the others stay. ``memory`` is then returned as
-        superseded by the newest of them.
+        If any of the others is valid from a later time than ``memory``, all of the others stay live, and ``memory`` is
+        returned as superseded by the newest of them.
         """
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:
@@ -204,7 +207,7 @@ class Writer:
         return memory
 
     def _put_plain(self, put: Put, kind: Kind, same: Sequence[Memory], batch: str) -> Memory:
-        """Store a value of a plain kind. It replaces the value with the same key, or the same value without a key, in place."""
+        """Store a value of a plain kind, in place of the value with the same key. Without a key, replace the same value."""
         new = self._new(put, kind)
         known = self._with_key(put, new.key) if kind.keyed == "one" else same
         if not known:
@@ -338,7 +341,7 @@ class Writer:
         return self._store(self._stamped(retired), batch, "retired", retire.reason)
 
     def undo(self, change: ChangeRecord) -> list[Memory]:
-        """Undo a change, together with all other changes of its batch. The newest change is undone first."""
+        """Undo a change together with all other changes of its batch, newest first."""
         batch = new_id("bat", self.now)
         return [self._undo_one(other, batch) for other in reversed(self.tx.changes(batch=change.batch))]
 
@@ -367,9 +370,9 @@ class Writer:
         return self._store(self._stamped(undone), batch, "restored", f"undo of {change.id}")
 
     def _refuse_twin(self, memory: Memory) -> None:
-        """Raise ``Conflict`` if undoing would bring back a memory whose place another live memory has taken.
+        """Raise ``Conflict`` if undoing would restore a memory whose place another live memory has taken.
 
-        The other memory has the same content. If the kind allows one value per key, the same key is enough.
+        The other memory has the same content, or the same key if the kind allows one value per key.
         """
         kind = self.preset.kind(memory.kind)
         wanted = MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash)
@@ -413,7 +416,7 @@ def _clean(retire: Retire) -> Retire:
 
 
 def check_revision(memory: Memory | None, expected: int | None) -> None:
-    """Raise RevisionConflict unless the memory has the expected revision, which is 0 for no memory. None allows any."""
+    """Raise RevisionConflict unless the memory has the expected revision. 0 expects no memory; None allows any revision."""
     if expected is None:
         return
     if not isinstance(expected, int) or isinstance(expected, bool):
@@ -441,5 +444,5 @@ def _touched(change: Change) -> tuple[str, ...]:
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """Return the later of two expiry times. None means that a memory never expires."""
+    """Return the later of two expiry times. None means never, which is the latest."""
     return max(one, other) if one and other else None

@@ -1,1 +1,1 @@
-"""Settings, folders and model selection. ``open_engine`` builds an engine from them. Start with ``opening.py``."""
+"""Settings, folders and model selection. ``open_engine`` builds an engine from them. Start reading in ``opening.py``."""

@@ -111,7 +111,7 @@ def build_services(
 
 
 def _lease(chat: ChatSource | None) -> timedelta:
-    """Return the duration of a job's lease. It covers all calls of a job that uses a chat model."""
+    """Return the duration of a job's lease. If the job uses a chat model, the lease is long enough for all its calls."""
     if chat is None:
         return LEASE_DURATION
     return max(MODEL_LEASE_DURATION, timedelta(seconds=_MAX_CALLS_PER_JOB * (chat.timeout or 0.0)))

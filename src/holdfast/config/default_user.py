@@ -1,6 +1,6 @@
-"""The default user: whose memories commands, the dashboard's chat and installed assistants use if no user is named.
+"""The default user. Commands, the dashboard's chat and installed assistants use it if no user is named.
 
-It is the setting ``user``. Until that is set, it is the name that this person logged in with.
+The default user is the setting ``user``. If that is not set, it is the login name of the current person.
 """
 
 import json
@@ -28,7 +28,7 @@ class DefaultUser:
 
 
 def default_user(settings: Settings | None = None) -> DefaultUser:
-    """Return the default user. A name that was saved with ``save_default_user`` also counts if another settings file is in use."""
+    """Return the default user. A name saved with ``save_default_user`` applies even if another settings file is in use."""
     loaded = settings or load_settings()
     saved = loaded.user or from_folders([data_directory()]).get("user")
     name = clean_name(saved or environment.login_name(), what="user")
@@ -37,7 +37,7 @@ def default_user(settings: Settings | None = None) -> DefaultUser:
 
 
 def save_default_user(name: str) -> Path:
-    """Store the default user in the settings file of the data directory. Other lines of the file stay as they are."""
+    """Store the default user in the settings file of the data directory. The file's other lines are unchanged."""
     cleaned = clean_name(name, what="user")
     folder = data_directory()
     path = next((folder / file for file in FILES if (folder / file).is_file()), folder / FILES[0])
@@ -51,7 +51,7 @@ def save_default_user(name: str) -> Path:
 
 
 def _with_user(text: str, name: str | None, *, assign: str) -> str:
-    """Return the text of a settings file that sets the user. A JSON string is a valid string in TOML and in YAML."""
+    """Return the text of a settings file with the user set. The name is written as JSON, which is valid in TOML and in YAML."""
     line = f"user{assign}{json.dumps(name, ensure_ascii=False)}"
     table = re.search(r"^\s*\[", text, re.MULTILINE)
     end = table.start() if table and assign == " = " else len(text)

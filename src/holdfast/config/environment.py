@@ -19,7 +19,7 @@ def defined_variables(names: Iterable[str]) -> dict[str, str]:
 
 
 def login_name() -> str:
-    """Return the name that this person logged in with, or ``user`` if the system does not know it."""
+    """Return the login name of the current person, or ``user`` if the system does not know it."""
     try:
         return getpass.getuser().strip() or _UNKNOWN_LOGIN
     except (KeyError, OSError, ImportError):  # no variable names it, and the system has no entry for this process
@@ -52,7 +52,7 @@ def own_variables() -> dict[str, str]:
 
 
 def load_file(path: str) -> None:
-    """Set the environment variables in a file of ``NAME=value`` lines. They replace variables that are set already."""
+    """Set environment variables from a file of ``NAME=value`` lines. Variables that are already set are replaced."""
     with open(path, encoding="utf-8") as file:  # noqa: PTH123  (a hook runs at each prompt, and pathlib is slow to import)
         lines = [line.rstrip("\r\n") for line in file]
     pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]

@@ -1,4 +1,4 @@
-"""Explain the settings of a running process: the value of each, where it comes from, and what it does."""
+"""Explain the settings of a running process: for each setting, its value, the source of the value, and its effect."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ Value: TypeAlias = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedSetting:
-    """A setting with its value and where the value comes from."""
+    """A setting with its value and the source of the value."""
 
     name: str
     value: Value
@@ -36,7 +36,7 @@ class ExplainedSetting:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The settings that one source has: the environment or the settings file."""
+    """The settings from one source: the environment or the settings file."""
 
     origin: Origin
     settings: Settings
@@ -45,7 +45,7 @@ class _Given:
 
 
 def explain_settings(settings: Settings, preset: Preset) -> Sequence[ExplainedSetting]:
-    """Explain every setting. A value that a variable or the settings file also has is attributed to it."""
+    """Explain every setting. If a variable or the settings file contains the value, it is named as the source."""
     names, sources = variables(), _sources()
     found = []
     for item in fields(Settings):
@@ -61,7 +61,7 @@ def explain_settings(settings: Settings, preset: Preset) -> Sequence[ExplainedSe
 
 
 def _sources() -> list[_Given]:
-    """Return what the environment and the settings file have now. A file that is not valid any more is left out."""
+    """Return the current settings of the environment and of the settings file. A file that has become invalid is left out."""
     names, path = variables(), _settings_file()
     defined = environment.defined_variables(names.values())
     given: list[tuple[Origin, Mapping[str, Any], str | None]] = [
@@ -77,13 +77,13 @@ def _sources() -> list[_Given]:
 
 
 def _settings_file() -> Path | None:
-    """Return the settings file that a program finds by itself, or None."""
+    """Return the settings file that is used if none is named, or None if there is none."""
     paths = (folder / name for folder in (Path.cwd(), data_directory()) for name in FILES)
     return next((path for path in paths if path.is_file()), None)
 
 
 def _preset_value(name: str, preset: Preset) -> Value:
-    """Return the value that the preset sets for a setting without one; None if it sets none."""
+    """Return the value that the preset gives to a setting that is not set; None if the preset has no value."""
     return {
         "embedder": preset.embedder or registry.DEFAULT_MODEL,
         "idle_minutes": preset.idle_after.total_seconds() / 60 if preset.idle_after else None,

@@ -1,7 +1,7 @@
-"""Kinds that a caller adds to a preset. Plain kinds are recorded in the store, so that every later opening knows them.
+"""Kinds that a caller adds to a preset. Plain kinds are recorded in the store and apply whenever the store is opened.
 
-Without the record, a program that opens the store with the preset alone would treat plain memories as statements and show
-them in context blocks.
+Without the record, a program that opens the store with the preset alone would treat plain memories as statements and
+show them in context blocks.
 """
 
 import json

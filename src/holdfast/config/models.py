@@ -40,8 +40,8 @@ def make_embedder(
     """Return a source that loads an embedder on first use. Return None for the name ``none``.
 
     The embedder is given as a name, an object, or a function from a text to a vector. The calibration of a function is
-    unknown. If the preset sets a minimum cosine, the function gets the calibration of the embedder for which that minimum
-    was chosen.
+    unknown. If the preset sets a minimum cosine, the function gets the calibration of the embedder that the minimum was
+    chosen for.
     """
     if isinstance(name, EmbedderSource):
         return name
@@ -175,10 +175,10 @@ def make_models(
 
 
 def _check_dimensions(chosen: "str | Embedder | EmbedderSource | Callable[[str], Any]", wanted: int) -> None:
-    """Raise SettingsError if ``embedding_dim`` does not fit the vectors of the embedder.
+    """Raise SettingsError if ``embedding_dim`` does not match the length of the embedder's vectors.
 
-    A function is called once to find the length of its vectors. If the function fails, nothing can be checked. The default of
-    ``embedding_dim`` is only meant for functions, so that other embedders are checked only against a changed one.
+    A function is called once to find the length of its vectors. If the function fails, nothing is checked. The default
+    of ``embedding_dim`` applies only to functions. Other embedders are checked only if the setting was changed.
     """
     try:
         found = _dimensions_of(chosen, only_functions=wanted == MemoryConfig().embedding_dim)
@@ -222,7 +222,7 @@ def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | N
 
 
 def make_sentence_reader(name: str) -> SentenceReader | None:
-    """Return the sentence reader of a name, or None for the name ``none``. The engines of a process share it."""
+    """Return the sentence reader with this name, or None for the name ``none``. All engines of a process share one reader."""
     if name.casefold() == "none":
         return None
     if name not in registry.READERS:

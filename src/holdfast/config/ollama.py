@@ -1,4 +1,4 @@
-"""Find an Ollama server on this machine. Only loopback addresses are asked, and for a short time."""
+"""Find an Ollama server on this machine. Only loopback addresses are tried, with a short timeout."""
 
 import http.client
 import json
@@ -26,7 +26,7 @@ class Ollama:
 def find_ollama() -> Ollama | None:
     """Return the Ollama server of this machine, or None if none answers within half a second.
 
-    ``OLLAMA_HOST``, the variable of Ollama itself, can name another port. Another host is never asked.
+    ``OLLAMA_HOST``, Ollama's own variable, can set the port. Other hosts are never contacted.
     """
     port = _port()
     if port is None:

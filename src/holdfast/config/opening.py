@@ -49,7 +49,7 @@ def open(
     Args:
         path: The store: a file, a folder, or ``postgresql://USER@HOST/DATABASE``.
         preset: The way of remembering: ``default``, ``apps``, ``lobug``, ``reachy``, ``rostro``, ``rumi``, or an object.
-        kinds: Kinds of memory to add to those of the preset. The store remembers the plain ones: later openings know them.
+        kinds: Kinds of memory to add to the preset's kinds. Plain kinds are recorded and apply whenever the store is opened.
         settings: A settings file, a mapping (``{"index": "chroma"}``), or a ``DesignSettings`` object of a preset.
         embedder: A name, an embedder, a function from a text to a vector, or ``"none"`` to search by words alone.
         chat: A name such as ``"openai:gpt-4o-mini"``, a model, or a function from messages to text. Without one,
@@ -128,7 +128,7 @@ def open_engine(
 
 
 def make_preset(settings: Settings, preset: str | Preset | None = None) -> Preset:
-    """Return the preset that the settings name, with the changes that the settings make to it."""
+    """Return the preset that the settings name, with the settings' changes applied."""
     chosen = find_preset(preset or settings.preset)
     if settings.memory is not None:
         chosen = settings.memory.applied_to(chosen)

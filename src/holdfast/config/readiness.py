@@ -49,8 +49,8 @@ def check_models(settings: Settings, preset: Preset) -> list[str]:
 def model_problems(settings: Settings, preset: Preset) -> list[ModelProblem]:
     """Return the problems of the configured models. No model is loaded or called.
 
-    Missing weights of an embedder, reranker or sentence reader do not block work. Recall works without the first two, and
-    rules extract memories without the reader.
+    Missing weights of an embedder, reranker or sentence reader do not block work. Recall works without an embedder or a
+    reranker, and rules extract memories without a sentence reader.
     """
     found: list[ModelProblem] = []
     with _collect(found, "chat"):

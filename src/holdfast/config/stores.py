@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def store_path(settings: Settings) -> Path:
-    """Return the file of a SQLite store. For a folder, it is ``memory.db`` in that folder."""
+    """Return the file of a SQLite store. If the setting names a folder, it is ``memory.db`` in that folder."""
     if settings.store is None:
         return data_directory() / "memory.db"
     location = settings.store.removeprefix("sqlite:///")

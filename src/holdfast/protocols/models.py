@@ -16,7 +16,7 @@ Role: TypeAlias = Literal["query", "document"]
 
 
 class Clock(Protocol):
-    """Source of the current time. The engine reads the time only here."""
+    """Source of the current time. The engine gets the time only from its clock."""
 
     def now(self) -> datetime:
         """Return the current time as an aware datetime in UTC."""
@@ -48,7 +48,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """Text and time of a search result that a reranker is to rate."""
+    """A search result for a reranker to rate: its text and time."""
 
     text: str
     at: datetime | None = None

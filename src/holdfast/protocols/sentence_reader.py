@@ -1,4 +1,4 @@
-"""Protocol for a sentence reader: a small model that reads one sentence of the user with the turn before it."""
+"""Protocol for a sentence reader: a small model that reads one of the user's sentences together with the previous turn."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ Wish: TypeAlias = Literal["none", "off_record", "forget", "remember", "resume"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a sentence reader says about one sentence."""
+    """The result of reading one sentence."""
 
     keep: float
     """Probability that the sentence is worth keeping, from 0 to 1."""
@@ -52,7 +52,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Probabilities that a new claim leaves, repeats or ends an old one. Their sum is 1."""
+    """The probabilities that a new claim leaves an old claim valid, repeats it, or ends it. Their sum is 1."""
 
     leaves: float
     repeats: float
@@ -68,9 +68,9 @@ class SentenceReader(Protocol):
         ...
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
-        """Read a sentence of the user. ``before`` is the turn before, or an empty string."""
+        """Read one of the user's sentences. ``before`` is the previous turn, or an empty string."""
         ...
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new one of the same person."""
+        """Compare an old claim with a new claim of the same person."""
         ...

@@ -48,7 +48,7 @@ ScrubTime: TypeAlias = Literal["now", "due", "later"]
 
 
 class Unreachable(str):
-    """A place that a scrub cannot overwrite or search, such as the log of a database server. Scrubbing again does not help."""
+    """A place that a scrub cannot overwrite or search, such as a database server's log. Scrubbing again does not help."""
 
     __slots__ = ()
 
@@ -107,7 +107,7 @@ class Reads(Protocol):
         ...
 
     def user_names(self, *, limit: int | None = None, offset: int = 0) -> list[str]:
-        """List the users who have a profile, memories (live or retired), sessions or messages. Names are sorted by code point."""
+        """List the users who have a profile, memories (live or retired), sessions or messages, sorted by code point."""
         ...
 
     def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
@@ -127,7 +127,7 @@ class Reads(Protocol):
         ...
 
     def memories_by_app(self, *, unexpired_at: datetime) -> Mapping[str, int]:
-        """Count the live memories of each app that has any, for all users together."""
+        """Count the live memories of each app, for all users together. Apps without memories are left out."""
         ...
 
     def memories_by_day(self, *, since: datetime) -> list[DayCount]:
@@ -171,7 +171,7 @@ class Reads(Protocol):
         ...
 
     def scopes(self) -> list[Scope]:
-        """List the scopes that have data, or had some: also those of users and apps that have only a record."""
+        """List the scopes that have or had data. Users and apps that have only a record are included."""
         ...
 
     def models(self) -> list[str]:
@@ -179,7 +179,7 @@ class Reads(Protocol):
         ...
 
     def spend(self, *, since: str = "") -> list[Spend]:
-        """List the daily model use and its cost, starting with the day ``since`` (such as ``2026-03-01``)."""
+        """List model use and its cost by day, starting with the day ``since`` (such as ``2026-03-01``)."""
         ...
 
 
@@ -206,14 +206,14 @@ class Transaction(Reads, Protocol):
         ...
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
-        """Set the time at which memories were last used or last stated, without a new revision."""
+        """Set the time at which memories were last used or last stated. No revision is added."""
         ...
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Set the action of messages that have the action ``instead_of``, by default none.
+        """Set the action of messages. Only messages that have the action ``instead_of`` (by default none) are changed.
 
-        An action is a marker such as ``IGNORE`` or ``forgotten``. Messages with an action are not recalled, and nothing is
-        extracted from them. The action ``off_record`` also removes them from the indexes.
+        An action is a marker such as ``IGNORE`` or ``forgotten``. Messages with an action are not recalled, and nothing
+        is extracted from them. The action ``off_record`` also removes them from the indexes.
         """
         ...
 
@@ -222,7 +222,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def set_expiry(self, ids: Collection[str], expires_at: datetime | None) -> None:
-        """Set the time at which memories expire, without a new revision. None means never."""
+        """Set the time at which memories expire, without adding a revision. None means never."""
         ...
 
     def add_change(self, change: ChangeRecord) -> None:
@@ -244,7 +244,7 @@ class Transaction(Reads, Protocol):
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        Of the kinds in ``exclusive``, one job per scope is leased at a time.
+        For kinds in ``exclusive``, only one job per scope is leased at a time.
         """
         ...
 
@@ -306,11 +306,14 @@ class Transaction(Reads, Protocol):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove all stored responses, those from before a time, or the one for an idempotency key. Return the number removed."""
+        """Remove stored responses: all, those from before a time, or the one for an idempotency key.
+
+        Return the number removed.
+        """
         ...
 
     def add_trace(self, trace: Trace) -> None:
-        """Store a trace. It goes when its message or session is removed, or when its message gets an action."""
+        """Store a trace. The trace is removed when its message or session is removed, or when its message gets an action."""
         ...
 
     def remove_traces(
@@ -323,10 +326,11 @@ class Transaction(Reads, Protocol):
         items: Collection[str] = (),
         texts: Collection[str] = (),
     ) -> int:
-        """Remove traces that match any argument, and return their number.
+        """Remove the traces that match any of the arguments, and return their number.
 
-        ``before`` removes older ones, and ``keep`` all but the newest. ``owner`` names parts of a scope. ``items`` removes those
-        that list one of these memories or messages, and ``texts`` those whose question contains one of these texts.
+        ``before`` removes older traces, and ``keep`` removes all but the newest. ``owner`` names parts of a scope.
+        ``items`` removes traces that list one of these memories or messages. ``texts`` removes traces whose question
+        contains one of these texts.
         """
         ...
 
@@ -370,7 +374,7 @@ class Store(Reads, Protocol):
 
     @property
     def location(self) -> str:
-        """Path or URL of the store, to show to people."""
+        """Path or URL of the store, for display."""
         ...
 
     @property
@@ -380,11 +384,11 @@ class Store(Reads, Protocol):
 
     @property
     def search_notice(self) -> str | None:
-        """A notice about a part that vector search currently cannot use, such as an index on a server. None if there is none."""
+        """A notice if vector search currently cannot use one of its parts, such as an index on a server. None otherwise."""
         ...
 
     def preload(self) -> None:
-        """Import what the first search needs, so that it is as fast as later ones."""
+        """Import the modules that the first search needs, so that it is as fast as later searches."""
         ...
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
@@ -395,10 +399,7 @@ class Store(Reads, Protocol):
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Let all reads in the ``with`` block see the same state of the store. The block must not wait for other work.
-
-        In a store without snapshots, each read may see the newest data.
-        """
+        """Make all reads in the ``with`` block see the same state of the store. The block must not wait for other work."""
         ...
 
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
@@ -417,7 +418,7 @@ class Store(Reads, Protocol):
     ) -> list[MissingVector]:
         """List the chunks that have no vector of this model, newest first.
 
-        With ``windows``, a collection of (item, chunk) pairs, only these chunks are considered.
+        ``windows`` is a collection of (item, chunk) pairs. If it is given, only these chunks are considered.
         """
         ...
 
@@ -434,7 +435,7 @@ class Store(Reads, Protocol):
         ...
 
     def similarities(self, model: str, items: Sequence[int]) -> "Vectors | None":
-        """Return a matrix with the cosine of each pair of items. The cosine is 0 if a vector is missing."""
+        """Return a matrix with the cosine of each pair of items. If a vector is missing, the cosine is 0."""
         ...
 
     def stats(self) -> Mapping[str, Any]:
@@ -450,7 +451,7 @@ class Store(Reads, Protocol):
         ...
 
     def room(self) -> AbstractContextManager[Callable[[], object]]:
-        """Make room on a full disk for the writes of a block. The block gets a function that makes room again."""
+        """Reserve room on a full disk for the writes of a block. The block gets a function that reserves room again."""
         ...
 
     def scrub(
@@ -458,10 +459,11 @@ class Store(Reads, Protocol):
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data on disk. Then scan the files for ``needles``, which are pieces of the removed data.
 
-        ``files`` are other files to scan, such as topic pages. A needle that also occurs in a stored row is not reported.
-        Return two values: True if everything was overwritten, and the names of the files in which a needle was found. With
-        ``rewrite=False``, do only what needs no rewriting of the files; return False if that is not enough. Places that the
-        store cannot reach are named as :class:`Unreachable`. A store with one file scrubs at once, whatever ``when`` says.
+        ``files`` are other files to scan, such as topic pages. A needle that also occurs in a stored row is not
+        reported. Return two values: True if everything was overwritten, and the names of the files in which a needle
+        was found. With ``rewrite=False``, do not rewrite files; return False if removed data may remain. Places that
+        the store cannot reach are named as :class:`Unreachable`. A store with one file ignores ``when`` and scrubs at
+        once.
         """
         ...
 
@@ -470,7 +472,7 @@ class Store(Reads, Protocol):
         ...
 
     def open_copy(self, path: Path) -> "Store":
-        """Open a copy of this store that is a file, with the same tenant and key."""
+        """Open a copy of this store from a file, with the same tenant and key."""
         ...
 
     def backups(self) -> list[str]:
@@ -487,7 +489,7 @@ class JobNotifier(Protocol):
     """A store that notifies workers when any process queues a job, so that they need not poll."""
 
     def wait_for_jobs(self, seconds: float) -> bool:
-        """Wait until a job of this tenant is queued. Return False if there was none for ``seconds``."""
+        """Wait until a job of this tenant is queued. Return False if no job was queued within ``seconds``."""
         ...
 
     def wait_for_tenants(self, seconds: float) -> Collection[str] | None:

@@ -1,4 +1,4 @@
-"""Type aliases for values with a fixed set of choices, the trust table, redactions, and a repr helper."""
+"""Type aliases for values with fixed choices, the trust table, redactions, and a helper for reprs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ _MAX_REPR_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """A secret that was replaced before storage: the field that contained it, and its kind."""
+    """A secret that was replaced before storage: its kind, and the field that contained it."""
 
     field: str
     """Name of the field, such as ``text``, ``speaker`` or ``metadata.token``."""

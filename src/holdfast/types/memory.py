@@ -15,7 +15,7 @@ Lifetime: TypeAlias = timedelta | Literal["day"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of memory. Prompts, schemas, the command line and topic pages all read this one definition."""
+    """A kind of memory. Prompts, schemas, the command line and topic pages all use this definition."""
 
     name: str
     meaning: str
@@ -107,7 +107,7 @@ class Memory:
 
 
 class NewMemory(TypedDict, total=False):
-    """The fields of a memory for ``remember_all``. They are the arguments of ``remember``, except those of the scope."""
+    """The fields of a memory for ``remember_all``: the arguments of ``remember``, without the scope."""
 
     text: Required[str]
     kind: str | None
@@ -184,7 +184,7 @@ Change: TypeAlias = Put | Retire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Author of a batch of changes: actor, model, prompt and job. It is stored with each change."""
+    """Author of a batch of changes: actor, model, prompt and job. The author is stored with each change."""
 
     actor: str
     """Actor that made the changes, for example ``user``, ``import`` or a kind of job."""

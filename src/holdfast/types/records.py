@@ -31,7 +31,7 @@ def is_forgotten(action: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """What a wish of the user about memory changed when their message was added."""
+    """The result of a user's wish about memory, obeyed when the message was added."""
 
     wish: Literal["off_record", "resume", "forget", "remember"]
     """The wish: not to keep something, to keep things again, to forget something, or to remember something."""
@@ -134,7 +134,7 @@ class UserProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRecord:
-    """An entry in the list of users: the user's name, counts, and last activity."""
+    """An entry in the list of users: the user's name, numbers of memories and sessions, and last activity."""
 
     user: str
     memories: int = 0
@@ -178,7 +178,7 @@ class KeyRecord:
     last_used_at: datetime | None = None
 
     def works(self, now: datetime) -> bool:
-        """Return True if the key is neither revoked nor expired."""
+        """Return True if the access key is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 

@@ -12,7 +12,7 @@ from holdfast.types.records import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why a hit was found: the arm (search method) that found it, the rank among that arm's results, and the arm's score.
+    """Why a hit was found: the arm (search method), the hit's rank among that arm's results, and the arm's score.
 
     Ranks start at 1.
     """
@@ -56,7 +56,7 @@ class Hit:
 
     @property
     def provenance(self) -> Provenance:
-        """Where the text comes from. For a memory, it is the least trusted origin of what it was derived from."""
+        """Where the text comes from. For a memory, this is the least trusted origin of its sources."""
         if self.is_quoted:
             return "quoted"
         if self.message is not None:
@@ -66,7 +66,7 @@ class Hit:
 
     @property
     def asked(self) -> str | None:
-        """For a message that answers a question: the question."""
+        """The question that this message answers, or None."""
         return self.message.asked if self.message else None
 
     @property
@@ -104,7 +104,7 @@ class Hit:
 
 
 class Hits(list[Hit]):
-    """The hits of a recall, best first: a list with notices."""
+    """The hits of a recall as a list, best first, with notices."""
 
     __slots__ = ("notices",)
 
@@ -145,7 +145,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """Result of an erasure: the numbers of removed records, and what a scan of the store's files found afterwards."""
+    """Result of an erasure: the number of removed records, and what a scan of the store's files found afterwards."""
 
     target: Mapping[str, str]
     """What was erased. In a receipt that is read later, names of people, apps and sessions are replaced by ``(erased)``."""
@@ -182,7 +182,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One result of ``holdfast doctor``: a check, its outcome, and what to do if it failed."""
+    """One result of ``holdfast doctor``: a check, its outcome, and how to fix a failure."""
 
     check: str
     ok: bool

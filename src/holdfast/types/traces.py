@@ -1,4 +1,4 @@
-"""Traces: how a context block came about, candidate by candidate."""
+"""Traces: how a context block was built, candidate by candidate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -50,9 +50,9 @@ class TracedCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """How one context block came about: the question, the candidates with their ranking, and what went into the block.
+    """How one context block was built: the question, the candidates with their ranking, and the items in the block.
 
-    It contains ids of memories and messages, not their texts.
+    A trace contains ids of memories and messages, not their texts.
     """
 
     id: str
@@ -89,7 +89,7 @@ class Trace:
         return {each.id for each in self.candidates}
 
     def details(self) -> dict[str, Any]:
-        """Return what stores keep as JSON: everything but the id, the scope, the time, the question and its place."""
+        """Return the part that stores keep as JSON: all fields except id, scope, time, question, session and message."""
         return {
             "tokens": self.tokens,
             "max_tokens": self.max_tokens,
@@ -155,5 +155,5 @@ class Explanation:
 
     @property
     def outcome(self) -> Outcome:
-        """``shown``, or what kept the memory out."""
+        """``shown``, or the reason why the memory was left out."""
         return self.candidate.outcome
