@@ -282,8 +282,7 @@ class Apps:
         return fitting[0]
 
     def _about(self, session: SessionRecord, point: Point) -> str:
-        """Return the query for a context block: the user's last message, else the end of the conversation, else an empty string.
-        """
+        """Return the query for a context block: the user's last message, or the end of the conversation, or an empty string."""
         if point == "selection":
             return ""
         messages = self._store.messages(MessageFilter(session=session.id, exactly=session.scope, newest=50))

@@ -1,4 +1,4 @@
-"""Find what a user wishes to be forgotten: their own memories and messages about a subject."""
+"""Find the data that a user wishes to be forgotten: the user's own memories and messages about a subject."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class About:
 
 
 def find_everything(store: Store, preset: Preset, scope: Scope, now: datetime) -> About:
-    """Return all memories and messages of a user that the scope sees."""
+    """Return all memories and messages of a user that the scope may see."""
     owner = {} if scope.user is None else {"user": scope.user}
     exactly = scope if scope.user is None else None
     memories = store.memories(MemoryFilter(reader=scope, owner=owner, exactly=exactly, unexpired_at=now))
@@ -43,7 +43,7 @@ def find_everything(store: Store, preset: Preset, scope: Scope, now: datetime) -
 
 
 def find_about(reader: Reader, scope: Scope, subject: str) -> About:
-    """Return the memories and messages of a user about a subject. Those of others and shared ones are left out."""
+    """Return a user's own memories and messages about a subject. Shared data and other users' data is left out."""
     terms = _Terms(subject, reader.preset.languages)
     if not terms.wanted:
         return About()
@@ -63,7 +63,7 @@ def _recalled(reader: Reader, scope: Scope, subject: str) -> Iterable[Hit]:
 
 
 def _is_owned(hit: Hit, scope: Scope, preset: Preset) -> bool:
-    """Return True if a hit belongs to the user of the scope. Without a user, its scope must be the same."""
+    """Return True if a hit belongs to the user of the scope. If the scope has no user, the hit must have the same scope."""
     if hit.memory is not None and preset.is_plain(hit.memory.kind):
         return False
     return hit.found.scope.user == scope.user if scope.user is not None else hit.found.scope == scope
@@ -82,7 +82,7 @@ class _Terms:
 
 
 def _remainder(memory: Memory, terms: _Terms, floor: float) -> str:
-    """Return a memory's text without the sentences about the subject, or an empty text if the whole memory is about it."""
+    """Return a memory's text without the sentences about the subject. If the whole memory is about it, return an empty text."""
     lines = memory.text.split("\n")
     split: Callable[[str], list[str]] = (lambda line: [line]) if len(lines) > 1 else split_sentences
     parts = [part for line in lines for part in split(line)]

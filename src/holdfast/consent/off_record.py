@@ -1,7 +1,7 @@
 """Messages that the user asked not to keep.
 
-They stay in the window until their session ends. They are not indexed, not recalled, and nothing is extracted from them.
-When the session ends, they are erased. A session that never ends loses them some minutes later.
+These messages stay in the window until their session ends. They are not indexed or recalled, and nothing is extracted
+from them. When the session ends, they are erased. In a session that never ends, they are erased after some minutes.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ _MAX_REPLIES = 50
 
 
 def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> SessionRecord:
-    """Return a session in which messages are kept again, if it never ends and there was no message for a while."""
+    """Return a session after a pause. If the session never ends and was idle for a while, its messages are kept again."""
     lapses = preset.idle_after is None and now - session.last_at >= PAUSE
     return with_state(session, **{OFF_RECORD_UNTIL: None}) if lapses and session.metadata.get(OFF_RECORD_UNTIL) else session
 
@@ -48,10 +48,10 @@ def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> Sessio
 def is_withheld(
     role: str, until: str | None, reach: Reach | None, *, after_withheld: bool, lifts: bool = False
 ) -> tuple[bool, str | None]:
-    """Return True if a message is off the record, and how long the user stays off the record after it.
+    """Return whether a message is off the record, and until when the messages after it are off the record.
 
-    ``until`` is how long so far, and ``reach`` the reach of a wish in this message. A reply to a withheld message is withheld,
-    because it may repeat the content.
+    ``until`` is the limit that applied before this message, and ``reach`` is the reach of a wish in this message. A
+    reply to a withheld message is withheld, because it may repeat the content.
     """
     is_user = role == "user"
     stays = None if lifts or (is_user and until == "next") else until
@@ -64,9 +64,9 @@ def is_withheld(
 
 
 def withhold_previous(tx: Transaction, message: Message, preset: Preset, now: datetime) -> list[str]:
-    """Withhold the user's message before this one, with the replies to it. Return the ids of all withheld messages.
+    """Withhold the user's previous message and the replies to it. Return the ids of all withheld messages.
 
-    Memories that were already extracted from them are retired. They are erased when the session ends.
+    Memories already extracted from these messages are retired, and erased when the session ends.
     """
     found = turn_before(tx, message)
     for action in {each.action for each in found} - {OFF_RECORD}:
@@ -76,7 +76,7 @@ def withhold_previous(tx: Transaction, message: Message, preset: Preset, now: da
 
 
 def turn_before(tx: Transaction, message: Message) -> list[Message]:
-    """Return the user's message before this one, and the replies to it. The message itself may be stored or not."""
+    """Return the user's previous message and the replies to it. ``message`` itself may be stored or not."""
     stored = message.seq - 1 if message.seq else None
     earlier = tx.messages(MessageFilter(session=message.session, exactly=message.scope, up_to_seq=stored, newest=_MAX_REPLIES))
     places = [place for place, each in enumerate(earlier) if _is_same_speaker(each, message)]
@@ -95,7 +95,7 @@ def _retire_derived(tx: Transaction, ids: Sequence[str], preset: Preset, now: da
 
 
 def erase_older(tx: Transaction, preset: Preset, before: datetime, now: datetime) -> int:
-    """Remove the withheld messages of all sessions that are older than ``before``. Return their number."""
+    """Remove withheld messages that are older than ``before``, in all sessions. Return their number."""
     return _erase(tx, preset, MessageFilter(actions=[OFF_RECORD], before=before), now)
 
 

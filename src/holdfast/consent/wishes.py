@@ -1,6 +1,6 @@
 """Read the wishes about memory in new messages, and obey them in the transaction that stores the messages.
 
-Reading is slow, because it runs a model and recalls what is to be forgotten. So it happens before the transaction.
+Reading a wish runs a model and recalls the items to forget. This is slow, so it is done before the transaction.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ _FORGET_REASON: Final = "the user asked to forget it"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The wish in one message, and what it takes to obey it."""
+    """The wish in one message, and the data needed to obey it."""
 
     wish: ReadWish | None = None
     lifts: bool = False
@@ -58,7 +58,7 @@ class Plan:
 
 
 class Wishes:
-    """Obeys the wishes of users about memory."""
+    """Reads and obeys users' wishes about memory."""
 
     def __init__(
         self, store: Store, preset: Preset, clock: Clock, *, reader: Reader, sentence_reader: SentenceReader | None = None
@@ -70,7 +70,7 @@ class Wishes:
         self._sentence_reader = sentence_reader
 
     def read(self, messages: Sequence[Message], session: str, scope: Scope) -> list[Plan]:
-        """Return a plan for each message. Only the user's own messages have wishes."""
+        """Return a plan for each message. Only the user's own messages can contain wishes."""
         if not any(map(_may_wish, messages)):
             return [Plan()] * len(messages)
         last = self._store.messages(MessageFilter(session=session, exactly=scope, newest=1))
@@ -87,7 +87,7 @@ class Wishes:
         return plans
 
     def after_pause(self, session: SessionRecord) -> SessionRecord:
-        """Return a session as it is when its next message comes. In a session that never ends, an old wish lapses."""
+        """Return a session in its state for the next message. If the session never ends, an old wish no longer applies."""
         return after_pause(session, self._preset, self._clock.now())
 
     def _plan(self, message: Message, before: Message | None, *, paused: bool) -> Plan:
@@ -104,7 +104,10 @@ class Wishes:
         return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
 
     def _read(self, text: str, before: str) -> tuple[ReadWish | None, SentenceReader | None]:
-        """Return the wish, and the reader. If the reader cannot be used, rules read alone, and None is returned for it."""
+        """Return the wish, and the sentence reader that found it.
+
+        If the reader cannot be used, rules read alone, and it is None.
+        """
         try:
             return read_wish(text, before=before, reader=self._sentence_reader), self._sentence_reader
         except ModelError:
@@ -117,7 +120,7 @@ class Wishes:
         return find_about(self._reader, scope, subject) if subject.strip() else About()
 
     def _puts(self, wish: ReadWish, message: Message, before: Message | None, reader: SentenceReader | None) -> list[Put]:
-        """Return the memories that a message asks to store: in the extractor's words, otherwise in the user's."""
+        """Return the memories that a message asks to store: in the extractor's wording or, if it finds none, in the user's."""
         default = make_put(
             self._preset,
             message.scope,
@@ -137,9 +140,9 @@ class Wishes:
         return [_without_wish(put, wish.subject) for put in found] or [default]
 
     def mark(self, session: SessionRecord, message: Message, last: Message | None, plan: Plan) -> tuple[Message, SessionRecord]:
-        """Return a message to store, marked as the wishes so far demand, and the session with its new state.
+        """Return a message marked according to the wishes so far, and the session with its new state.
 
-        ``last`` is the message before it.
+        ``last`` is the previous message.
         """
         off_record = plan.wish is not None and plan.wish.wish == "off_record"
         withheld, until = is_withheld(
@@ -157,7 +160,7 @@ class Wishes:
         return message, session
 
     def obey(self, tx: Transaction, session: SessionRecord, stored: Message, plan: Plan) -> Message:
-        """Obey the wish in a stored message, and return the message with what was done."""
+        """Obey the wish in a stored message. Return the message with the result."""
         if stored.action == OFF_RECORD:
             if plan.wish is None:
                 return stored
@@ -179,7 +182,7 @@ class Wishes:
         return Consent(wish="remember", memories=tuple(memories), undo=batch if tx.changes(batch=batch) else None)
 
     def _forget(self, tx: Transaction, about: About) -> Consent:
-        """Retire the memories about a subject, or cut the subject out of them. Hide the messages that they come from."""
+        """Retire the memories about a subject, or remove the subject from their text. Hide the messages that they come from."""
         ids = [memory.id for memory, _ in about.memories]
         present = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=ids))} if ids else {}
         taken = [each for each in about.memories if present.get(each[0].id) == each[0].revision]
@@ -202,12 +205,12 @@ class Wishes:
 
 
 def _without_wish(put: Put, fact: str) -> Put:
-    """Return a memory without the words of the wish around the fact: "I'm vegan" of "I'm vegan, don't forget it"."""
+    """Return a memory without the words of the wish: "I'm vegan, don't forget it" becomes "I'm vegan"."""
     return replace(put, text=fact) if fact and fold(fact) in fold(put.text) else put
 
 
 def _cut(writer: Writer, memory: Memory, remainder: str) -> Change:
-    """Return the change that forgets a memory, or that keeps only a part of its text."""
+    """Return the change that forgets a memory, or keeps only ``remainder`` of its text."""
     retire = Retire(id=memory.id, status="forgotten", reason=_FORGET_REASON)
     if not remainder:
         return retire

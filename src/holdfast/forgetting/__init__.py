@@ -1,1 +1,1 @@
-"""Permanent removal. ``erase.py`` removes data and everything derived from it; ``rebuild.py`` derives some memories again."""
+"""Permanent removal. ``erase.py`` removes data with everything derived from it. ``rebuild.py`` derives some memories again."""

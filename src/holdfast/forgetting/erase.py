@@ -56,13 +56,13 @@ class Erasing:
 def erase(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> Receipt:
     """Erase a memory, session, source, user, app or agent, or only the memories of an app. Then verify that the data is gone.
 
-    Known copies of the store are erased too.
+    The same data is also erased in known copies of the store.
     """
     return erase_and_scan(store, preset, target, how)[0]
 
 
 def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> tuple[Receipt, list[bytes]]:
-    """Erase as :func:`erase` does. Also return the needles, with which a later scan can verify a receipt that is pending."""
+    """Erase as :func:`erase` does. Also return the needles, so that a later scan can verify a pending receipt."""
     read = _read_again(store, preset, target, how)
     receipt = Receipt(id=new_receipt_id(how.now), target=dict(target), at=how.now, status="pending")
     try:
@@ -92,7 +92,10 @@ def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how:
 
 
 def _note(store: Store, receipt: Receipt) -> None:
-    """Record the outcome. While the receipt is pending, the disk may be full, so the store makes room for the record."""
+    """Record the receipt of an erasure.
+
+    The disk may be full while the receipt is pending, so the store makes room for the record.
+    """
     if receipt.status == "erased":
         records.update(store, receipt)
         return
@@ -105,7 +108,7 @@ def _note(store: Store, receipt: Receipt) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Removed:
-    """What an erasure removes from the store, and what it has removed so far."""
+    """The data that an erasure removes from the store, and the numbers removed so far."""
 
     targets: ErasureTargets
     hidden: Collection[str]
@@ -155,7 +158,10 @@ def _remove(
 
 
 def _read_again(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> ReadAgain:
-    """Read the messages from which memories must be derived again, before the transaction: a model may read them."""
+    """Read the messages from which memories must be derived again.
+
+    This runs before the transaction, because a model may be used.
+    """
     if how.reader is None or not isinstance(preset.extractor, Extractor):
         return ReadAgain()
     targets = find_targets(store, target, how.scope)
@@ -168,9 +174,9 @@ def _plan(tx: Transaction, target: Mapping[str, str], scope: Scope | None) -> _R
 
 
 def _remove_in_steps(store: Store, target: Mapping[str, str], how: Erasing, make_room: Callable[[], object]) -> _Removed:
-    """Remove most rows of a target in small transactions, because a full disk has no room for a large one.
+    """Remove most rows of a target in small transactions, because a full disk has no room for a large transaction.
 
-    Memories that must be rebuilt, and everything that is left, are removed by :func:`_remove` afterwards.
+    :func:`_remove` then removes the remaining rows and the memories that must be rebuilt.
     """
     with store.write() as tx:
         if how.check is not None:
@@ -206,7 +212,7 @@ def _partly_erased(done: Mapping[str, int]) -> StoreFull:
 
 
 def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequence[Path]) -> tuple[bool, tuple[str, ...]]:
-    """Overwrite the erased bytes. The rows are gone already, so a failure makes the receipt pending and raises nothing."""
+    """Overwrite the erased bytes. The rows are already removed, so a failure raises no error but leaves the receipt pending."""
     try:
         complete, residue = store.scrub(needles, rewrite=rewrite, files=files, when="later")
         note_scrubbed(store, complete=complete, rewrite=rewrite)
@@ -221,7 +227,8 @@ def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequ
 def remove_derived(tx: Transaction, preset: Preset, messages: Collection[str], now: datetime) -> None:
     """Remove messages and everything derived from them. Their bytes are overwritten in the background.
 
-    Memories that also have other sources are derived again from those. Stored responses may contain the texts, so they go too.
+    Memories that also have other sources are derived again from these sources. Stored responses are removed as well,
+    because they may contain the texts.
     """
     targets = ErasureTargets(messages=set(messages))
     follow_sources(tx, targets)
@@ -237,9 +244,9 @@ def remove_derived(tx: Transaction, preset: Preset, messages: Collection[str], n
 
 
 def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTargets) -> None:
-    """Remove the traces that list erased items. Removing messages, sessions and scopes removes their own traces already.
+    """Remove the traces that list erased items. The traces of removed messages, sessions and scopes are already gone.
 
-    A question may repeat an erased memory or message. If one was erased by its id, such questions go too.
+    If a memory or message is erased by its id, traces whose question repeats its text are removed, too.
     """
     by_id = "memory" in target or "source" in target
     texts = [text for text in targets.texts if len(text.encode("utf-8", "replace")) >= MIN_BYTES] if by_id else ()
@@ -250,8 +257,8 @@ def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTa
 def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
     """Record that the erased bytes and caches must still be cleared. This happens in the transaction that removes the rows.
 
-    If the process is killed before the bytes and caches are cleared, the task is not lost. With ``rewrite=False``, it is enough
-    to empty the store's log.
+    The record remains if the process is killed before the bytes and caches are cleared. With ``rewrite=False``, only
+    the store's log must be emptied.
     """
     if rewrite or tx.setting(SCRUB) != "pending":
         tx.set_setting(SCRUB, "pending" if rewrite else "log")
@@ -259,7 +266,7 @@ def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
 
 
 def note_scrubbed(store: Store, *, complete: bool, rewrite: bool) -> None:
-    """Record the result of a scrub. A complete one ends the task, unless the files must still be rewritten."""
+    """Record the result of a scrub. A complete scrub finishes the task, unless the files must still be rewritten."""
     with store.write() as tx:
         if complete and (rewrite or tx.setting(SCRUB) == "log"):
             tx.set_setting(SCRUB, "done")
@@ -268,7 +275,7 @@ def note_scrubbed(store: Store, *, complete: bool, rewrite: bool) -> None:
 
 
 def complete_receipts(store: Store, residue: Sequence[str], *, scanned: Collection[str]) -> None:
-    """Complete the pending receipts after a scrub. Only those that were ``scanned`` for can be verified."""
+    """Complete the pending receipts after a scrub. Only the receipts in ``scanned`` can be verified."""
     for receipt in records.receipts(store):
         if receipt.status == "pending":
             left = (*residue, *receipt.residue) if receipt.id not in scanned else tuple(residue)
@@ -301,7 +308,7 @@ class _Copies:
 
 
 def _erase_copies(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing, id: str) -> _Copies:
-    """Erase a target in all copies that Holdfast has made of a store. Return those that could not be changed or found."""
+    """Erase a target in all copies that Holdfast has made of a store. Return the copies that could not be changed or found."""
     known = dict.fromkeys([*Registry(store.location).copies(), *map(Path, store.backups())])
     missing, problems = [], {}
     for path in known:
@@ -322,9 +329,10 @@ def _erase_copies(store: Store, preset: Preset, target: Mapping[str, str], how: 
 
 
 def erase_in_copy(copy: Store, preset: Preset, target: Mapping[str, str], how: Erasing, *, id: str) -> tuple[str, ...]:
-    """Erase a target in a copy of a store, if it is there. Return the files that still contain some of it.
+    """Erase a target in a copy of a store, if the copy contains it. Return the files that still contain erased data.
 
-    ``id`` is the id of the receipt. The copy records the erasure under it, so that restoring the copy does not repeat it.
+    ``id`` is the id of the receipt. The copy records the erasure under this id, so that restoring the copy does not
+    erase again.
     """
     targets = find_targets(copy, target, how.scope)
     known = {memory.id for memory in copy.memories(MemoryFilter(ids=list(targets.memories), statuses=None))}

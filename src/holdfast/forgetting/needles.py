@@ -1,4 +1,4 @@
-"""The byte strings that the final scan of an erasure looks for: pieces of every erased text, name and value."""
+"""The needles of an erasure: byte strings from every erased text, name and value. The final scan searches the files for them."""
 
 import itertools
 import json
@@ -15,7 +15,7 @@ _NEEDLE_CHARACTERS = 48
 
 
 def message_texts(message: Message) -> Iterator[str]:
-    """Yield everything that a person stated in a message, and the names that came with it."""
+    """Yield all texts of a message, and the names stored with it."""
     yield from filter(None, (message.text, message.speaker, message.client_id, message.asked))
     yield from _strings(message.payload)
 

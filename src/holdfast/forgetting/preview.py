@@ -1,4 +1,4 @@
-"""Count what forgetting or erasing several memories would remove, without changing anything."""
+"""Count the items that forgetting or erasing several memories would remove, without changing anything."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from holdfast.protocols import MemoryFilter, Reads
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """Counts of what would be removed."""
+    """Numbers of items that would be removed."""
 
     memories: int
     """Number of the memories themselves."""
@@ -23,7 +23,7 @@ class Losses:
 
 
 def losses(reads: Reads, ids: Iterable[str], *, erase: bool) -> Losses:
-    """Count what forgetting these memories would hide, or what erasing them would remove."""
+    """Count the items that forgetting these memories would hide, or that erasing them would remove."""
     named = set(ids)
     own = reads.memories(MemoryFilter(ids=list(named), statuses=None)) if named else []
     hidden = own_sources(reads, own) if own else set()

@@ -1,6 +1,6 @@
 """Derive memories again, without a chat model, if only some of their sources were erased.
 
-What is derived again has only the tags and values that the remaining sources state.
+The new memories have only the tags and values that the remaining sources state.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -25,14 +25,14 @@ _REASON = "derived again after an erasure"
 
 @dataclass(frozen=True, slots=True)
 class ReadAgain:
-    """Results of the sentence reader for messages, computed before the transaction. Valid only for these messages."""
+    """Results of the sentence reader for some messages, computed before the transaction. Valid only for these messages."""
 
     messages: frozenset[str] = frozenset()
     puts: tuple[Put, ...] = ()
 
     @classmethod
     def of(cls, extractor: Extractor, messages: Sequence[Message], reader: SentenceReader) -> "ReadAgain":
-        """Read messages. If the reader fails, rules read them in the transaction."""
+        """Read messages with the sentence reader. If it fails, rules read them in the transaction."""
         try:
             found = extractor.rules(extractable(messages), reader) if messages else []
         except ModelError:
@@ -126,7 +126,10 @@ def _base(tx: Transaction, preset: Preset, lost: Memory, made: Sequence[Memory])
 
 
 def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
-    """Return a new version of a topic's recent note, based on the topic's remaining memories; None if no memories remain."""
+    """Return a new version of a topic's recent note, based on the topic's remaining memories.
+
+    Return None if no memories remain.
+    """
     remaining = [*tx.memories(MemoryFilter(ids=list(lost.sources))), *(memory for memory in made if memory.topic == lost.topic)]
     if not remaining:
         return None
@@ -145,7 +148,7 @@ def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | 
 def clear_restated(writer: Writer, restated: Iterable[Memory], gone: Collection[str]) -> None:
     """Remove the erased sources from memories whose text a remaining source also stated.
 
-    Their history goes too if an erased source contributed to it, and with it the tags that no remaining source states.
+    The history of these memories is removed, too, and so are the tags that no remaining source states.
     """
     tx = writer.tx
     for memory in restated:
@@ -167,13 +170,13 @@ def _same(memory: Memory, tags: tuple[str, ...]) -> Put:
 
 
 def _own_tags(memory: Memory, said: Sequence[Message]) -> tuple[str, ...]:
-    """Return the tags of a memory whose words occur in the remaining messages."""
+    """Return those of a memory's tags whose words occur in the remaining messages."""
     stated = fold(" ".join([memory.text if not said else "", *(message.text for message in said)]))
     return tuple(tag for tag in memory.tags if fold(tag) in stated)
 
 
 def _own_metadata(memory: Memory, said: Sequence[Message]) -> dict[str, Any]:
-    """Return the metadata of a memory that is no text of an erased source: numbers, and the sessions of remaining messages."""
+    """Return the part of a memory's metadata without erased text: numbers, and the sessions of remaining messages."""
     sessions = {message.session for message in said}
     return {name: value for name, value in memory.metadata.items() if not isinstance(value, str) or value in sessions}
 

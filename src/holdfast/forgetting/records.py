@@ -1,10 +1,10 @@
 """Records of erasures, without content: an audit trail, receipts that can be read later, and tombstones for restored backups.
 
-The store keeps one record per erasure. A file next to the store repeats the tombstones, and lists the copies that Holdfast has
-made of the store. It is not part of the store, so a restored backup does not replace it.
+The store keeps one record per erasure. A file next to the store contains the tombstones again, and lists the copies
+that Holdfast has made of the store. Restoring a backup replaces the store, but not this file.
 
-A tombstone identifies what was erased. Ids of memories and messages are random, so they are kept as they are. Names are kept as
-hashes with a secret of the store: whoever has only the record cannot find out the name.
+A tombstone identifies the erased data. Ids of memories and messages are random, so they are stored unchanged. Names are
+stored as hashes with a secret of the store, so the record alone does not reveal a name.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _COUNTS = ("memories", "revisions", "messages", "sessions", "jobs", "vectors", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tombstone:
-    """What an erasure removed: the kinds of its target, such as ``("user", "app")``, and the target's id or hash."""
+    """Identifies the target of an erasure: the kinds of the target, such as ``("user", "app")``, and its id or hash."""
 
     id: str
     kinds: tuple[str, ...]
@@ -52,7 +52,7 @@ def tombstone(reads: Reads, id: str, target: Mapping[str, str], scope: Scope | N
 
 
 def mark_of(secret: str, target: Mapping[str, str], scope: Scope | None) -> str:
-    """Return the id that a target names, or a hash of its names that only the store's secret allows to compute."""
+    """Return the id of a target, or a hash of its names. The hash can be computed only with the store's secret."""
     if len(target) == 1 and (ids := [target[kind] for kind in _IDS if kind in target]):
         return ids[0]
     parts = [getattr(scope, part) for part in _PARTS] if scope is not None and "session" in target else []
@@ -67,7 +67,7 @@ def record(tx: Transaction, receipt: Receipt, stone: Tombstone, *, actor: str) -
 
 
 def update(store: Store, receipt: Receipt) -> None:
-    """Record the present state of a receipt: whether it is complete, and what the scan found."""
+    """Record the current state of a receipt: whether it is complete, and what the scan found."""
     with store.write() as tx:
         stored = tx.setting(_PREFIX + receipt.id)
         if stored is not None:
@@ -119,7 +119,7 @@ def _receipt(id: str, value: Mapping[str, Any]) -> Receipt:
 
 
 class Registry:
-    """The file next to a store that lists its copies and tombstones. A store on a server has none."""
+    """The file next to a store that lists the store's copies and tombstones. A store on a server has no such file."""
 
     def __init__(self, location: str) -> None:
         self.path = None if "://" in location else Path(f"{location}.registry.jsonl")
@@ -129,7 +129,7 @@ class Registry:
         self._append({"copy": str(path.absolute())})
 
     def add_tombstone(self, tenant: str, stone: Tombstone) -> None:
-        """Record what was erased."""
+        """Record the tombstone of an erasure."""
         self._append({"tenant": tenant, "erasure": stone.id, "kinds": stone.kinds, "mark": stone.mark})
 
     def copies(self) -> list[Path]:

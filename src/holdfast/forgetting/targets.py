@@ -1,4 +1,4 @@
-"""What an erasure removes: the rows that its target names, and everything derived from these rows."""
+"""The rows that an erasure removes: those that its target names, and everything derived from them."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ class ErasureTargets:
 
     @property
     def removed(self) -> set[str]:
-        """Ids of all memories and messages that are removed."""
+        """Ids of all memories and messages to remove."""
         return self.memories | self.messages | set(self.mixed)
 
 
@@ -116,8 +116,8 @@ def surviving_messages(reads: Reads, targets: ErasureTargets) -> list[Message]:
 def messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: ErasureTargets) -> set[str]:
     """Return the remaining messages that must be hidden, so that erased memories are not extracted from them again.
 
-    These messages are the sources of forgotten memories and of a memory erased by its id. If the target is the memories of
-    an app, all messages of the app are hidden, too.
+    These messages are the sources of forgotten memories and of a memory erased by its id. If all memories of an app are
+    erased, all messages of the app are hidden.
     """
     ids = targets.memories | set(targets.mixed)
     forgotten = tx.memories(MemoryFilter(ids=list(ids), statuses=["forgotten"]))

@@ -1,4 +1,4 @@
-"""Apply tombstones to a restored backup: erase again what was erased after the backup was made."""
+"""Apply tombstones to a restored backup: erase again the data that was erased after the backup was made."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -12,13 +12,13 @@ from holdfast.types import Scope
 
 
 def later_tombstones(store: Store, known: Iterable[Tombstone]) -> list[Tombstone]:
-    """Return the tombstones that a store has not recorded, so that its data is from before these erasures."""
+    """Return the known tombstones that a store has not recorded. The store's data is older than these erasures."""
     applied = {stone.id for stone in tombstones(store)}
     return list({stone.id: stone for stone in known if stone.id not in applied}.values())
 
 
 def apply_tombstones(store: Store, preset: Preset, stones: Iterable[Tombstone], now: datetime) -> list[str]:
-    """Erase everything that the tombstones name. Return the files in which a scan still found some of it."""
+    """Erase everything that the tombstones name. Return the files in which a scan still found erased data."""
     left: list[str] = []
     for stone in stones:
         for target, scope in _targets(store, stone):
@@ -27,7 +27,7 @@ def apply_tombstones(store: Store, preset: Preset, stones: Iterable[Tombstone], 
 
 
 def _targets(store: Store, stone: Tombstone) -> Iterator[tuple[Mapping[str, str], Scope | None]]:
-    """Yield the targets in a store that a tombstone names, with the scope of a session."""
+    """Yield the targets in a store that a tombstone names. For a session, also yield its scope."""
     if stone.is_exact:
         yield {stone.kinds[0]: stone.mark}, None
         return

@@ -399,7 +399,10 @@ class Store(Reads, Protocol):
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Make all reads in the ``with`` block see the same state of the store. The block must not wait for other work."""
+        """Make all reads in the ``with`` block see the same state of the store. The block must not wait for other work.
+
+        In a store without snapshots, each read may see the newest data.
+        """
         ...
 
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:

@@ -1,7 +1,7 @@
-"""Calls of a service that may be slow or down, made within a recall's wait budget.
+"""Calls to a service that may be slow or down, limited by a recall's wait budget.
 
-Each call runs in a thread of its own. If it does not return in time, the caller goes on without the result, and the call
-finishes in the background. No other call starts until it has finished, so that a service that hangs holds few threads.
+Each call runs in its own thread. If the call does not return in time, the caller continues without the result, and the
+call finishes in the background. No other call starts until then, so that a hanging service blocks few threads.
 """
 
 import logging
@@ -23,7 +23,7 @@ _MAX_RUNNING = 16
 
 
 class NotAnswered(Exception):
-    """The service was not called, or did not answer in time. The message says why."""
+    """The service was not called, or did not answer in time. The message gives the reason."""
 
 
 class _Call(Generic[T]):
@@ -48,7 +48,7 @@ class _Call(Generic[T]):
 
 
 class BoundedCalls:
-    """Makes calls of one service, with a time limit and a circuit breaker."""
+    """Calls one service, with a time limit and a circuit breaker."""
 
     def __init__(self, breaker: CircuitBreaker | None = None) -> None:
         self.breaker = breaker or CircuitBreaker()
@@ -63,13 +63,14 @@ class BoundedCalls:
 
     @property
     def problem(self) -> str | None:
-        """Why the service is not used now, as a message for people. None if the last call succeeded."""
+        """The reason why the service is not used now, as a message for people. None if the last call succeeded."""
         return self.breaker.problem
 
     def run(self, work: Callable[[], T], budget: WaitBudget, *, service: str) -> T:
         """Return the result of a call. Raise ``NotAnswered`` if the service is paused or does not answer within the budget.
 
-        An error of the call itself is raised as it is. Both errors start a pause. ``service`` is the name for messages.
+        An error that the call itself raises is passed on unchanged. Both kinds of error start a pause. ``service`` is
+        the service's name in messages.
         """
         started = time.monotonic()
         call = _Call(work, copy_context(), service)
@@ -92,7 +93,10 @@ class BoundedCalls:
         return call.results[0]
 
     def _begin(self, service: str, budget: WaitBudget) -> None:
-        """Count a new call. Wait for a turn if many run. Raise ``NotAnswered`` if the call may not start within the budget."""
+        """Register a new call. If many calls are running, wait.
+
+        Raise ``NotAnswered`` if the call may not start within the budget.
+        """
         with self._lock:
             if self._lock.wait_for(lambda: self._is_paused() or self._running < _MAX_RUNNING, budget.remaining):
                 if self._is_paused():
@@ -103,7 +107,7 @@ class BoundedCalls:
         raise NotAnswered(_too_slow(service, budget))
 
     def _is_paused(self) -> bool:
-        """Return True if no call may start: during a pause, while an overdue call runs, and during the first call after a pause."""
+        """Return True if no call may start: during a pause, while an overdue call runs, or during the first call after a pause."""
         failed = self.breaker.problem is not None
         return bool(self._overdue or self.breaker.is_open or (failed and self._running))
 

@@ -1,4 +1,7 @@
-"""A circuit breaker: after a failure, calls pause for a growing time. The first success ends the pause."""
+"""A circuit breaker. After a failure, no calls are made for a while.
+
+The pause grows with each failure and ends with a success.
+"""
 
 import threading
 import time
@@ -48,7 +51,7 @@ class CircuitBreaker:
         return self._problem is not None and self._clock() < self._retry_at
 
     def fail(self, problem: str) -> None:
-        """Record a failure and start a pause. A failure during a pause does not lengthen it."""
+        """Record a failure and start a pause. A failure during a pause does not extend the pause."""
         with self._lock:
             now = self._clock()
             is_new = self._problem is None
@@ -63,6 +66,6 @@ class CircuitBreaker:
             self._problem, self._retry_at = None, 0.0
 
     def end_pause(self) -> None:
-        """Allow the next call now. The problem stays until a call succeeds."""
+        """Allow the next call now. The recorded problem stays until a call succeeds."""
         with self._lock:
             self._retry_at = 0.0

@@ -15,7 +15,7 @@ class SystemClock:
 
 
 def as_utc(moment: datetime | str, *, what: str = "time") -> datetime:
-    """Return a time in UTC. Text is parsed as ISO 8601; a time without a zone counts as UTC."""
+    """Return a time in UTC. Text is parsed as ISO 8601. A time without a zone is treated as UTC."""
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)

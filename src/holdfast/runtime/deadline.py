@@ -1,4 +1,4 @@
-"""Run a call that may never return, and stop waiting for it after some seconds."""
+"""Run a call that may never return, and stop waiting after some seconds."""
 
 import threading
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class Overdue(Exception):
 
 
 class Deadline:
-    """Runs calls in threads of their own. A call that is overdue goes on in the background, and its result is dropped."""
+    """Runs each call in its own thread. An overdue call continues in the background, and its result is dropped."""
 
     def __init__(self) -> None:
         self.after_fork()
@@ -30,7 +30,7 @@ class Deadline:
         self._overdue = 0
 
     def run(self, work: Callable[[], T], seconds: float) -> T:
-        """Return the result of a call, or raise its error. Raise ``Overdue`` if it does not return within ``seconds``."""
+        """Return the result of a call, or raise its error. Raise ``Overdue`` if the call does not return within ``seconds``."""
         with self._lock:
             if self._overdue >= _MAX_OVERDUE:
                 raise Overdue(f"{self._overdue} earlier calls have not returned yet")
@@ -63,7 +63,7 @@ class _Call(Generic[T]):
         self._work = work
 
     def execute(self, returned: "Callable[[_Call[T]], None]") -> None:
-        """Do the work, keep its result or its error, and report the return."""
+        """Do the work, keep its result or error, and report that the call returned."""
         try:
             self.results.append(self._work())
         except BaseException as error:  # noqa: BLE001  (raised again in the thread of the caller)

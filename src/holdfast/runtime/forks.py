@@ -23,7 +23,7 @@ class BeforeFork(Protocol):
 
 @runtime_checkable
 class AfterFork(Protocol):
-    """An object with locks. A fork may copy a lock while it is held, so the child process needs new ones."""
+    """An object with locks. A fork may copy a lock that is held, so the child process needs new locks."""
 
     def after_fork(self) -> None:
         """Create new locks. Called in the child process."""
@@ -31,7 +31,7 @@ class AfterFork(Protocol):
 
 
 class _ForkGuard:
-    """A reentrant guard that many threads can hold at the same time. A fork waits until none holds it."""
+    """A reentrant guard that many threads can hold at the same time. A fork waits until no thread holds it."""
 
     def __init__(self) -> None:
         self.renew()
@@ -82,7 +82,7 @@ _registered: "weakref.WeakSet[BeforeFork | AfterFork]" = weakref.WeakSet()
 
 
 def register(instance: BeforeFork | AfterFork) -> None:
-    """At every fork, call ``before_fork`` and ``after_fork`` of an object, if the object has these methods.
+    """Register an object for forks. Its methods ``before_fork`` and ``after_fork``, if present, are called at every fork.
 
     Only a weak reference to the object is kept.
     """

@@ -26,7 +26,7 @@ forks.register(_renewal)
 def new_id(prefix: str, at: datetime) -> str:
     """Return a new id such as ``mem_01k4...``: 48 bits of milliseconds and 80 random bits, in base 32.
 
-    Ids created one after another in a process sort in that order, even within one millisecond.
+    Ids sort in the order in which a process created them, even within one millisecond.
     """
     global _last  # noqa: PLW0603  (one order of ids per process)
     moment = int(at.timestamp() * 1000) & ((1 << 48) - 1)

@@ -31,7 +31,7 @@ _listeners: list[Listener] = []
 
 
 def listen(listener: Listener) -> Callable[[], None]:
-    """Call ``listener`` after every operation in this process from now on. Returns a function that removes it."""
+    """Call ``listener`` after every operation in this process from now on. Return a function that removes the listener."""
     _listeners.append(listener)
 
     def stop() -> None:

@@ -1,4 +1,4 @@
-"""The time that a recall may wait for models and indexes, and the notices about what it did without.
+"""The time that a recall may wait for models and indexes, and notices about the parts that it could not use.
 
 The budget belongs to the current context (:mod:`contextvars`). Code outside a recall, such as a background job, has no
 budget: it waits as long as the model's own timeout allows.
@@ -29,7 +29,7 @@ class WaitBudget:
         return tuple(self._notices)
 
     def spend(self, seconds: float) -> None:
-        """Count time that was spent waiting."""
+        """Record time that was spent waiting."""
         self._waited += seconds
 
     def note(self, notice: str) -> None:
@@ -47,7 +47,7 @@ def current_budget() -> WaitBudget | None:
 
 @contextmanager
 def wait_budget(seconds: float) -> Iterator[WaitBudget]:
-    """Return a context in which a recall may wait this long. Inside another recall, both share the outer budget."""
+    """Give a recall a limit on its waiting time during the block. Inside another recall, the outer budget is shared."""
     outer = _current.get()
     if outer is not None:
         yield outer

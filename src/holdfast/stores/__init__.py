@@ -1,1 +1,1 @@
-"""The stores. ``sqlite`` is the default; ``postgres`` serves several machines. Both build on ``sql``."""
+"""The stores. ``sqlite`` is the default. ``postgres`` can be shared by several machines. Both build on ``sql``."""

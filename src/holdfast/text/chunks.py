@@ -46,7 +46,7 @@ def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[i
 
 
 def field_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of all chunks of a text that may consist of several, separated by ``SEPARATOR``."""
+    """Return the spans of all chunks of a text. The text may consist of several texts separated by ``SEPARATOR``."""
     spans: list[tuple[int, int]] = []
     start = 0
     for part in text.split(SEPARATOR):

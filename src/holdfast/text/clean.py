@@ -31,7 +31,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False) -> str:
-    """Return the text with NUL and lone surrogates replaced by U+FFFD, or raise if it is empty or too long."""
+    """Return the text with NUL and lone surrogates replaced by U+FFFD. Raise an error if the text is empty or too long."""
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
     if len(text) > MAX_TEXT:
@@ -45,7 +45,7 @@ def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False) -> 
 def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
     """Return a short name (user, app, key) on one line without invisible characters. None stays None.
 
-    Raise ``InvalidInput`` if it contains NUL or a lone surrogate.
+    Raise ``InvalidInput`` if the name contains NUL or a lone surrogate.
     """
     if name is None:
         return None
@@ -60,12 +60,12 @@ def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
 
 
 def clean_label(name: str | None, *, what: str) -> str | None:
-    """Return a short name that identifies nobody (tag, topic, speaker). NUL and lone surrogates are replaced by U+FFFD."""
+    """Return a short name that is no identifier (tag, topic, speaker). NUL and lone surrogates are replaced by U+FFFD."""
     return clean_name(storable(name) if isinstance(name, str) else name, what=what)
 
 
 def exact_text(text: str, *, what: str = "text", limit: int = MAX_TEXT) -> str:
-    """Return the text unchanged. Raise ``InvalidInput`` for NUL or a lone surrogate. An empty text is allowed."""
+    """Return the text unchanged. Raise ``InvalidInput`` if it contains NUL or a lone surrogate. An empty text is allowed."""
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
     if len(text) > limit:
@@ -76,7 +76,7 @@ def exact_text(text: str, *, what: str = "text", limit: int = MAX_TEXT) -> str:
 
 
 def clean_key(key: str | None, *, exact: bool = False) -> str | None:
-    """Return a key. With ``exact``, it is not changed; otherwise it becomes one line. None stays None."""
+    """Return a key as one line, or unchanged with ``exact``. None stays None."""
     if key is None or not exact:
         return clean_name(storable(key) if isinstance(key, str) else key, what="key", limit=MAX_KEY)
     if not exact_text(key, what="key", limit=MAX_KEY):
@@ -85,7 +85,7 @@ def clean_key(key: str | None, *, exact: bool = False) -> str | None:
 
 
 def clean_namespace(namespace: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of a namespace, or raise InvalidInput. Labels are not changed."""
+    """Return the labels of a namespace unchanged. Raise InvalidInput if the namespace is invalid."""
     if isinstance(namespace, str) or not isinstance(namespace, Sequence):
         raise InvalidInput('namespace is a sequence of labels, such as ("docs", "2026"), not one value.')
     labels = tuple(exact_text(label, what="a label of namespace", limit=_MAX_NAMESPACE) for label in namespace)
@@ -105,9 +105,10 @@ def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def clean_metadata(metadata: Mapping[str, Any], *, exact: bool = False) -> dict[str, Any]:
-    """Return metadata as JSON that can be stored and filtered, or raise InvalidInput. Objects and lists may be nested.
+    """Return metadata as JSON that can be stored and filtered. Raise InvalidInput if that is not possible.
 
-    With ``exact``, a text that no database can store is an error. Otherwise the characters are replaced.
+    Objects and lists may be nested. With ``exact``, characters that no database can store are an error. Otherwise they
+    are replaced.
     """
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata is a mapping from names to values, not {type(metadata).__name__}.")
@@ -119,7 +120,10 @@ def clean_metadata(metadata: Mapping[str, Any], *, exact: bool = False) -> dict[
 
 
 def clean_value(key: str, value: Any, depth: int = 0, *, exact: bool = False) -> Any:
-    """Return a metadata value, or a value to compare metadata with, as it can be stored. ``key`` is for error messages."""
+    """Return a metadata value in a storable form. It may also be a value to compare metadata with.
+
+    ``key`` is used in error messages.
+    """
     if isinstance(value, str):
         return exact_text(value, what=f"metadata {key!r}") if exact else storable(value)
     if value is None or isinstance(value, bool):
@@ -144,12 +148,15 @@ def clean_value(key: str, value: Any, depth: int = 0, *, exact: bool = False) ->
 
 
 def storable(text: str) -> str:
-    """Return the text with NUL and lone surrogates, which no database stores, replaced by U+FFFD."""
+    """Return the text with NUL and lone surrogates replaced by U+FFFD, because no database can store them."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def clean_payload(payload: Any) -> Any:
-    """Return a copy of a payload as JSON preserves it, or raise InvalidInput. None stays None."""
+    """Return a copy of a payload, as it is after a round trip through JSON. Raise InvalidInput if it is not JSON.
+
+    None stays None.
+    """
     if payload is None:
         return None
     try:
@@ -183,7 +190,7 @@ def escape_line(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the text in a form for comparison, which ignores case, accents, character width and surrounding punctuation."""
+    """Return the text in a form for comparison that ignores case, accents, character width and surrounding punctuation."""
     plain = one_line(text).casefold()
     if not plain.isascii():
         plain = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
@@ -193,7 +200,7 @@ def fold(text: str) -> str:
 def content_hash(*parts: str | None) -> str:
     """Return one hash of several texts, such as kind, key and text. Each text is folded first (see ``fold``).
 
-    So texts that differ only in case, accents or outer punctuation have the same hash.
+    Texts that differ only in case, accents or outer punctuation therefore have the same hash.
     """
     joined = "\x1f".join("" if part is None else fold(part) for part in parts)
     return hashlib.sha256(joined.encode()).hexdigest()[:32]

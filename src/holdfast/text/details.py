@@ -53,7 +53,7 @@ def details(text: str) -> frozenset[str]:
 
 
 def find_details(text: str) -> dict[str, Detail]:
-    """Return the details of a text, keyed by their normalized form. A detail with several spellings keeps the first one found.
+    """Return the details of a text, keyed by their normalized form. If a detail has several spellings, the first one is kept.
 
     The order has no meaning.
     """

@@ -1,7 +1,7 @@
-"""Classify what a message does in a conversation: ask, request, state, reply, or none of these (small talk).
+"""Classify the dialogue act of a message: ask, request, state, reply, or none of these (small talk).
 
-The rules look at the openings of sentences and clauses, in English and Spanish. They need no punctuation, because dictated
-messages have none. A message that states anything is a statement, even if it also asks or requests something.
+The rules look at the openings of sentences and clauses, in English and Spanish. They need no punctuation, because
+dictated messages have none. A message that states anything is a statement, even if it also asks or requests something.
 """
 
 import re
@@ -118,7 +118,7 @@ _POLITE: Final = re.compile(
 
 
 def classify_act(text: str, previous: str | None = None) -> Act:
-    """Return the dialogue act of a message. ``previous`` is the message before it, if another person sent that message."""
+    """Return the dialogue act of a message. ``previous`` is the previous message, if another person sent it."""
     acts = [_act_of_sentence(sentence) for sentence in _first_sentences(text)]
     if not acts:
         return "small_talk"
@@ -148,7 +148,7 @@ def split_acts(text: str) -> tuple[list[str], list[str]]:
 
 
 def asked_in(text: str) -> str | None:
-    """Return the last question of a message, if the message ends with it. Return None otherwise."""
+    """Return the last question of a message if the message ends with a question, otherwise None."""
     sentences = split_sentences(text[-_MAX_CHARACTERS:])
     return next((each for each in reversed(sentences[-2:]) if "?" in each or _is_question(_opening(fold(each)))), None)
 
@@ -207,7 +207,10 @@ def _states(clause: str) -> bool:
 
 
 def _clauses(folded: str) -> list[str]:
-    """Return the clauses of a folded sentence. The last clause of a question such as "..., right?" is a part of the question."""
+    """Return the clauses of a folded sentence.
+
+    In a question such as "..., right?", the last clause stays part of the question.
+    """
     parts = [part.strip(" ¿?¡!.\"'") for part in _CLAUSE.split(folded)]
     return [part for part in parts if part]
 

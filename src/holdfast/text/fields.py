@@ -8,7 +8,7 @@ from holdfast.errors import InvalidInput, TextTooLong
 
 
 def check_fields(given: object, allowed: type) -> dict[str, Any]:
-    """Return the fields of an item, or raise InvalidInput for unknown or missing ones. ``allowed`` is a ``TypedDict``."""
+    """Return the fields of an item. Raise InvalidInput if fields are unknown or missing. ``allowed`` is a ``TypedDict``."""
     if not isinstance(given, Mapping):
         raise InvalidInput(f"it must be a dict of fields, not {type(given).__name__}.")
     known = allowed.__annotations__
@@ -23,7 +23,7 @@ def check_fields(given: object, allowed: type) -> dict[str, Any]:
 
 @contextmanager
 def naming(item: str) -> Iterator[None]:
-    """Put the name of an item before the message of an InvalidInput error."""
+    """Prefix the message of an InvalidInput error in the block with the name of an item."""
     try:
         yield
     except TextTooLong as error:

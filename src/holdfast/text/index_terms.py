@@ -1,7 +1,7 @@
 """The terms of a text as the full-text index stores them, chunk by chunk.
 
-Tokenizing takes about a second per million characters. A caller that is about to write does it first, with
-:func:`tokenized`, so that no other writer waits for it.
+Tokenizing takes about a second per million characters. A writer calls :func:`tokenized` before its transaction, so that
+other writers do not wait.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,10 @@ _ahead: ContextVar[dict[TextAndLanguage, list[ChunkTerms]]] = ContextVar("terms 
 
 @contextmanager
 def tokenized(texts: Iterable[TextAndLanguage]) -> Iterator[None]:
-    """Tokenize texts now. Inside the block, :func:`chunk_terms` returns the results at once. They are dropped at its end."""
+    """Tokenize texts now. Inside the block, :func:`chunk_terms` returns the results at once.
+
+    They are dropped when the block ends.
+    """
     token = _ahead.set({key: _compute(*key) for key in dict.fromkeys(texts)})
     try:
         yield

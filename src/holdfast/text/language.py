@@ -113,7 +113,7 @@ def _is_foreign(sample: str) -> bool:
 
 
 def _name_positions(words: list[str]) -> set[int]:
-    """Return the positions of words that belong to names. They do not count as evidence: "Las Vegas" is not Spanish."""
+    """Return the positions of words that belong to names. They are not evidence for a language: "Las Vegas" is not Spanish."""
     if sum(word.isupper() for word in words) * 2 > len(words):
         return set()
     capital = [word[:1].isupper() for word in words] + [False]

@@ -1,4 +1,4 @@
-"""Limits on what one write may contain, as the settings choose them."""
+"""Size limits for one write, taken from the settings."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _MAX_NAMES = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Maximum sizes of a message and of a memory. Plain kinds have only the limits of the store."""
+    """Maximum sizes of a message and of a memory. Memories of plain kinds have only the limits of the store."""
 
     max_text: int = 250_000
     """Maximum number of characters of a message, or of the searched text of a memory."""
@@ -31,7 +31,7 @@ class Limits:
             )
 
     def check_metadata(self, metadata: Mapping[str, Any]) -> None:
-        """Raise ``TextTooLong`` if metadata has too many names or characters. It must be clean."""
+        """Raise ``TextTooLong`` if metadata has too many names or characters. The metadata must already be clean."""
         names = _count_names(metadata)
         if names > _MAX_NAMES:
             raise TextTooLong(f"metadata has {names:,} names; the limit is {_MAX_NAMES:,}. Nothing was stored.")

@@ -27,7 +27,7 @@ _BEFORE_START = frozenset(':"“«¿¡.?!…;')
 
 
 def find_names(text: str) -> list[str]:
-    """Return the names in a text, each in its first spelling. A name that is part of a longer one is left out."""
+    """Return the names in a text, each in its first spelling. A name that is part of a longer name is left out."""
     if _is_shouted(text):
         return []
     plain = _HONORIFIC.sub(r"\1", text)
@@ -51,9 +51,10 @@ def _parts(name: str) -> Iterator[str]:
 
 
 class _KnownNames:
-    """Words of the whole text that help to decide whether a capitalized word at the start of a sentence is a name.
+    """Words of the whole text, used to decide whether a capitalized word at the start of a sentence is a name.
 
-    ``certain`` has the words that are capitalized in mid-sentence, and so are names. ``small`` has the words in lower case.
+    ``certain`` contains the words that are capitalized in mid-sentence, which are therefore names. ``small`` contains
+    the words in lower case.
     """
 
     def __init__(self, sentences: list[list[str]]) -> None:
@@ -98,7 +99,7 @@ def _run(tokens: list[str], at: int, known: _KnownNames) -> int:
 
 
 def _connector(tokens: list[str], at: int) -> int:
-    """Return the number of tokens that connect two parts of a name, such as 1 in "Museum of Art" and 2 in "María de la Paz"."""
+    """Return the number of tokens that connect two parts of a name: 1 in "Museum of Art", 2 in "María de la Paz"."""
     for linked in CONNECTORS:
         size = len(linked.split())
         if " ".join(tokens[at : at + size]) == linked:

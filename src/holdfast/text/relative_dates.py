@@ -35,7 +35,7 @@ _HAS_DATE: Final = re.compile(r"\s*[,(]?\s*(?:\d{1,2}\b|(?:the|el) \d)")
 
 
 def with_dates(text: str, at: datetime) -> str:
-    """Return a text with a calendar date after each relative one. ``at`` is the time at which the text was said."""
+    """Return a text with a calendar date after each relative date. ``at`` is the time at which the text was said."""
     pieces, end = [], 0
     for _, stop, day, precision, spanish in _matches(text, at):
         pieces += [text[end:stop], f" ({_written(day, precision, spanish=spanish)})"]
@@ -49,15 +49,18 @@ def dates_in(text: str, at: datetime) -> list[datetime]:
 
 
 def spans_in(text: str, at: datetime) -> list[tuple[int, int, datetime, str]]:
-    """Return the relative dates of a text: start and end in the text, the day, and the precision, ``day`` to ``year``.
+    """Return the relative dates of a text. Each has its start and end, the day, and the precision, from ``day`` to ``year``.
 
-    Dates that the text also states in full are included.
+    A relative date is included even if the text also states it in full.
     """
     return [(start, stop, day, precision) for start, stop, day, precision, _ in _matches(text, at, stated=True)]
 
 
 def lasting_since(text: str, at: datetime) -> "_Found | None":
-    """Return when a state began that lasts for a stated time: "I've been vegan for two years". None if there is none."""
+    """Return when a state began, if the text says how long it has lasted: "I've been vegan for two years".
+
+    Otherwise return None.
+    """
     found = _LASTING.search(_folded(text))
     if found is None:
         return None
@@ -79,7 +82,7 @@ def _matches(text: str, at: datetime, *, stated: bool = False) -> list[tuple[int
 
 
 def _folded(text: str) -> str:
-    """Return a text in lower case and without accents, as long as the text."""
+    """Return a text in lower case and without accents, with the same length."""
     return "".join(unicodedata.normalize("NFD", letter)[0].lower()[:1] for letter in text)
 
 

@@ -1,4 +1,4 @@
-"""Find the calendar dates that a text states: "13 November 2026", "2026-11-13", "in May", "since 2019", in English and Spanish."""
+"""Find the calendar dates stated in an English or Spanish text: "13 November 2026", "2026-11-13", "in May", "since 2019"."""
 
 import re
 import unicodedata
@@ -61,7 +61,7 @@ class StatedDate:
     length: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
-        """Return the date as far as it is stated, such as ``2026-11`` for a month. Empty without a year."""
+        """Return the stated part of the date, such as ``2026-11`` for a month. Return an empty text if the year is not stated."""
         parts = [
             f"{self.year:04}" if self.year else "",
             f"{self.month:02}" if self.month else "",
@@ -70,7 +70,10 @@ class StatedDate:
         return "-".join(parts[: parts.index("")] if "" in parts else parts)
 
     def days(self, near: date) -> Iterator[tuple[date, date]]:
-        """Yield the first and last day that may be meant. Without a year, that of ``near`` and the years around it."""
+        """Yield the first and last day of each period that may be meant.
+
+        If the year is not stated, it may be the year of ``near``, the year before or the year after.
+        """
         for year in (self.year,) if self.year else (near.year - 1, near.year, near.year + 1):
             try:
                 if self.month is None:
@@ -85,11 +88,12 @@ class StatedDate:
 
 
 def begin_and_end(text: str, at: datetime, *, is_event: bool) -> dict[str, str]:
-    """Return when something happened or began (``happened_at``), and when it ended (``ended_at``), as far as a text says.
+    """Return when something happened or began (``happened_at``) and when it ended (``ended_at``), as far as a text states it.
 
-    ``at`` is the time at which it was said. The only date of an event is the day on which it happened. Of other statements,
-    relative dates ("yesterday"), periods ("for two years", "from 2015 to 2019") and dates after words such as "since" and
-    "until" count. Dates are ISO dates, as precise as they were stated. The tense completes a date without a year.
+    ``at`` is the time at which the text was said. If an event has only one date, it happened on that day. For other
+    statements, these dates are used: relative dates ("yesterday"), periods ("for two years", "from 2015 to 2019"), and
+    dates after words such as "since" and "until". Dates are ISO dates, as precise as they were stated. If the year is
+    not stated, it is inferred from the tense.
     """
     plain = _plain(text)
     relative = [(start, end, _iso(day, precision)) for start, end, day, precision in spans_in(text, at)]
@@ -113,7 +117,11 @@ def begin_and_end(text: str, at: datetime, *, is_event: bool) -> dict[str, str]:
 
 
 def _with_year(stated: StatedDate, text: str, before: str, at: datetime) -> str:
-    """Return a date in ISO form. Without a year, the latest one before ``at`` or the first one after it, by words and tense."""
+    """Return a date in ISO form, or an empty text if its year cannot be inferred.
+
+    If the year is not stated, the words and the tense decide between the last such date before ``at`` and the next one
+    after it.
+    """
     if stated.year is not None or stated.month is None:
         return str(stated)
     years = [replace(stated, year=at.year + step) for step in (-1, 0, 1)]
@@ -134,7 +142,7 @@ def _iso(day: datetime, precision: str) -> str:
 
 
 def cut_dates(text: str) -> tuple[list[StatedDate], str]:
-    """Return the dates of a text, and the text in lower case, without accents and without them."""
+    """Return the dates of a text, and the rest of the text in lower case and without accents."""
     plain = _plain(text)
     found = list(_stated(plain))
     for start, stated in found:
@@ -143,7 +151,7 @@ def cut_dates(text: str) -> tuple[list[StatedDate], str]:
 
 
 def _stated(plain: str) -> Iterator[tuple[int, StatedDate]]:
-    """Yield the place and the date of each stated date. ``plain`` is in lower case and without accents."""
+    """Yield each stated date with its position. ``plain`` is in lower case and without accents."""
     left = plain
     for pattern in _DATES:
         for match in pattern.finditer(left):
@@ -158,7 +166,7 @@ def _stated(plain: str) -> Iterator[tuple[int, StatedDate]]:
 
 
 def _plain(text: str) -> str:
-    """Return a text in lower case and without accents, as long as the text."""
+    """Return a text in lower case and without accents, with the same length."""
     return "".join(unicodedata.normalize("NFD", letter)[0].lower()[:1] for letter in text)
 
 

@@ -1,7 +1,7 @@
 """Search terms of a text: stemmed words, and tokens with symbols.
 
 A token such as ``v2.5``, ``C++`` or ``a/b.py`` is indexed as its words and also as one term. That term is spelled with
-letters and digits only, so no character of a text or query reaches the full-text engine as syntax.
+letters and digits only, so the full-text engine never interprets characters of a text or query as syntax.
 """
 
 import re
@@ -95,7 +95,7 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _has_symbols(core: str, words: Sequence[str]) -> bool:
-    """Return True if a token is more than its words: not a plain word, and not a word with apostrophes."""
+    """Return True if a token has symbols besides its words. An apostrophe inside a word does not count."""
     return (len(words) > 1 or core != words[0]) and core.replace("'", "").replace("’", "") != "".join(words)
 
 
@@ -123,7 +123,7 @@ def _spell(token: str) -> str:
 def _decorated(spelling: str) -> list[str]:
     """Return the words of a spelled token without the symbols around it: "don" and "t" for "*don't*".
 
-    A token with symbols inside, such as "AT&T", is a word of its own.
+    A token with symbols inside, such as "AT&T", counts as one word.
     """
     inner = _OUTER_CODES.sub("", spelling)
     return [part for part in _APOSTROPHE.split(inner) if part] or [spelling]
@@ -131,7 +131,7 @@ def _decorated(spelling: str) -> list[str]:
 
 @lru_cache(maxsize=65536)
 def _stem(word: str, language: str) -> str:
-    """Return the stem of a word, without accents. Stemmers are not thread-safe, so each thread has its own."""
+    """Return the stem of a word, without accents. Each thread has its own stemmers, because they are not thread-safe."""
     stemmers = _thread.__dict__.setdefault("stemmers", {})
     if language not in stemmers:
         stemmers[language] = Stemmer.Stemmer(_STEMMERS[language], 0)  # results are cached here

@@ -68,7 +68,7 @@ class ChromaCollection:
 
     @contextlib.contextmanager
     def _calling(self) -> Iterator[Any]:
-        """Yield the collection for one call. Afterwards, update the recorded file hashes, because any call can write files."""
+        """Yield the collection for one call. Afterwards, update the recorded file hashes, because any call may write files."""
         with _translate_errors(local=self._manifest is not None):
             yield self._collection
         if self._manifest is not None:
@@ -86,7 +86,7 @@ class ChromaCollection:
             collection.modify(metadata={"mark": mark})
 
     def add(self, keys: Sequence[VectorKey], vectors: "NDArray[np.float32]") -> None:
-        """Add vectors, or replace those with the same keys."""
+        """Add vectors. Vectors with the same keys are replaced."""
         for start in range(0, len(keys), _BATCH):
             batch = keys[start : start + _BATCH]
             with self._calling() as collection:
@@ -153,10 +153,10 @@ class _Folders:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """In a forked child, set the inherited folders aside.
+        """Set the inherited folders aside in a forked child.
 
-        If there are any, :meth:`use` raises ``IndexUnavailable`` from now on. The folders stay referenced, so that they are not
-        closed in the child.
+        If there are inherited folders, :meth:`use` raises ``IndexUnavailable`` from now on. The folders stay
+        referenced, so that they are not closed in the child.
         """
         self._lock = threading.Lock()
         if self._open:
@@ -341,7 +341,7 @@ def _embedded_client(folder: Path) -> Any:
 def _collection(client: Any, build: Build) -> Any:
     """Return the collection of a build. If nothing was added to the build yet, the collection is created.
 
-    If something was added but the collection is missing, Chroma raises an error.
+    If vectors were added but the collection is missing, Chroma raises an error.
     """
     if build.mark:
         return client.get_collection(_name(build.build), embedding_function=None)

@@ -77,7 +77,7 @@ class ExternalIndex(Protocol):
         ...
 
     def add(self, keys: Sequence[VectorKey], vectors: "NDArray[np.float32]") -> None:
-        """Add vectors, or replace those with the same keys."""
+        """Add vectors. Vectors with the same keys are replaced."""
         ...
 
     def remove(self, keys: Sequence[VectorKey]) -> None:
@@ -118,7 +118,7 @@ class IndexPlace(Protocol):
         ...
 
     def load(self) -> None:
-        """Import what a search needs. No connection is made."""
+        """Import the modules that a search needs. No connection is made."""
         ...
 
     @property

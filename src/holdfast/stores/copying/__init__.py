@@ -1,7 +1,7 @@
-"""Copy a whole store, with all tenants, to another store. Each of the two can be SQLite or PostgreSQL.
+"""Copy a whole store, with all tenants, to another store. Source and target can each be SQLite or PostgreSQL.
 
-``copy_store(open_side(SOURCE), open_side(TARGET, new=True))`` copies, resumes an interrupted copy, or verifies a finished
-one.
+``copy_store(open_side(SOURCE), open_side(TARGET, new=True))`` starts a copy, resumes an interrupted copy, or verifies a
+finished copy.
 """
 
 from holdfast.stores.copying.copy import copy_store, tables_of

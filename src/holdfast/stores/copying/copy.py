@@ -1,9 +1,9 @@
 """Copy a store table by table, then compare both sides (source and target).
 
-Rows are copied in batches. Each batch is committed together with a bookmark, which says how far the table was copied. An
-interrupted copy resumes at the bookmarks. The source is read in one snapshot. A resumed copy reads a later snapshot, in
-which rows that were already copied may have changed. Tables that differ at the end are therefore copied again from the
-new snapshot.
+Rows are copied in batches. Each batch is committed together with a bookmark, which records how far the table was
+copied. An interrupted copy resumes at the bookmarks. The source is read in one snapshot. A resumed copy reads a later
+snapshot, in which rows that were already copied may have changed. Tables that differ at the end are therefore copied
+again from the new snapshot.
 """
 
 import json
@@ -26,10 +26,10 @@ _BATCH_ROWS = 1000
 
 
 def copy_store(source: Side, target: Side, *, progress: Progress | None = None, batch: int = _BATCH_ROWS) -> CopyReport:
-    """Copy all tenants, resume an interrupted copy, or verify a finished one.
+    """Copy all tenants, resume an interrupted copy, or verify a finished copy.
 
-    Raises ``Conflict`` if the target holds other data. If the report says that the sides differ or that the full-text index
-    is incomplete, the target stays marked as unfinished and cannot be opened.
+    Raises ``Conflict`` if the target holds other data. If the report says that the sides differ or that the full-text
+    index is incomplete, the target stays marked as unfinished and cannot be opened.
     """
     started = time.monotonic()
     if source.place == target.place:
@@ -160,7 +160,7 @@ class _Copy:
             self._target.index_text(connection, there, rows)
 
     def _compare(self, here: TableLayout, there: TableLayout, *, finished: bool) -> CopiedTable:
-        """Compare a table on both sides. If it differs and the copy is unfinished, copy the table again.
+        """Compare a table on both sides. If the sides differ and the copy is unfinished, copy the table again.
 
         In an unfinished copy, a difference means that rows changed in the source after an earlier run had copied them.
         """

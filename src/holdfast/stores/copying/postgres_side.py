@@ -61,7 +61,7 @@ class PostgresSide(Side):
                 self._inspect()
 
     def _connect(self) -> PostgresSession:
-        """Open a connection without timeouts, because copying millions of rows takes longer than servers usually allow."""
+        """Open a connection without timeouts, because copying millions of rows takes longer than most servers allow."""
         session = PostgresSession(connect(self._url, limits=PoolLimits(), application=f"{APPLICATION}-copy"))
         if is_pooled(session.raw):
             session.raw.close()
@@ -106,7 +106,7 @@ class PostgresSide(Side):
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[PostgresSession]:
-        """Run the block in a transaction. It is on disk when the block ends."""
+        """Run the block in a transaction. The transaction is on disk when the block ends."""
         with self.guard(), self._writer.raw.transaction():
             yield self._writer
 

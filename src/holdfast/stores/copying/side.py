@@ -58,7 +58,7 @@ class Side(ABC):
 
     @abstractmethod
     def writing(self) -> contextlib.AbstractContextManager[Connection]:
-        """Run the block in a transaction. It is on disk when the block ends."""
+        """Run the block in a transaction. The transaction is on disk when the block ends."""
 
     @abstractmethod
     def prepare(self) -> list[Migration]:

@@ -68,7 +68,7 @@ class SQLiteSide(Side):
                 self.reader.execute("ROLLBACK")
 
     def writing(self) -> contextlib.AbstractContextManager[FileConnection]:
-        """Run the block in a transaction. It is on disk when the block ends."""
+        """Run the block in a transaction. The transaction is on disk when the block ends."""
         return self._connections.writing()
 
     def prepare(self) -> list[Migration]:

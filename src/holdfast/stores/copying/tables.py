@@ -1,4 +1,4 @@
-"""The tables that are copied between stores, and the columns that are copied differently or not at all."""
+"""The tables that are copied between stores, and the columns that need special handling or are left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ VECTOR_COLUMNS = frozenset({"scale", "code", "embedding"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """Columns of a table for copying: those that both sides have, the primary key, and the vector columns of this side."""
+    """Columns of a table for copying: the columns that both sides have, the primary key, and this side's vector columns."""
 
     table: str
     columns: tuple[str, ...]

@@ -1,8 +1,8 @@
 """Open connections to PostgreSQL and set them up: timeouts, row level security, and the pgvector type.
 
-A pooler such as PgBouncer in transaction mode gives each transaction any of its server connections. A setting of one client
-would then be seen by others. Behind a pooler, Holdfast therefore sets everything at the beginning of each transaction, for this
-transaction only, and uses no prepared statements.
+A pooler such as PgBouncer in transaction mode can run each transaction on a different server connection. A setting of
+one client would then affect other clients. Behind a pooler, Holdfast therefore sets everything at the beginning of each
+transaction, for this transaction only, and uses no prepared statements.
 """
 
 from collections.abc import Callable, Mapping
@@ -64,7 +64,7 @@ def check_address(url: str) -> None:
 
 
 def connect(url: str, *, limits: PoolLimits, application: str = APPLICATION) -> "psycopg.Connection[Row]":
-    """Open a connection as the user named in the address. It has all privileges of that user.
+    """Open a connection as the user named in the address. The connection has all privileges of that user.
 
     Behind a pooler, the search path is not set, so statements must name the schema.
     """
@@ -86,7 +86,8 @@ def connect(url: str, *, limits: PoolLimits, application: str = APPLICATION) -> 
 def is_pooled(raw: "psycopg.Connection[Row]") -> bool:
     """Return True if a pooler stands between this process and the server.
 
-    A pooler greets a client with a process number of its own. The server process that runs a statement has another one.
+    A pooler reports its own process number when a client connects. It differs from the number of the server process
+    that runs a statement.
     """
     row = raw.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
     return row is not None and row[0] != raw.info.backend_pid
@@ -142,7 +143,7 @@ def connection_setup(limits: PoolLimits, *, role: str | None) -> "Callable[[psyc
 
 
 def transaction_setup(limits: PoolLimits, *, role: str | None, tenant: str) -> str:
-    """Return the statements that set up one transaction behind a pooler, including its tenant. They end with a semicolon."""
+    """Return the statements that set up one transaction behind a pooler, including its tenant. The text ends with a semicolon."""
     path = f"set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), true)"
     named = {**_values(limits), "holdfast.tenant": tenant}
     values = (sql.SQL("set_config({}, {}, true)").format(sql.Literal(name), sql.Literal(value)) for name, value in named.items())

@@ -48,11 +48,14 @@ class PostgresDialect:
         return "hashtextextended(key, 0) = hashtextextended(?::text, 0) AND key = ?", key, key
 
     def metadata_exists(self, path: Sequence[str]) -> Part:
-        """Return the condition that the metadata has an entry at a path. The path leads through nested objects."""
+        """Return the condition that the metadata has an entry at a path, which may lead through nested objects."""
         return f"({_entry_at(path)}) IS NOT NULL", *path
 
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
-        """Return the condition that the entry at a path, or an element of it if it is a list, fulfills a condition."""
+        """Return the condition that the entry at a path fulfills a condition.
+
+        If the entry is a list, one of its elements may fulfill it.
+        """
         sql, *values = condition("entry.value")
         elements = "json_array_elements(CASE WHEN json_typeof(found.value) = 'array' THEN found.value ELSE '[]'::json END)"
         chosen = {"entry": "SELECT found.value", "elements": f"SELECT {elements}"}
@@ -61,13 +64,13 @@ class PostgresDialect:
         return f"EXISTS (SELECT 1 FROM {entries} WHERE entry.value IS NOT NULL AND ({sql}))", *path, *values
 
     def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these texts, or None if there are none."""
+        """Return the condition that an entry is one of these texts, or None if ``values`` has no texts."""
         if not values:
             return None
         return _typed(entry, "string", f"({entry} #>> '{{}}') COLLATE \"C\" = ANY(?::text[])"), list(values)
 
     def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
-        """Return the condition that an entry is one of these numbers, or None if there are none."""
+        """Return the condition that an entry is one of these numbers, or None if ``values`` has no numbers."""
         # Integers of any size compare exactly. Floats compare as double precision, like in Python.
         parts: list[tuple[str, list[str]]] = []
         for number, kind in (("numeric", int), ("float8", float)):
@@ -83,7 +86,10 @@ class PostgresDialect:
         return _typed(entry, "boolean", f"({entry} #>> '{{}}') = ?::text"), str(value).lower()
 
     def entry_is_json(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these objects or lists, given as canonical JSON; None if there are none."""
+        """Return the condition that an entry is one of these objects or lists, given as canonical JSON.
+
+        Return None if there are none.
+        """
         if not values:
             return None
         return f"json_typeof({entry}) IN ('object', 'array') AND {entry}::text = ANY(?::text[])", list(values)
@@ -99,7 +105,7 @@ class PostgresDialect:
         return _typed(entry, "number", f"{text}::{number} {operator} ?::text::{number}"), str(value)
 
     def entry_has_text(self, entry: str, part: str) -> Part:
-        """Return the condition that an entry is a text with this part."""
+        """Return the condition that an entry is a text that contains ``part``."""
         return _typed(entry, "string", f"position(?::text IN ({entry} #>> '{{}}')) > 0"), part
 
     def in_payload(self, part: str) -> str:
@@ -116,14 +122,14 @@ class PostgresDialect:
 
 
 def _entry_at(path: Sequence[str]) -> str:
-    """Return the expression for the metadata entry at a path. It is NULL if there is none."""
+    """Return the expression for the metadata entry at a path. The expression is NULL if there is no such entry."""
     return "metadata::json" + " -> ?::text" * len(path)
 
 
 def _typed(entry: str, kind: str, condition: str) -> str:
     """Return a condition that holds only for entries of a JSON type.
 
-    CASE fixes the order: the planner may reorder conditions, and some casts fail on other types.
+    CASE fixes the order of evaluation: the planner may reorder plain conditions, and some casts fail on other types.
     """
     return f"CASE WHEN json_typeof({entry}) = '{kind}' THEN {condition} ELSE false END"
 

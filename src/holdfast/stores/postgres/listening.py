@@ -1,4 +1,4 @@
-"""Notifications of new jobs through LISTEN and NOTIFY, so that workers do not have to poll every second."""
+"""Notifications of new jobs through LISTEN and NOTIFY. Workers then need not poll every second."""
 
 import contextlib
 import threading
@@ -32,7 +32,10 @@ class Listener:
         self._raw: psycopg.Connection[Row] | None = None
 
     def after_fork(self) -> None:
-        """Start without a connection in a forked child. On one connection, parent and child would read each other's responses."""
+        """Start without a connection in a forked child.
+
+        If both used one connection, each would read responses meant for the other.
+        """
         _inherited.append(self._raw)
         self._start()
 
@@ -46,7 +49,7 @@ class Listener:
             session.execute("SELECT pg_notify(?, ?)", (_CHANNEL, self._tenant[:2000]))
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a new job of this tenant. Return True if there may be one.
+        """Wait for a new job of this tenant. Return True if there may be a new job.
 
         The result is also True if the connection was lost, because a notification may have been missed.
         """

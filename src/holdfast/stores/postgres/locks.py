@@ -1,9 +1,9 @@
-"""Advisory locks that serialize writes about the same user, as SQLite's single writer does for all users.
+"""Advisory locks that serialize writes for the same user. SQLite needs none: it has a single writer.
 
 The engine reads in a transaction, and its writes depend on the rows that it read. For example, it stores a text only if
 it found no equal text. Before a write reads rows, it therefore locks each user whose data it reads or changes. This data
 cannot change until the write commits. The isolation level is READ COMMITTED: each statement sees everything that was
-committed before the statement began. Writes about different users do not wait for each other. All data without a user
+committed before the statement began. Writes for different users do not wait for each other. All data without a user
 shares one lock. Each setting, app, access key and stored response has its own lock.
 
 SERIALIZABLE is not used, because it can reject a transaction at COMMIT. The store could not repeat the transaction, since
@@ -47,7 +47,7 @@ class Locks:
         return True
 
     def hold_all(self) -> None:
-        """Lock the whole tenant: wait until its other writes have ended, and block new ones."""
+        """Lock the whole tenant: wait until its other writes have ended, and block new writes."""
         if not self._whole:
             self._session.execute("SELECT pg_advisory_xact_lock(?)", (_number(self._tenant),))
             self._whole = True

@@ -5,8 +5,8 @@ by the server. If the connection is lost during COMMIT, the store asks the serve
 transaction was committed.
 
 After a crash, PostgreSQL can give the id of a lost transaction to a new transaction. Every crash also restarts the
-server's statistics. So the store believes that a transaction was committed only if the start time of the statistics is
-still the same.
+server's statistics. So the store counts a transaction as committed only if the start time of the statistics is
+unchanged.
 """
 
 import contextlib
@@ -34,7 +34,8 @@ _IDENTITY = "pg_current_xact_id()::text, pg_stat_get_bgwriter_stat_reset_time():
 class Transaction:
     """The id of a transaction, and the start time of the server's statistics.
 
-    After a crash, the server can use an id again. Every crash also changes the start time, so the pair is unique.
+    After a crash, the server can use an id again. Every crash also changes the start time, so the two values together
+    are unique.
     """
 
     number: str
@@ -42,14 +43,14 @@ class Transaction:
 
 
 class _HeldConnection:
-    """The connection that a thread uses for all reads of a snapshot. The first read takes it from the pool."""
+    """The connection that a thread uses for all reads of a snapshot. The first read takes the connection from the pool."""
 
     def __init__(self) -> None:
         self.lease = contextlib.ExitStack()
         self.session: PostgresSession | None = None
 
     def release(self) -> None:
-        """Return the connection to the pool. The next read takes another one."""
+        """Return the connection to the pool. The next read takes another connection."""
         self.session = None
         self.lease.close()
 
@@ -128,7 +129,10 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def _set_up(self, raw: "psycopg.Connection[Row]") -> Iterator[None]:
-        """Run the block in a transaction with the tenant's settings, if there is a pooler. Otherwise the connection has them."""
+        """Run the block in a transaction with the tenant's settings.
+
+        Without a pooler, the connection already has these settings.
+        """
         if not self._transaction_setup:
             yield
             return
@@ -211,7 +215,7 @@ class PostgresConnections:
     def _begun(self, *, durable: bool) -> "Iterator[tuple[psycopg.Connection[Row], Transaction]]":
         """Begin a transaction and yield it with its connection.
 
-        If the connection was lost while idle, another one is used.
+        If the connection was lost while idle, another connection is used.
         """
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
         if not durable:
@@ -263,7 +267,7 @@ class PostgresConnections:
     def _status(self, transaction: Transaction) -> str:
         """Return the state of a transaction: committed, aborted, in progress, reused or unknown.
 
-        "Reused" means that the server crashed, and that the committed transaction with this id may be another one.
+        "Reused" means that the server crashed. The committed transaction with this id may then be another transaction.
         """
         query = "SELECT pg_xact_status($1::xid8), pg_stat_get_bgwriter_stat_reset_time()::text"
         try:

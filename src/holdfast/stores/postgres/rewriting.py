@@ -48,9 +48,9 @@ def full_vacuum(session: PostgresSession, table: str) -> None:
 
 
 def obstacle(session: PostgresSession, table: str) -> str | None:
-    """Return why a table cannot be replaced by a copy, or None if it can.
+    """Return why a table cannot be replaced by a copy, or None if it can be replaced.
 
-    Objects that an administrator has attached to the table would be lost with it.
+    An obstacle is any object that an administrator attached to the table, because replacing the table would remove it.
     """
     attached = {
         "a publication": "SELECT 1 FROM pg_publication_rel WHERE prrelid = ?::regclass",
@@ -84,7 +84,7 @@ class _Index:
 
 
 class TableCopy:
-    """A copy of a table that takes its place."""
+    """A copy of a table that replaces the table."""
 
     def __init__(self, session: PostgresSession, table: str) -> None:
         self._session = session
@@ -94,7 +94,10 @@ class TableCopy:
         self._log = f"{SCHEMA}.{table}{_LOG}"
 
     def replace(self) -> None:
-        """Copy the table and replace it. Raise ``LockNotAvailable`` if others use it all the time; then nothing is changed."""
+        """Copy the table and replace it.
+
+        If other connections use it all the time, change nothing and raise ``LockNotAvailable``.
+        """
         self._prepare()
         try:
             self._build()
@@ -193,7 +196,10 @@ class TableCopy:
 
     @contextlib.contextmanager
     def _all_rows(self) -> Iterator[None]:
-        """Make all rows visible to this connection. For users whom row level security does not filter, filtering is an error then."""
+        """Make all rows visible to this connection during the block.
+
+        For users whom row level security does not filter, PostgreSQL raises an error if it would filter rows.
+        """
         if self._is_filtered:
             self._session.execute("SET holdfast.rewriting = 'on'")
             self._session.execute("SET holdfast.tenant = ''")  # the policies of the tables need a value
@@ -274,7 +280,10 @@ class TableCopy:
     # --- replacing --------------------------------------------------------------------------------------
 
     def _swap(self, seconds: float = _SWAP_SECONDS) -> None:
-        """Replace the table. Wait only briefly for its lock, because later readers queue behind it; try several times."""
+        """Replace the table.
+
+        Try several times, each with a short wait for the lock, because later readers queue behind the wait.
+        """
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -296,7 +305,8 @@ class TableCopy:
     def _check_snapshots(self) -> None:
         """Raise ``LockNotAvailable`` if another program has a snapshot, such as a dump that has just begun.
 
-        It would not see the rows of the copy. Holdfast's own connections take a snapshot per statement, so they see them.
+        That program would not see the rows of the copy. Holdfast's own connections see them, because they take a new
+        snapshot for each statement.
         """
         if fetch_value(
             self._session,

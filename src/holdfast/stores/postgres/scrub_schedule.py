@@ -1,7 +1,7 @@
 """Decide when a database is scrubbed. One scrub serves the erasures of all tenants.
 
-A transaction that erases rows records its number (see ``PostgresTransaction.set_setting``). A scrub records the server's snapshot
-when it begins. The scrub covers all erasures that had ended in this snapshot.
+A transaction that erases rows records its transaction number (see ``PostgresTransaction.set_setting``). A scrub records
+the server's snapshot when it begins. The scrub covers all erasures that were committed before this snapshot.
 """
 
 import contextlib
@@ -26,7 +26,8 @@ _KEPT = 100
 def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...] | None:
     """Return the unreachable places of the last scrub that covers an erasure, or None if there is no such scrub.
 
-    A number that this server has not given yet is from another server: the rows were erased before they were copied here.
+    A number that this server has not assigned yet comes from another server: the rows were erased before the store was
+    copied here.
     """
     row = fetch(
         session,
@@ -38,7 +39,11 @@ def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...
 
 
 def is_due(session: PostgresSession, interval_seconds: float) -> bool:
-    """Return True if a scrub may begin: the last one began at least an interval ago, or was interrupted a minute ago."""
+    """Return True if a scrub may begin.
+
+    This is the case if the last scrub began at least an interval ago, or if it did not finish and began at least a
+    minute ago.
+    """
     return bool(
         fetch_value(
             session,
@@ -51,7 +56,7 @@ def is_due(session: PostgresSession, interval_seconds: float) -> bool:
 
 @contextlib.contextmanager
 def alone(session: PostgresSession) -> Iterator[bool]:
-    """Hold the lock of the database's scrub during the block. Yield False if another process holds it."""
+    """Hold the lock for scrubs of this database during the block. Yield False if another process holds the lock."""
     held = bool(fetch_value(session, "SELECT pg_try_advisory_lock(?)", (_LOCK,)))
     try:
         yield held

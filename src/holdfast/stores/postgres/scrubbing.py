@@ -1,11 +1,11 @@
 """Remove erased data from the server's files, and verify that it is gone.
 
-A deleted row stays in the file of its table until the table is rewritten. It also stays in the write-ahead log
-until its log segment (a file of the log) is overwritten. This module rewrites both, as far as the privileges of
-the database user allow. It cannot reach the server's replicas, archived logs and backups. docs/scale.md says how
-long these can keep erased data.
+A deleted row stays in the file of its table until the table is rewritten. It also stays in the write-ahead log until
+its log segment (a file of the log) is overwritten. This module rewrites both, as far as the privileges of the database
+user allow. It cannot reach the server's replicas, archived logs and backups. docs/scale.md says how long these can keep
+erased data.
 
-A scrub rewrites the tables of all tenants. ``scrub_schedule.py`` decides when one runs.
+A scrub rewrites the tables of all tenants. ``scrub_schedule.py`` decides when a scrub runs.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ def rewrite(session: PostgresSession, *, max_locked_bytes: int = MAX_LOCKED_BYTE
 def scan(session: PostgresSession, needles: Sequence[bytes]) -> tuple[str, ...]:
     """Search the server's files for the needles (byte strings from the erased data). Return the files that contain one.
 
-    Needles shorter than 8 bytes are not searched for: the server's own catalogs contain many words.
+    Needles shorter than 8 bytes are skipped, because short words also occur in the server's own catalogs.
     """
     searched = [needle for needle in needles if len(needle) >= 8]
     if not searched:

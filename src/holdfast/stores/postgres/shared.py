@@ -119,7 +119,7 @@ class SharedPool:
         self._pool.putconn(raw)
 
     def drain(self) -> None:
-        """Replace all idle connections. If one connection was lost, the others probably were, too."""
+        """Replace all idle connections. If one connection was lost, the others were probably lost, too."""
         self._pool.drain()
 
     def close(self) -> None:
@@ -147,7 +147,10 @@ forks.register(_lock_reset)
 def acquire_pool(
     url: str, *, limits: PoolLimits, arguments: dict[str, Any], setup: "Callable[[psycopg.Connection[Row]], None] | None"
 ) -> SharedPool:
-    """Return this process's pool for a database address. The first call creates it. Call :func:`release_pool` once when done."""
+    """Return this process's pool for a database address, creating it on the first call.
+
+    Call :func:`release_pool` once when done.
+    """
     with _lock:
         pool = _pools.get((url, limits))
         if pool is None:

@@ -65,8 +65,9 @@ class PostgresStore(SQLReads):
         scrub_interval: float = 0.0,
         max_locked_bytes: int = scrubbing.MAX_LOCKED_BYTES,
     ) -> None:
-        """Open the store. If ``url`` names a pooler, ``direct`` is the address of the server itself. ``scrub_interval`` is the minimum time between two scrubs in seconds; with 0, each erasure scrubs at once.
+        """Open the store. If ``url`` names a pooler, ``direct`` is the address of the server itself.
 
+        ``scrub_interval`` is the minimum time between two scrubs in seconds. With 0, each erasure scrubs at once.
         Tables larger than ``max_locked_bytes`` are rewritten while they are in use.
         """
         self.tenant = tenant
@@ -117,10 +118,13 @@ class PostgresStore(SQLReads):
         return
 
     def preload(self) -> None:
-        """Do nothing. The database is connected already."""
+        """Do nothing. The store is already connected."""
 
     def guard(self, query: Callable[[], R]) -> R:
-        """Call ``query`` with a connection of this tenant, and translate errors. Call it once more if the connection was lost."""
+        """Call ``query`` with a connection of this tenant, and translate errors.
+
+        If the connection was lost, call ``query`` once more.
+        """
         return self._connections.read(query)
 
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
@@ -144,7 +148,7 @@ class PostgresStore(SQLReads):
             self._listener.announce()
 
     def wait_for_jobs(self, seconds: float) -> bool:
-        """Wait until any process queues a job for this tenant. Return False if that does not happen within ``seconds``."""
+        """Wait until any process queues a job for this tenant. Return False if no job is queued within ``seconds``."""
         return self._listener.wait(seconds)
 
     def wait_for_tenants(self, seconds: float) -> Collection[str] | None:
@@ -302,7 +306,7 @@ class PostgresStore(SQLReads):
 
     @contextlib.contextmanager
     def room(self) -> Iterator[Callable[[], object]]:
-        """Do nothing: only the administrator of the server can free space on its disk."""
+        """Do nothing. Only the server's administrator can free space on its disk."""
         yield lambda: None
 
     def scrub(
@@ -310,9 +314,9 @@ class PostgresStore(SQLReads):
     ) -> tuple[bool, tuple[str, ...]]:
         """Remove erased data from the tables and the log, as far as the privileges of the database user allow.
 
-        A scrub covers the erasures of all tenants. It begins at most once per ``scrub_interval``, unless ``when`` is ``now``. The
-        result names the places that could not be verified. With ``rewrite=False``, nothing is done, because a deleted row
-        stays in the file of its table until the table is rewritten.
+        A scrub covers the erasures of all tenants. It begins at most once per ``scrub_interval``, unless ``when`` is
+        ``now``. The returned names are the places that could not be verified. With ``rewrite=False``, nothing is done,
+        because a deleted row stays in the file of its table until the table is rewritten.
         """
         self._connections.check_open()
         if not rewrite or (when == "due" and not self._may_scrub()):
@@ -331,18 +335,18 @@ class PostgresStore(SQLReads):
             return True, (*unreachable, *scrubbing.scan(session, needles), *found)
 
     def _covered(self) -> Sequence[Unreachable] | None:
-        """Return the unreachable places of a scrub that covers this tenant's erasures, or None if there is none."""
+        """Return the unreachable places of a scrub that covers this tenant's erasures, or None if there is no such scrub."""
         requested = self.setting(REQUESTED)
         return None if requested is None else self.guard(lambda: scrub_schedule.covering(self.connection, requested))
 
     def _may_scrub(self) -> bool:
-        """Return True if a scrub has covered this tenant's erasures, or if the next one is due."""
+        """Return True if a scrub has covered this tenant's erasures, or if the next scrub is due."""
         if self._covered() is not None:
             return True
         return self.guard(lambda: scrub_schedule.is_due(self.connection, self._scrub_interval))
 
     def _scrub_all(self, session: PostgresSession) -> Sequence[Unreachable] | None:
-        """Rewrite the tables and the log. Return the unreachable places, or None if other processes prevent it."""
+        """Rewrite the tables and the log. Return the unreachable places, or None if other processes prevent the rewrite."""
         with scrub_schedule.alone(session) as is_alone:
             if not is_alone:
                 return None

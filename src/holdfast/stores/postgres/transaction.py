@@ -1,4 +1,4 @@
-"""A write transaction on PostgreSQL, with the locks that serialize writes about the same user."""
+"""A write transaction on PostgreSQL, with the locks that serialize writes for the same user."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -159,13 +159,16 @@ class PostgresTransaction(SQLTransaction):
         return super().setting(name)
 
     def set_setting(self, name: str, value: str) -> None:
-        """Store a persistent setting of the engine. With a pending scrub, record which transaction requested it."""
+        """Store a persistent setting of the engine.
+
+        If it marks a pending scrub, also record the transaction that requested it.
+        """
         super().set_setting(name, value)
         if (name, value) == (SCRUB, "pending"):
             super().set_setting(REQUESTED, str(fetch_value(self._session, "SELECT pg_current_xact_id()::text")))
 
     def access_key(self, id: str) -> KeyRecord | None:
-        """Return an access key that this tenant stores, or None if there is none with this id."""
+        """Return the access key that this tenant stores under an id, or None if there is no such key."""
         self._locks.hold([f"key {id}"])
         return super().access_key(id)
 
@@ -187,12 +190,12 @@ class PostgresTransaction(SQLTransaction):
         super().set_session(session)
 
     def add_message(self, message: Message) -> Message:
-        """Store a message. Its number is assigned while the user is locked, so the numbers of a user grow in commit order."""
+        """Store a message. Its number is assigned while the user is locked, so a user's numbers increase in commit order."""
         self._locks.hold([_user(message.scope.user)])
         return super().add_message(message)
 
     def add_trace(self, trace: Trace) -> None:
-        """Store a trace. Erasing a user holds the same lock, so no trace of the user is added meanwhile."""
+        """Store a trace. The user is locked, so that no trace is added while the user's data is erased."""
         self._locks.hold([_user(trace.scope.user)])
         super().add_trace(trace)
 
@@ -202,15 +205,16 @@ class PostgresTransaction(SQLTransaction):
         return super().add_revision(memory)
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Give messages a marker called an action, such as ``forgotten``. Only messages with the action ``instead_of`` get it.
+        """Set the action of messages. Only messages that have the action ``instead_of`` are changed.
 
-        A message with an action is used neither for extraction nor for recall. One that is off the record leaves the indexes.
+        An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for
+        recall. A message that is off the record is also removed from the indexes.
         """
         self._hold_owners("messages", messages)
         super().set_action(messages, action, instead_of=instead_of)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Remove sources from every revision of a memory. Only the given sources stay."""
+        """Set the sources in every revision of a memory. Sources that are not given are removed."""
         self._hold_owners("memories", [id])
         super().set_sources(id, sources)
 
@@ -266,7 +270,7 @@ class PostgresTransaction(SQLTransaction):
     # --- models and jobs --------------------------------------------------------------------------------
 
     def use_model(self, model: str) -> int:
-        """Register an embedding model and, if it is new, queue every chunk for it. Return the number of chunks left to embed.
+        """Register an embedding model. If it is new, queue every chunk for it. Return the number of chunks left to embed.
 
         For a new model, first wait until concurrent writes have ended, so that their chunks are queued, too.
         """
@@ -296,7 +300,8 @@ class PostgresTransaction(SQLTransaction):
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        With ``exclusive`` kinds, workers of a tenant lease one after the other, because a worker must see the leases of the others.
+        With ``exclusive`` kinds, only one worker of a tenant leases at a time, because each worker must see the leases
+        of the others.
         """
         if exclusive:
             self._locks.hold(["leases"])

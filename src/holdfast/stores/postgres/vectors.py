@@ -29,7 +29,7 @@ def put(
 ) -> int:
     """Store the vectors of chunks that are still queued, and return the number of stored vectors.
 
-    Chunks whose text was removed meanwhile are skipped. A vector is stored only by the transaction that deletes its chunk
+    Chunks whose text was removed meanwhile are skipped. The transaction that stores a vector also deletes its chunk
     from the queue, so concurrent writers of one chunk wait for each other.
     """
     model = vector_tables.model_number(connection, tenant, name)
@@ -151,8 +151,8 @@ def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: li
 def _nearest(connection: PostgresSession, parameters: _VectorQuery, partition: int, dimensions: int) -> list[Row]:
     """Rank the items with the partition's HNSW index, which skips items that the filter excludes.
 
-    The index scan stops after a limit. If it has found too few items by then, the filter allows only few items. These
-    are then all compared with the query, which is fast.
+    The index scan stops after a limit. If it has found too few items by then, the filter allows only a few items. In
+    that case, the query is compared with all allowed items, which is fast.
     """
     item_filter = parameters.item_filter.clauses
     found = connection.execute_planned(

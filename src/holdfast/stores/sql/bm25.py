@@ -1,7 +1,6 @@
 """BM25 ranking for the SQL stores. The rarest query terms select candidates, then all terms score the candidates.
 
-Term statistics come only from the partitions that the reader may see. So a ranking does not depend on the texts of
-other users.
+Term statistics come only from the partitions that the reader may see, so other users' texts do not affect a ranking.
 """
 
 import math
@@ -53,9 +52,9 @@ def rarity(count: int) -> float:
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
     """Return True if the database should order the matches by BM25 itself.
 
-    This is so for a query of one term that has more matches than will be scored, but few enough to read them all.
-    Rarity is the same for all these matches, so it cannot select the best ones. Only term frequency and text length
-    distinguish them.
+    This is the case for a query with one term, if the term has more matches than will be scored but few enough to read
+    them all. Rarity is the same for all these matches, so it cannot select the best ones. Only term frequency and text
+    length distinguish them.
     """
     return len(known) == 1 and _scored(limit) < known[0][0] <= MATCHES
 
@@ -70,7 +69,7 @@ def _scored(limit: int) -> int:
 
 
 def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) -> list[int]:
-    """Return the candidates to score: those with the highest summed rarity. Of equal candidates, the newest come first."""
+    """Return the candidates to score: those with the highest summed rarity. If candidates are equal, the newest come first."""
     count = _scored(limit)
     if len(known) == 1:  # already in order
         return list(weights)[:count]

@@ -52,22 +52,25 @@ class SQLDialect(Protocol):
         ...
 
     def metadata_exists(self, path: Sequence[str]) -> Part:
-        """Return the condition that the metadata has an entry at a path. The path leads through nested objects."""
+        """Return the condition that the metadata has an entry at a path, which may lead through nested objects."""
         ...
 
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
-        """Return the condition that the entry at a path, or an element of it if it is a list, fulfills a condition.
+        """Return the condition that the entry at a path fulfills a condition.
 
-        ``condition`` is called with the SQL name of an entry. ``of`` says whether the entry, its elements or both count.
+        If the entry is a list, one of its elements may fulfill it.
+
+        ``condition`` is called with the SQL name of an entry. ``of`` selects whether the entry, its elements or both
+        are compared.
         """
         ...
 
     def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these texts, or None if there are none."""
+        """Return the condition that an entry is one of these texts, or None if ``values`` has no texts."""
         ...
 
     def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
-        """Return the condition that an entry is one of these numbers, or None if there are none."""
+        """Return the condition that an entry is one of these numbers, or None if ``values`` has no numbers."""
         ...
 
     def entry_is_literal(self, entry: str, value: bool | None) -> Part:  # noqa: FBT001  (one of three JSON values)
@@ -75,7 +78,10 @@ class SQLDialect(Protocol):
         ...
 
     def entry_is_json(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these objects or lists, given as canonical JSON; None if there are none."""
+        """Return the condition that an entry is one of these objects or lists, given as canonical JSON.
+
+        Return None if there are none.
+        """
         ...
 
     def entry_compares(self, entry: str, operator: str, value: str | float) -> Part:
@@ -83,7 +89,7 @@ class SQLDialect(Protocol):
         ...
 
     def entry_has_text(self, entry: str, part: str) -> Part:
-        """Return the condition that an entry is a text with this part."""
+        """Return the condition that an entry is a text that contains ``part``."""
         ...
 
     def in_payload(self, part: str) -> str:
@@ -128,7 +134,7 @@ class Connection(Executor, Protocol):
 
 
 class Guarding(Protocol):
-    """An object with a ``guard`` method that runs its queries and translates errors."""
+    """An object with a ``guard`` method that runs queries and translates database errors."""
 
     def guard(self, query: Callable[[], R]) -> R:
         """Call ``query`` and translate the database's errors."""

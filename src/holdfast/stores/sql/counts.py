@@ -58,7 +58,7 @@ def vectors_finding(connection: Connection, tenant: str) -> Finding:
 
 
 def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
-    """Return the finding of the hash check for a table: how many of its rows do not match their hash.
+    """Return the finding of the hash check for a table: the number of rows that do not match their hash.
 
     ``seen`` is the number of rows checked. ``bad`` contains the ids of the rows that do not match.
     """
@@ -74,7 +74,7 @@ def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
 
 
 def altered(rows: Iterable[Sequence[Any]], expected: Expected) -> tuple[int, list[str]]:
-    """Count the rows of a table, and find the rows that do not match their hash. Return the count and the ids of these rows."""
+    """Count the rows of a table and check their hashes. Return the count and the ids of the rows that do not match."""
     seen, bad = 0, []
     for row in rows:
         seen += 1

@@ -1,4 +1,4 @@
-"""Translate filters into SQL. The SQL text contains only our own column names. All values are bound as parameters."""
+"""Translate filters into SQL. The SQL text contains only Holdfast's own column names. All values are bound as parameters."""
 
 import itertools
 from collections.abc import Collection, Sequence
@@ -95,7 +95,7 @@ def _add_scope(clauses: Clauses, connection: Connection, tenant: str, wanted: Me
 
 
 def _add_page(clauses: Clauses, after_id: str | None) -> None:
-    """Add the condition that selects the ids after the last one of the page before."""
+    """Add the condition that selects the ids after the last id of the previous page."""
     if after_id is not None:
         clauses.add("id > ?", after_id)
 
@@ -138,7 +138,7 @@ def item_clauses(dialect: SQLDialect, tenant: str, where: SearchFilter, partitio
 
 
 def add_namespace(clauses: Clauses, exact: Sequence[str] | None, prefix: Sequence[str]) -> None:
-    """Add the conditions on the namespace. The literal conditions let the planner use the partial index."""
+    """Add the conditions on the namespace. They contain literal values, so that the planner can use the partial index."""
     if exact is not None:
         clauses.add("namespace = ? AND namespace <> ''" if exact else "namespace = ?", dump_namespace(exact))
     if prefix:

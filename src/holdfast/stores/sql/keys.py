@@ -29,7 +29,7 @@ class AccessReads:
 
     @guarded
     def access_key(self, id: str) -> KeyRecord | None:
-        """Return an access key that this tenant stores, or None if there is none with this id."""
+        """Return the access key that this tenant stores under an id, or None if there is no such key."""
         row = fetch_one(self.connection, f"SELECT {_KEY_COLUMNS} FROM keys WHERE tenant = ? AND id = ?", (self.tenant, id))
         return None if row is None else _to_key(row)
 
@@ -98,9 +98,9 @@ class AccessWrites(AccessReads):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove all stored responses, those stored before a given time, or the one for a principal and idempotency key.
+        """Remove stored responses: all, those from before a time, or the one for an idempotency key.
 
-        Return how many were removed.
+        Return the number removed.
         """
         sql, values = "DELETE FROM idempotency WHERE tenant = ?", list[Any]([self.tenant])
         conditions = (("at < ?", from_time(before)), ("principal = ?", principal), ("key = ?", key))

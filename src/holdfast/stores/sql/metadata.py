@@ -1,8 +1,8 @@
 """Translate metadata filters into SQL. Names and values are bound as parameters and never part of the SQL text.
 
-The operators have the meaning that they have in MongoDB. An entry that is a list matches if one of its elements does. An entry
-that is missing equals None, and matches ``$ne``, ``$nin`` and ``$not``. A dot in a name leads into a nested object, unless an
-entry has the whole name.
+The operators mean the same as in MongoDB. A list matches if one of its elements matches. A missing entry equals None,
+and matches ``$ne``, ``$nin`` and ``$not``. A name with dots is a path into nested objects, unless an entry has the
+whole name.
 """
 
 import re
@@ -27,7 +27,7 @@ _LISTS = (list, tuple, set, frozenset)
 
 
 def metadata_condition(dialect: SQLDialect, where: Where) -> Part:
-    """Return the condition that a row's metadata matches a filter, or raise InvalidInput."""
+    """Return the condition that a row's metadata matches a filter. Raise InvalidInput if the filter is invalid."""
     return _Translation(dialect).all_of(where, 0)
 
 
@@ -116,7 +116,7 @@ class _Translation:
         )
 
     def _contains(self, name: str, value: object) -> Part:
-        """Return the condition that a list has this element, or that a text has this part."""
+        """Return the condition that a list contains this element, or that a text contains this part."""
         dialect, cleaned = self._dialect, clean_value(name, value)
 
         def within(path: Sequence[str]) -> Part:

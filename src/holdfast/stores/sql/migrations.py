@@ -1,4 +1,4 @@
-"""Numbered schema migrations: load them from a package, and find those that were not applied to a store yet."""
+"""Numbered schema migrations: load them from a package, and find the migrations that a store still needs."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ def migrations(package: str = "holdfast.stores.sqlite") -> Iterator[Migration]:
 
 
 def pending(recorded: Mapping[int, str], known: list[Migration], *, what: str = "file") -> list[Migration]:
-    """Verify the migrations that a store has recorded, and return those that were not applied to the store yet."""
+    """Verify the migrations that a store has recorded, and return the migrations that it still needs."""
     if COPYING in recorded:
         raise StoreError(
             f"A copy into this {what} is not finished (from {recorded[COPYING]}). "

@@ -17,7 +17,7 @@ def visible(
 ) -> dict[int, Space]:
     """Return the partitions that a reader may see, each with its space.
 
-    In the scope of such a partition, each part (user, app, agent) is shared or the same as in the reader's scope. The
+    A reader may see a partition if each part of its scope (user, app, agent) is shared or equal to the reader's. The
     reader also sees the memories, but not the messages, of the apps in ``also_apps``. With ``apps``, return only the
     partitions of these apps.
     """

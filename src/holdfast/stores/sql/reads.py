@@ -141,7 +141,10 @@ class SQLReads(TraceReads):
 
     @guarded
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:
-        """Return the place of each message with one of these numbers. The text is included if it asks, or if that is unknown."""
+        """Return the metadata of each message with one of these numbers.
+
+        The text is included unless it is known not to be a question.
+        """
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))
         text = "CASE WHEN act IS NULL OR asks = 1 THEN text END"
@@ -302,7 +305,7 @@ class SQLReads(TraceReads):
 
     @guarded
     def scopes(self) -> list[Scope]:
-        """List the scopes that have data, or had some."""
+        """List the scopes that have or had data."""
         sql = (
             "SELECT app, user, agent FROM partitions WHERE tenant = ? UNION SELECT app, user, agent FROM sessions WHERE tenant = ? "
             "UNION SELECT '', user, '' FROM users WHERE tenant = ? UNION SELECT app, '', '' FROM apps WHERE tenant = ?"

@@ -113,7 +113,7 @@ def dump_indexed(texts: Sequence[str] | None) -> str | None:
 
 
 def searched_text(memory: Memory) -> str:
-    """Return the text of a memory that is indexed. Several texts are separated by ``SEPARATOR``; '' is not indexed."""
+    """Return the text of a memory that is indexed. Several texts are separated by ``SEPARATOR``. An empty text is not indexed."""
     own = dump_indexed(memory.indexed)
     return str(memory) if own is None else own
 

@@ -11,8 +11,8 @@ _HEAD = 8
 def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
     """Return the needles that occur in the blocks. All needles are searched in one pass.
 
-    The first eight bytes of a needle are compared as an integer. If they match, the whole needle is compared. Shorter needles
-    are searched one by one.
+    The first eight bytes of a needle are compared as an integer. If they match, the whole needle is compared. Needles
+    shorter than that are searched one by one.
     """
     if not needles:
         return set()

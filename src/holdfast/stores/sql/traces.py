@@ -101,7 +101,7 @@ class TraceWrites(TraceReads, AccessWrites):
     def remove_traces_of_messages(self, messages: Collection[str]) -> None:
         """Remove the traces whose question is one of these messages.
 
-        A trace of the same session whose message is not known may have the same question, so it goes too.
+        Traces of the same session whose message is unknown are also removed, because they may have the same question.
         """
         for batch in _batches(messages):
             among = self.connection.dialect.among

@@ -92,7 +92,7 @@ class VectorTable(Protocol):
         ...
 
     def use_model(self, connection: Any, tenant: str, name: str) -> int:
-        """Register an embedding model and, if it is new, queue every chunk for it. Return the number of chunks left to embed."""
+        """Register an embedding model. If it is new, queue every chunk for it. Return the number of chunks left to embed."""
         ...
 
     def drop_model(self, connection: Any, tenant: str, name: str) -> None:
@@ -142,7 +142,7 @@ class SQLTransaction(SQLReads, TraceWrites):
     def _index_message(self, partition: int, message: Message) -> None:
         """Index a message by its text, speaker and day. A reply is also found by the question that it answers.
 
-        A message without text, which has only a payload, is not indexed. Neither is one that is off the record.
+        A message that has only a payload is not indexed. A message that is off the record is not indexed either.
         """
         if not message.text.strip() or message.action == OFF_RECORD:
             return
@@ -150,7 +150,7 @@ class SQLTransaction(SQLReads, TraceWrites):
         self._index(partition, message.seq, message.text, message.language, heading=heading)
 
     def _detach_replies(self, questions: Sequence[int]) -> None:
-        """Remove the text of these questions from the replies to them, and index the replies by their own text alone."""
+        """Remove the text of these questions from the replies to them. The replies are then indexed only by their own text."""
         sql = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND answers IN ({marks(questions)})"
         for row in fetch(self._connection, sql, (self.tenant, *questions)) if questions else ():
             self._unindex(row[0])
@@ -210,15 +210,16 @@ class SQLTransaction(SQLReads, TraceWrites):
         self._vectors.want(self._connection, self.tenant, partition, item, count)
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
-        """Record when a recall last used memories (``used``), or when they were last stated again (``seen``)."""
+        """Record when memories were last used by a recall (``used``), or last stated again (``seen``)."""
         for column, moment in (("last_used_at", used), ("last_seen_at", seen)):
             if moment is not None:
                 self._update_present(column, stamp(moment), ids)
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Give messages a marker called an action, such as ``forgotten``. Only messages with the action ``instead_of`` get it.
+        """Set the action of messages. Only messages that have the action ``instead_of`` are changed.
 
-        A message with an action is used neither for extraction nor for recall. One that is off the record leaves the indexes.
+        An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for
+        recall. A message that is off the record is also removed from the indexes.
         """
         present, values = ("action IS NULL", ()) if instead_of is None else ("action = ?", (instead_of,))
         for batch in batches(messages):
@@ -244,7 +245,7 @@ class SQLTransaction(SQLReads, TraceWrites):
         self._update_present("expires_at", from_time(expires_at), ids)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Remove sources from every revision of a memory. Only the given sources stay."""
+        """Set the sources in every revision of a memory. Sources that are not given are removed."""
         place = MEMORY_COLUMNS.split(", ").index("sources")
         for found in fetch(
             self._connection, f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ?", (self.tenant, id)
@@ -287,8 +288,9 @@ class SQLTransaction(SQLReads, TraceWrites):
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        A job from the future means that the clock went back: it is due. So is a job with a lease that ends too late, that is,
-        later than any lease and than ``until``. Of the kinds in ``exclusive``, one job per scope is leased at a time.
+        A creation time in the future means that the clock went back: the job is due. A job is also due if its lease
+        ends later than any valid lease and later than ``until``. For kinds in ``exclusive``, only one job per scope is
+        leased at a time.
         """
         too_late = max(until, now + _MAX_LEASE)
         apart, scopes = self._not_in_running_scopes(now, too_late, list(exclusive))
@@ -308,7 +310,7 @@ class SQLTransaction(SQLReads, TraceWrites):
         return leased
 
     def _not_in_running_scopes(self, now: datetime, too_late: datetime, kinds: list[str]) -> tuple[str, list[Any]]:
-        """Return a condition, with its values, that leaves out jobs of scopes in which a job of these kinds is running."""
+        """Return a condition, with its values, that excludes jobs of scopes in which a job of these kinds is running."""
         if not kinds:
             return "", []
         rows = fetch(
@@ -347,7 +349,7 @@ class SQLTransaction(SQLReads, TraceWrites):
         return self._vectors.put(self._connection, self.tenant, model, chunks, vectors)
 
     def use_model(self, model: str) -> int:
-        """Register an embedding model and, if it is new, queue every chunk for it. Return the number of chunks left to embed."""
+        """Register an embedding model. If it is new, queue every chunk for it. Return the number of chunks left to embed."""
         return self._vectors.use_model(self._connection, self.tenant, model)
 
     def drop_model(self, model: str) -> None:
@@ -420,7 +422,7 @@ class SQLTransaction(SQLReads, TraceWrites):
         return counts
 
     def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
-        """Remove sessions and their jobs. Jobs of older versions do not name the scope of their session."""
+        """Remove sessions and their jobs. Jobs queued by older versions do not name the scope of their session."""
         counts = {"sessions": 0, "jobs": 0}
         field = self._connection.dialect.in_payload
         same_scope = " AND ".join(f"coalesce({field(part)}, '') = ?" for part in ("app", "user", "agent"))

@@ -22,7 +22,7 @@ def model_number(connection: Connection, tenant: str, name: str) -> int | None:
 
 
 def use_model(connection: Connection, tenant: str, name: str) -> int:
-    """Register an embedding model and, if it is new, queue every chunk for it. Return the number of chunks left to embed."""
+    """Register an embedding model. If it is new, queue every chunk for it. Return the number of chunks left to embed."""
     number = model_number(connection, tenant, name)
     if number is None:
         number = next_number(connection, "model")
@@ -50,7 +50,7 @@ def drop_model(connection: Connection, tenant: str, name: str) -> None:
 
 
 def checked(vectors: "NDArray[np.float32]", count: int) -> "NDArray[np.float32]":
-    """Return vectors as a matrix. Raise ``AnswerInvalid`` if there is not one finite row per chunk."""
+    """Return vectors as a matrix. Raise ``AnswerInvalid`` unless there is exactly one row of finite numbers per chunk."""
     array = np.asarray(vectors, dtype=np.float32)
     if array.ndim != 2 or len(array) != count or not array.shape[1]:
         raise AnswerInvalid(f"{count} vectors were expected, not an array of shape {array.shape}. None was stored.")
@@ -80,7 +80,7 @@ def count_missing(connection: Connection, tenant: str, name: str, partitions: Co
 
 
 def pairwise(items: Sequence[int], found: Sequence[int], vectors: "NDArray[np.float32]") -> "NDArray[np.float32]":
-    """Return the cosine similarity of each pair of items; zero if one of them has no vector."""
+    """Return the cosine similarity of each pair of items. It is zero if an item has no vector."""
     place = {item: n for n, item in enumerate(items)}
     matrix = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)
     matrix[[place[item] for item in found]] = vectors

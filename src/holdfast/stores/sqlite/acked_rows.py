@@ -1,8 +1,8 @@
-"""The number of the newest acknowledged row, written next to the store.
+"""The number of the newest acknowledged row, kept in a file next to the store.
 
-If the write-ahead log is removed or cut off, SQLite opens the file as it was before, without an error. Then the file's own
-counter is behind this number, and the doctor can tell. The number is not synced to disk, so after a power cut it may be too
-low, but never too high.
+If the write-ahead log is removed or cut off, SQLite opens an older state of the file without an error. The file's own
+counter is then lower than this number, which the doctor reports. The number is not synced to disk, so after a power cut
+it may be too low, but never too high.
 """
 
 import contextlib
@@ -21,19 +21,19 @@ _DIGITS = 20
 
 
 def last_item(connection: Executor) -> int:
-    """Return the number of the newest row that the file has ever had."""
+    """Return the highest row number that the store's file has ever had."""
     return int(fetch_value(connection, "SELECT value FROM sequences WHERE name = 'item'") or 0)
 
 
 class AckedRows:
-    """The file with the number. A missing or damaged file says nothing."""
+    """The file with the number of the newest acknowledged row. A missing or damaged file is treated as unknown."""
 
     def __init__(self, store: Path) -> None:
         self._path = store.with_name(store.name + SUFFIX)
         self._noted = 0
 
     def note(self, item: int) -> None:
-        """Write down that a row was acknowledged. A failure only weakens a later check, so it is logged and not raised."""
+        """Record that a row was acknowledged. A failure only weakens a later check, so it is logged and not raised."""
         if item <= self._noted:
             return
         self._noted = item
@@ -47,12 +47,12 @@ class AckedRows:
             log.debug("%s could not be written: %s", self._path, error)
 
     def read(self) -> int | None:
-        """Return the number, or None if it is not known."""
+        """Return the recorded number, or None if it is unknown."""
         with contextlib.suppress(OSError, ValueError):
             return int(self._path.read_bytes()[:_DIGITS])
         return None
 
     def forget(self) -> None:
-        """Remove the file, because another store takes the place of this one."""
+        """Remove the file, because another store replaces this one."""
         self._noted = 0
         self._path.unlink(missing_ok=True)

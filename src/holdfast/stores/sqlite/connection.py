@@ -48,7 +48,7 @@ class SQLiteConnections:
         forks.register(self)
 
     def set_checkpoint_pages(self, pages: int) -> None:
-        """Set the number of pages in the write-ahead log after which it is moved into the file."""
+        """Set the maximum number of pages in the write-ahead log. When the log reaches it, SQLite moves the log into the file."""
         self._checkpoint_pages = pages
 
     def _start(self) -> None:
@@ -84,7 +84,10 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[FileConnection]:
-        """Open a new connection for one use, such as the full-text integrity check, which must not use cached index data."""
+        """Open a new connection for one use.
+
+        The full-text integrity check needs it, because it must not use cached index data.
+        """
         if self._closed:
             raise StoreClosed(f"{self.path} is closed. Open the store again.")
         with translate_errors(self.path):
@@ -136,7 +139,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        """Wait for this tenant's turn to write to the file, and keep it during the block."""
+        """Wait until this tenant may write to the file, and keep that right during the block."""
         self._turns.acquire(self._tenant)
         try:
             yield
@@ -256,9 +259,9 @@ def translate_errors(path: Path) -> Iterator[None]:
 
 
 def limit_pages(connection: apsw.Connection, *, spare: int = _SPARE_PAGES) -> None:
-    """Keep a file below the size limit of this process, if there is one, and leave some pages for erasing.
+    """Keep a file below this process's size limit, if there is one, and leave some pages free for erasing.
 
-    Otherwise pages that do not fit would stay in the write-ahead log, and the log could never be emptied.
+    Otherwise, pages that do not fit would stay in the write-ahead log, and the log could never be emptied.
     """
     limit = file_size_limit()
     if limit is not None:
@@ -298,7 +301,7 @@ def close_when_idle(connection: apsw.Connection) -> None:
 
 
 def enable_wal(connection: apsw.Connection) -> None:
-    """Switch a file to WAL mode. Retry while it is locked, because SQLite's busy handler does not cover this statement."""
+    """Switch a file to WAL mode. Retry while the file is locked, because SQLite's busy handler does not cover this statement."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

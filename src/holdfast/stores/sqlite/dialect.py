@@ -41,11 +41,14 @@ class SQLiteDialect:
         return "key = ?", key
 
     def metadata_exists(self, path: Sequence[str]) -> Part:
-        """Return the condition that the metadata has an entry at a path. The path leads through nested objects."""
+        """Return the condition that the metadata has an entry at a path, which may lead through nested objects."""
         return f"EXISTS (SELECT 1 FROM {_steps(path)})", *path
 
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
-        """Return the condition that the entry at a path, or an element of it if it is a list, fulfills a condition."""
+        """Return the condition that the entry at a path fulfills a condition.
+
+        If the entry is a list, one of its elements may fulfill it.
+        """
         entry = f"step{len(path) - 1}"
         elements, own = condition("element"), condition(entry)
         sql = (
@@ -59,13 +62,13 @@ class SQLiteDialect:
         return f"EXISTS (SELECT 1 FROM {_steps(path)} AND ({own[0]} OR {sql}))", *path, *own[1:], *elements[1:]
 
     def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these texts, or None if there are none."""
+        """Return the condition that an entry is one of these texts, or None if ``values`` has no texts."""
         if not values:
             return None
         return f"{entry}.type = 'text' AND {entry}.value IN (SELECT value FROM json_each(?))", dump(list(values))
 
     def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
-        """Return the condition that an entry is one of these numbers, or None if there are none."""
+        """Return the condition that an entry is one of these numbers, or None if ``values`` has no numbers."""
         # Numbers are bound as JSON: SQLite then reads them with the routine that reads the stored ones, also beyond 64 bits.
         if not values:
             return None
@@ -77,7 +80,10 @@ class SQLiteDialect:
         return (f"{entry}.type = ?", dump(value))
 
     def entry_is_json(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these objects or lists, given as canonical JSON; None if there are none."""
+        """Return the condition that an entry is one of these objects or lists, given as canonical JSON.
+
+        Return None if there are none.
+        """
         if not values:
             return None
         either = ", ".join(["json(?)"] * len(values))
@@ -91,7 +97,7 @@ class SQLiteDialect:
         return f"{entry}.type IN ({types}) AND {entry}.value {operator} (SELECT value FROM json_each(?))", dump([value])
 
     def entry_has_text(self, entry: str, part: str) -> Part:
-        """Return the condition that an entry is a text with this part."""
+        """Return the condition that an entry is a text that contains ``part``."""
         return f"{entry}.type = 'text' AND instr({entry}.value, ?) > 0", part
 
     def in_payload(self, part: str) -> str:
@@ -108,7 +114,7 @@ class SQLiteDialect:
 
 
 def _steps(path: Sequence[str]) -> str:
-    """Return the FROM and WHERE parts that lead to an entry. Each step reads the members of the object before it."""
+    """Return the FROM and WHERE clauses that select an entry. Each step reads the members of the previous step's object."""
     tables = ["json_each(metadata) AS step0"]
     for number in range(1, len(path)):
         before = f"step{number - 1}"

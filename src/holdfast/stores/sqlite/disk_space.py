@@ -1,7 +1,8 @@
-"""Keeps room on the disk for erasing and forgetting.
+"""Keeps free disk space for erasing and forgetting.
 
-Removing rows needs space: SQLite first writes the changed pages to its log. When a disk gets low, a reserve file is created next
-to the store. If the disk is full, the reserve is given up for the duration of an erasure and then created again.
+Removing rows needs space: SQLite first writes the changed pages to its log. When disk space gets low, a reserve file is
+created next to the store. If the disk is full, the reserve file is deleted during an erasure and created again
+afterwards.
 """
 
 import contextlib
@@ -46,23 +47,23 @@ class DiskSpace:
         self._very_low = False
 
     def watch(self) -> None:
-        """Create the reserve if the disk is low. Looks at the disk every few seconds at most."""
+        """Create the reserve file if disk space is low. The free space is checked at most every few seconds."""
         if time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + _WATCH_SECONDS
             self.keep_reserve()
 
     @property
     def is_very_low(self) -> bool:
-        """True if every block counts."""
+        """True if disk space is so low that every block must be saved."""
         return self._very_low
 
     @property
     def checkpoint_pages(self) -> int:
-        """Number of pages in the write-ahead log after which it is moved into the file."""
+        """Maximum number of pages in the write-ahead log, after which SQLite moves the log into the file."""
         return _CHECKPOINT_PAGES_IF_LOW if self._very_low else _CHECKPOINT_PAGES
 
     def keep_reserve(self) -> None:
-        """Create the reserve if the disk is low and there is none. It takes a quarter of the free space at most."""
+        """Create the reserve file if disk space is low and the file is missing. It takes at most a quarter of the free space."""
         free = self._free()
         self._very_low = min(free, file_size_limit() or free) < _VERY_LOW_BYTES
         size = min(_MAX_RESERVE_BYTES, free // 4)
@@ -78,7 +79,7 @@ class DiskSpace:
             self.release_reserve()
 
     def release_reserve(self) -> None:
-        """Give the reserve up."""
+        """Delete the reserve file."""
         with contextlib.suppress(OSError):
             self.reserve.unlink()
 

@@ -276,7 +276,7 @@ def _load(connection: FileConnection, tenant: str, model: int, partition: int) -
 def of_one_length(rows: Sequence[Row]) -> list[Row]:
     """Return the rows whose last column, the code of a vector, has the most common length.
 
-    An earlier version could store vectors of several lengths, if a model was replaced behind its name.
+    An earlier version could store vectors of several lengths, if another model was installed under the same name.
     """
     lengths = Counter(len(row[-1]) for row in rows)
     if len(lengths) <= 1:

@@ -59,7 +59,7 @@ def unindex(connection: apsw.Connection, tenant: str, item: int) -> None:
 
 
 def move(connection: apsw.Connection, tenant: str, item: int, new_item: int, partition: int) -> int:
-    """Move an item's chunks to another item number and partition, and return the number of chunks. Uses the stored terms."""
+    """Move an item's chunks to another item number and partition, using their stored terms. Return the number of chunks."""
     units = fetch(connection, "SELECT window, start, length, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item))
     unindex(connection, tenant, item)
     for window, start, length, terms in units:
@@ -79,7 +79,7 @@ def search(
     allowed: AllowedItems | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
-    """Rank the items that have a term in common with a query. The best chunk of an item decides its rank.
+    """Rank the items that have a term in common with a query. An item is ranked by its best chunk.
 
     The word cache is used if it contains all the partitions, otherwise the full-text index.
     """
@@ -194,9 +194,9 @@ def segments(connection: apsw.Connection) -> list[int]:
 def should_merge_all(sizes: Sequence[int]) -> bool:
     """Return True if all segments should be merged.
 
-    This is so if there are several small segments that add up to at least a quarter of the largest. Searching a single
-    segment is fastest, but a full merge also rewrites the largest segment. A full merge must be rare, because frequent
-    writes wear out the SD card of a single-board computer.
+    This is the case if the small segments together are at least a quarter as large as the largest segment. Searching a
+    single segment is fastest, but a full merge also rewrites the largest segment. A full merge must be rare, because
+    frequent writes wear out the SD card of a single-board computer.
     """
     return len(sizes) > FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
 
@@ -227,7 +227,7 @@ def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, i
 def add_copied(connection: Connection, units: Iterable[tuple[int, int, int, str]]) -> None:
     """Index chunks that were copied from another store, given as (item, chunk, partition, terms).
 
-    Their rows and counts must already be copied.
+    The rows and counts of these chunks must already be copied.
     """
     connection.executemany(
         "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)",

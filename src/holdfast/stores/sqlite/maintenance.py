@@ -59,7 +59,7 @@ _DAMAGE = (apsw.Error, UnicodeError, LookupError, ValueError, TypeError, Arithme
 
 
 def _attempt(name: str, check: Callable[[], Finding]) -> Finding:
-    """Run a check. If the file is too damaged to be checked, that is the finding."""
+    """Run a check. If the file is too damaged for the check, return that as the finding."""
     try:
         return check()
     except apsw.BusyError:
@@ -74,7 +74,7 @@ def _attempt(name: str, check: Callable[[], Finding]) -> Finding:
 
 
 def _acknowledged(connection: FileConnection, path: Path) -> Finding:
-    """Compare the number of the newest row with the one that was written down when it was acknowledged."""
+    """Check that the file still contains the newest row that was acknowledged."""
     present, promised = last_item(connection), AckedRows(path).read()
     if promised is not None and promised > present:
         return Finding(
@@ -169,7 +169,10 @@ def _residue(connection: FileConnection, path: Path, needles: Sequence[bytes]) -
 
 
 def plain_residue(connection: FileConnection, files: Sequence[Path], needles: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the other files, such as topic pages, that contain erased bytes which occur in no stored row."""
+    """Return the other files, such as topic pages, that contain erased bytes.
+
+    Bytes that also occur in a stored row are ignored.
+    """
     found = {str(file): held([file.read_bytes()], needles) for file in files if file.is_file()}
     return tuple(file for file, here in found.items() if any(not _occurs_in_rows(connection, needle) for needle in here))
 
@@ -186,7 +189,7 @@ def _occurs_in_rows(connection: FileConnection, needle: bytes) -> bool:
 
 
 def _text_columns(connection: FileConnection) -> dict[str, list[str]]:
-    """Return the columns of all tables that contain text or bytes, without vectors and the full-text index."""
+    """Return the columns of all tables that contain text or bytes, except vectors and the full-text index."""
     tables = fetch(
         connection,
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%' AND name NOT IN ('vectors', 'migrations')",
@@ -261,7 +264,7 @@ def backup(connection: FileConnection, target: Path) -> None:
 
 
 def back_up_before_upgrade(connection: FileConnection, path: Path, schema: int) -> Path | None:
-    """Back the store up to ``<name>.schema-<schema>`` in its folder and return that path; None if it exists or fails."""
+    """Back up the store to ``<name>.schema-<schema>`` in its folder and return that path. Return None if it exists or fails."""
     target = path.with_name(f"{path.name}.schema-{schema}")
     if target.exists():
         return None

@@ -1,8 +1,8 @@
 """Migrations: upgrade a file to the schema of this version.
 
-Migrations are numbered ``.sql`` files. New ones are appended, and existing ones never change. Each migration runs in one
-transaction, which also records that it ran. If a recorded migration has changed or is unknown to this version, opening
-fails before anything is written.
+Migrations are numbered ``.sql`` files. New ones are appended, and existing ones never change. Each migration runs in
+one transaction, which also records that it ran. If a recorded migration was changed, or this version does not know it,
+opening the file fails before anything is written.
 """
 
 from holdfast.stores.sql.connection import fetch_value
@@ -36,7 +36,7 @@ def migrate(connection: FileConnection) -> None:
 def schema_before_upgrade(connection: FileConnection) -> int | None:
     """Return the schema number of a file that an earlier version wrote, or None if the file is new or up to date.
 
-    Raise an error if a newer version wrote it.
+    Raise an error if a newer version wrote the file.
     """
     if not fetch_value(connection, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
         return None

@@ -65,7 +65,7 @@ class SQLiteStore(SQLReads):
         pace: Pace | None = None,
         is_copy: bool = False,
     ) -> None:
-        """Open a file, and create it if it is missing. A copy (``is_copy``) is upgraded without a backup of its own."""
+        """Open a file, or create it if it is missing. A copy (``is_copy``) is upgraded without a backup."""
         try:
             create_folder(path.parent)
             create_file(path)  # the write-ahead log gets the mode of the file
@@ -93,7 +93,7 @@ class SQLiteStore(SQLReads):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Migrate the file. On a full disk, the reserve makes room for the files that SQLite creates."""
+        """Migrate the file. On a full disk, the reserve file is deleted to make room for the files that SQLite creates."""
         try:
             self._migrate()
         except StoreError:
@@ -104,7 +104,7 @@ class SQLiteStore(SQLReads):
         self._watch_space()
 
     def _migrate(self) -> None:
-        """Upgrade a file of an earlier version. A backup of it is written first, if there is room."""
+        """Upgrade the file of an earlier version. First write a backup of the file, if there is room."""
         with self._connections.exclusive() as connection:
             schema = None if self._is_copy else schema_before_upgrade(connection)
             kept = None if schema is None else maintenance.back_up_before_upgrade(connection, self.path, schema)
@@ -134,7 +134,7 @@ class SQLiteStore(SQLReads):
 
     @property
     def search_notice(self) -> str | None:
-        """The notice that an index on a server is not used now, or None."""
+        """A notice if an index on a server is not used now, otherwise None."""
         return self._external.notice if self._external is not None else None
 
     def preload(self) -> None:
@@ -207,7 +207,7 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank items by cosine within the partitions that the reader may see. The best chunk of an item decides its rank."""
+        """Rank items by cosine within the partitions that the reader may see. An item is ranked by its best chunk."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None:
             return []
@@ -238,7 +238,7 @@ class SQLiteStore(SQLReads):
         return self._allowed_items.get(self.connection, query, lambda: (row[0] for row in self._rows(sql, clauses.values)))
 
     def _messages_in_periods(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems:
-        """Return the messages that were sent in the filter's periods."""
+        """Return the messages sent in the filter's periods."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("partition", [number for number, space in seen.items() if space == "message"])
         said_in(clauses, "at", where.said)

@@ -93,7 +93,7 @@ class WordCache:
         allowed: AllowedItems | None = None,
         excluded: Collection[int] = (),
     ) -> list[Match] | None:
-        """Rank the items that share terms with a query by BM25. The best chunk of an item decides its rank.
+        """Rank the items that share terms with a query by BM25. An item is ranked by its best chunk.
 
         Return None if a partition is not in memory and is too large to be loaded now.
         """
@@ -126,10 +126,10 @@ class WordCache:
         return False
 
     def _is_due(self, number: int, state: PartitionState) -> bool:
-        """Return True if a waiting partition need not wait any longer.
+        """Return True if a waiting partition should be loaded now.
 
-        Either the partition was searched often enough to be loaded, or it has become so small that its next search loads
-        it anyway.
+        Either the partition was searched often enough to be loaded, or it has become so small that its next search
+        loads it anyway.
         """
         with self._lock:
             return self._waiting.get(number, 0) >= state.terms or state.terms <= self._eager_terms

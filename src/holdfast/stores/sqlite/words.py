@@ -114,7 +114,7 @@ class PartitionTerms:
     def is_whole(self) -> bool:
         """True if the chunks match the counts in ``state``.
 
-        The counts and the chunks are read one after the other. They do not match if another process wrote in between.
+        The counts and the chunks are read in two steps. They do not match if another process wrote in between.
         """
         terms = int(np.frombuffer(self.lengths, dtype=np.uint32).sum()) if self.lengths else 0
         newest = int(np.frombuffer(self.items, dtype=np.int64).max()) if self.items else 0

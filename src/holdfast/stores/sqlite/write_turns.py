@@ -1,7 +1,7 @@
 """The order in which the threads of a process write to one file.
 
-SQLite allows one writer at a time. Tenants that share a file take turns: after each write, the next tenant in line goes
-first, however many writes of another tenant wait. So a tenant waits for at most one write of each other tenant.
+SQLite allows one writer at a time. Tenants that share a file take turns: after each write, the next tenant in line
+writes, even if another tenant has many writes waiting. So a tenant waits for at most one write of each other tenant.
 """
 
 import threading
@@ -22,7 +22,10 @@ class WriteTurns:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Start with a free lock in a child process. The threads that held it or waited for it are gone."""
+        """Start with a free lock in a forked child.
+
+        The parent's threads that held the lock or waited for it do not exist there.
+        """
         self._guard = threading.Lock()
         self._owner: int | None = None
         self._depth = 0
@@ -30,7 +33,7 @@ class WriteTurns:
         """The waiting threads by tenant. The first tenant is served next."""
 
     def acquire(self, tenant: str, *, blocking: bool = True) -> bool:
-        """Take the lock for this thread. Without ``blocking``, return False if another thread has it or waits for it."""
+        """Take the lock for this thread. Without ``blocking``, return False if another thread holds the lock or waits for it."""
         me = threading.get_ident()
         with self._guard:
             if self._owner in (None, me):
@@ -49,9 +52,9 @@ class WriteTurns:
         return True
 
     def release(self) -> None:
-        """Give the lock back. The first thread of the next tenant in line gets it.
+        """Release the lock. The first waiting thread of the next tenant gets it.
 
-        In a child process, a lock that was taken before the fork is already free.
+        In a forked child, a lock that was taken before the fork is already free.
         """
         with self._guard:
             if self._owner != threading.get_ident():

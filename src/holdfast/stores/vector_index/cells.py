@@ -202,7 +202,7 @@ class _Centers:
 
 
 def _learn(rows: VectorRows, sample_per_cell: int) -> Floats:
-    """Learn the centers by k-means on a sample. The seed is fixed, so the same rows produce the same cells."""
+    """Learn the centers by k-means on a sample. The seed is fixed, so the same rows always produce the same cells."""
     cells = min(_CELLS, max(1, rows.count // sample_per_cell))
     size = min(rows.count, cells * sample_per_cell)
     chosen = np.random.default_rng(0).choice(rows.count, size, replace=False)

@@ -109,7 +109,7 @@ class VectorIndex:
                 self._append(items[new], chunks[new], codes[new], scales[new])
 
     def put(self, item: int, chunk: int, code: Codes, scale: float) -> None:
-        """Add a vector, or replace the one with the same item and chunk."""
+        """Add a vector, or replace the vector with the same item and chunk."""
         scales = np.array([scale], np.float32)
         self._check(np.array([item]), np.array([chunk], np.int32), code[None, :], scales)
         with self._lock:

@@ -45,7 +45,7 @@ _ROUNDING: Final = np.float32(1e-5)
 
 
 class Sieve(Protocol):
-    """Interface of the candidate search that `VectorIndex` calls."""
+    """Interface of the candidate search for `VectorIndex`."""
 
     @property
     def nbytes(self) -> int:
@@ -146,7 +146,8 @@ class BitSieve:
     def fits(self) -> bool:
         """Return True if this sieve still suits the rows, False if it should be rebuilt.
 
-        The number of rows must be in range. Since the mean of the vectors was computed, few enough rows must have changed.
+        The number of rows must be in range, and not too many rows may have changed since the mean of the vectors was
+        computed.
         """
         # After as many changes as there were rows, the mean may describe vectors that were removed.
         tuning = self._tuning
@@ -188,8 +189,9 @@ class BitSieve:
 class Sketches:
     """Sketches of many vectors: an array of sign bits (in 64-bit words), one of distances, and one of products.
 
-    A distance is that of a vector from the mean of the partition's vectors. A product is the inner product of a vector with
-    this mean. The values of all vectors are contiguous in each array, because one query is always compared with many sketches.
+    A distance is measured from a vector to the mean of the partition's vectors. A product is the inner product of a
+    vector with this mean. The values of all vectors are contiguous in each array, because one query is always compared
+    with many sketches.
     """
 
     __slots__ = ("bits", "distances", "products")

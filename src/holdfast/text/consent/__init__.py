@@ -1,1 +1,1 @@
-"""Wishes of the user about memory: "don't save this", "forget ...", "remember ...". Start with ``rules.py``."""
+"""Users' wishes about memory: "don't save this", "forget ...", "remember ...". Start with ``rules.py``."""

@@ -1,8 +1,8 @@
-"""Words without which a message has no wish about memory, in English and Spanish.
+"""English and Spanish words that a wish about memory must contain.
 
-The sentence reader finds wishes in any wording. A wish not to keep something still speaks of keeping, telling or secrecy, and a
-wish to forget something of removing. A text without such a word has no wish, however sure the reader is. The texts are folded:
-lower case, without accents.
+The sentence reader finds wishes in any wording. A wish not to keep something always mentions keeping, telling or
+secrecy. A wish to forget something always mentions removing. A text without such a word has no wish, however sure the
+reader is. The texts are folded: lower case, without accents.
 """
 
 import re
@@ -36,7 +36,7 @@ _MINDING: Final = re.compile(
 
 
 def may_wish(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:
-    """Return True if a folded text has the words that a wish cannot do without."""
+    """Return True if a folded text has a word that this kind of wish must contain."""
     if wish == "forget":
         return _REMOVING.search(folded) is not None
     if wish == "remember":

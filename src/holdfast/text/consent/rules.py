@@ -1,7 +1,7 @@
 """Find wishes about memory by rules, in English and Spanish.
 
-The rules are narrow: they match plain wordings, so that look-alikes such as "don't save the file yet" stay untouched.
-The sentence reader finds the others.
+The rules are narrow: they match only plain wordings, so that similar texts such as "don't save the file yet" do not
+match. The sentence reader finds wishes in other wordings.
 """
 
 import re
@@ -87,7 +87,7 @@ _POLITE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuledWish:
-    """A wish that a rule found. ``subject`` is what to forget or to remember, in the user's words."""
+    """A wish found by a rule. ``subject`` is the thing to forget or to remember, in the user's words."""
 
     wish: WishName
     subject: str = ""
@@ -137,7 +137,7 @@ def _compiled(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
 
 
 def fold_places(text: str) -> str:
-    """Return a text in lower case, without accents and with plain apostrophes. Each character keeps its place."""
+    """Return a text in lower case, without accents and with plain apostrophes. Each character keeps its position."""
     return "".join(map(_folded, text))
 
 
@@ -195,9 +195,10 @@ _ASKS_TO_REMEMBER: Final = re.compile(r"^[¿¡ ]*(?:\w+,? ){0,3}(?:can|could|wou
 
 
 def reports_nothing(text: str) -> bool:
-    """Return True if a text only says that there is nothing to tell: "nothing worth noting today".
+    """Return True if a text only says that there is nothing to tell, such as "nothing worth noting today".
 
-    A wish that nothing is kept speaks of what is being said, of the assistant or of its memory.
+    Return False if the text mentions the conversation, the assistant or its memory, because it may then be a wish to
+    keep nothing.
     """
     folded = fold_places(text)
     return _NOTHING.match(folded) is not None and _MEANT.search(folded) is None
@@ -206,7 +207,7 @@ def reports_nothing(text: str) -> bool:
 def reach_of(text: str, is_wish: Callable[[str], bool] = lambda part: False) -> Reach:
     """Return which messages an off-the-record wish covers.
 
-    ``is_wish`` returns True if a part of the message states the wish. It is called if no rule finds the wish.
+    ``is_wish`` returns True if a part of the message states the wish. It is called only if no rule finds the wish.
     """
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     books = _patterns()
@@ -222,7 +223,7 @@ def reach_of(text: str, is_wish: Callable[[str], bool] = lambda part: False) -> 
 
 
 def _only_announces(folded: str) -> bool:
-    """Return True if a message only says that something private follows: "I have a secret and you can't remember it"."""
+    """Return True if a message only announces something private, such as "I have a secret and you can't remember it"."""
     if not _ANNOUNCES.search(folded) or _COLON.search(folded):
         return False
     rest = _ANNOUNCES.sub(" ", folded)
@@ -280,7 +281,7 @@ def _is_content(segment: _Segment) -> bool:
 
 
 def resumes(text: str) -> bool:
-    """Return True if a message allows that what follows is kept again."""
+    """Return True if a message allows the following messages to be kept again."""
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     return any(pattern.search(folded) for book in _patterns() for pattern in book.resume)
 
@@ -291,16 +292,16 @@ def _wish_words() -> frozenset[str]:
 
 
 def subject_words(text: str) -> str:
-    """Return the words of a wish to forget that name its subject: "my knee" of "please erase what you know about my knee"."""
+    """Return the part of a wish to forget that names its subject: "please erase what you know about my knee" gives "my knee"."""
     kept = [word for word in re.findall(r"[\w'’-]+", text) if fold_places(word).strip("'-") not in _wish_words()]
     return " ".join(kept)
 
 
 def own_words(text: str) -> str:
-    """Return a text without what it quotes."""
+    """Return a text without its quotations."""
     return _without_quotes(text)
 
 
 def _without_quotes(text: str) -> str:
-    """Replace quoted text by spaces, so that places stay the same."""
+    """Replace quoted text with spaces, so that positions stay the same."""
     return _QUOTED.sub(lambda match: " " * len(match[0]), text)

@@ -27,7 +27,7 @@ class _Unfit(ValueError):
 class _Fit:
     """Result of fitting a value to a schema: the fitting value, the flaws of the original, and the number of lost values.
 
-    A lost value is one that the schema defines, but that was dropped because it is invalid.
+    A lost value is a value that the schema defines but that was dropped as invalid.
     """
 
     value: Any
@@ -90,7 +90,7 @@ def _types(schema: Schema) -> tuple[str, ...]:
 
 
 def _match_enum(value: Any, schema: Schema, where: str) -> Any:
-    """Return the enum value that equals the given one, ignoring case and surrounding spaces."""
+    """Return the enum value that equals the given value, ignoring case and surrounding spaces."""
     if "enum" not in schema:
         return value
     for allowed in schema["enum"]:

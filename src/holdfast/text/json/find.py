@@ -1,4 +1,4 @@
-"""Find JSON in a model's answer, even inside prose or code fences, and repair it where that is safe.
+"""Find JSON in a model's answer, even inside prose or code fences, and repair it if that is safe.
 
 ``read_json`` returns the value; ``conform`` keeps the parts that a schema allows.
 """
@@ -36,12 +36,12 @@ class ParsedText:
 
 
 def read_json(text: str) -> Any:
-    """Return the JSON value in a model's answer, repaired if needed. Raise ValueError if there is none."""
+    """Return the JSON value in a model's answer, repaired if needed. Raise ValueError if the answer contains no JSON."""
     return read(text).value
 
 
 def read(text: str) -> ParsedText:
-    """Return the JSON value in a model's answer, and whether the value is complete. Raise ValueError if there is none."""
+    """Return the JSON value in a model's answer, and whether the value is complete. Raise ValueError if there is no JSON."""
     seen = _without_thoughts(text[:MAX_CHARS])
     quoted = _quoted_whole(seen)
     if quoted is not None:
@@ -120,7 +120,7 @@ def _containers(text: str, budget: Budget) -> Iterator[Parsed]:
 
 
 def _single_scalar(pieces: Sequence[str]) -> Any:
-    """Return the value of the last piece that is nothing but a number, literal or string. Raise ValueError if there is none.
+    """Return the value of the last piece that consists only of a number, literal or string. Raise ValueError if there is none.
 
     The pieces are the parts of a model's answer inside and outside of code fences.
     """

@@ -2,7 +2,7 @@
 
 Valid JSON is parsed by the standard decoder. Any other text is parsed by a lenient parser that never recurses. The
 lenient parser closes open containers (objects and arrays), accepts literals of other languages such as ``None``, and
-skips what it cannot parse. It never completes a truncated string or number.
+skips text that it cannot parse. It never completes a truncated string or number.
 """
 
 import json
@@ -86,7 +86,7 @@ class _OpenContainer:
     key: str | None = None
 
     def put(self, value: Any) -> bool:
-        """Add a value to the object or array. Return False for an object in which no key waits for a value."""
+        """Add a value to the object or array. Return False if it is an object and no key waits for a value."""
         if isinstance(self.holds, list):
             self.holds.append(value)
             return True
@@ -99,7 +99,7 @@ class _OpenContainer:
 
 @dataclass(slots=True)
 class Budget:
-    """Limits for parsing one text: how many more tokens may be read, and how many more attempts may fail."""
+    """Limits for parsing one text: the number of tokens left to read, and the number of attempts that may still fail."""
 
     tokens_left: int = 1_000_000
     failures_left: int = 24
@@ -112,7 +112,7 @@ def parse_at(text: str, start: int, budget: Budget) -> Parsed | None:
 
 
 def parse_container(text: str) -> Any:
-    """Parse a text that consists of exactly one container (object or array), or raise ValueError."""
+    """Parse a text that consists of exactly one container (object or array). Raise ValueError for any other text."""
     bare = text.strip()
     parsed = parse_at(bare, 0, Budget(tokens_left=10_000)) if bare[:1] in _CLOSERS else None
     if parsed is None or not parsed.whole or parsed.end != len(bare):
@@ -121,7 +121,7 @@ def parse_container(text: str) -> Any:
 
 
 def parse_scalar(text: str) -> Any:
-    """Parse a text that consists of one number, literal or quoted string, or raise ValueError."""
+    """Parse a text that consists of one number, literal or quoted string. Raise ValueError for any other text."""
     if text[:1] in _CLOSING_QUOTE and len(text) > 1:
         match = _KEY[text[0]].fullmatch(text, 1)
         if match:
@@ -148,7 +148,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _parse_bare_word(word: str) -> Any:
-    """Return the value of an unquoted word, or ``_MISSING`` if it is no number or literal."""
+    """Return the value of an unquoted word, or ``_MISSING`` if it is neither a number nor a literal."""
     number = _NUMBER.fullmatch(word)
     if number is None:
         return _LITERALS.get(word.lstrip("+-").casefold(), _MISSING)
@@ -217,7 +217,7 @@ class _Parser:
         return Parsed(value=self.root, start=self.start, end=self.last_good, whole=False)
 
     def _close_truncated(self) -> None:
-        """Close the objects and arrays that are still open where the text ends. Drop those that are empty."""
+        """Close the objects and arrays that are still open at the end of the text. Drop empty ones."""
         self.whole = False
         for parent, last in zip(self.stack[-2::-1], self.stack[:0:-1], strict=True):
             holds: Any = parent.holds

@@ -1,4 +1,4 @@
-"""Redact the fields of a memory or message, and report what was replaced."""
+"""Redact the fields of a memory or message, and list the replaced secrets."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from holdfast.types import Memory, Put, Redaction
 
 
 class Redactor:
-    """Redacts the fields of one write. ``found`` lists what was replaced."""
+    """Redacts the fields of one write. ``found`` lists the replaced secrets."""
 
     def __init__(self) -> None:
         self._found: dict[Redaction, None] = {}
@@ -22,7 +22,7 @@ class Redactor:
     def text(self, field: str, value: str, *, label: str | None = None) -> str:
         """Return a text without secrets.
 
-        The label stands before the text: after the label "password", the text "sunshine" is a secret.
+        ``label`` is the text before the value: after the label "password", the value "sunshine" is a secret.
         """
         whole = redact(f"{label}: {value}") if label else None
         if whole is not None and whole.text.startswith(f"{label}: "):
@@ -39,7 +39,7 @@ class Redactor:
         return None if texts is None else tuple(self.text("index", text, label=label) for text in texts)
 
     def metadata(self, metadata: Mapping[str, Any], *, within: str = "metadata") -> dict[str, Any]:
-        """Return metadata without secrets in its names and values. Two names of an object that become equal get numbers."""
+        """Return metadata without secrets in its names and values. If two names of an object become equal, they are numbered."""
         redacted: dict[str, Any] = {}
         for name, value in metadata.items():
             base = kept = self.text("metadata name", name)
@@ -63,10 +63,10 @@ class Redactor:
 
 
 def redact_put(put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
-    """Return a change with clean fields without secrets, and what was replaced.
+    """Return a change without secrets in its fields, and the replaced secrets.
 
-    A field that has the value of the ``known`` memory stays as it is. Otherwise a new revision would replace a secret that was
-    stored on purpose.
+    A field that has the same value in the ``known`` memory is not changed. Otherwise a new revision would replace a
+    secret that was stored on purpose.
     """
     redactor = Redactor()
     key = put.key if known and known.key == put.key else redactor.name("key", put.key)

@@ -1,7 +1,8 @@
 """Detect secrets by their labels: passwords, PINs, one-time codes, tokens and seed phrases.
 
-Labels are known in English, Spanish, French, German, Portuguese and Italian. A label alone is not enough: "my password is too short" contains no secret. The value after the label must look like a
-secret, be quoted, or be a single word that ends the sentence and is not a description.
+Labels are known in English, Spanish, French, German, Portuguese and Italian. A label alone is not enough: "my password
+is too short" contains no secret. The value after the label must look like a secret, be quoted, or be a single word at
+the end of the sentence that does not describe a password.
 """
 
 import re
@@ -215,7 +216,10 @@ def _value(match: re.Match[str]) -> Span | None:
 
 
 def _is_assigned(match: re.Match[str], value: str) -> bool:
-    """Return True if a password is the value of an environment variable (``PGPASSWORD=sunflower``). It may be a plain word."""
+    """Return True if a password is the value of an environment variable (``PGPASSWORD=sunflower``).
+
+    It may then be a plain word.
+    """
     named = match.string[max(0, match.start() - 1) : match.start()]
     is_variable = match["label"].isupper() and match["equals"] == "=" and (named == "_" or named.isupper())
     return is_variable and bool(match["password"]) and value.casefold() not in _NOT_SECRET_WORDS
@@ -253,7 +257,7 @@ def _is_code(value: str, *, min_length: int = 8) -> bool:
 
 
 def _is_seed_code(value: str) -> bool:
-    """Return True if a value is the seed of one-time codes in base 32, not a word in capitals."""
+    """Return True if a value is the base-32 seed of one-time codes, and not a word in capitals."""
     return any(letter.isdigit() for letter in value) or len(value) >= 32 or " " in value
 
 
@@ -263,5 +267,5 @@ def _describes_password(words: list[str]) -> bool:
 
 
 def _is_seed(phrase: str) -> bool:
-    """Return True if the words are a seed phrase. Words with more than two stop words are a sentence and not a seed phrase."""
+    """Return True if the words are a seed phrase. Words with more than two stop words are a sentence instead."""
     return sum(word.casefold() in _STOP_WORDS for word in phrase.split()) <= 2

@@ -57,7 +57,7 @@ def _has_digits(match: re.Match[str]) -> bool:
 
 
 def _is_value(match: re.Match[str]) -> bool:
-    """Return True if group 1 is a value and not a placeholder for one."""
+    """Return True if group 1 is a value, and not a placeholder."""
     return not PLACEHOLDER.match(match[1])
 
 
@@ -187,7 +187,7 @@ _OTHER_NUMBER = re.compile(
 
 
 def _is_random(text: str) -> bool:
-    """Return True if a text changes between digits, capitals and small letters as often as random text does."""
+    """Return True if a text switches between digits, capitals and small letters as often as random text does."""
     classes = ["d" if letter.isdigit() else "u" if letter.isupper() else "l" if letter.islower() else "s" for letter in text]
     return {"d", "u", "l"} <= set(classes) and sum(one != other for one, other in pairwise(classes)) >= _MIN_CHANGES
 

@@ -152,7 +152,8 @@ class _Rewriter:
 def _third(word: str, *, sure: bool) -> str | None:
     """Return a first-person verb in the third person, or None if the word may not be a verb.
 
-    ``sure`` means that the word is known to be a verb. Otherwise regular forms are not converted, because they can be nouns.
+    ``sure`` means that the word is known to be a verb. If it is not, regular forms are not converted, because they can
+    be nouns.
     """
     if word in _IRREGULAR:
         return (

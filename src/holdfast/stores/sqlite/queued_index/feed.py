@@ -64,7 +64,7 @@ class IndexFeed:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Forget the open indexes in a forked process. They stay open in the parent."""
+        """Forget the open indexes in a forked child. They stay open in the parent."""
         self._lock = threading.RLock()
         self._open: dict[int, tuple[str, ExternalIndex]] = {}
         self._verified: set[str] = set()
@@ -77,7 +77,7 @@ class IndexFeed:
     # --- builds ---------------------------------------------------------------------------------------------
 
     def build(self, model: int) -> Build | None:
-        """Return the model's current build. If this place (a folder or server) has none, start one.
+        """Return the model's current build. If this place (a folder or server) has no build, start one.
 
         Return None if no build can be started now, for example because another thread is writing.
         """
@@ -145,7 +145,10 @@ class IndexFeed:
             return index if name == build.build else None
 
     def _keep_open(self, build: Build, index: ExternalIndex) -> ExternalIndex:
-        """Keep an index open in place of an older build. If another thread was faster, close this index and return the other."""
+        """Keep an index open in place of an older build.
+
+        If another thread already opened one, close this index and return that one.
+        """
         with self._lock:
             other = self._opened(build)
             if other is not None:

@@ -59,7 +59,10 @@ class QueuedIndex:
 
     @property
     def notice(self) -> str | None:
-        """The notice that an index on a server is not used now, or None. An embedded index may be in use elsewhere: that is fine."""
+        """A notice if an index on a server is not used now, otherwise None.
+
+        An embedded index that another process uses is no problem.
+        """
         problem = self._breaker.problem
         if problem is None or not self.place.is_remote:
             return None
@@ -128,7 +131,7 @@ class QueuedIndex:
     def _search_index(
         self, build: Build, query: "NDArray[np.float32]", partitions: Collection[int], limit: int
     ) -> list[VectorKey]:
-        """Return the nearest vectors in the index. A search on a server must answer within the budget of the current recall."""
+        """Return the nearest vectors in the index. A server must respond within the time limit of the current recall."""
         budget = current_budget()
         if budget is None or not self.place.is_remote:
             keys = self._feed.opened(build).search(query, partitions, limit)

@@ -72,7 +72,10 @@ def drop_build(connection: apsw.Connection, tenant: str, model: int) -> None:
 def waiting(
     connection: apsw.Connection, tenant: str, model: int, *, partitions: Collection[int] | None = None, limit: int
 ) -> list[VectorChange]:
-    """Return up to ``limit`` queued changes, or all if ``limit`` is -1. With ``partitions``, return only changes in them."""
+    """Return up to ``limit`` queued changes, or all if ``limit`` is -1.
+
+    With ``partitions``, return only changes of these partitions.
+    """
     chosen = "" if partitions is None else f" AND partition IN ({marks(list(partitions))})"
     rows = fetch(
         connection,
