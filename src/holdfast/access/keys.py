@@ -1,9 +1,9 @@
 """Access keys, principals (authenticated callers), and the authorization rule that every interface applies.
 
 A key opens one tenant at a level: read, write or admin. A key can be bound to a user, an app or an agent. If a request
-names no user, app or agent, the bound one is the default. A request for another user's data gets the same response as a
-request for data that does not exist. Keys are stored as hashes in the operator's tenant, which is the tenant the server
-was opened with.
+names no user, app or agent, the one that the key is bound to is the default. A request for another user's data gets the
+same response as a request for data that does not exist. Keys are stored as hashes in the operator's tenant, which is
+the tenant the server was opened with.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ class ScopeParts(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """The caller of a request: the holder of an access key, or a local caller without one."""
+    """The caller of a request: the holder of an access key, or a local caller without a key."""
 
     level: KeyLevel
     tenant: str
@@ -67,7 +67,7 @@ class Principal:
         agent: str | None = None,
         level: KeyLevel = "admin",
     ) -> "Principal":
-        """Return the principal of a local caller: the command line or a program on this machine."""
+        """Return the principal of a local caller, which is the command line or a program on this machine."""
         return cls(level=level, tenant=tenant, user=user, app=app, agent=agent, keyless=True)
 
     @property
@@ -90,9 +90,9 @@ def authorize(
     agent: str | None = None,
     whole: bool = False,
 ) -> ScopeParts:
-    """Return the scope in which the principal may run an operation, or raise an error. Every operation must call this first.
+    """Return the scope in which the principal may run an operation. Raise an error if it may not. Every operation must call this.
 
-    Set ``whole`` for operations on the whole tenant, such as listing jobs. Bound keys are not allowed to run them.
+    Set ``whole`` for operations on the whole tenant, such as listing jobs. A bound key may not run such operations.
     """
     if LEVELS.index(principal.level) < LEVELS.index(right):
         raise Forbidden(f"This needs a key with the level {right}; this one has {principal.level}.")
@@ -108,7 +108,7 @@ def authorize(
 def _within(bound: str | None, named: str | None, what: str) -> str | None:
     """Return the requested user, app or agent. If the request names none, return the one that the key is bound to.
 
-    Raise ``NotFound`` if the key is bound to another user, app or agent than the requested one.
+    Raise ``NotFound`` if the key is bound to a different user, app or agent.
     """
     cleaned = clean_name(named, what=what)
     if bound is None or cleaned is None:
@@ -194,11 +194,11 @@ class Gate:
         expires_at: datetime | str | None = None,
         by: Principal | None = None,
     ) -> tuple[KeyRecord, str]:
-        """Create a key. Returns its record and the key itself, which cannot be shown again.
+        """Create a key. Return its record and the key itself, which cannot be shown again.
 
-        ``by`` is the creator, None for trusted code. A new key never has more access than its creator. The first key that a
-        creator makes must be an unbound admin key: from then on every request needs a key, and only an admin key can create
-        others.
+        ``by`` is the creator, None for trusted code. A new key never has more access than its creator. The first key
+        that a creator makes must be an unbound admin key: from then on every request needs a key, and only an admin key
+        can create others.
         """
         if level not in LEVELS:
             raise InvalidInput(f"The level of a key must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")
@@ -270,10 +270,10 @@ class Gate:
         return self._store.setting(KEYS_NEEDED) == "keys"
 
     def identify(self, bearer: str | None, *, loopback: bool) -> Principal:
-        """Return the principal of a key. A request without a key is accepted only if it is local and keys are not mandatory.
+        """Return the principal of a key. A request without a key is accepted only if it is local and keys are not required.
 
-        Always reads the store, never a cache, so that a revoked key is rejected at once. Known and unknown keys take the same
-        time, so that the time does not reveal that a key exists.
+        The store is always read, never a cache, so that a revoked key is rejected at once. The response time is the
+        same for known and unknown keys, so it does not reveal whether a key exists.
         """
         if bearer is None:
             if not loopback or self.keys_needed():

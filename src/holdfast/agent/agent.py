@@ -5,8 +5,8 @@
     assistant = holdfast.Agent(memory, user="ana", persona="You are a kitchen helper.")
     print(assistant.reply("What should I cook tonight?").text)
 
-Each message is on disk before the model is called. The system prompt is the persona and the context block; the last turns of
-the session follow. A model that supports tools is offered the preset's memory tools.
+Each message is on disk before the model is called. The system prompt consists of the persona and the context block. The
+last turns of the session follow it. A model that supports tools is offered the preset's memory tools.
 """
 
 import logging
@@ -101,9 +101,9 @@ class Agent:
     ) -> None:
         """Start a conversation, or continue ``session``. Uses the engine's chat model unless ``chat`` is given.
 
-        ``limits`` apply to a model given as ``chat``; the engine's own model has the limits of the settings. ``noise`` is a
-        marker word. The persona can tell the model to begin its reply with this word if a message was not meant for it. Then
-        the message and the reply are both marked as noise.
+        ``limits`` apply to a model given as ``chat``; for the engine's own model, the settings define the limits.
+        ``noise`` is a marker word. The persona can tell the model to begin its reply with this word if a message was
+        not meant for the assistant. The message and the reply are then both marked as noise.
         """
         self._memory = memory
         self.session = session if isinstance(session, Session) else memory.session(user=user, app=app, agent=agent, id=session)
@@ -135,18 +135,18 @@ class Agent:
     def reply(self, text: str, *, state: str | None = None, id: str | None = None) -> Answer:
         """Store the user's message, answer it, and store the reply.
 
-        ``state`` describes the present state of the host program or device, for the context block. With ``id``, a repeated call
-        does not store the message twice.
+        ``state`` describes the current state of the host program or device, for the context block. With ``id``, a
+        repeated call does not store the message twice.
 
-        If the model fails, the message stays in the session. The model gets it with the next message, in one turn. A message that
-        is repeated after a failure is shown to the model once.
+        If the model fails, the message stays in the session, and the next call sends it together with the next message
+        in one turn. A message that is repeated after a failure is sent to the model only once.
         """
         *_, answer = self._answer(self._begin(text, state, id), streamed=False)
         assert isinstance(answer, Answer)
         return answer
 
     def stream(self, text: str, *, state: str | None = None, id: str | None = None) -> Iterator[str | Answer]:
-        """Store the user's message at once, and return an iterator over the pieces of the reply. Its last item is the ``Answer``.
+        """Store the user's message and return an iterator over the pieces of the reply. Its last item is the ``Answer``.
 
         If the reply breaks off, or the caller stops reading, the text so far is stored and marked ``interrupted``.
         """
@@ -159,7 +159,7 @@ class Agent:
     def digest_now(self) -> None:
         """Extract memories from the session so far.
 
-        Call it before you forget a memory. Otherwise a later digest could extract the same memory again.
+        Call this before you forget a memory. Otherwise a later digest could extract the same memory again.
         """
         self.session.digest()
         until = time.monotonic() + self._timeout
@@ -183,7 +183,7 @@ class Agent:
         )
 
     def _consent_note(self, consent: Consent | None) -> str:
-        """Return what the model must know about a wish that was obeyed, so that it can confirm it."""
+        """Return a note that tells the model which wish was obeyed, so that the model can confirm it."""
         if consent is None:
             return ""
         listed = "; ".join(escape_line(str(each)) for each in consent.memories) or "-"
@@ -294,7 +294,7 @@ class Agent:
         return use
 
     def _replace_asked(self, consent: Consent, stored: str) -> None:
-        """Remove what was stored from the user's own words, because the model has now stored it in better ones."""
+        """Remove the memories stored in the user's words, because the model has now stored them in a better wording."""
         with services(self._memory).store.write() as tx:
             tx.remove_memories([each.id for each in consent.memories if each.id != stored and each.revision == 1])
 
@@ -313,7 +313,10 @@ class Agent:
         return (yield from self._read_reply(exchange, (), streamed=streamed))
 
     def _offered(self, exchange: _Exchange) -> Sequence[Tool]:
-        """Return the tools for a message. After one that is off the record, the model may only search."""
+        """Return the tools that the model may call for a message.
+
+        If the message is off the record, return only read-only tools.
+        """
         if exchange.message.action != OFF_RECORD:
             return self.tools.definitions
         return [tool for tool in self.tools.definitions if tool.name in READ_ONLY_TOOLS]
@@ -349,7 +352,10 @@ class Agent:
         yield reply
 
     def _record_usage(self, exchange: _Exchange) -> None:
-        """Record the calls, tokens and cost of the model calls. No energy is recorded: only background jobs count toward it."""
+        """Record the calls, tokens and cost of the model calls.
+
+        No energy is recorded, because only background jobs use the energy budget.
+        """
         day, name = services(self._memory).clock.now(), exchange.model.name
         try:
             with services(self._memory).store.write(durable=False) as tx:

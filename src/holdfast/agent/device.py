@@ -7,7 +7,7 @@ from importlib import resources
 
 
 def device_persona(language: str | None, custom: str | None = None) -> str:
-    """Return the personality and the instructions for noise, in a language, or in English if there are none in that language.
+    """Return the personality and the instructions for noise in a language. If there is no translation, return them in English.
 
     ``custom`` replaces the default personality.
     """

@@ -59,7 +59,7 @@ def _forget_parameters(texts: Mapping[str, str], preset: Preset) -> Schema:
 
 
 def has_own_store_tool(preset: Preset) -> bool:
-    """Return True if the preset's design defines ``store_memory``. Then the tools take exactly the design's arguments."""
+    """Return True if the preset's design defines ``store_memory``. The tools then take exactly the design's arguments."""
     return "store_memory" in preset.tools
 
 

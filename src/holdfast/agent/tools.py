@@ -61,7 +61,7 @@ class ToolUse:
 
 @cache
 def tool_texts(language: str | None) -> ToolTexts:
-    """Return the descriptions and messages of the tools in a language; in English if there is no translation."""
+    """Return the descriptions and messages of the tools in a language. If there is no translation, return them in English."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "tools.toml").read_text("utf-8"))
     own = table.get((language or "en").partition("-")[0].casefold())
     texts: ToolTexts = own if isinstance(own, dict) else table["en"]
@@ -111,9 +111,10 @@ class MemoryTools:
     ) -> None:
         """Bind the preset's tools, or the tools in ``names``, to a scope. The default ``language`` is the user's.
 
-        The ``forget`` tools forget only memories of the user, never shared ones. If the function ``owns`` is given, a memory can
-        be forgotten only if ``owns`` returns True for the memory's scope. ``project`` is the app, if the app stands for a
-        project: then new memories about the user are stored without it, so that other projects know them too.
+        The ``forget`` tools forget only memories of the user, never shared ones. If the function ``owns`` is given, a
+        memory can be forgotten only if ``owns`` returns True for the memory's scope. ``project`` is the app, if the app
+        represents a project. New memories about the user are then stored without the app, so that they apply in other
+        projects, too.
         """
         self._memory = memory
         self._owns = owns
@@ -176,7 +177,10 @@ class MemoryTools:
         return self.problem("too_many")
 
     def already_forgotten(self, call: ToolCall, taken: Consent) -> ToolResult | None:
-        """Return the result of forgetting what the user's own words have already taken, or None if it is something else."""
+        """Return the result of a forget call if the user's message already caused the memories to be forgotten.
+
+        Otherwise return None.
+        """
         named = str(call.arguments.get("key") or call.arguments.get("memory_id") or "")
         meant = [each for each in taken.memories if each.id == named or same_key(_label(each), named)]
         if call.name == "forget_memory":
@@ -187,7 +191,7 @@ class MemoryTools:
         return self._forgotten(named, len(taken_ids), taken_ids) if taken_ids else None
 
     def withheld(self) -> ToolResult:
-        """Return the error result for a tool that would store something of a message that is off the record."""
+        """Return the error result for a tool that would store content of a message that is off the record."""
         return self.problem("withheld")
 
     def _misused(self, name: str, problem: str) -> ToolResult:
@@ -226,7 +230,10 @@ class MemoryTools:
         return self._forgotten(key, count, [each.id for each in meant]) if count else self._nothing_under(key)
 
     def _forget_key(self, key: str) -> int:
-        """Forget the memories with a key. Return 0 if they were forgotten with another key of the same meaning."""
+        """Forget the memories with a key and return their number.
+
+        Return 0 if another key of the same meaning already forgot them.
+        """
         try:
             return self._memory.forget(key=key, **self._parts)
         except NotFound:
@@ -253,7 +260,7 @@ class MemoryTools:
         return ToolResult(ok=False, text="\n".join([text, *found.notices]), data=data, notices=found.notices)
 
     def _own(self) -> list[Memory]:
-        """Return the user's own memories, leaving out those shared by all users."""
+        """Return the user's own memories, without memories shared by all users."""
         found = self._memory.memories(limit=_MAX_MEMORIES, **self._parts)
         return [each for each in found if self._is_ours(each.scope)]
 
@@ -284,10 +291,11 @@ class MemoryTools:
         return preset.recall.min_cosine if "search_memories" in preset.tools else None
 
     def _score(self, hit: Hit) -> float:
-        """Return the score of a hit to compare with the preset's minimum score.
+        """Return the score of a hit, for comparison with the preset's minimum score.
 
-        If the preset sets no minimum, this is the hit's usual score. Otherwise it is the hit's cosine, converted to the scale of
-        the embedder that the preset was designed for. A hit without a cosine gets its score from the search by words.
+        If the preset sets no minimum, this is the hit's usual score. Otherwise it is the hit's cosine, converted to the
+        scale of the embedder that the preset was designed for. A hit without a cosine gets its score from the search by
+        words.
         """
         embedder = services(self._memory).embedding.embedder()
         if self._min_score is None:
@@ -332,7 +340,7 @@ class MemoryTools:
         return {**self._parts, "app": None} if of_user else self._parts
 
     def with_redactions(self, kept: Memory, result: ToolResult) -> ToolResult:
-        """Return the result of a write that tells the model which secrets were replaced."""
+        """Return the result of a write, with a note that tells the model which secrets were replaced."""
         if not kept.redacted:
             return result
         listed = [str(each) for each in kept.redacted]
@@ -350,8 +358,8 @@ class MemoryTools:
     def refusal(self, id: str) -> str | None:
         """Return the reason why a model may not change a memory, or None if it may. The reason is a key of the problem texts.
 
-        An unknown id and a memory that the scope may not see have the same reason, ``absent``. So the model cannot tell the two
-        cases apart.
+        An unknown id and a memory that the scope may not see have the same reason, ``absent``, so that the model cannot
+        tell the two cases apart.
         """
         if id.startswith("msg_"):
             return "message"
@@ -365,7 +373,7 @@ class MemoryTools:
 
 
 def language_for(memory: Engine, user: str | None) -> str | None:
-    """Return the user's language, or the preset's if the user has none."""
+    """Return the user's language, or the preset's language if the user has none."""
     layout = memory.preset.layout
     own = services(memory).store.user(user).language if user else None
     return own or (layout.language if layout else None)
@@ -380,8 +388,8 @@ def _label(memory: Memory) -> str | None:
 def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | None:
     """Return the key for a new memory: the ``context_key`` in its metadata, or None if its kind has no keys.
 
-    If the metadata has no ``context_key`` and the kind allows one value per key, the key is made from the text. Then the new
-    memory does not supersede a memory with another text.
+    If the metadata has no ``context_key`` and the kind allows one value per key, the key is derived from the text, so
+    that the new memory does not supersede a memory with another text.
     """
     named = metadata.get("context_key")
     if kind.keyed == "no":

@@ -1,7 +1,8 @@
 """The window: the last messages of a session, in the form that every chat model accepts.
 
-Many models reject a list that starts with an assistant turn, has two turns of one role in a row, or contains an empty text.
-Stored messages can be all of that: a reply failed, a person sent two messages, a recording held no speech.
+Many models reject a list that starts with an assistant turn, has two turns of one role in a row, or contains an empty
+text. Stored messages can lead to each of these cases: a reply failed, a person sent two messages, or a recording
+contained no speech.
 """
 
 import re
@@ -37,7 +38,7 @@ _Role = Literal["user", "assistant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The turns that a model is given after the system prompt, and the ids of the messages in them."""
+    """The turns that a model receives after the system prompt, and the ids of the messages in them."""
 
     turns: tuple[Turn, ...]
     message_ids: frozenset[str]
@@ -45,7 +46,7 @@ class Window:
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """Neighboring messages of one role, which become one turn."""
+    """Consecutive messages of one role, which become one turn."""
 
     role: _Role
     messages: list[Message] = field(default_factory=list)
@@ -59,8 +60,9 @@ class _Run:
 def window_for(messages: Sequence[Message], *, limit: int) -> Window:
     """Return the window that ends with the last of ``messages``, which is the user's new message.
 
-    The first and the last turn are the user's, and the roles alternate. Neighbors of one role are merged, with a blank line in
-    between. Messages that say nothing are left out. The window has at most ``limit`` turns, and at least the new message.
+    The first and the last turn are the user's, and the roles alternate. Consecutive messages of one role are merged,
+    with a blank line in between. Messages without content are left out. The window has at most ``limit`` turns, and at
+    least the new message.
     """
     *earlier, new = messages
     runs = _runs([*filter(_says_something, earlier), new])
@@ -74,7 +76,7 @@ def window_for(messages: Sequence[Message], *, limit: int) -> Window:
 def read_window(services: Services, session: Session, new: Message) -> Window:
     """Read the messages of a session up to ``new``, and return the window for them.
 
-    A repeated message is answered as if nothing had followed it. The size of the window is the preset's.
+    If ``new`` is repeated, the messages after its first copy are ignored. The preset sets the size of the window.
     """
     limit = services.preset.window
     before = _before(services, session, new, limit=limit * _MESSAGES_PER_TURN)
@@ -111,7 +113,7 @@ def _runs(messages: Iterable[Message]) -> list[_Run]:
 def _from_user(runs: Sequence[_Run]) -> list[_Run]:
     """Return the runs from the first user turn on.
 
-    A result of a tool at the start is left out, too: the turn that called the tool is not in the window.
+    A tool result at the start is left out, too, because the turn that called the tool is not in the window.
     """
     for index, run in enumerate(runs):
         if run.role == "user":
@@ -128,5 +130,8 @@ def _says_something(message: Message) -> bool:
 
 
 def _text(message: Message) -> str:
-    """Return a message's text. A role other than user and assistant is named, because the message becomes part of a user turn."""
+    """Return a message's text.
+
+    If its role is neither user nor assistant, the role is named, because it becomes part of a user turn.
+    """
     return message.text if message.role in ("user", "assistant") else f"({message.role}) {message.text}"

@@ -21,7 +21,7 @@ def canonical(value: Any) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number as JavaScript prints it. Python and JavaScript choose the same digits, but other exponents."""
+    """Return a number as JavaScript prints it. Python prints the same digits, but writes exponents differently."""
     if value == 0:
         return "0"
     sign = "-" if value < 0 else ""
@@ -37,7 +37,7 @@ def _number(value: float) -> str:
 
 
 def _digits(value: float) -> tuple[str, int]:
-    """Return the shortest digits of a positive number, and the power of ten to multiply them with."""
+    """Return the shortest digits of a positive number, and the power of ten to multiply them by."""
     assert math.isfinite(value)
     mantissa, _, power = repr(value).partition("e")
     whole, _, fraction = mantissa.partition(".")

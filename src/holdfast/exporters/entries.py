@@ -1,6 +1,6 @@
 """The entries of an export: stored records whose references to messages are ids instead of sequence numbers.
 
-Sequence numbers differ between stores. An id is the same everywhere.
+A message has different sequence numbers in different stores, but always the same id.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class MessageEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEntry:
-    """A session, and the messages that its state refers to, by the name of the entry."""
+    """A session, and the ids of the messages that its state refers to, keyed by the name of the state's entry."""
 
     session: SessionRecord
     places: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class SummarizedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEntry:
-    """A job, and the messages that its payload refers to, by the name of the entry.
+    """A job, and the ids of the messages that its payload refers to, keyed by the name of the payload's entry.
 
     ``place`` is the message whose number ends the name of the job's effect.
     """

@@ -32,7 +32,7 @@ def _text(text: str) -> bytes:
 
 
 def _owner(scope: Scope) -> str:
-    """Return whose data it is, such as ``user ana, app kitchen``. Data of no user is shared by all."""
+    """Return the owner of data, such as ``user ana, app kitchen``. Data without a user is shared by all users."""
     parts = [f"{part} {value}" for part in ("user", "app", "agent") if (value := getattr(scope, part))]
     return one_line(", ".join(parts if scope.user else ["shared", *parts]))
 
@@ -52,7 +52,7 @@ def _earlier(revision: RevisionEntry) -> str:
 
 
 def _facts(memory: Memory) -> str:
-    """Return the details of a memory: its kind and dates, and what else is known."""
+    """Return the details of a memory: its kind, dates and other fields."""
     dates = f"{memory.valid_from:%Y-%m-%d}"
     if memory.status != "live":
         ended = memory.valid_to or memory.retired_at or memory.updated_at
@@ -72,7 +72,7 @@ def _facts(memory: Memory) -> str:
 
 
 def _indented(text: str, spaces: int = 2) -> str:
-    """Indent all lines of a text but the first, so that the text stays within its list item."""
+    """Indent all lines of a text except the first, so that the text stays within its list item."""
     return f"\n{' ' * spaces}".join(text.strip().splitlines())
 
 

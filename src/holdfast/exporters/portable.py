@@ -1,6 +1,7 @@
 """An export in the format Portable AI Memory (PAM) 1.0: a zip file with ``memory-store.json`` and one file per conversation.
 
-PAM knows fewer fields. The others are in the ``metadata`` of a memory and in the ``raw_metadata`` of a conversation or message.
+PAM defines fewer fields than Holdfast. The other fields are in the ``metadata`` of a memory and in the ``raw_metadata``
+of a conversation or message.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ _NOT_IN_TAG = re.compile(r"[^a-z0-9_-]+")
 
 
 class _Buffer(io.RawIOBase):
-    """A file that is only written. The written bytes are taken out piece by piece."""
+    """A write-only file. :meth:`taken` returns the written bytes piece by piece."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -75,7 +76,7 @@ def _member(name: str, stamp: tuple[int, ...]) -> zipfile.ZipInfo:
 
 
 def _conversation_id(session: str, scope: Scope) -> str:
-    """Return a unique id of a conversation. The id of a session is unique within its scope only."""
+    """Return a unique id for a conversation. The session's own id is unique only within its scope."""
     return "/".join([*(part for part in (scope.user, scope.app, scope.agent) if part), session])
 
 

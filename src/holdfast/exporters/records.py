@@ -47,7 +47,7 @@ def header(preset: str, selection: Selection) -> dict[str, Any]:
 
 
 def footer(counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return the last record of an export. A file without it is incomplete."""
+    """Return the last record of an export. A file without this record is incomplete."""
     return {"type": "end", "counts": dict(counts)}
 
 
@@ -80,7 +80,7 @@ def _summarized(entry: SummarizedEntry) -> dict[str, Any]:
 
 
 def _memory(entry: MemoryEntry) -> dict[str, Any]:
-    """Return the current revision of a memory, with the older ones in ``earlier``."""
+    """Return the current revision of a memory, with the older revisions in ``earlier``."""
     own = {"id": entry.memory.id} | _scope(entry.memory.scope) | _revision(entry.revisions[-1])
     return own | _given({"earlier": [_revision(each) for each in entry.revisions[:-1]]})
 
@@ -178,7 +178,7 @@ def _change(change: ChangeRecord) -> dict[str, Any]:
 
 
 def _job(entry: JobEntry) -> dict[str, Any]:
-    """Return a job. A running job is exported as a queued one, because its lease means nothing elsewhere."""
+    """Return a job. A running job is exported as queued, because its lease has no meaning in another store."""
     job: Job = entry.job
     payload = {name: value for name, value in job.payload.items() if value is not None and name not in JOB_PLACES}
     own = {"id": job.id, "kind": job.kind, "state": "queued" if job.state == "running" else job.state}

@@ -1,4 +1,4 @@
-"""Write an export to a file or a stream. The file is complete or absent, and only its owner may read it."""
+"""Write an export to a file or a stream. The file is written completely or not at all, and only its owner can read it."""
 
 import os
 import secrets
@@ -32,7 +32,7 @@ _MIN_CHUNK = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportResult:
-    """Result of an export: the format, the file if there is one, its size, and the number of entries by type."""
+    """Result of an export: the format, the file (if any), its size, and the number of entries by type."""
 
     format: ExportFormat
     path: Path | None = None
@@ -41,7 +41,7 @@ class ExportResult:
 
 
 def check_format(format: str) -> ExportFormat:
-    """Return the format, or raise InvalidInput."""
+    """Return the format. Raise InvalidInput if it is unknown."""
     if format not in get_args(ExportFormat):
         raise InvalidInput(f"There is no export format {format!r}. The formats are {', '.join(get_args(ExportFormat))}.")
     return cast("ExportFormat", format)

@@ -1,4 +1,4 @@
-"""What to export: everything, the data of a user, app or agent, or one session."""
+"""Select the data to export: everything, one session, or all data of a user, app or agent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from holdfast.types import Job, Message, Scope, SessionRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The data to export. All given parts of the scope must match; without any part, everything is selected."""
+    """The data to export. All given parts of the scope must match. Without any part, everything is selected."""
 
     owner: Mapping[str, str]
     session: SessionRecord | None = None
@@ -24,7 +24,7 @@ class Selection:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The selection as it is named in the header of an export."""
+        """The selection as written in the header of an export."""
         if self.session is None:
             return dict(self.owner)
         scope = self.session.scope
@@ -32,7 +32,7 @@ class Selection:
         return {"session": self.session.id, **named}
 
     def owns(self, scope: Scope) -> bool:
-        """Return True if data of this scope is selected. With a session, no scope is selected as a whole."""
+        """Return True if data of this scope is selected. If a session is selected, no whole scope is selected."""
         return self.session is None and all(getattr(scope, part) == value for part, value in self.owner.items())
 
     def has(self, message: Message) -> bool:
@@ -45,9 +45,10 @@ class Selection:
 def select(
     store: Store, *, user: str | None = None, app: str | None = None, agent: str | None = None, session: str | None = None
 ) -> Selection:
-    """Return the selection, or raise an error if it names an unknown session.
+    """Return the selection. Raise an error if it names an unknown session.
 
-    A user, app or agent without data selects nothing, which is not an error. With a session, they say whose session is meant.
+    A user, app or agent without data selects nothing, which is not an error. With a session, these arguments identify
+    the owner of the session.
     """
     named = {"user": user, "app": app, "agent": agent}
     owner = {part: cleaned for part, value in named.items() if (cleaned := clean_name(value, what=part)) is not None}
@@ -70,7 +71,7 @@ def _only_session(store: Store, id: str, owner: Mapping[str, str]) -> SessionRec
 
 
 def belongs(job: Job, selection: Selection, store: Store) -> bool:
-    """Return True if a job works on selected data: on a selected session, or on the scope that is named in its payload."""
+    """Return True if a job works on selected data: on a selected session, or on the scope named in its payload."""
     if selection.is_whole:
         return True
     if "session" in job.payload:

@@ -1,8 +1,8 @@
 """Read the selected data from a store, entry by entry, in a fixed order and with little memory.
 
-The order is: users, apps, messages, sessions, summarized messages, memories, jobs, traces. Messages come before sessions, so that an
-import knows the sequence numbers of messages when it stores a session. Each page is a read of its own: data that is written
-during an export may or may not be part of it.
+The order is: users, apps, messages, sessions, summarized messages, memories, jobs, traces. Messages come before
+sessions, so that an import knows the sequence numbers of messages when it stores a session. Each page is read
+separately, so data that is written during an export may or may not be included.
 """
 
 import heapq
@@ -41,7 +41,7 @@ _Read = TypeVar("_Read", bound=Entry)
 
 
 class Walk:
-    """Reads the selected data of a store. :meth:`entries` yields all of it."""
+    """Reads the selected data of a store. :meth:`entries` yields all entries."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Walk:
         yield from self._counted("apps", (app for app in found if owner.get("app") in (None, app.app)))
 
     def messages(self, *, session: SessionRecord | None = None) -> Iterator[MessageEntry]:
-        """Yield the selected messages, or those of one session, in the order in which they were stored."""
+        """Yield the selected messages, or the messages of one session, in the order in which they were stored."""
         yield from self._counted("messages", self._read_messages(session))
 
     def _read_messages(self, session: SessionRecord | None) -> Iterator[MessageEntry]:
@@ -149,12 +149,15 @@ class Walk:
         return SessionEntry(session=session, places={name: id for name, id in places.items() if id is not None})
 
     def _message_before(self, seq: int, *, session: str | None = None, scope: Scope | None = None) -> str | None:
-        """Return the id of the last message up to a sequence number, or None. The message with that number may be removed."""
+        """Return the id of the last message up to a sequence number, or None. That exact message may have been removed."""
         found = self._store.messages(MessageFilter(session=session, exactly=scope, up_to_seq=seq, newest=1)) if seq else []
         return found[0].id if found else None
 
     def summarized(self) -> Iterator[Entry]:
-        """Yield the last summarized message of each scope whose messages were read. It belongs to the scope, so an export of one session has none."""
+        """Yield the last summarized message of each scope whose messages were read.
+
+        An export of one session has no such entries, because they belong to the whole scope.
+        """
         scopes = self._scopes if self._selection.session is None else set()
         for scope in sorted(scopes, key=_scope_key):
             mark = self._store.setting(summarized_setting(scope))
@@ -163,7 +166,10 @@ class Walk:
                 yield SummarizedEntry(scope=scope, up_to=up_to)
 
     def memories(self, *, again: bool = False) -> Iterator[MemoryEntry]:
-        """Yield the selected memories and those derived from selected data, by id. With ``again``, they are not counted."""
+        """Yield the selected memories and the memories derived from selected data, by id.
+
+        With ``again``, they are not counted.
+        """
         yield from self._read_memories() if again else self._counted("memories", self._read_memories())
 
     def _read_memories(self) -> Iterator[MemoryEntry]:
@@ -273,7 +279,7 @@ class Walk:
         return [memory.id for memory in new]
 
     def _is_restated(self, memory: Memory, known: Collection[str]) -> bool:
-        """Return True if a source outside the selection states the same, so that erasing the selection would keep the memory."""
+        """Return True if a source outside the selection states the same. Erasing the selection would then keep the memory."""
         revisions = self._store.revisions(memory.id)
         sources = {source for revision in revisions for source in revision.sources}
         messages = {each.id for each in self._store.messages(MessageFilter(ids=sources)) if self._selection.has(each)}
@@ -303,7 +309,10 @@ def effect_number(effect: str) -> int | None:
 
 
 def effect_with(effect: str, place: str | int | None) -> str:
-    """Return the name of an effect with another message at its end: an id in an export, a sequence number in a store."""
+    """Return the name of an effect with another message at its end.
+
+    This is an id in an export, and a sequence number in a store.
+    """
     kind, _, rest = effect.partition(":")
     if place is None:
         return effect

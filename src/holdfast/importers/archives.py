@@ -1,4 +1,4 @@
-"""Find and open files by name in a folder, in a zip archive, or given directly."""
+"""Find and open files by name. They may be in a folder, in a zip archive, or given directly."""
 
 import zipfile
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ def names_in(path: Path) -> list[str]:
 
 
 def find_files(path: Path, fits: Callable[[str], bool]) -> list[str]:
-    """Return the files whose name, without folders, fits."""
+    """Return the files whose name, without folders, satisfies ``fits``."""
     return [name for name in names_in(path) if fits(PurePosixPath(name).name)]
 
 

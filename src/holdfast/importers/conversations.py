@@ -1,7 +1,7 @@
 """Store imported conversations as sessions.
 
-The messages are stored first, and the session last. So a conversation whose import was killed has no session yet, and nothing is
-learned from it. Repeating the import stores what is missing.
+The messages are stored first, and the session last. If an import is killed, its unfinished conversation has no session,
+and nothing is learned from it. Repeating the import stores the missing parts.
 """
 
 from dataclasses import dataclass, replace
@@ -52,7 +52,10 @@ class OpenConversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaidWish:
-    """A wish in an imported message not to keep something, or to keep things again. Other wishes have no effect."""
+    """An off-the-record wish in an imported message, or a wish to keep messages again.
+
+    Other wishes have no effect in an import.
+    """
 
     reach: Reach | None = None
     lifts: bool = False
@@ -61,7 +64,10 @@ class SaidWish:
 def add_said(
     tx: Transaction, talk: OpenConversation, said: Said, now: datetime, *, preset: Preset, wish: SaidWish | None = None
 ) -> Outcome:
-    """Store a message of a conversation, unless the session has a message with this id, or it was off the record."""
+    """Store a message of a conversation.
+
+    Skip it if the session already has a message with this id, or if it was off the record.
+    """
     at = said.at or talk.last_at or talk.start.at or now
     talk.last_at = at
     if not said.text.strip() and said.payload is None:
@@ -98,7 +104,7 @@ def add_said(
 def _is_off_record(
     tx: Transaction, talk: OpenConversation, message: Message, wish: SaidWish, *, preset: Preset, now: datetime
 ) -> bool:
-    """Return True if an imported message was off the record. Remove the turn before it if the wish concerns that one."""
+    """Return True if an imported message was off the record. If the wish covers the previous turn, also remove that turn."""
     talk.after_withheld, talk.off_record_until = is_withheld(
         message.role, talk.off_record_until, wish.reach, after_withheld=talk.after_withheld, lifts=wish.lifts
     )
@@ -112,12 +118,15 @@ def _is_off_record(
 
 
 def fitting(text: str) -> str:
-    """Return the text, cut if it is longer than a message can be."""
+    """Return the text, cut to the maximum length of a message."""
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - len(_CUT)] + _CUT
 
 
 def close_conversation(tx: Transaction, digester: Digester, talk: OpenConversation, now: datetime) -> Outcome:
-    """Store the session of a conversation and queue its digest, or mark it as digested if nothing is to be learned."""
+    """Store the session of a conversation and queue its digest.
+
+    If nothing is to be learned from it, mark it as digested instead.
+    """
     known = tx.session(talk.id, talk.scope)
     last = tx.messages(MessageFilter(session=talk.id, exactly=talk.scope, newest=1))
     if not last:

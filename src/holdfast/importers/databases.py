@@ -12,7 +12,7 @@ _MAGIC = b"SQLite format 3\x00"
 
 
 def is_database(head: bytes) -> bool:
-    """Return True if the first bytes of a file are those of a SQLite database."""
+    """Return True if a file with these first bytes is a SQLite database."""
     return head.startswith(_MAGIC)
 
 

@@ -1,4 +1,4 @@
-"""Lines of our own JSONL export as entries. The counterpart of ``exporters/records.py``."""
+"""Parse the lines of Holdfast's JSONL export into entries. The counterpart of ``exporters/records.py``."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -41,7 +41,7 @@ _TIMES = ("valid_to", "expires_at", "last_used_at", "last_seen_at", "retired_at"
 
 
 def to_entry(fields: Fields, tenant: str) -> Entry:
-    """Return the entry of a line. Raise InvalidInput, with the number of the line, if it is wrong."""
+    """Return the entry of a line. If the line is wrong, raise InvalidInput with the line's number."""
     decode = _DECODERS.get(fields.name("type"))
     if decode is None:
         raise fields.fail(f"there is no type {fields.text('type')!r}.")

@@ -21,7 +21,7 @@ class Section:
 
     @property
     def digest(self) -> str:
-        """Short hash of heading and text. It identifies the section as long as its text does not change."""
+        """Short hash of heading and text. The hash identifies the section as long as neither changes."""
         return hashlib.sha256(f"{self.heading}\n{self.text}".encode("utf-8", "replace")).hexdigest()[:16]
 
 

@@ -21,7 +21,7 @@ class Fields:
         self.place = place
 
     def fail(self, problem: str) -> InvalidInput:
-        """Return an error that names the place."""
+        """Return an InvalidInput error that names the place in the file."""
         return InvalidInput(f"{self.place}: {problem}")
 
     def text(self, name: str) -> str:
@@ -59,14 +59,14 @@ class Fields:
         return value
 
     def flag(self, name: str) -> bool:
-        """Return an optional boolean. A missing one is False."""
+        """Return an optional boolean. If it is missing, return False."""
         value = self.values.get(name, False)
         if not isinstance(value, bool):
             raise self.fail(f"{name!r} must be true or false, not {_name_of(value)}.")
         return value
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Return an object. A missing one is empty."""
+        """Return an object. If it is missing, return an empty one."""
         value = self.values.get(name)
         if value is None:
             return {}
@@ -84,7 +84,7 @@ class Fields:
         return [Fields(each, f"{self.place}, {name}[{number}]") for number, each in enumerate(value)]
 
     def chosen(self, name: str, choices: Sequence[str], default: str | None = None) -> Any:
-        """Return one of several texts."""
+        """Return a text that must be one of ``choices``."""
         value = self.values.get(name, default)
         if value not in choices:
             raise self.fail(f"{name!r} must be one of {', '.join(choices)}, not {value!r}.")
@@ -106,7 +106,7 @@ class Fields:
 
 
 def moment(value: object) -> datetime | None:
-    """Return a time from ISO 8601 text or from seconds since 1970. None and empty text stand for no time."""
+    """Return a time from ISO 8601 text or from seconds since 1970. Return None for None or an empty text."""
     if value is None or value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | str):

@@ -40,7 +40,7 @@ class Format:
 
 
 def _has(name: str) -> Callable[[Probe], bool]:
-    """Return a check that the first conversation of an export has an entry with this name."""
+    """Return a check that is True if the first conversation of an export has an entry with this name."""
     return lambda probe: isinstance(probe.first_item, Mapping) and name in probe.first_item
 
 
@@ -173,7 +173,10 @@ FORMATS: Sequence[Format] = (
 
 
 def find_format(path: Path, name: str | None = None) -> Format:
-    """Return the format with this name, or the format of a file or folder. Raise an error that lists the formats."""
+    """Return the format with this name, or detect the format of a file or folder.
+
+    On failure, raise an error that lists the formats.
+    """
     if not path.exists():
         raise NotFound(f"There is no file or folder {path}. Nothing was imported.")
     if name is not None:

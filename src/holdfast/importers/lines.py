@@ -24,7 +24,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, Fields]]:
 
 
 def parse_line(line: bytes, place: str) -> Fields:
-    """Return the object of a line, or raise InvalidInput."""
+    """Return the object in a line. Raise InvalidInput if the line is not a JSON object."""
     try:
         return Fields(json.loads(line.decode("utf-8-sig")), place)
     except UnicodeDecodeError as error:
@@ -60,7 +60,7 @@ class _Text:
         self._ended = False
 
     def peek(self) -> str:
-        """Return the next character that is not white space, or '' at the end."""
+        """Return the next character that is not whitespace, or an empty text at the end."""
         while True:
             self._buffer = self._buffer.lstrip(" \t\r\n")
             if self._buffer or not self._read():
@@ -84,7 +84,10 @@ class _Text:
                     return value
 
     def _read(self) -> bool:
-        """Add a piece to the buffer, twice as long as the last one. Return False at the end of the file."""
+        """Read the next piece into the buffer. Each piece is twice as long as the previous one.
+
+        Return False at the end of the file.
+        """
         if self._ended:
             return False
         piece = self._file.read(max(_CHUNK, len(self._buffer)))

@@ -1,7 +1,7 @@
 """Store imported notes as memories.
 
-A memory keeps the foreign id as ``imported_id`` in its metadata. A later import skips notes whose id is known, even if the memory
-was forgotten since. Notes that say the same as a memory are skipped, too.
+A memory keeps the foreign id as ``imported_id`` in its metadata. A later import skips notes with a known id, even if
+the memory was forgotten since then. Notes that repeat an existing memory are skipped, too.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from holdfast.write import Writer
 
 
 class NoteWriter:
-    """Stores notes. It remembers which texts were imported before, also those of forgotten memories."""
+    """Stores notes. It remembers the texts of earlier imports, including the texts of forgotten memories."""
 
     def __init__(self, preset: Preset, scope: Scope, source: str) -> None:
         self._preset = preset
@@ -35,7 +35,7 @@ class NoteWriter:
         return [self._apply(writer, note, known) for note in notes]
 
     def count_known(self, reads: Reads, notes: Sequence[Note]) -> int:
-        """Return how many of these notes an earlier import stored."""
+        """Return the number of notes that an earlier import stored."""
         known = self._known(reads, notes)
         return sum((self._scope_of(note), note.id) in known for note in notes)
 
@@ -104,7 +104,7 @@ class NoteWriter:
         )
 
     def _expiry(self, tx: Transaction, kind: Kind, scope: Scope, created_at: datetime | None) -> datetime | None:
-        """Return the time at which a memory of a kind with a lifetime expires: its creation plus the lifetime."""
+        """Return the time at which a memory expires if its kind has a lifetime: its creation time plus the lifetime."""
         if kind.lifetime is None or created_at is None:
             return None
         if isinstance(kind.lifetime, timedelta):

@@ -9,7 +9,7 @@ _MAX_TEXT = 10_000
 
 
 def limited(payload: Any) -> Any:
-    """Return the payload. If it is too large, its long texts are cut; if that is not enough, only its size is kept."""
+    """Return the payload. If it is too large, cut its long texts. If that is not enough, keep only its size."""
     if len(json.dumps(payload)) <= _MAX_CHARACTERS:
         return payload
     shorter = _cut(payload)

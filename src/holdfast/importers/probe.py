@@ -1,4 +1,4 @@
-"""What can be seen of a file or folder at a glance, to recognize its format."""
+"""Quick look at a file or folder, to detect its format."""
 
 import json
 import zipfile
@@ -20,7 +20,7 @@ _MAX_DOCUMENT = 64 << 20
 
 
 class Probe:
-    """A file or folder whose format is to be recognized."""
+    """A file or folder whose format must be detected."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,12 +35,12 @@ class Probe:
 
     @cached_property
     def text(self) -> str:
-        """The first bytes of a file as text, or '' if the file is binary."""
+        """The first bytes of a file as text, or an empty text if the file is binary."""
         return "" if b"\x00" in self.head else self.head.decode("utf-8-sig", "replace")
 
     @cached_property
     def first_line(self) -> Any:
-        """The first line of a file as JSON, or None. Lines of transcripts can be long."""
+        """The first line of a file as JSON, or None. The lines of transcripts can be long."""
         if not self.text.lstrip().startswith("{"):
             return None
         with self.path.open("rb") as file:
@@ -61,7 +61,10 @@ class Probe:
 
     @cached_property
     def first_item(self) -> Any:
-        """The first item of a list in a JSON file, or of the conversations in an archive or folder. None if there is none."""
+        """The first item of the list in a JSON file, or of the conversations in an archive or folder.
+
+        None if there is no item.
+        """
         is_list = self.text.lstrip().startswith("[")
         if not (is_list or self.path.is_dir() or zipfile.is_zipfile(self.path)):
             return None
@@ -75,7 +78,7 @@ class Probe:
 
     @cached_property
     def document(self) -> Any:
-        """The content of a JSON file that is one object, or None."""
+        """The content of a JSON file that contains one object, or None."""
         if not self.text.lstrip().startswith("{") or self.path.stat().st_size > _MAX_DOCUMENT:
             return None
         try:

@@ -1,4 +1,4 @@
-"""The records that readers of foreign formats yield: conversations, what was said in them, and notes.
+"""The records that readers of foreign formats yield: conversations, their messages, and notes.
 
 A reader only computes records. ``write.py`` stores them.
 """
@@ -14,7 +14,7 @@ from holdfast.types import MessageOrigin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """The start of a conversation. The records of what was said in it follow."""
+    """The start of a conversation. Records of its messages follow."""
 
     id: str
     """Id of the conversation in the foreign program. It becomes the id of the session."""

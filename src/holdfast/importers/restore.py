@@ -1,6 +1,6 @@
-"""Store the entries of our own export exactly as they were, with their ids, times, revisions and history.
+"""Store the entries of Holdfast's own export unchanged, with their ids, times, revisions and history.
 
-What the store already has is skipped, so that an import can be repeated.
+Entries that the store already has are skipped, so that an import can be repeated.
 """
 
 from collections.abc import Collection, Mapping
@@ -39,7 +39,7 @@ class Restore:
     preset: Preset
 
     def apply(self, entry: Entry) -> Outcome:
-        """Store an entry, unless the store has it."""
+        """Store an entry, unless the store already has it."""
         if isinstance(entry, UserProfile):
             return self._user(entry)
         if isinstance(entry, AppRecord):
@@ -88,7 +88,7 @@ class Restore:
         return "imported"
 
     def _numbers(self, ids: Collection[str]) -> dict[str, int]:
-        """Return the sequence number of each of these messages that the store has."""
+        """Return the sequence numbers of these messages. Messages that the store does not have are left out."""
         return {message.id: message.seq for message in self.tx.messages(MessageFilter(ids=ids))} if ids else {}
 
     def _session(self, entry: SessionEntry) -> Outcome:
@@ -124,7 +124,7 @@ class Restore:
         return "imported"
 
     def _taken(self, memory: Memory) -> bool:
-        """Return True if a live memory says the same, or has the only place for the key."""
+        """Return True if a live memory has the same content, or has the same key and the kind allows one value per key."""
         wanted = [MemoryFilter(exactly=memory.scope, content_hash=self._identity(memory))]
         if self.preset.kind(memory.kind).keyed == "one":
             own = MemoryFilter(exactly=memory.scope, kinds=(memory.kind,), key=memory.key, namespace=memory.namespace)
@@ -152,7 +152,7 @@ class Restore:
 
 
 def check_kinds(preset: Preset, entry: MemoryEntry) -> None:
-    """Raise InvalidInput if the preset lacks a kind of the memory."""
+    """Raise InvalidInput if the preset does not have the kind of one of the memory's revisions."""
     known = {kind.name for kind in preset.kinds}
     for revision in entry.revisions:
         if revision.memory.kind not in known:

@@ -1,7 +1,7 @@
 """Run an import in two passes: check and count everything first, then store it in batches.
 
-An error in the file is found in the first pass, before anything is stored. Each batch is one transaction. An import that was
-killed is continued by running it again, because records that the store has are skipped.
+An error in the file is found in the first pass, before anything is stored. Each batch is one transaction. To continue
+an import that was killed, run it again: records that the store already has are skipped.
 """
 
 import heapq
@@ -34,7 +34,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportCounts:
-    """Counts of one type of data. The counts up to ``empty`` add up to ``found``, except in a dry run."""
+    """Counts for one type of data. The fields from ``imported`` to ``empty`` add up to ``found``, except in a dry run."""
 
     found: int = 0
     imported: int = 0
@@ -67,7 +67,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The records of an import, the name of their format, and the scope that gets them. The records can be read twice."""
+    """The records of an import, the name of their format, and the target scope. The records can be read twice."""
 
     name: str
     records: Callable[[], Iterator[Record]]
@@ -94,7 +94,7 @@ class Import:
         self._paused = False
 
     def run(self, *, learn: int | None = None, dry_run: bool = False, progress: Progress | None = None) -> ImportResult:
-        """Check all records, then store them. With ``dry_run``, only count them and those that the store has."""
+        """Check all records, then store them. With ``dry_run``, only count them, and count those that the store already has."""
         total = self._check(learn)
         done = 0
         for batch in _batches(self._source.records(), _BATCH_SIZE):
@@ -115,7 +115,7 @@ class Import:
         return ImportResult(format=self._source.name, dry_run=dry_run, learning=self._learning, **found)
 
     def _check(self, learn: int | None) -> int:
-        """Read all records once, and return their number. Choose the newest conversations if learning is limited."""
+        """Read all records once, and return their number. If learning is limited, select the newest conversations."""
         total = 0
         newest: list[tuple[datetime, str]] = []
         talk, ended = None, _NEVER
@@ -134,7 +134,7 @@ class Import:
         return total
 
     def _look_up(self, batch: Sequence[Record]) -> None:
-        """Count the records that the store has."""
+        """Count the records that the store already has."""
         for record in batch:
             if isinstance(record, Conversation):
                 self._talk = self._opened(record)
@@ -167,7 +167,10 @@ class Import:
         return add_said(tx, self._talk, record, now, preset=self._preset, wish=self._wishes.get(id(record)))
 
     def _read_wishes(self, batch: Sequence[Record]) -> dict[int, SaidWish]:
-        """Return the wishes of users not to keep something, by the identity of the record. A model may read them, so no write waits."""
+        """Return the users' off-the-record wishes, keyed by the identity of the record.
+
+        This runs before the transaction, because a model may read the messages.
+        """
         found: dict[int, SaidWish] = {}
         for record in batch:
             if isinstance(record, Conversation):
@@ -241,7 +244,7 @@ def _note_newest(newest: list[tuple[datetime, str]], talk: str | None, ended: da
 
 
 def _is_known(store: Store, record: Record, talk: OpenConversation | None) -> bool:
-    """Return True if the store has a record. Notes are looked up elsewhere."""
+    """Return True if the store already has a record. Notes are checked elsewhere."""
     if isinstance(record, Said):
         return talk is not None and bool(store.messages(MessageFilter(session=talk.id, exactly=talk.scope, client_id=record.id)))
     if isinstance(record, Conversation):
@@ -250,7 +253,7 @@ def _is_known(store: Store, record: Record, talk: OpenConversation | None) -> bo
 
 
 def _has_entry(store: Store, record: Record) -> bool:
-    """Return True if the store has an entry of our own export."""
+    """Return True if the store already has an entry of Holdfast's own export."""
     if isinstance(record, MessageEntry):
         return bool(store.messages(MessageFilter(ids=(record.message.id,))))
     if isinstance(record, SessionEntry):

@@ -6,7 +6,7 @@ from holdfast.errors import InvalidInput
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file: UTF-8, UTF-16 with a mark, or else Windows-1252. Raise InvalidInput for binary data."""
+    """Return the text of a file: UTF-8, UTF-16 with a byte order mark, or Windows-1252. Raise InvalidInput for binary data."""
     data = path.read_bytes()
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")

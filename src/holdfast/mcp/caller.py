@@ -41,13 +41,16 @@ class McpCaller:
         return mcp_texts(self.language)
 
     def owns(self, scope: Scope) -> bool:
-        """Return True if the caller may change items in this scope. A key that is bound to a scope cannot change shared items."""
+        """Return True if the caller may change items in this scope.
+
+        A key that is bound to a scope may not change shared items.
+        """
         return may_change(self.principal, scope)
 
 
 @cache
 def mcp_texts(language: str | None) -> McpTexts:
-    """Return the server's texts in a language, or in English if they are not translated into it."""
+    """Return the server's texts in a language. If there is no translation, return them in English."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "mcp.toml").read_text("utf-8"))
     texts: McpTexts | None = table.get((language or "en").partition("-")[0].casefold())
     return texts if isinstance(texts, dict) else table["en"]

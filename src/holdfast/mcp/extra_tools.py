@@ -1,4 +1,4 @@
-"""Tools that a caller of the server adds to Holdfast's own, or offers instead of them."""
+"""Tools that another program offers through the MCP server, in addition to Holdfast's own tools or instead of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -9,11 +9,11 @@ from holdfast.text.clean import escape_line
 
 
 class ExtraTool(Protocol):
-    """A tool of another design."""
+    """A tool that implements the interface of another design."""
 
     @property
     def definition(self) -> Mapping[str, Any]:
-        """The tool as the protocol lists it: ``name``, ``description``, ``inputSchema`` and so on."""
+        """The tool's definition in the protocol's form: ``name``, ``description``, ``inputSchema`` and so on."""
         ...
 
     def run(self, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -40,7 +40,7 @@ class ExtraTools:
         return [types.Tool.model_validate(tool.definition) for tool in self._tools.values()]
 
     def call(self, name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
-        """Call a tool. An error is a result that tells the model what is wrong."""
+        """Call a tool. An error is returned as a result that tells the model what is wrong."""
         try:
             text, data = self._tools[name].run(arguments or {})
         except HoldfastError as error:

@@ -77,7 +77,7 @@ class OwnTools:
         return {"type": "array", "items": message, "maxItems": _MAX_MESSAGES, "description": texts["messages"]}
 
     def call(self, name: str, given: Mapping[str, Any]) -> ToolResult:
-        """Run a tool. Wrong arguments return a result that tells the model what to do."""
+        """Run a tool. If arguments are wrong, return a result that tells the model how to correct the call."""
         try:
             fitting, flaws = conform(dict(given), self.form(name))
         except ValueError as error:
@@ -222,7 +222,7 @@ def _listed(memory: Memory) -> dict[str, Any]:
 
 
 def _obeyed(message: Message) -> dict[str, Any]:
-    """Return what a wish about memory in a message changed."""
+    """Return the changes that a wish about memory in a message has made."""
     done = message.consent
     assert done is not None
     memories = [{"id": each.id, "content": _cut(each.text)} for each in done.memories]

@@ -32,7 +32,7 @@ def _described(name: str, texts: Mapping[str, str]) -> types.Prompt:
 
 
 def fill_prompt(caller: McpCaller, name: str, arguments: Mapping[str, Any] | None) -> types.GetPromptResult:
-    """Return a prompt with its argument filled in. If the prompt needs the caller's memories, they are filled in too."""
+    """Return a prompt with its argument filled in and, if the prompt needs them, the caller's memories."""
     problems = caller.texts["problems"]
     if name not in ARGUMENTS:
         known = ", ".join(ARGUMENTS)
@@ -50,7 +50,7 @@ def fill_prompt(caller: McpCaller, name: str, arguments: Mapping[str, Any] | Non
 
 
 def _known(caller: McpCaller, about: str | None) -> str:
-    """Return the newest memories, or those about a subject, as a Markdown list."""
+    """Return the newest memories, or the memories about a subject, as a Markdown list."""
     memory, parts = caller.memory, caller.parts
     kinds = [kind.name for kind in memory.preset.learned_kinds]
     notices: tuple[str, ...] = ()

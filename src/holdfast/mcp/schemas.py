@@ -112,7 +112,7 @@ _NOT_IDEMPOTENT = ("add_messages", "undo_change")
 
 
 def tool_names(preset: str) -> tuple[str, ...]:
-    """Return the names of the tools that are offered with a preset, in the order in which they are listed."""
+    """Return the names of the tools for a preset, in the order in which they are listed."""
     replaced = _TWINS if preset in _KEYED_DESIGNS else {}
     return tuple(replaced.get(name, name) for name in OUTPUTS if name not in _TWINS.values())
 
@@ -120,8 +120,8 @@ def tool_names(preset: str) -> tuple[str, ...]:
 def annotations(name: str, title: str) -> types.ToolAnnotations:
     """Return the annotations of a tool.
 
-    Most tools are idempotent: storing the same text again only refreshes its date, and forgetting again finds nothing. Adding
-    messages is not, because messages without ids are added again.
+    Most tools are idempotent: storing the same text again only refreshes its date, and forgetting again finds nothing.
+    Adding messages is not idempotent, because messages without ids are added again.
     """
     return types.ToolAnnotations(
         title=title,

@@ -26,7 +26,7 @@ class MCPError(_Error):  # type: ignore[misc]
 
 
 class _Types:
-    """The types of the protocol. Those in ``_SNAKE_CASE`` take the argument names of version 2."""
+    """The types of the protocol. Types in ``_SNAKE_CASE`` accept the argument names of version 2."""
 
     _SNAKE_CASE = frozenset(
         "CallToolResult Completion ListResourceTemplatesResult Resource ResourceTemplate TextResourceContents Tool ToolAnnotations".split()
@@ -67,7 +67,10 @@ _REQUESTS = {
 
 
 def Server(name: str, *, version: str, title: str, instructions: str | None, **handlers: Handler) -> Any:  # noqa: N802  (a class in version 2)
-    """Create a server of ``mcp`` version 1 from handlers written for version 2. ``title`` is ignored: version 1 has none."""
+    """Create a server of ``mcp`` version 1 from handlers written for version 2.
+
+    ``title`` is ignored, because version 1 has no title.
+    """
     del title
     server: Any = _lowlevel.Server(name, version=version, instructions=instructions)
     for event, handler in handlers.items():

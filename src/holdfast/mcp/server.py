@@ -1,4 +1,4 @@
-"""The MCP server for all transports: dispatches requests to the tools, resources and prompts of the caller."""
+"""The MCP server for all transports. It passes requests to the tools, resources and prompts of the caller."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -95,7 +95,8 @@ def make_server(
 ) -> "Server[Any]":
     """Create the server. ``language`` is the language of its instructions, which are sent before the user is known.
 
-    With ``own_tools=False``, only the extra tools are offered, and there are no instructions, which describe the own tools.
+    With ``own_tools=False``, only the extra tools are offered. The instructions are then empty, because they describe
+    Holdfast's own tools.
     """
     handlers = RequestHandlers(caller_of, extra=ExtraTools(extra_tools), own_tools=own_tools)
     return Server(

@@ -1,4 +1,4 @@
-"""The MCP tools: those that Holdfast's agents also have, and those of ``own_tools.py``."""
+"""The MCP tools: the tools that Holdfast's agents also have, and the tools of ``own_tools.py``."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -55,7 +55,10 @@ class Toolbox:
     # Calling
 
     def call(self, name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
-        """Call a tool. Wrong arguments return a result that tells the model what to do; an unknown tool is a protocol error."""
+        """Call a tool. If arguments are wrong, the result tells the model how to correct the call.
+
+        An unknown tool is a protocol error.
+        """
         if name not in self._names:
             known = ", ".join(tool.name for tool in self.listed())
             raise MCPError(types.INVALID_PARAMS, self._problem("unknown_tool", name=escape_line(name), tools=known))

@@ -33,9 +33,9 @@ _MAX_OVERDUE = 4
 class CallableChat:
     """A :class:`holdfast.chat.ChatModel` that calls a function.
 
-    After ``timeout`` seconds, the call fails. A coroutine is then canceled. An ordinary function cannot be interrupted: it goes on
-    in a thread of its own, its result is dropped, and while four such calls are running, further calls fail at once. Set ``free``
-    if calls cost nothing; otherwise their cost is unknown.
+    After ``timeout`` seconds, the call fails. A coroutine is then canceled. An ordinary function cannot be interrupted:
+    it continues in its own thread, and its result is dropped. While four such calls are running, further calls fail at
+    once. Set ``free`` if calls cost nothing; otherwise their cost is unknown.
     """
 
     def __init__(self, function: ChatFunction, *, name: str | None = None, free: bool = False) -> None:
@@ -99,7 +99,7 @@ class CallableChat:
 
 
 class _Threads:
-    """Runs a function in a thread of its own, so that the caller can stop waiting for it."""
+    """Runs each function in its own thread, so that the caller can stop waiting."""
 
     def __init__(self) -> None:
         self._overdue: list[threading.Thread] = []
@@ -128,7 +128,7 @@ class _Threads:
 
 
 class _Loop:
-    """An event loop in a background thread, started with the first coroutine. A forked process starts its own loop."""
+    """An event loop in a background thread, started with the first coroutine. A forked child starts its own loop."""
 
     def __init__(self) -> None:
         self._starting = threading.Lock()

@@ -65,7 +65,7 @@ class CheckedChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Call the model. A model that does not return in time is given up."""
+        """Call the model. Raise an error if the model does not return in time."""
         seconds = self._timeout or timeout
         call = partial(self._model.chat, turns, schema=schema, tools=tools, max_tokens=max_tokens, timeout=seconds)
         with self._presence.watch():
@@ -105,8 +105,8 @@ def _uncounted(error: ModelError) -> ModelError:
 class Presence:
     """Remembers whether a chat model answers.
 
-    After a slow failure, no call is made for a while: a silent model must not hold up every job. After any failure, work that
-    waits for the model's return waits for a while.
+    After a slow failure, no call is made for a while, so that a silent model does not delay every job. After any
+    failure, work that waits for the model to recover is postponed for a while.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Presence:
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Record whether a call fails, and how long it took."""
+        """Record whether a call fails and how long it takes."""
         started = time.monotonic()
         try:
             yield
@@ -159,9 +159,9 @@ class BudgetedChat:
         return self._source.name if self._source else None
 
     def model(self) -> tuple[ChatModel | None, str | None]:
-        """Return the model and None; or None and the reason why the configured model cannot be used now.
+        """Return the model and None. If the configured model cannot be used now, return None and the reason.
 
-        If no model is configured, both are None.
+        If no model is configured, both values are None.
         """
         if self._source is None:
             return None, None
@@ -182,12 +182,12 @@ class BudgetedChat:
 
     @property
     def max_calls(self) -> int:
-        """Maximum number of jobs that ask the model at the same time; 1 without a model."""
+        """Maximum number of jobs that may call the model at the same time; 1 without a model."""
         return self._source.max_calls if self._source else 1
 
     @property
     def has_returned(self) -> bool:
-        """True if work that waits for the model may be tried: it is set, within its limits, and did not just fail."""
+        """True if the model can be tried again: it is configured, within its limits, and has not just failed."""
         return not self.presence.absence.is_open and self.model()[0] is not None
 
     def close(self) -> None:

@@ -34,7 +34,7 @@ class Transcriber(Protocol):
         ...
 
     def transcribe(self, recording: bytes) -> str:
-        """Return the text of a recording; an empty string if it contains no speech."""
+        """Return the text of a recording, or an empty string if it contains no speech."""
         ...
 
 

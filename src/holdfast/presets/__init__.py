@@ -1,6 +1,7 @@
-"""Presets. A preset holds the settings in which one assistant differs from the others; the engine is the same for all.
+"""Presets. A preset holds the settings that differ between assistants. The engine is the same for all of them.
 
-These settings are the assistant's kinds of memory, and how it extracts, recalls and lays out the prompt.
+A preset defines an assistant's kinds of memory, and how the assistant extracts memories, recalls them and builds its
+prompt.
 """
 
 from holdfast.errors import SettingsError

@@ -14,7 +14,7 @@ from holdfast.types import MIN_TRUST, Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paragraph:
-    """Settings of the extractor that stores each conversation as one paragraph. The paragraph is a memory of the given kind."""
+    """Settings of the extractor that stores each conversation as one paragraph, in a memory of the given kind."""
 
     kind: str
     max_characters: int = 200
@@ -95,14 +95,14 @@ class RecallPlan:
 
     @property
     def floor_shift(self) -> float:
-        """How far a changed ``min_cosine`` raises the relevance floor, as a share of the span that ``measured_by`` describes."""
+        """How far a changed ``min_cosine`` raises the relevance floor, as a fraction of the range of ``measured_by``."""
         if self.min_cosine is None or self.intended_cosine is None:
             return 0.0
         low, high = self.measured_by
         return (self.min_cosine - self.intended_cosine) / (high - low)
 
     def as_measured(self, cosine: float, calibration: tuple[float, float]) -> float:
-        """Convert a cosine to the scale of the embedder for which ``min_cosine`` was chosen.
+        """Convert a cosine to the scale of the embedder that ``min_cosine`` was chosen for.
 
         ``calibration`` is the calibration of the embedder that computed the cosine.
         """
@@ -112,7 +112,7 @@ class RecallPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One section of a system prompt. ``words`` is the name of its texts in ``prompts/sections.toml``."""
+    """One section of a system prompt. ``words`` is the key of its texts in ``prompts/sections.toml``."""
 
     words: str
     source: Literal["pinned", "relevant", "all", "newest", "shared", "state", "page", "fixed"]
@@ -206,11 +206,14 @@ class Preset:
 
     @property
     def learned_kinds(self) -> tuple[Kind, ...]:
-        """The kinds that models may read and write: all but the plain ones. A preset of plain kinds alone offers those."""
+        """The kinds that models may read and write: all except plain kinds. If a preset has only plain kinds, those."""
         return tuple(kind for kind in self.kinds if not kind.plain) or self.kinds
 
     def is_plain(self, name: str) -> bool:
-        """Return True if memories of this kind are stored as they are. False for a kind that the preset does not have."""
+        """Return True if memories of this kind are stored exactly as given.
+
+        Return False for a kind that the preset does not have.
+        """
         return any(kind.plain for kind in self.kinds if kind.name == name)
 
     def kind(self, name: str | None) -> Kind:

@@ -46,7 +46,7 @@ REACHY = Preset(
 def context_key(text: str, metadata: Mapping[str, Any]) -> str:
     """Return the key of a memory of the kind ``context``.
 
-    The key is ``context_key`` from the memory's metadata. If the metadata has none, the key is made from a hash of the text.
-    Then memories with different texts have different keys, and none replaces another.
+    The key is ``context_key`` from the memory's metadata. If the metadata has no such entry, the key is a hash of the
+    text, so that memories with different texts do not replace each other.
     """
     return str(metadata.get("context_key") or f"note-{content_hash(text)[:12]}")

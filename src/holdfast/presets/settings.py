@@ -1,7 +1,7 @@
 """Settings of the designs that the presets are modeled on, with each design's own names and defaults.
 
 ``applied_to`` applies these settings to a preset. An unknown name or an invalid value raises ``SettingsError``. The
-message of the error says what is valid.
+error message lists the valid names or values.
 """
 
 import math
@@ -38,7 +38,7 @@ class DesignSettings:
 
     @property
     def store(self) -> str | None:
-        """The store's path in this design; None means the general ``store`` setting."""
+        """The store's path in this design. None means that the general ``store`` setting applies."""
         return None
 
     def applied_to(self, preset: Preset) -> Preset:
@@ -233,7 +233,7 @@ def _checked(preset: str, item: "Field[Any]", value: Any) -> Any:
 
 
 def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None = None) -> str | None:
-    """Return the embedder that the settings name, or None if it is the default of the design.
+    """Return the embedder that the settings name. Return None for the design's default embedder.
 
     None means that the preset keeps its embedder.
     """
@@ -249,7 +249,7 @@ def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None =
 
 
 def _with_max_items(preset: Preset, words: str, max_items: int) -> Preset:
-    """Return the preset with a new ``max_items`` for one section of its prompt. ``words`` is the name of the section's texts."""
+    """Return the preset with a new ``max_items`` for one section of its prompt. ``words`` is the key of the section's texts."""
     if preset.layout is None:
         return preset
     sections = tuple(replace(each, max_items=max_items) if each.words == words else each for each in preset.layout.sections)

@@ -20,7 +20,7 @@ class Arguments(NamedTuple):
 
     @property
     def scope(self) -> dict[str, str | bool | None]:
-        """The scope as it is sent to the resident process."""
+        """The scope in the form that is sent to the resident process."""
         flags = {flag: flag in self.flags for flag in ("project", "shared")}
         return {**{part: self.values.get(part) for part in _SCOPE}, **flags}
 
@@ -37,7 +37,10 @@ class Arguments(NamedTuple):
 
 
 def parse(words: list[str]) -> Arguments | None:
-    """Return the parsed options, or None if a word is not known here. Then the command line parses them and explains errors."""
+    """Return the parsed options.
+
+    Return None if an option is unknown here: the command line then parses them and explains errors.
+    """
     positional: list[str] = []
     values: dict[str, str] = {}
     flags: set[str] = set()
@@ -59,5 +62,5 @@ def parse(words: list[str]) -> Arguments | None:
 
 
 def absolute(path: str | None) -> str | None:
-    """Return an absolute path. A URL is returned as it is."""
+    """Return an absolute path. A URL is returned unchanged."""
     return path if path is None or "://" in path else os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111

@@ -25,7 +25,7 @@ _MAX_TRACKED: Final = 1_000
 
 
 class Capture:
-    """Adds the messages of events to sessions. Threads take turns, so that no message is added twice."""
+    """Adds the messages of events to sessions. Only one thread at a time does so, so that no message is added twice."""
 
     def __init__(self, memory: Engine) -> None:
         self._memory = memory
@@ -33,7 +33,7 @@ class Capture:
         self._positions: dict[tuple[str, str], int] = {}
 
     def store(self, event: HookEvent, scope: AgentScope) -> int:
-        """Store the messages of an event that are new, and end the session if the event says so. Return how many were new."""
+        """Store the new messages of an event, and end the session if the event says so. Return the number of new messages."""
         if event.session is None or scope.is_shared:
             return 0
         session = self._memory.session(id=event.session, **scope.parts)
@@ -75,15 +75,15 @@ class Capture:
 
 
 def _message(said: Said) -> NewMessage:
-    """Return the message to store. Calls and results of tools are left out: they can contain whole files."""
+    """Return the message to store. Tool calls and tool results are left out, because they can contain whole files."""
     return {"role": said.role, "text": fitting(said.text), "at": said.at, "id": said.id}
 
 
 def read_from(transcript: Path, position: int) -> tuple[list[Said], int]:
-    """Return what was said in a transcript of Claude Code after a position, and the new position.
+    """Return the messages in a transcript of Claude Code after a position, and the new position.
 
-    The client may still be writing. So an incomplete last line is left for the next time, and a line that is no JSON is skipped.
-    A file that became shorter is read from its start.
+    The client may still be writing. An incomplete last line is therefore left for the next call, and a line that is not
+    JSON is skipped. A file that became shorter is read from its start.
     """
     try:
         with transcript.open("rb") as file:

@@ -1,11 +1,12 @@
 """Where a resident process listens, and how clients connect to it.
 
-There is one resident process per user account and configuration. Its name is a hash of the data directory, the ``HOLDFAST_*``
-variables, the options that select a store, and the version of Holdfast. Values of secrets are not part of the hash.
+There is one resident process per user account and configuration. Its name is a hash of the data directory, the
+``HOLDFAST_*`` variables, the options that select a store, and the version of Holdfast. Values of secrets are not part
+of the hash.
 
-The process listens on a Unix socket in a folder that only its owner can enter. Where there are no Unix sockets, or the path is
-too long for one, it listens on a loopback port. Then both sides prove that they know a secret from a file that only the owner
-can read. So neither side talks to a program of another user that happens to have the port.
+The process listens on a Unix socket in a folder that only its owner can enter. Where there are no Unix sockets, or the
+path is too long for one, it listens on a loopback port. Both sides then prove that they know a secret from a file that
+only the owner can read, so that neither side talks to another user's program that happens to use the port.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ _UNHASHED: Final = ("HOLDFAST_RESIDENT_IDLE_MINUTES",)
 
 
 class EndpointUnsafe(OSError):
-    """The folder of the socket can be changed by others, so it must not be used."""
+    """Other users can change the folder of the socket, so it must not be used."""
 
 
 class StoreOptions(NamedTuple):
@@ -59,7 +60,7 @@ class Endpoint(NamedTuple):
 
     @property
     def address_file(self) -> str:
-        """The file that says how to connect. It exists while the process listens."""
+        """The file that contains the address to connect to. It exists while the process listens."""
         return self._file(".json")
 
     @property
@@ -87,7 +88,7 @@ def endpoint_for(options: StoreOptions) -> Endpoint:
 
 
 def _home() -> str:
-    """Return the data directory. The module that knows the platform's default is slow to import."""
+    """Return the data directory. If ``HOLDFAST_HOME`` is not set, this imports a module that is slow to load."""
     home = environment.variable("HOLDFAST_HOME")
     if home is None:
         from holdfast.config.folders import data_directory  # noqa: PLC0415  (as above)
@@ -114,7 +115,10 @@ def prepare_folder(endpoint: Endpoint) -> None:
 
 
 def listen(endpoint: Endpoint) -> tuple[socket.socket, str | None]:
-    """Listen, and write the address file. Return the socket, and the secret if it is a port. Call it with the lock held."""
+    """Listen, and write the address file. The caller must hold the lock.
+
+    Return the socket and, if it is a port, the secret.
+    """
     secret: str | None = None
     if _fits_unix(endpoint):
         remove(endpoint.socket_file)
@@ -156,7 +160,7 @@ def connect(endpoint: Endpoint, *, timeout: float) -> Wire | None:
 
 
 def read_address(endpoint: Endpoint) -> dict[str, Any] | None:
-    """Return the content of the address file, or None if there is none."""
+    """Return the content of the address file, or None if the file does not exist."""
     try:
         with open(endpoint.address_file, "rb") as file:  # noqa: PTH123
             address = json.loads(file.read())
@@ -166,7 +170,7 @@ def read_address(endpoint: Endpoint) -> dict[str, Any] | None:
 
 
 def _prove_to_server(wire: Wire, secret: str) -> bool:
-    """Check that the server knows the secret, then prove that the client does."""
+    """Check that the server knows the secret, then prove that the client knows it."""
     import hmac  # noqa: PLC0415  (only for ports)
     import secrets  # noqa: PLC0415  (as above)
 
@@ -180,7 +184,7 @@ def _prove_to_server(wire: Wire, secret: str) -> bool:
 
 
 def prove_to_client(wire: Wire, secret: str) -> bool:
-    """Prove that the server knows the secret. Return True if the client knows it too."""
+    """Prove that the server knows the secret. Return True if the client also knows it."""
     import hmac  # noqa: PLC0415  (only for ports)
     import secrets  # noqa: PLC0415  (as above)
 
@@ -202,7 +206,7 @@ def _fits_unix(endpoint: Endpoint) -> bool:
 
 
 def remove(path: str) -> None:
-    """Remove a file, if it is there."""
+    """Remove a file if it exists."""
     try:
         os.unlink(path)  # noqa: PTH108
     except FileNotFoundError:
@@ -210,7 +214,7 @@ def remove(path: str) -> None:
 
 
 def _write_private(path: str, text: str) -> None:
-    """Replace a file atomically with one that only its owner can read."""
+    """Replace a file atomically. Only its owner can read the new file."""
     fresh = f"{path}.{os.getpid()}"
     remove(fresh)
     with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:

@@ -1,4 +1,4 @@
-"""The events of each coding agent: read what its hooks send, and write what they expect."""
+"""The events of each coding agent: parse the input of its hooks, and format their output."""
 
 import hashlib
 import json
@@ -31,7 +31,10 @@ class HookEvent:
 
 
 def is_foreign(client: str, payload: Mapping[str, Any]) -> bool:
-    """Return True if another program runs the hooks of Claude Code, as VS Code and Cursor do. They have hooks of their own."""
+    """Return True if another program, such as VS Code or Cursor, runs the hooks of Claude Code.
+
+    These programs have their own hooks.
+    """
     return client == "claude-code" and ("session_id" not in payload or "cursor_version" in payload)
 
 
@@ -55,7 +58,7 @@ def read_event(client: str, name: str, payload: Mapping[str, Any]) -> HookEvent:
 
 
 def _said(client: str, name: str, payload: Mapping[str, Any]) -> list[Said]:
-    """Return the messages that an event carries. Their ids are the same if the event is sent twice."""
+    """Return the messages of an event. If the event is sent twice, they have the same ids."""
     if client == "claude-code":
         return []
     if isinstance(payload.get("messages"), list):
@@ -78,7 +81,10 @@ def _message(given: Mapping[str, Any]) -> Said | None:
 
 
 def _message_id(turn: str | None, role: str, text: str) -> str:
-    """Return an id for a message of a client that has none. One turn can have several replies, so the text counts too."""
+    """Return an id for a message of a client that sends no ids.
+
+    It depends on the text, because one turn can have several replies.
+    """
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     return f"{turn or 'turn'}/{role}/{digest}"
 
@@ -91,7 +97,7 @@ def _time(value: str | None) -> Any:
 
 
 def _text(values: Mapping[str, Any], *names: str) -> str | None:
-    """Return the first of these fields that is a text with content."""
+    """Return the first of these values that is a text with content, or None."""
     for name in names:
         value = values.get(name)
         if isinstance(value, str) and value.strip():
@@ -106,7 +112,7 @@ _USUAL_NAMES: Final = {"session-start": "SessionStart", "prompt": "UserPromptSub
 
 
 def write_answer(event: HookEvent, context: str) -> str:
-    """Return what the hook prints: the context in the client's format, or '' if there is none."""
+    """Return the output of the hook: the context in the client's format, or an empty text if there is no context."""
     if event.name not in _USUAL_NAMES:
         return ""
     if event.client == "cursor":

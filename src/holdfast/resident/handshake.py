@@ -9,7 +9,7 @@ VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
 
 def initialize_result(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of ``initialize``. The instructions are in English, because the user's language is not known yet."""
+    """Return the result of ``initialize``. The instructions are in English, because the user's language is not yet known."""
     import tomllib  # noqa: PLC0415  (only needed if nothing is running)
     from importlib import resources  # noqa: PLC0415  (as above)
 

@@ -1,6 +1,6 @@
 """The ``holdfast hook`` command: pass an event of a coding agent to the resident process, and print its answer.
 
-A hook must never stop its client. Whatever happens, it exits with 0. It prints nothing if the resident process is not ready in
+A hook must never stop its client, so it always exits with 0. It prints nothing if the resident process is not ready in
 time. An event that must not be lost is handed to a new resident process, if none is running.
 """
 
@@ -23,7 +23,7 @@ _MAX_INPUT_BYTES: Final = 32 * 1024 * 1024
 
 
 def main(words: list[str]) -> bool:
-    """Run a hook. Return False if the arguments are for the command line to explain; otherwise the hook is done."""
+    """Run a hook. Return False if the command line must parse the arguments and explain errors."""
     arguments = parse(words)
     if arguments is None or len(arguments.positional) != 1 or arguments.positional[0] not in EVENTS:
         return False
@@ -48,7 +48,7 @@ def run(arguments: Arguments) -> None:
 
 
 def exchange(arguments: Arguments, payload: dict[str, Any]) -> dict[str, Any] | None:
-    """Send the event and return the answer, or None if there is none in time."""
+    """Send the event and return the answer. Return None if no answer comes in time."""
     event = arguments.positional[0]
     request = {
         "op": "hook",

@@ -15,8 +15,8 @@ _POLL_SECONDS = 0.02
 def start(options: StoreOptions, endpoint: Endpoint, *, request: dict[str, Any] | None = None) -> bool:
     """Start the resident process without waiting for it. Return False if that is not possible.
 
-    The process carries out the ``request``, or passes it on if another one was faster. The request goes through a pipe, so it is
-    not written to disk.
+    The process carries out the ``request``. If another resident process already runs, it passes the request on. The
+    request goes through a pipe, so it is not written to disk.
     """
     import subprocess  # noqa: PLC0415  (slow to import, and only needed if nothing is running)
 
@@ -41,7 +41,7 @@ def start(options: StoreOptions, endpoint: Endpoint, *, request: dict[str, Any] 
 
 
 def _detached() -> dict[str, Any]:
-    """Return the arguments that separate a process from this one, so that it is not stopped with it."""
+    """Return the arguments that detach a new process, so that it is not stopped together with this process."""
     if os.name == "nt":
         return {"creationflags": 0x00000008 | 0x00000200 | 0x08000000}  # detached, new process group, no window
     return {"start_new_session": True}

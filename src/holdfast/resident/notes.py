@@ -1,4 +1,4 @@
-"""The context blocks for hooks: what is known when a session starts, and what is relevant to a prompt."""
+"""Context blocks for hooks: known facts at the start of a session, and memories that are relevant to a prompt."""
 
 import tomllib
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _MAX_LINE_CHARACTERS: Final = 300
 
 
 def prompt_context(memory: Engine, session: str | None, prompt: str, scope: AgentScope) -> str:
-    """Return the memories that are relevant to a prompt, or '' if there are none. Messages of the session itself are left out."""
+    """Return the memories that are relevant to a prompt, or an empty text. Messages of the session itself are left out."""
     if not prompt.strip():
         return ""
     if session is None or scope.is_shared:
@@ -30,7 +30,7 @@ def prompt_context(memory: Engine, session: str | None, prompt: str, scope: Agen
 
 
 def start_context(memory: Engine, scope: AgentScope) -> str:
-    """Return what is known about the user and the project, newest first, within a token budget."""
+    """Return the memories about the user and the project, newest first, within a token budget."""
     words = _words(language_for(memory, scope.parts["user"]))
     kinds = [kind.name for kind in memory.preset.learned_kinds if not kind.background]
     known = memory.memories(kinds=kinds, limit=_MAX_LISTED, **scope.parts)
@@ -49,7 +49,7 @@ def start_context(memory: Engine, scope: AgentScope) -> str:
 
 
 def _fitting(memories: Sequence[Memory], budget: int) -> list[str]:
-    """Return the memories as lines, as many as fit. Pinned ones come first."""
+    """Return as many memories as fit, as lines. Pinned memories come first."""
     kept: list[str] = []
     for memory in sorted(memories, key=lambda each: not each.pinned):
         text = escape_line(str(memory))

@@ -1,7 +1,7 @@
 """The resident process: holds a lock, listens, serves hooks and MCP clients, and ends when it is idle.
 
-The lock makes it the only one for its configuration. A second one that starts at the same time passes its requests on and ends.
-The log contains names of events and errors, never text of memories or messages.
+The lock ensures that only one resident process runs per configuration. A second process that starts at the same time
+passes its requests on and ends. The log contains names of events and errors, never text of memories or messages.
 """
 
 import json
@@ -47,7 +47,7 @@ _LOG_BYTES: Final = 256 * 1024
 
 
 def main() -> None:
-    """Become the resident process, or pass the requests on standard input to the one that runs."""
+    """Become the resident process. If one is already running, pass the requests on standard input to it."""
     arguments = parse(sys.argv[1:])
     if arguments is None:
         sys.exit("usage: python -m holdfast.resident [--store PATH] [--preset NAME] [--settings FILE] [--tenant NAME]")
@@ -68,7 +68,10 @@ def main() -> None:
 
 
 def acquire(endpoint: Endpoint) -> IO[bytes] | None:
-    """Lock the lock file. Return it, or None if another process has it. The lock ends with the process."""
+    """Lock the lock file and return it. Return None if another process holds the lock.
+
+    The lock is released when the process ends.
+    """
     file = open(endpoint.lock_file, "ab")  # noqa: PTH123, SIM115
     try:
         if os.name == "nt":
@@ -147,7 +150,7 @@ class Resident:
             threading.Thread(target=self._serve, args=(connection, secret), name="holdfast-client", daemon=True).start()
 
     def _is_current(self) -> bool:
-        """Return False if the address file is gone or names another process: nobody can find this one any more."""
+        """Return False if the address file is missing or names another process. Clients can then no longer find this process."""
         return (read_address(self._endpoint) or {}).get("pid") == os.getpid()
 
     def _serve(self, connection: socket.socket, secret: str | None) -> None:
@@ -180,7 +183,7 @@ class Resident:
             wire.send(self._serving.answer(request))
 
     def _close(self, server: socket.socket) -> None:
-        """Stop listening and end all connections. The address file goes first, so that clients start a new process."""
+        """Stop listening and close all connections. The address file is removed first, so that clients start a new process."""
         if self._is_current():
             remove(self._endpoint.address_file)
         server.close()
@@ -192,7 +195,10 @@ class Resident:
 
 
 class _NoText(logging.Formatter):
-    """Formats a record without its arguments, which could contain text of memories. Own records are formatted in full."""
+    """Formats a log record without its arguments, because they could contain text of memories.
+
+    Holdfast's own records are complete.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""

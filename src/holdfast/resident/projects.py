@@ -15,8 +15,8 @@ _MAX_NAME: Final = 200
 def project_of(folder: str | Path | None) -> str | None:
     """Return the name of the project that a folder belongs to, or None if the folder is in no Git repository.
 
-    The name is the address of the remote ``origin``, such as ``github.com/acme/shop``, so that all clones and worktrees share
-    it. A repository without one is named by the path of its root.
+    The name is the address of the remote ``origin``, such as ``github.com/acme/shop``, so that all clones and worktrees
+    share it. A repository without this remote is named after the path of its root.
     """
     root = repository_root(folder)
     if root is None:
@@ -26,7 +26,10 @@ def project_of(folder: str | Path | None) -> str | None:
 
 
 def repository_root(folder: str | Path | None) -> Path | None:
-    """Return the root of the Git repository that contains a folder. The user's home folder does not count as one."""
+    """Return the root of the Git repository that contains a folder, or None.
+
+    A repository in the user's home folder is ignored.
+    """
     if not folder:
         return None
     try:

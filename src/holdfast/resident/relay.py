@@ -1,8 +1,9 @@
 """The ``holdfast mcp`` command: relay standard input and output to the MCP server in the resident process.
 
-While the resident process starts, the handshake is answered here, because clients wait only a few seconds for it. If the
-process cannot be used, the server runs in this process. If the process ends in between, a new one is started and the handshake is
-repeated. Requests that had no answer yet get an error, because it is not known if they were carried out.
+While the resident process starts, the handshake is answered here, because clients wait only a few seconds for it. If
+the process cannot be used, the server runs in this process. If the resident process ends meanwhile, a new one is
+started and the handshake is repeated. Unanswered requests get an error, because it is unknown whether they were carried
+out.
 """
 
 import json
@@ -42,7 +43,7 @@ def main(words: list[str]) -> bool:
 
 
 def run(arguments: Arguments) -> bool:
-    """Relay until the client closes the stream. Return False if the server must run in this process; nothing was read then."""
+    """Relay until the client closes the stream. Return False, having read nothing, if the server must run in this process."""
     if find_spec("mcp") is None or sys.stdin.isatty():
         return False
     environment.resolve_paths()
@@ -53,7 +54,7 @@ def run(arguments: Arguments) -> bool:
 
 
 class Backend:
-    """Connects to an MCP server: to the one in the resident process, or else to one in this process."""
+    """Connects to an MCP server: the server in the resident process or, if that fails, a server in this process."""
 
     def __init__(self, arguments: Arguments) -> None:
         self._options = arguments.options
@@ -65,11 +66,11 @@ class Backend:
         }
 
     def connect_running(self) -> Wire | None:
-        """Return a connection that speaks MCP to a process that is running already, or None."""
+        """Return an MCP connection to a resident process that is already running, or None."""
         return self._opened(connect(self._endpoint, timeout=_OPEN_SECONDS))
 
     def connect(self) -> Wire:
-        """Return a connection that speaks MCP. Raise ``HoldfastError`` if the store cannot be opened in this process either."""
+        """Return an MCP connection. Raise ``HoldfastError`` if the store cannot be opened in this process either."""
         for _ in range(2):  # the first connection can be one to a process that is just ending
             wire = connect_or_start(self._options, self._endpoint, wait=_START_SECONDS, timeout=_OPEN_SECONDS)
             if wire is None:
@@ -228,7 +229,7 @@ def _end_writing(wire: Wire | None) -> None:
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """Return the message of a line, or {} if it is none."""
+    """Return the JSON object in a line, or an empty dict if the line contains none."""
     try:
         message = json.loads(line)
     except ValueError:

@@ -11,7 +11,7 @@ from holdfast.resident.projects import project_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentScope:
-    """The user, app and agent of a coding agent."""
+    """The user, app and agent that a coding agent works for."""
 
     parts: ScopeParts
     project: str | None = None
@@ -19,14 +19,15 @@ class AgentScope:
 
     @property
     def is_shared(self) -> bool:
-        """True if the scope names nobody, so that what is learned would be shared by all users."""
+        """True if the scope names no user, app or agent, so that everything learned would be shared by all users."""
         return not any(self.parts.values())
 
 
 def scope_for(given: Mapping[str, Any] | None, *, cwd: str | Path | None, user: str | None = None) -> AgentScope:
-    """Return the scope that a client asks for. ``user`` is the default user, for a client that names none.
+    """Return the scope that a client requests. ``user`` is the default user, used if the client names none.
 
-    With ``shared``, the scope has no user. With ``project`` and without an app, the app is the project that the folder belongs to.
+    With ``shared``, the scope has no user. With ``project`` and without an app, the app is the project that the folder
+    belongs to.
     """
     parts = given or {}
     named, app, agent = (_name(parts.get(part)) for part in ("user", "app", "agent"))

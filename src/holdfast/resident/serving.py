@@ -1,4 +1,4 @@
-"""What the resident process does for its clients: it answers hooks, and serves MCP."""
+"""The services of the resident process: it answers hooks and serves MCP."""
 
 import logging
 import os
@@ -50,14 +50,17 @@ class Serving:
         self._memory.close()
 
     def _preload_models(self) -> None:
-        """Load the models after the first request, which would otherwise wait for them, or after a moment."""
+        """Load the models after the first request, so that this request does not wait for them.
+
+        Without a request, load them soon.
+        """
         self._served.wait(_PRELOAD_SECONDS)
         preload(self._memory)
         if find_spec("mcp") is not None:  # slow to import, so that the first MCP client would wait for it
             import_module("holdfast.mcp.stdio")
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a request and return the answer. An error becomes an answer, too."""
+        """Carry out a request and return the answer. If it fails, the answer contains the error."""
         if request.get("op") == "ping":
             return {"ok": True, "pid": os.getpid(), "version": __version__}
         if request.get("op") != "hook":

@@ -20,7 +20,7 @@ class Wire:
         self.connection.sendall(json.dumps(message).encode("ascii") + b"\n")
 
     def receive(self) -> dict[str, Any] | None:
-        """Return the next object, or None at the end of the stream. Raise ``ValueError`` for anything else than an object."""
+        """Return the next object, or None at the end of the stream. Raise ``ValueError`` if the line is not a JSON object."""
         line = self.receive_line()
         if line is None:
             return None

@@ -46,7 +46,10 @@ class EmbedderSuite:
     """Tests that every implementation of the :class:`holdfast.protocols.Embedder` protocol must pass."""
 
     def test_it_has_a_name_a_length_and_a_sensible_calibration(self, embedder: Embedder) -> None:
-        """The embedder has a name and dimensions. Of its two calibration cosines, the one for matching texts is higher."""
+        """The embedder has a name and dimensions.
+
+        Its calibration cosine for matching texts is higher than the one for unrelated texts.
+        """
         unrelated, matching = embedder.calibration
         assert embedder.name
         assert embedder.dimensions > 0
@@ -96,7 +99,7 @@ class EmbedderSuite:
             assert np.array_equal(expected, embedder.embed(_TEXTS, role=role))
 
     def test_a_question_finds_its_answer(self, embedder: Embedder) -> None:
-        """The document nearest to each question is the one that answers it."""
+        """Each question is nearest to the document that answers it."""
         documents = embedder.embed(_TEXTS, role="document")
         questions = embedder.embed(
             ["Which city do I live in now?", "What does she like to drink?", "When is the backup made?"],

@@ -44,7 +44,7 @@ class AccessPromises:
             assert (other.access_keys(), other.access_key("k2")) == ([], None)
 
     def test_uses_are_noted_and_bring_no_key_back(self, store: Store, open_store: OpenStore) -> None:
-        """``touch_keys`` records the latest use of a key. It creates no key and does not change another tenant's key."""
+        """``touch_keys`` records the latest use of a key. It neither creates a key nor changes another tenant's key."""
         with store.write() as tx:
             tx.set_key(KEY)
             tx.touch_keys({"k1": AT + DAY, "absent": AT})

@@ -34,7 +34,7 @@ class AppPromises:
     def test_sharing_is_found_by_the_app_it_is_with(self, store: Store, open_store: OpenStore) -> None:
         """An app shares with a reading app if its sharing list names the reading app or all apps.
 
-        The reading app itself and uninstalled apps are not found.
+        The reading app itself and uninstalled apps are not listed.
         """
         with store.write() as tx:
             tx.set_app(AppRecord(app="kitchen", shares_with=("hall",)))

@@ -180,7 +180,7 @@ class MetadataPromises:
         assert len(store.memories(MemoryFilter(where={"n": {"$in": list(range(5000))}}))) == 1
 
     def test_random_filters_mean_what_the_reference_says(self, store: Store) -> None:
-        """Generated filters over generated metadata find exactly what a plain reading of their meaning finds."""
+        """Generated filters on generated metadata find exactly the memories that the reference implementation finds."""
         chance = random.Random(7)  # noqa: S311  (not for security)
         stored = remember(store, *(a_memory(f"number {n}", metadata=_some_metadata(chance)) for n in range(40)))
         for _ in range(150):
@@ -247,7 +247,7 @@ _MISSING = object()
 
 
 def matches(metadata: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    """Return True if metadata matches a filter. This is the meaning that every store must have."""
+    """Return True if metadata matches a filter. This reference implementation defines the result for every store."""
     return all(_part_matches(metadata, name, wanted) for name, wanted in where.items())
 
 

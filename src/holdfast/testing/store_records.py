@@ -248,7 +248,7 @@ class MemoryPromises:
             assert [m.text for m in store.memories(MemoryFilter(known_at=moment))] == texts
 
     def test_as_of_gives_what_was_valid_then(self, store: Store) -> None:
-        """``as_of`` selects memories with ``valid_from <= time < valid_to``, and leaves out those that had expired by then."""
+        """``as_of`` selects memories with ``valid_from <= time < valid_to``. Memories that had expired by then are left out."""
         remember(store, a_memory("Lyon", valid_to=AT + DAY, status="superseded"), a_memory("Porto", valid_from=AT + DAY))
         remember(store, a_memory("today only", expires_at=AT + DAY))
         for moment, texts in ((AT - DAY, set()), (AT, {"Lyon", "today only"}), (AT + DAY, {"Porto"})):
@@ -325,7 +325,7 @@ class MemoryPromises:
 
     @pytest.mark.parametrize("limit", [-1, 2**63])
     def test_a_limit_out_of_range_is_refused(self, store: Store, limit: int) -> None:
-        """Every store raises the same error for a limit out of range."""
+        """Every store raises the same error for a limit that is out of range."""
         with pytest.raises(InvalidInput, match=f"limit is {limit}"):
             store.memories(MemoryFilter(limit=limit))
         with pytest.raises(InvalidInput, match=f"limit is {limit}"):

@@ -120,7 +120,7 @@ class TextPromises:
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == [expected.text]
 
     def test_of_messages_only_those_said_at_the_wanted_times_are_found(self, store: Store) -> None:
-        """``said`` filters messages by time ranges. The end of a range is not part of it. ``said`` does not apply to memories."""
+        """``said`` selects messages by time ranges, without the end of each range. It does not apply to memories."""
         say(store, *(a_message(f"parrot {day}", at=AT + day * DAY, session=f"ses_{day}") for day in range(6)))
         remember(store, a_memory("the parrot is green"))
         days = [(AT + DAY, AT + 2 * DAY), (AT + 4 * DAY, AT + 5 * DAY)]
@@ -130,7 +130,10 @@ class TextPromises:
         assert find(store, "parrot", spaces=["memory"], said=days) == ["the parrot is green"]
 
     def test_tidying_comes_to_an_end_and_changes_no_answer(self, store: Store) -> None:
-        """After enough calls of ``tidy()``, which does maintenance work, nothing is left to do. Search results stay the same."""
+        """Repeated calls of ``tidy()``, which does maintenance work, end with nothing left to do.
+
+        Search results stay the same.
+        """
         for n in range(40):
             remember(store, a_memory(f"parrot {n} of the harbour"))
         before = find(store, "parrot 7 harbour")
@@ -168,7 +171,7 @@ class TextPromises:
 
     @pytest.mark.parametrize("gone", ["removed", "hidden"])
     def test_a_reply_is_found_by_its_question_until_the_question_is_gone(self, store: Store, gone: str) -> None:
-        """Removing or hiding a question removes its words from the reply's row, from its index and from its text to embed."""
+        """Removing or hiding a question removes its words from the reply's row, index entries and text to embed."""
         with store.write() as tx:
             tx.use_model("test")
         (question,) = say(store, a_message("any allergies?", role="assistant"))

@@ -95,7 +95,10 @@ class TracePromises:
         assert len(other.traces(TraceFilter())) == 1
 
     def test_a_trace_goes_with_its_message_session_and_scope(self, store: Store) -> None:
-        """Removing any of them removes the trace. A trace of the session without a message goes with any of its messages."""
+        """Removing its message, session or scope removes a trace.
+
+        A trace without a message is removed with any message of its session.
+        """
         for remove in ("message", "action", "session", "scope", "withheld"):
             session = f"ses_{remove}"
             with store.write() as tx:

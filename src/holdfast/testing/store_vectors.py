@@ -46,7 +46,7 @@ class VectorPromises:
     """Tests that every store must pass for vector search, which uses the vectors of one embedding model at a time."""
 
     def test_nothing_waits_for_a_model_nobody_wants(self, store: Store) -> None:
-        """For an unregistered model, no chunk waits to be embedded, and a search finds nothing."""
+        """If a model is not registered, no chunk waits to be embedded, and a search finds nothing."""
         remember(store, a_memory("one"))
         assert store.missing_vectors("a", limit=10) == []
         assert nearest(store, "a", 0) == []
@@ -62,7 +62,7 @@ class VectorPromises:
         assert {w.text for w in store.missing_vectors("a", limit=10)} == {"one", "two"}
 
     def test_the_lengths_of_vectors_are_listed_and_only_those_of_the_query_are_compared(self, store: Store) -> None:
-        """A model that was replaced behind its name may have left vectors of another length. They are not compared."""
+        """Vectors of another length are not compared. They can remain if another model was installed under the same name."""
         _want(store, "a")
         remember(store, a_memory("short"), a_memory("long"))
         for waiting, length in zip(store.missing_vectors("a", limit=2), (4, 6), strict=True):
@@ -188,7 +188,7 @@ class VectorPromises:
         assert store.missing_vectors("a", limit=10) == []
 
     def test_a_new_wording_waits_for_a_vector_of_its_own(self, store: Store) -> None:
-        """A new text needs a new vector; the old vector stays with the old revision in the archive."""
+        """A new text needs a new vector. The old vector stays in the archive with the old revision."""
         _want(store, "a")
         (first,) = remember(store, a_memory("one"))
         embed_all(store, "a", {"one": 0})

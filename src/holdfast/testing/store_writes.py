@@ -45,7 +45,7 @@ class TransactionPromises:
         assert [m.text for m in store.memories(MemoryFilter())] == ["fine"]
 
     def test_a_transaction_reads_what_it_wrote(self, store: Store) -> None:
-        """A transaction sees its own writes; others do not see them before the commit."""
+        """A transaction sees its own writes. Others see them only after the commit."""
         with store.write() as tx:
             tx.add_revision(a_memory("fresh"))
             assert [m.text for m in tx.memories(MemoryFilter())] == ["fresh"]
@@ -103,7 +103,7 @@ class JobPromises:
     """Tests that every store must pass for durable jobs and their leases."""
 
     def test_the_same_effect_is_queued_once(self, store: Store) -> None:
-        """A second job with the same effect is refused, even after the first one is done."""
+        """A second job with the same effect is refused, even if the first job is done."""
         with store.write() as tx:
             assert tx.add_job(a_job("digest:1", id="first"))
             assert not tx.add_job(a_job("digest:1", id="second"))
@@ -141,7 +141,7 @@ class JobPromises:
         assert [job.id for job in store.jobs(states=("dead", "done"))] == ["dead"]
 
     def test_the_most_urgent_due_job_is_leased(self, store: Store) -> None:
-        """Due jobs are leased by priority, then by due time. A job that is not yet due waits."""
+        """Due jobs are leased by priority, then by due time. A job that is not yet due is not leased."""
         with store.write() as tx:
             tx.add_job(a_job("later", priority=9, not_before=AT + DAY))
             tx.add_job(a_job("low", not_before=AT - DAY))
@@ -167,7 +167,7 @@ class JobPromises:
             assert tx.lease_job(worker="you", now=AT + _LEASE / 2, until=AT + DAY) is None
 
     def test_of_exclusive_kinds_one_job_per_scope_is_leased_at_a_time(self, store: Store) -> None:
-        """A job waits while another job of its scope runs. Jobs of other scopes and of other kinds do not."""
+        """A job waits while another job of its scope runs. Jobs of other scopes or other kinds do not wait."""
 
         def lease(tx: Transaction) -> str | None:
             job = tx.lease_job(worker="me", now=AT, until=AT + _LEASE, exclusive=("digest", "compact"))
@@ -202,7 +202,7 @@ class JobPromises:
             assert tx.holds_lease(yours)
 
     def test_the_same_worker_does_not_hold_an_earlier_attempt(self, store: Store) -> None:
-        """A lease is valid for one attempt only: a worker that leases a job again does not hold the earlier attempt."""
+        """A lease is valid for one attempt. A worker that leases a job again no longer holds the earlier attempt."""
         with store.write() as tx:
             tx.add_job(a_job("x"))
             first = tx.lease_job(worker="me", now=AT, until=AT)

@@ -30,7 +30,7 @@ class HashEmbedder:
         self.dimensions = dimensions
 
     def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":  # noqa: ARG002  (queries are embedded like documents)
-        """Embed each text. All texts without words get the same vector."""
+        """Embed each text. All texts without words have the same vector."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
             language = detect_language(text) or "en"

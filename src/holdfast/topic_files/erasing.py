@@ -1,4 +1,4 @@
-"""Topic pages in an erasure: in the folders of every preset that has written pages of this store, not only of the present one."""
+"""Erase data from topic pages, in the folders of every preset that has written pages of this store."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,10 +13,16 @@ from holdfast.types import Scope
 
 
 class PagesToErase:
-    """The topic pages that an erasure touches. Create it before the erasure: it imports edits, so that they are erased too."""
+    """The topic pages that an erasure affects.
+
+    Create this object before the erasure: it imports edits, so that they are erased, too.
+    """
 
     def __init__(self, store: Store, clock: Clock, mirrors: FolderMirrors, owner: Mapping[str, str], *, whole: bool) -> None:
-        """Find the pages of an owner. ``whole`` is True if everything of the owner is erased, and with it the folders."""
+        """Find the pages of an owner.
+
+        ``whole`` is True if all data of the owner is erased; the owner's folders are then removed.
+        """
         self._owner = owner
         self._whole = whole
         self.missing: tuple[str, ...] = ()
@@ -32,7 +38,7 @@ class PagesToErase:
             self._files += root.before_erasing(owner, [each for each in self._scopes if (root.root / folder_name(each)).is_dir()])
 
     def rewrite(self) -> list[Path]:
-        """Rewrite the topic pages after an erasure, remove the folders of erased owners, and return all files that are left."""
+        """Rewrite the topic pages after an erasure, and remove the folders of erased owners. Return all remaining files."""
         for files in self._files:
             self.problems += files.publish().problems
         if self._whole:
@@ -42,7 +48,7 @@ class PagesToErase:
         return [path for root in self._roots for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()]
 
     def _remove_folder(self, folder: Path, root: Path) -> None:
-        """Remove a folder whose name contains that of an erased owner."""
+        """Remove a folder whose name contains the name of an erased owner."""
         if folder == root / "." or not folder.is_dir() or folder.is_symlink():
             return
         try:
@@ -77,7 +83,7 @@ def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToE
 
 
 def _usual_folders(store: Store) -> dict[str, tuple[str, str]]:
-    """Return the folders that presets write next to a store's file. Versions before this one did not record them."""
+    """Return the folders that presets write next to a store's file. Earlier versions did not record these folders."""
     if "://" in store.location:
         return {}
     usual = {

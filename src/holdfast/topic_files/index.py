@@ -1,7 +1,7 @@
 """Render and parse the index, a file with one line per recent conversation, newest first.
 
-A line consists of time, topic and note: ``2026-02-12T14:30:00|cooking|rice recipes``. The note is a memory that says
-what the conversation was about.
+A line consists of time, topic and note: ``2026-02-12T14:30:00|cooking|rice recipes``. The note is a memory that
+describes the subject of the conversation.
 """
 
 import re
@@ -39,13 +39,13 @@ def newest(notes: Sequence[Memory], max_notes: int = MAX_NOTES) -> list[Memory]:
 
 
 def render_index(notes: Sequence[Memory], *, layout: Sequence[str] = (), max_notes: int = MAX_NOTES) -> str:
-    """Return the text of the index. ``layout`` has the user's rows that are not notes; they come first."""
+    """Return the text of the index. ``layout`` contains the user's rows that are not notes. These rows come first."""
     lines = [f"{line.at}|{line.text}" for line in map(note_line, newest(notes, max_notes))]
     return "".join(f"{row}\n" for row in (*layout, *lines))
 
 
 def parse_index(text: str) -> Page:
-    """Parse an index. A row without a time counts as written now. A row without a topic is kept, but creates no note."""
+    """Parse an index. A row without a time gets the current time. A row without a topic is kept, but creates no note."""
     rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     ended = rows[-1] == ""
     if ended:

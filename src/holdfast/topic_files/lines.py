@@ -1,6 +1,6 @@
 """Convert between memories and the lines of topic pages and of the index.
 
-The index is a file that lists recent notes. A note is a memory that says what one conversation was about.
+The index is a file that lists recent notes. A note is a memory that describes the subject of one conversation.
 """
 
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ class PageLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexLines:
-    """Converts between the lines of the index and notes. A note is a memory that says what one conversation was about."""
+    """Converts between the lines of the index and notes. A note is a memory that describes the subject of one conversation."""
 
     scope: Scope
     kind: str

@@ -85,9 +85,10 @@ def render_page(topic: str, memories: Sequence[Memory]) -> str:
 
 
 def update_page(page: Page, ids: Sequence[str | None], topic: str, memories: Sequence[Memory]) -> str:
-    """Return the text of a page, updated to match these memories. ``ids`` has the memory id of each line of the page.
+    """Return the text of a page, updated to match these memories. ``ids`` contains the memory id of each line of the page.
 
-    Layout, order and unchanged lines stay as typed. Lines without a memory are removed, and new lines are inserted by date.
+    Layout, order and unchanged lines stay as typed. Lines without a memory are removed, and new lines are inserted by
+    date.
     """
     wanted = {memory.id: memory for memory in memories}
     rows: list[tuple[tuple[str, ...], Memory | None]] = []

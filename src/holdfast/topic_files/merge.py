@@ -1,8 +1,8 @@
 """Three-way merge of edited files with the memories they mirror. The merge computes changes and writes nothing.
 
 The base is the state of the last sync. The two sides are the file and the store. If only one side changed, that change
-wins. If both sides changed, both texts are kept. Deleting a line forgets its memory. If many lines are gone at once, or
-a file looks truncated, the user is asked, and the file is ignored until the user answers.
+wins. If both sides changed, both texts are kept. Deleting a line forgets its memory. If many lines are missing at once,
+or a file looks truncated, a question is created, and the file is ignored until the user answers.
 """
 
 from collections.abc import Collection, Mapping
@@ -133,7 +133,7 @@ class _Merging:
         return topic_called(title or (work.file.stem if work.file else "") or "topic", self._known.topics.values())
 
     def _find_moved(self) -> None:
-        """Find lines that moved to another file: equal texts first, then similar ones."""
+        """Find lines that moved to another file: first lines with equal text, then lines with similar text."""
         gone = [(work, place) for work in self._works for place in work.gone]
         fresh = [(work, place) for work in self._works for place in work.fresh]
         by_digest = {work.base_lines[place].digest: (work, place) for work, place in gone}
@@ -158,7 +158,7 @@ class _Merging:
     # --- questions ------------------------------------------------------------------------------------------
 
     def _ask(self) -> None:
-        """Raise questions about suspicious files. These files are not merged until the user answers."""
+        """Create questions about suspicious files. These files are not merged until the user answers."""
         missing = [work for work in self._works if work.file is None and self._losses(work)]
         is_everything = len(missing) > 1 and len(missing) == len([page for page in self._base.values() if page.lines])
         if is_everything:
@@ -173,7 +173,7 @@ class _Merging:
         self._ask_about_total()
 
     def _ask_about_total(self) -> None:
-        """Raise questions if the deletions in all files together exceed the limits. The files wait for the user's answers."""
+        """Create questions if the deletions in all files together exceed the limits. The files wait for the user's answers."""
         with_losses = [work for work in self._works if not (work.held or work.restored or work.spared) and self._losses(work)]
         unanswered = [
             work for work in with_losses if self._answers.get(self._question_for(work, "gone").id) is None and work.file
@@ -264,7 +264,7 @@ class _Merging:
     def _slot(self, work: _FileMerge, place: int, line: Line) -> str | int | None:
         """Add the change that a line requires, if any. Return the id of the line's memory, or None if the line has no memory.
 
-        For a new memory, which has no id yet, return the position of the change that creates it.
+        A new memory has no id yet. In that case, return the position of the change that creates the memory.
         """
         if place in work.found and work.base:
             return self._merged(work, work.base_lines[work.found[place]], line, work.base.topic)

@@ -46,7 +46,7 @@ class FolderMirrors:
         follow_up: Callable[[Transaction, Scope], None] | None = None,
         root: Path | None = None,
     ) -> None:
-        """Mirror the pages of a store. ``root`` is the root folder, if it is not the one that the preset names."""
+        """Mirror the pages of a store. ``root`` is the root folder, if it differs from the folder that the preset names."""
         self._store = store
         self._preset = preset
         self._clock = clock
@@ -100,7 +100,7 @@ class FolderMirrors:
         return _combine(files.sync() for files in self._in_use())
 
     def before_erasing(self, owner: Mapping[str, str], scopes: Iterable[Scope] = ()) -> list[TopicFiles]:
-        """Import the pending edits of all scopes that an erasure may touch, so that the edits are erased too.
+        """Import the pending edits of all scopes that an erasure may affect, so that the edits are erased, too.
 
         Return the topic files of these scopes. ``scopes`` are further scopes of the owner that have a folder.
         """
@@ -132,9 +132,10 @@ class FolderMirrors:
 
 
 def _own_folder(root: Path, store: Path) -> Path:
-    """Return the folder for the pages of a store: ``root``, or a folder next to it if another store there uses ``root``.
+    """Return the folder for the pages of a store: ``root``, or a folder next to it if another store uses ``root``.
 
-    Every page in a folder is imported, so two stores must not share one. A folder whose store is gone is taken over.
+    Every page in a folder is imported, so two stores must not share a folder. If the other store no longer exists, its
+    folder is taken over.
     """
     beside = root.with_name(f"{root.name}-{slug(store.stem, max_words=6) or 'store'}")
     digest = hashlib.blake2b(str(store).encode(), digest_size=4).hexdigest()
@@ -145,7 +146,7 @@ def _own_folder(root: Path, store: Path) -> Path:
 
 
 def _claim(folder: Path, store: Path) -> bool:
-    """Record that a folder has the pages of a store. Return False if it has those of another store that still exists."""
+    """Record that a folder contains the pages of a store. Return False if it contains the pages of another existing store."""
     marker, name = folder / _OWNER_FILE, Path(os.path.relpath(store.resolve(), folder.resolve())).as_posix()
     try:
         create_folder(folder)
@@ -179,7 +180,7 @@ def recorded_folders(reads: Reads) -> dict[str, tuple[str, str]]:
 
 
 def _record_folder(store: Store, root: Path, preset: str, machine: str) -> None:
-    """Record that a preset writes pages to a folder, so that later erasures reach them whichever preset is used then."""
+    """Record that a preset writes pages to a folder, so that later erasures find the pages even if another preset is in use."""
     path = str(root.absolute())
     if recorded_folders(store).get(path) != (preset, machine):
         with store.write() as tx:
@@ -187,7 +188,7 @@ def _record_folder(store: Store, root: Path, preset: str, machine: str) -> None:
 
 
 def belongs_to_store(folder: Path, store: Path) -> bool:
-    """Return True if a folder has no marker, or if its marker names this store. The pages of another store must not be read."""
+    """Return True if a folder has no marker, or a marker that names this store. The pages of other stores must not be read."""
     try:
         owner = (folder / _OWNER_FILE).read_text("utf-8").strip()
     except OSError:

@@ -32,9 +32,10 @@ class FileImportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """The files of one type (pages or index): their state at the last sync (``base``), and what changed since.
+    """The files of one type (pages or index): their state at the last sync (``base``), and the changes since then.
 
-    ``refused`` has the hashes of the files whose edits the user rejected. Files are identified by the hash of their name.
+    ``refused`` contains the hashes of the files whose edits the user rejected. Files are identified by the hash of
+    their name.
     """
 
     base: Mapping[str, BasePage]
@@ -152,7 +153,7 @@ class FileImport:
     # --- applying -------------------------------------------------------------------------------------------
 
     def _apply(self, change: Change) -> str:
-        """Apply one change as its own batch, so that it can be undone on its own. Return the id of the line's memory."""
+        """Apply one change in its own batch, so that it can be undone separately. Return the id of the line's memory."""
         if isinstance(change, Retire):
             return self._writer.apply([change])[0].id
         if change.id is None:

@@ -40,7 +40,7 @@ class FolderChanges:
 
 
 def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> FolderChanges:
-    """Read all files, and return those that differ from the record of the last sync.
+    """Read all files, and return the files that differ from the record of the last sync.
 
     A file that is being written is left for the next sync.
     """
@@ -55,7 +55,7 @@ def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> FolderC
 
 
 def settle(folder: Folder, reading: FolderChanges, seconds: float) -> None:
-    """Wait a moment, then leave out the files that changed meanwhile, because they are still being written."""
+    """Wait a moment, then leave out the files that have changed meanwhile, because they are still being written."""
     if not reading.stamps:
         return
     time.sleep(seconds)
@@ -107,7 +107,7 @@ def _accepted(question: PendingQuestion, answers: Mapping[str, bool], reading: F
 
 
 def decode(data: bytes) -> str | None:
-    """Decode a file as UTF-8 or UTF-16. Return None if it is neither, or contains a NUL character."""
+    """Decode a file as UTF-8 or UTF-16. Return None if both fail, or if the text contains a NUL character."""
     for start, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (b"", "utf-8-sig")):
         if data.startswith(start):
             try:
@@ -119,7 +119,7 @@ def decode(data: bytes) -> str | None:
 
 
 def decode_leniently(data: bytes) -> str:
-    """Decode any bytes: as UTF-8, else Windows-1252, else Latin-1. NUL bytes are removed."""
+    """Decode any bytes. UTF-8, Windows-1252 and Latin-1 are tried in this order. NUL bytes are removed."""
     kept = data.replace(b"\0", b"")
     for encoding in ("utf-8-sig", "cp1252"):
         try:

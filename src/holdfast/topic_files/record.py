@@ -31,7 +31,7 @@ class BasePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file as it is now: its parsed content, the hash of its bytes, and its name without extension."""
+    """A file in its current state: its parsed content, the hash of its bytes, and its name without extension."""
 
     page: Page
     sha: str

@@ -114,7 +114,7 @@ class TopicFiles:
     # --- public calls ---------------------------------------------------------------------------------------
 
     def sync(self) -> SyncReport:
-        """Import edits and write pages. It is cheap if nothing has changed."""
+        """Import edits and write pages. This is cheap if nothing has changed."""
         try:
             if self._seen is not None and self._skipped < _FULL_READ_EVERY and self._seen == self._fingerprint():
                 self._skipped += 1
@@ -142,7 +142,7 @@ class TopicFiles:
         return self._answer(question, yes=True)
 
     def refuse(self, question: str) -> SyncReport:
-        """Answer a question with no: keep the memories, and write the file again."""
+        """Answer a question with no: keep the memories, and rewrite the file."""
         return self._answer(question, yes=False)
 
     # --- the two steps --------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class TopicFiles:
         return imported
 
     def write_out(self) -> int:
-        """Write the pages that differ from the store; return the number of files written or removed."""
+        """Write the pages that differ from the store. Return the number of files written or removed."""
         self._folder.sweep()
         for _ in range(_MAX_TRIES):
             stored = self._store.setting(self._setting)
@@ -190,7 +190,7 @@ class TopicFiles:
         return 0
 
     def plan(self, stored: str | None) -> tuple[WritePlan, Mapping[str, int]]:
-        """Plan the files to write. Also returns the memory revisions that the plan is based on."""
+        """Plan the files to write. Also return the memory revisions that the plan is based on."""
         record = self._record(stored)
         stored_pages, versions = self._stored_pages(self._store, record)
         return Planner(self._folder, record, stored_pages).plan(), versions
@@ -231,7 +231,7 @@ class TopicFiles:
     # --- helpers --------------------------------------------------------------------------------------------
 
     def _run(self, answers: Mapping[str, bool]) -> SyncReport:
-        """Import edits and write pages, and repeat both until neither changes anything (a few times at most)."""
+        """Import edits and write pages. Repeat both until nothing changes, but only a few times."""
         read_in, written = 0, 0
         conflicts: tuple[str, ...] = ()
         for _ in range(_MAX_TRIES):

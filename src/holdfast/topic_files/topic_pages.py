@@ -1,4 +1,4 @@
-"""Topic pages without files. The pages have the same Markdown as topic files, and edits are merged in the same way."""
+"""Topic pages without files. They use the same Markdown as topic files, and edits are merged in the same way."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

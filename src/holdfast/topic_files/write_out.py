@@ -21,7 +21,7 @@ _REWRITE: Final = digest("")
 class FileWrite:
     """One file to write, or to remove if ``data`` is None.
 
-    ``stamp`` is the file's metadata when the write was planned. If the file no longer matches it, nothing is written.
+    ``stamp`` is the file's metadata at the time of planning. If the file no longer matches it, nothing is written.
     """
 
     name: str
@@ -50,7 +50,7 @@ class WritePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PresentFile:
-    """A file as it is in the folder now."""
+    """The current state of a file in the folder."""
 
     name: str
     stamp: Stamp
@@ -90,9 +90,9 @@ class Planner:
         return self._plan
 
     def _is_open(self, key: str) -> bool:
-        """Return True if a question about a file stays open. The question is dropped once the file's page leaves the record.
+        """Return True if a question about a file stays open. The question is dropped when the file's page is no longer recorded.
 
-        An empty key stands for the question about all pages. That question stays open while the new record has any page.
+        An empty key denotes the question about all pages. That question stays open while the new record has any page.
         """
         known = {**self._record.pages, **self._record.index}
         left = {**self._plan.record.pages, **self._plan.record.index}
@@ -111,7 +111,7 @@ class Planner:
     # --- pages ----------------------------------------------------------------------------------------------
 
     def _keep(self, key: str, page: BasePage, topic: str | None) -> bool:
-        """Update one known page. Return True if the page's topic still has a page afterwards."""
+        """Update one known page. Return True if the page's topic still has a page after the update."""
         present = self._present(key)
         if present is None or key in self._held or bytes_digest(present.data) != page.sha:
             return self._purge(key, page, present, self._plan.record.pages)
@@ -139,7 +139,7 @@ class Planner:
     def _close(self, key: str, page: BasePage, present: _PresentFile) -> None:
         """Plan the removal of a page that has no memories left.
 
-        The file stays if it has layout that the user wrote, or if it had no lines before (only a title, for example).
+        The file stays if the user added layout to it, or if it had no lines before (only a title, for example).
         """
         read = parse_page(present.text)
         if not page.lines and not read.lines:
@@ -217,7 +217,7 @@ class Planner:
 def _without(present: _PresentFile, erased: set[str], known: set[str], *, is_index: bool) -> bytes:
     """Return a file's bytes without the lines of erased memories.
 
-    A truncated last line is dropped too, because it may be the start of an erased line.
+    A truncated last line is dropped, too, because it may be the start of an erased line.
     """
     page = (parse_index if is_index else parse_page)(present.text)
     rows: list[str] = []

@@ -1,1 +1,1 @@
-"""Readers of the stores that the source designs describe: one module per design."""
+"""Readers for the stores of the five designs, with one module per design."""

@@ -14,7 +14,7 @@ COLUMNS = frozenset({"id", "app_id", "content", "source_conversation_id"})
 
 
 def read_apps(path: Path) -> Iterator[Record]:
-    """Yield the memories of all apps, oldest first. Each keeps its app."""
+    """Yield the memories of all apps, oldest first. Each memory keeps its app."""
     for row in rows(path, "SELECT * FROM app_memories ORDER BY id"):
         place = f"{path.name}, memory {row['id']}"
         known = Fields(_metadata(row["metadata"], place), place)

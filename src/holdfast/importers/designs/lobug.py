@@ -1,6 +1,6 @@
 """Read the database of the design Lo-Bug: its conversation log, facts, summaries and base document.
 
-The facts are in a virtual table of sqlite-vec. Their texts are in an ordinary table of that extension, so it is not needed.
+The facts are in a virtual table of sqlite-vec. Their texts are in an ordinary table, so the extension is not needed.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _FACT_COLUMNS = ("content", "source", "fact_type", "created_at")
 
 
 def read_lobug(path: Path) -> Iterator[Record]:
-    """Yield the facts, summaries, the base document and the conversation log. Nothing is learned from the log again."""
+    """Yield the facts, the summaries, the base document and the conversation log. Nothing is learned from the log."""
     known = tables(path)
     yield from _facts(path, known)
     if "memory_summaries" in known:

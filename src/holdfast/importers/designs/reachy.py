@@ -37,7 +37,7 @@ class _Item:
 
     @property
     def kind(self) -> str:
-        """Kind of the memory; ``fact`` if the entry has no type or an unknown one."""
+        """Kind of the memory. It is ``fact`` if the entry has no type or an unknown type."""
         type_name = str(self.metadata.get("type", "fact")).casefold()
         kind = _OLDER_TYPES.get(type_name, type_name)
         return kind if kind in {kind.name for kind in REACHY.kinds} else "fact"

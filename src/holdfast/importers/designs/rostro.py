@@ -26,7 +26,7 @@ def database(path: Path) -> Path:
 
 
 def read_rostro(path: Path) -> Iterator[Record]:
-    """Yield the conclusions of the database, then those that are only on topic pages, then the recent topics."""
+    """Yield the conclusions in the database, then the conclusions found only on topic pages, then the recent topics."""
     file = database(path)
     if file.is_file():
         for row in rows(file, "SELECT id, text, topic, created_at FROM memories ORDER BY id"):
@@ -57,7 +57,7 @@ def _page(page: Path) -> Iterator[Note]:
 
 
 def _recent(index: Path) -> Iterator[Note]:
-    """Yield the recent topics. Their form is ``TIME|TOPIC|SUMMARY``."""
+    """Yield the recent topics. Each line has the form ``TIME|TOPIC|SUMMARY``."""
     for number, line in enumerate(read_text(index).splitlines(), 1):
         if not line.strip():
             continue

@@ -1,7 +1,7 @@
 """Read a ChatGPT export: ``conversations.json``, or the zip file or folder that contains it.
 
-A conversation is a tree, because messages can be edited and answers repeated. Only the branch that ends in ``current_node`` is
-read: the one that the user sees.
+A conversation is a tree, because messages can be edited and answers repeated. Only the branch that ends in
+``current_node`` is read, because it is the one that the user sees.
 """
 
 import re
@@ -63,7 +63,7 @@ def _branch(talk: Fields) -> list[tuple[str, Fields]]:
 
 
 def _newest_leaf(nodes: Mapping[str, Fields]) -> str:
-    """Return the leaf whose message is the newest, for exports without a current node."""
+    """Return the leaf with the newest message, for exports without a current node."""
     leaves = [id for id, node in nodes.items() if not node.values.get("children")]
     return max(leaves, key=lambda leaf: _time_of(nodes[leaf]), default="")
 
@@ -102,7 +102,7 @@ def _said(id: str, message: Fields) -> Iterator[Said]:
 
 
 def _content(content: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the text of a message, and the parts of it that are not text, such as images."""
+    """Return the text of a message, and its parts that are not text, such as images."""
     kind = content.get("content_type", "text")
     if kind not in _SHOWN:
         return "", {"content": dict(content)} if content.get("parts") or content.get("text") or content.get("result") else {}

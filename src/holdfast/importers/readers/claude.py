@@ -1,4 +1,4 @@
-"""Read a Claude export: ``conversations.json``, with ``memories.json`` and ``projects.json`` if they are there."""
+"""Read a Claude export: ``conversations.json`` and, if present, ``memories.json`` and ``projects.json``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -25,7 +25,7 @@ def read_claude(path: Path) -> Iterator[Record]:
 
 
 def _alone(path: Path, wanted: str) -> list[str]:
-    """Return the file itself if it is a renamed ``conversations.json``."""
+    """Return the file itself if it is a ``conversations.json`` under another name."""
     return [path.name] if wanted == "conversations.json" and path.is_file() and path.suffix == ".json" else []
 
 
@@ -36,7 +36,7 @@ def _conversation(talk: Fields) -> Iterator[Record]:
 
 
 def _branch(messages: Sequence[Fields]) -> list[Fields]:
-    """Return the branch that ends in the last message. Without links between the messages, return all of them."""
+    """Return the branch that ends in the last message. If the messages have no links, return all messages."""
     by_id = {message.maybe("uuid"): message for message in messages}
     parents = [message.maybe("parent_message_uuid") for message in messages]
     if not messages or not any(parent in by_id for parent in parents):
@@ -70,7 +70,7 @@ def _said(message: Fields) -> Iterator[Said]:
 
 
 def _content(message: Fields) -> tuple[str, dict[str, Any]]:
-    """Return the text of a message, and its other blocks, such as calls of tools. Thoughts are left out."""
+    """Return the text of a message, and its other blocks, such as tool calls. Thinking blocks are left out."""
     blocks = message.objects("content")
     if not blocks:
         return message.maybe("text") or "", {}
@@ -80,7 +80,7 @@ def _content(message: Fields) -> tuple[str, dict[str, Any]]:
 
 
 def _memories(item: Fields) -> Iterator[Record]:
-    """Yield what Claude remembers, paragraph by paragraph."""
+    """Yield Claude's memories, paragraph by paragraph."""
     texts: dict[str, Any] = {"": item.values.get("conversations_memory"), **item.mapping("project_memories")}
     for project, text in texts.items():
         for number, section in enumerate(sections(text if isinstance(text, str) else "")):

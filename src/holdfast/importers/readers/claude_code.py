@@ -20,14 +20,14 @@ def transcripts(path: Path) -> list[Path]:
 
 
 def looks_like_transcript(line: Any) -> bool:
-    """Return True if a parsed line is one of a transcript."""
+    """Return True if a parsed line belongs to a transcript."""
     if not isinstance(line, Mapping):
         return False
     return ("sessionId" in line and "type" in line) or (line.get("type") == "summary" and "leafUuid" in line)
 
 
 def read_claude_code(path: Path) -> Iterator[Record]:
-    """Yield one conversation per transcript file. Talks of subagents are left out."""
+    """Yield one conversation per transcript file. Conversations with subagents are left out."""
     for file in transcripts(path):
         yield from _transcript(file)
 
@@ -46,13 +46,13 @@ def _transcript(file: Path) -> Iterator[Record]:
 
 
 def said_in_line(line: Fields) -> Iterator[Said]:
-    """Yield what was said in one line of a transcript: at most one message."""
+    """Yield the message in one line of a transcript, if there is one."""
     if _is_spoken_line(line):
         yield from _said(line)
 
 
 def _is_spoken_line(line: Fields) -> bool:
-    """Return True if a line belongs to the talk with the user, and not to a subagent, a copied session or the program itself."""
+    """Return True if a line belongs to the user's conversation, not to a subagent, a copied session or the program itself."""
     written_by_program = ("isSidechain", "isMeta", "isCompactSummary", "forkedFrom")
     return line.values.get("type") in ("user", "assistant") and not any(line.values.get(name) for name in written_by_program)
 
@@ -81,5 +81,5 @@ def _said(line: Fields) -> Iterator[Said]:
 
 
 def _spoken(text: str) -> str:
-    """Return the text, or '' if the program wrote it."""
+    """Return the text, or an empty text if the program itself wrote it."""
     return "" if _WRAPPED.match(text.lstrip()) else text.strip()

@@ -1,4 +1,7 @@
-"""Read text and PDF documents. Each section or page becomes a memory. Documents that the owner imports count as the owner's words."""
+"""Read text and PDF documents. Each section or page becomes a memory.
+
+Documents that the owner imports count as the owner's words.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Read our own JSONL export."""
+"""Read Holdfast's own JSONL export."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ from holdfast.importers.lines import json_lines
 
 
 def read_jsonl(path: Path, tenant: str) -> Iterator[Entry]:
-    """Yield the entries of an export. Raise InvalidInput for a wrong line, or if the end of the file is missing."""
+    """Yield the entries of an export. Raise InvalidInput if a line is wrong or the end of the file is missing."""
     counts: Counter[str] = Counter()
     ended = False
     for number, fields in json_lines(path):

@@ -1,4 +1,4 @@
-"""Read agent files of Letta (``.af``): the memory blocks and the messages of agents. Both versions of the format are read."""
+"""Read agent files of Letta (``.af``): the memory blocks and messages of agents. Both versions of the format are supported."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -101,7 +101,10 @@ def _text(message: Fields) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Return what a user said. Older versions wrap it in JSON; '' if the program wrote the message."""
+    """Return the words of a user message, which older versions wrap in JSON.
+
+    Return an empty text if the program wrote the message.
+    """
     try:
         value = json.loads(text) if text.lstrip().startswith("{") else None
     except ValueError:

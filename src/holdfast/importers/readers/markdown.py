@@ -1,6 +1,7 @@
-"""Read Markdown files, one or a folder of them, such as an Obsidian vault. Each section of a file becomes a memory.
+"""Read Markdown files: one file, or a folder such as an Obsidian vault. Each section of a file becomes a memory.
 
-The properties at the top of a file give tags and dates. Hidden folders, such as ``.obsidian`` and ``.trash``, are skipped.
+The properties at the top of a file set tags and dates. Hidden folders, such as ``.obsidian`` and ``.trash``, are
+skipped.
 """
 
 import re
@@ -61,12 +62,12 @@ def _page(file: Path, name: str) -> Iterator[Note]:
 
 
 def _labels(name: str) -> list[str]:
-    """Return the folders and the name of a file as labels of a namespace, which has at most 1,024 bytes."""
+    """Return the folders and the name of a file as labels of a namespace. A namespace has at most 1,024 bytes."""
     return [part[:100] for part in Path(name).with_suffix("").parts][-5:]
 
 
 def _properties(text: str, name: str) -> tuple[Mapping[str, Any], str]:
-    """Return the properties at the top of a file, and the rest."""
+    """Return the properties at the top of a file, and the rest of the file."""
     found = _FRONT.match(text)
     if found is None:
         return {}, text

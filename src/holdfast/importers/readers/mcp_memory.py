@@ -18,7 +18,7 @@ def looks_like_graph(line: Any) -> bool:
 
 
 def read_mcp_memory(path: Path) -> Iterator[Record]:
-    """Yield one memory per observation and per relation. An entity without observations is a memory, too."""
+    """Yield one memory per observation and per relation. An entity without observations also becomes a memory."""
     for _, line in json_lines(path):
         kind = line.name("type")
         if kind == "entity":

@@ -1,7 +1,7 @@
-"""Read memories of mem0: JSON as its API returns it, its local Qdrant folder, or its history database.
+"""Read memories of mem0: JSON as returned by its API, its local Qdrant folder, or its history database.
 
-A local Qdrant folder holds pickled points. They are unpickled with stand-ins for Qdrant's classes, and no other class or function
-is ever called.
+A local Qdrant folder contains pickled points. They are unpickled with stand-ins for Qdrant's classes. No other class or
+function is ever called.
 """
 
 import io
@@ -50,7 +50,7 @@ def read_json(path: Path) -> Iterator[Record]:
 
 
 def read_qdrant(path: Path, collection: str) -> Iterator[Record]:
-    """Yield the memories of a local Qdrant folder. If it has one collection, the name does not matter."""
+    """Yield the memories of a local Qdrant folder. If the folder has only one collection, its name is ignored."""
     found = collections(path)
     if len(found) == 1:
         collection = next(iter(found))
@@ -63,7 +63,7 @@ def read_qdrant(path: Path, collection: str) -> Iterator[Record]:
 
 
 def read_history(path: Path) -> Iterator[Record]:
-    """Yield the present memories according to a history database. It does not say whose they are."""
+    """Yield the current memories according to a history database. The database does not say whose memories they are."""
     present: dict[str, tuple[str, Any]] = {}
     for row in rows(path, "SELECT memory_id, new_memory, event, created_at, updated_at FROM history ORDER BY rowid"):
         id = str(row["memory_id"])
@@ -97,7 +97,7 @@ def _note(item: Fields) -> Note:
 
 
 class _Stub:
-    """Stands in for every class of Qdrant. It keeps the attributes of an object."""
+    """Stand-in for every Qdrant class. It stores the attributes of an object."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
         return super().__new__(cls)

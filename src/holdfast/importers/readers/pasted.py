@@ -1,4 +1,4 @@
-"""Read memories that an assistant has listed as text, as its page for moving to another assistant asks for.
+"""Read a list of memories that another assistant wrote as text, for example when asked to export them.
 
 Each line is one memory, such as ``[2024-05-01] - Prefers tea`` or ``- Prefers tea``. Headings become tags.
 """
@@ -23,12 +23,12 @@ _DATE_FORMATS = ("%Y-%m", "%Y/%m/%d", "%d %B %Y", "%B %d, %Y", "%b %d, %Y", "%B 
 
 
 def looks_like_list(text: str) -> bool:
-    """Return True if a text has lines with a date in brackets. One is enough."""
+    """Return True if a text has at least one line with a date in brackets."""
     return any(_DATED.match(line) and _is_dated(line) for line in text.splitlines())
 
 
 def read_pasted(path: Path) -> Iterator[Record]:
-    """Yield one memory per line. Lines without a bullet or date are memories, too, unless the text has any."""
+    """Yield one memory per line. If any line has a bullet or a date, lines without one are skipped."""
     lines = [line for line in read_text(path).splitlines() if line.strip() and not _FENCE.match(line)]
     marked = any(_DATED.match(line) or _LISTED.match(line) for line in lines)
     heading = ""

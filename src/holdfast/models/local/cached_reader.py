@@ -1,4 +1,4 @@
-"""A sentence reader that remembers recent readings."""
+"""A sentence reader that caches recent readings."""
 
 from hashlib import blake2b
 from pathlib import Path
@@ -15,9 +15,9 @@ _MAX_READINGS: Final = 4096
 
 
 class CachedReader(LocalReader):
-    """Reads each sentence once. A message is read when it is added, and again when it is digested.
+    """Reads each sentence once, although a message is read when it is added and again when it is digested.
 
-    Readings are stored under a digest: the cache holds no text.
+    Readings are cached under a hash, so the cache contains no text.
     """
 
     def __init__(self, spec: ReaderSpec, directory: Path) -> None:
@@ -26,7 +26,7 @@ class CachedReader(LocalReader):
         self._readings: dict[bytes, Reading] = {}
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
-        """Read a sentence of the user. ``before`` is the turn before, or an empty string."""
+        """Read one of the user's sentences. ``before`` is the previous turn, or an empty string."""
         before = before[-self._spec.max_first_characters :]
         key = blake2b(f"{before}\0{sentence}".encode(errors="surrogatepass"), digest_size=16).digest()
         readings = self._readings

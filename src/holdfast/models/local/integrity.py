@@ -1,7 +1,7 @@
 """Check the hash of weights when they are loaded.
 
-Hashing takes a while, so a file that passed is remembered by its inode, size and modification time. Only a changed file is
-hashed again.
+Hashing takes a while. After a file has passed, its inode, size and modification time are recorded, and it is hashed
+again only if one of them changes.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ _verified: dict[Path, str] = {}
 
 
 def locate_verified(spec: Spec, directory: Path) -> dict[str, Path]:
-    """Return the same paths as :func:`weights.locate`. Raise ``WeightsCorrupt`` if a file does not have its hash.
+    """Return the same paths as :func:`weights.locate`. Raise ``WeightsCorrupt`` if a file does not match its hash.
 
-    Files of installed packages are hashed once per process, because nothing is written next to them.
+    Files of installed packages are hashed once per process, because no record is written next to them.
     """
     if isinstance(spec, PackagedSpec):
         return locate_verified_package(spec)
@@ -35,7 +35,10 @@ def locate_verified(spec: Spec, directory: Path) -> dict[str, Path]:
 
 
 def locate_verified_package(spec: PackagedSpec) -> dict[str, Path]:
-    """Return the paths of weights that an extra installed. Each process hashes them once: nothing is written next to them."""
+    """Return the paths of weights that an extra installed.
+
+    Each process hashes them once, because no record is written next to them.
+    """
     paths = packaged.locate(spec)
     for weight in spec.files:
         if not _passes(weight, paths[weight.filename], None):
@@ -70,7 +73,7 @@ def _recorded(record: Path) -> str | None:
 
 
 def _write(record: Path, stamp: str) -> None:
-    """Write a record atomically. In a read-only folder there is none, and the next process hashes the file again."""
+    """Write a record atomically. In a read-only folder, no record is written, and the next process hashes the file again."""
     part = record.with_name(f".{record.name}.{uuid4().hex}.part")
     with contextlib.suppress(OSError):
         try:

@@ -164,7 +164,7 @@ class LlamaCppChat:
         yield Reply(text=raw.text, tool_calls=raw.tool_calls, stop=raw.stop, usage=budget.usage)
 
     def _events(self, request: Mapping[str, Any], schema: Schema | None, budget: CallBudget) -> Iterator[Mapping[str, Any]]:
-        """Run the request in its own thread, so that interrupts and timeouts work while llama.cpp computes."""
+        """Run the request in its own thread, so that interrupts and timeouts work while llama.cpp is computing."""
         process = self._process
         if not process.slot.acquire(timeout=budget.call()):
             raise ModelBusy(f"{self.name} was busy with another request until the timeout. Try again later.")
@@ -190,7 +190,7 @@ class LlamaCppChat:
 
 @dataclass(slots=True)
 class _ProcessModel:
-    """The model of one process, and the lock that is held during a request. No other object references the model."""
+    """The model of one process, and the lock held during a request. No other object references the model."""
 
     server: Any = None
     slot: threading.Lock = field(default_factory=threading.Lock)
@@ -333,7 +333,8 @@ def _params(params: Any, path: Path, *, context: int, threads: int) -> Any:
 def _make_unreachable(params: Any, folder: str) -> None:
     """Configure the server so that no other program can use it.
 
-    It gets a random key. On POSIX, its socket is also placed in a folder that is deleted right after the start.
+    The server requires a random key. On POSIX, its socket is also placed in a folder that is deleted right after the
+    start.
     """
     params.api_keys = [secrets.token_urlsafe(32)]
     params.n_threads_http = 1

@@ -63,7 +63,7 @@ class MultilingualEmbedder(RegistryEmbedder):
             self._loaded()
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vector:
-        """Return one unit vector per text, as rows. Long texts are truncated to the length the model handles well."""
+        """Return one unit vector per text, as rows. Long texts are truncated to a length that the model handles well."""
         check_texts(texts, role)
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
@@ -85,7 +85,10 @@ class MultilingualEmbedder(RegistryEmbedder):
         return _unit(vector)
 
     def _own_lock(self) -> threading.Lock:
-        """Return this process's lock. After a fork, a thread that does not exist in the child may hold the parent's lock."""
+        """Return this process's lock.
+
+        The parent's lock is not used, because a thread that is missing in the child may hold it.
+        """
         if self._pid != os.getpid():
             self._lock, self._pid = threading.Lock(), os.getpid()
         return self._lock
@@ -111,7 +114,7 @@ def _unit(vector: Vector) -> Vector:
 
 
 def _content_words(question: str) -> str:
-    """Return the content words of a question: all but the stop words."""
+    """Return the content words of a question: all words except stop words."""
     languages = {detect_language(question), *_MAIN_LANGUAGES} & set(STOP_WORDS)
     words = _WORD.findall(question)
     return " ".join(word for word in words if not any(is_stop_word(fold(word), code) for code in languages))

@@ -76,7 +76,7 @@ class Network:
         return self.run_all(ids, second=second, limit=1)[0]
 
     def run_all(self, ids: Sequence[int], *, second: int | None = None, limit: int | None = None) -> list[Floats]:
-        """Return all outputs of the network, or the first ``limit`` ones, for one input."""
+        """Return the outputs of the network for one input: all outputs, or the first ``limit``."""
         process = self._current()
         loaded = self._loaded(process)
         tokens = np.array([ids], dtype=np.int64)
@@ -89,7 +89,10 @@ class Network:
         return [output[0] for output in outputs]
 
     def _current(self) -> "_ProcessNetwork":
-        """Return this process's state. After a fork, threads that do not exist in the child may hold the parent's locks."""
+        """Return this process's state.
+
+        The parent's state is not used, because threads that are missing in the child may hold its locks.
+        """
         if self._process.pid != os.getpid():
             self._process = _ProcessNetwork()
         return self._process

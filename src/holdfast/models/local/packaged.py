@@ -1,4 +1,4 @@
-"""Finds model weights in installed packages: ``holdfast_models``, and those of extras. It imports and downloads nothing."""
+"""Finds model weights in installed packages: ``holdfast_models`` and the packages of extras. It imports and downloads nothing."""
 
 import importlib.util
 from pathlib import Path
@@ -12,9 +12,9 @@ _MODELS = "holdfast_models"
 
 
 def included_path(weight: Weight) -> Path | None:
-    """Return the path of a file of ``holdfast_models``, whether or not it exists. None if it is not such a file.
+    """Return the path of a file in ``holdfast_models``, whether or not it exists. Return None if the package does not contain it.
 
-    None too if the package is not installed: where ONNX Runtime has no wheels, it is not.
+    Return None also if the package is not installed, which is the case on systems without wheels of ONNX Runtime.
     """
     if weight.included is None:
         return None

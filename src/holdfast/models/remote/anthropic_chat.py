@@ -159,7 +159,7 @@ def _tool(name: str, description: str, parameters: Mapping[str, Any]) -> dict[st
 
 
 def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
-    """Convert turns to messages. Consecutive turns of one role are merged, because Anthropic requires it for tool results."""
+    """Convert turns to messages. Consecutive turns of one role are merged, because Anthropic requires this for tool results."""
     messages: list[dict[str, Any]] = []
     for turn in turns:
         if turn.role == "system":

@@ -1,4 +1,4 @@
-"""A chat model behind a provider's Python package. Failed calls are retried, without request features that a server rejects.
+"""A chat model called through a provider's Python package. A failed call is retried without the features that the server rejects.
 
 A ``ProviderFormat`` builds requests and parses replies. Features that a server rejects, such as a response format, are
 remembered and not sent again.
@@ -96,7 +96,7 @@ class RemoteChat:
         return self._connection.service.name
 
     def close(self) -> None:
-        """Close open connections. The next request opens new ones."""
+        """Close open connections. The next request opens new connections."""
         self._connection.close()
 
     def chat(

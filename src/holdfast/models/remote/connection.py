@@ -31,11 +31,14 @@ class ProviderConnection:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Drop the client and the lock. Processes must not share a socket, and a thread lost in the fork may hold the lock."""
+        """Drop the client and the lock.
+
+        Processes must not share a socket, and a thread that is missing in the child may hold the lock.
+        """
         self._making, self._client = threading.Lock(), None
 
     def client(self) -> Any:
-        """Return the client of this process. It is created if needed."""
+        """Return this process's client, creating it if needed."""
         with self._making:
             if self._client is None:
                 self._client = self._make()
@@ -56,7 +59,7 @@ class ProviderConnection:
             yield from reader.events(response)
 
     def close(self) -> None:
-        """Close the client. The next call creates a new one."""
+        """Close the client. The next call creates a new client."""
         with self._making:
             client, self._client = self._client, None
         if client is not None:

@@ -25,7 +25,7 @@ _NO_CREDIT: Final = ("insufficient_quota", "billing")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A model and the URL that serves it, with the advice that error messages give."""
+    """A model and the URL that serves it, with advice for error messages."""
 
     name: str
     model: str
@@ -134,7 +134,7 @@ def short(text: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of the innermost cause of an exception. The exception itself says only that the connection failed."""
+    """Return the message of an exception's innermost cause. The exception itself says only that the connection failed."""
     while error.__cause__ is not None:
         error = error.__cause__
     return short(str(error) or type(error).__name__).rstrip(".")

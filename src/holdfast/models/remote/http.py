@@ -65,7 +65,7 @@ def as_count(value: object) -> int:
 
 
 def http_library(sdk: Any) -> Any:
-    """Return the HTTP library that a provider's package uses. Which library it is depends on the package's version."""
+    """Return the HTTP library that a provider's package uses. It depends on the package's version."""
     return importlib.import_module(sdk.DefaultHttpxClient.__base__.__module__.partition(".")[0])
 
 
@@ -109,7 +109,7 @@ def _error_body(response: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseReader:
-    """Reads one response of the model ``name``. Reading fails once ``clock()`` is later than ``deadline``, both in seconds."""
+    """Reads one response of the model ``name``. Reading fails when ``clock()`` passes ``deadline``. Both are in seconds."""
 
     name: str
     deadline: float

@@ -141,7 +141,7 @@ class OpenAIEmbedder:
         self._connection.client()
 
     def close(self) -> None:
-        """Close open connections. The next call opens new ones."""
+        """Close open connections. The next call opens new connections."""
         self._connection.close()
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:

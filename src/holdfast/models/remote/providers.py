@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider's URL, Python package and key variable, with the advice that error messages give."""
+    """A provider's URL, Python package and key variable, with advice for error messages."""
 
     name: str
     base_url: str
@@ -135,7 +135,7 @@ def chat_service(name: str, *, base_url: str | None = None, api_key: str | None 
 
 
 def embedding_service(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Service:
-    """Return the URL, key and model name of an embedder. Raises the same errors as :func:`chat_service`."""
+    """Return the URL, key and model name of an embedder. Raise the same errors as :func:`chat_service`."""
     provider, model = _split(name, base_url)
     if not provider.embeds:
         having = ", ".join(known.name for known in _TABLE if known.embeds)
@@ -201,7 +201,7 @@ def remote_embedder(
 def _split(name: str, base_url: str | None) -> tuple[Provider, str]:
     """Split a full name into the provider and the provider's name for the model.
 
-    If a URL is given, the name needs no known provider.
+    If a URL is given, the name may have an unknown provider.
     """
     prefix, _, model = name.partition(":")
     provider = PROVIDERS.get(prefix.casefold())

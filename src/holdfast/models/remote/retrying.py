@@ -1,6 +1,6 @@
 """Retry failed calls, within limits on the number of calls and on time, and add up their cost.
 
-The providers' packages have retry loops of their own. Those loops are turned off, because nested loops multiply the calls.
+The retry loops of the providers' packages are turned off, because nested loops would multiply the calls.
 """
 
 import math
@@ -22,7 +22,7 @@ __all__ = ["CallBudget", "Fault", "RetryPolicy", "read_retry_after"]
 class RetryPolicy:
     """Maximum number of calls, and the waits between them.
 
-    Each wait is twice as long as the one before. Random jitter keeps clients from retrying at the same moment.
+    Each wait is twice as long as the previous wait. Random jitter keeps clients from retrying at the same moment.
     """
 
     max_calls: int = 3
@@ -33,7 +33,10 @@ class RetryPolicy:
     jitter: Callable[[], float] = random.random
 
     def wait(self, call: int) -> float:
-        """Return the seconds to wait after call number ``call``, counted from 1. Used if the server names no waiting time."""
+        """Return the seconds to wait after call number ``call``, counted from 1.
+
+        Used if the server does not state a waiting time.
+        """
         full = min(self.max_wait, self.first_wait * 2.0 ** (call - 1))
         return full * (0.5 + self.jitter() / 2)
 
@@ -128,7 +131,7 @@ class CallBudget:
 
 
 def read_retry_after(headers: Mapping[str, str], *, now: Callable[[], float] = time.time) -> float | None:
-    """Return the seconds that a server asks to wait, or None. The server's header contains milliseconds, seconds or a date."""
+    """Return the seconds that a server asks the client to wait, or None. The header contains milliseconds, seconds or a date."""
     for header, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(header, "").strip()
         seconds = _number(value)
