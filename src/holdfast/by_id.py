@@ -90,15 +90,10 @@ def revise(
     emptied = frozenset(name for name, is_cleared in cleared.items() if is_cleared)
     moment = None if expires_at in (None, NEVER) else as_utc(expires_at, what="expires_at")
     check_expiry(moment, services.clock.now())
-    rest = (text, importance, tags, metadata, topic, pinned, index, reason)
-    only_expiry = expires_at is not None and all(each is None for each in rest)
     wanted = MemoryFilter(ids=(id,), reader=reader)
-    if only_expiry:
-        with services.store.write() as tx:
-            memory = _one(tx.memories(wanted), id)
-            check_revision(memory, if_revision)
-            tx.set_expiry([memory.id], moment)
-        return replace(memory, expires_at=moment)
+    rest = (text, importance, tags, metadata, topic, pinned, index, reason)
+    if expires_at is not None and all(each is None for each in rest):
+        return _set_expiry(services, id, wanted, moment, if_revision)
 
     def revision_of(memory: Memory) -> Prepared:
         put = Put(
@@ -121,6 +116,15 @@ def revise(
         return prepare(services.preset, services.limits, put, memory)
 
     return _revise(services, id, wanted, revision_of, if_revision)
+
+
+def _set_expiry(services: Services, id: str, wanted: MemoryFilter, moment: datetime | None, if_revision: int | None) -> Memory:
+    """Set the expiry of a memory without a new revision. Return the memory."""
+    with services.store.write() as tx:
+        memory = _one(tx.memories(wanted), id)
+        check_revision(memory, if_revision)
+        tx.set_expiry([memory.id], moment)
+    return replace(memory, expires_at=moment)
 
 
 def _revise(

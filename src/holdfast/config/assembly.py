@@ -55,39 +55,24 @@ def build_services(
     condenser = Condenser(store, preset, clock, embedding=embedding, chat=budgeted)
     topics = TopicFinder(store, preset, clock, embedding=embedding, chat=budgeted)
     digester = Digester(
+        store, preset, clock, embedding=embedding, chat=budgeted, condenser=condenser, topics=topics, reader=sentence_reader
+    )
+    jobs = _job_runner(
         store,
-        preset,
         clock,
-        embedding=embedding,
-        chat=budgeted,
+        digester=digester,
         condenser=condenser,
         topics=topics,
-        reader=sentence_reader,
+        meter=meter,
+        chat=budgeted,
+        lease=_lease(chat),
     )
-    digest = watched("digest")(digester.digest)
-    handlers = {"digest": digest, REDO: digest, **condenser.handlers, **topics.handlers}
-
-    def runnable(kinds: Collection[str]) -> list[str]:
-        return [kind for kind in meter.affordable(kinds) if kind != REDO or budgeted.has_returned]
-
-    exclusive = [kind for kind in handlers if kind not in topics.handlers]  # other processes lease jobs of the same store, too
-    jobs = JobRunner(store, clock, handlers, affordable=runnable, lease=_lease(chat), exclusive=exclusive)
     reranking = Reranking(ChatReranker(store, clock, budgeted) if reranker == "chat" else reranker)
     traces = Traces(store, days=trace_days, max_traces=max_traces, sentence_reader=sentence_reader)
     reader = Reader(store, preset, clock, embedding, reranking=reranking, recall_timeout=recall_timeout, traces=traces)
     topic_files = FolderMirrors(store, preset, clock, follow_up=condenser.follow_up)
     housekeeping = Housekeeping(
         store, preset, clock, digester, condenser=condenser, sentence_reader=sentence_reader, traces=traces
-    )
-    scheduler = Scheduler(
-        store,
-        embedding=embedding,
-        reader=reader,
-        jobs=jobs,
-        topic_files=topic_files,
-        housekeeping=housekeeping,
-        chat=budgeted,
-        worker=worker,
     )
     return Services(
         store=store,
@@ -106,8 +91,39 @@ def build_services(
         wishes=Wishes(store, preset, clock, reader=reader, sentence_reader=sentence_reader),
         topic_files=topic_files,
         housekeeping=housekeeping,
-        scheduler=scheduler,
+        scheduler=Scheduler(
+            store,
+            embedding=embedding,
+            reader=reader,
+            jobs=jobs,
+            topic_files=topic_files,
+            housekeeping=housekeeping,
+            chat=budgeted,
+            worker=worker,
+        ),
     )
+
+
+def _job_runner(
+    store: Store,
+    clock: Clock,
+    *,
+    digester: Digester,
+    condenser: Condenser,
+    topics: TopicFinder,
+    meter: Energy,
+    chat: BudgetedChat,
+    lease: timedelta,
+) -> JobRunner:
+    """Return the runner of the jobs that learn from conversations and condense memories."""
+    digest = watched("digest")(digester.digest)
+    handlers = {"digest": digest, REDO: digest, **condenser.handlers, **topics.handlers}
+
+    def runnable(kinds: Collection[str]) -> list[str]:
+        return [kind for kind in meter.affordable(kinds) if kind != REDO or chat.has_returned]
+
+    exclusive = [kind for kind in handlers if kind not in topics.handlers]  # other processes lease jobs of the same store, too
+    return JobRunner(store, clock, handlers, affordable=runnable, lease=lease, exclusive=exclusive)
 
 
 def _lease(chat: ChatSource | None) -> timedelta:
