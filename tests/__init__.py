@@ -1,1 +1,1 @@
-"""Tests; the folders mirror those of ``src/holdfast``."""
+"""Tests. The folders mirror those of ``src/holdfast``."""

@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests that are marked ``everywhere`` on each backend."""
+    """Run tests that are marked ``everywhere`` once on each backend."""
     parametrize(metafunc)
 
 
@@ -73,14 +73,14 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest, folder: Path) -> Iterator[Place]:
-    """The backend of the memory: a SQLite file, unless the test is parametrized with others."""
+    """The backend of the memory: a SQLite file, unless the test is parametrized with other backends."""
     with a_place(getattr(request, "param", "sqlite"), folder) as found:
         yield found
 
 
 @pytest.fixture
 def open_memory(place: Place, clock: FrozenClock) -> Iterator[Callable[..., Engine]]:
-    """Return a function that opens the same store, any number of times. All opened engines are closed at the end of the test."""
+    """Return a function that opens the same store any number of times. All engines are closed at the end of the test."""
     opened: list[Engine] = []
 
     def open_one(**options: Any) -> Engine:

@@ -1,7 +1,8 @@
 """The backends that tests run on: SQLite, SQLite with Chroma as vector index, and PostgreSQL.
 
-A test marked ``everywhere`` runs on each of them, or on those that the mark names. ``--places postgres,chroma`` runs
-every test with the ``place`` fixture on these instead. Backends that this machine lacks are skipped.
+A test marked ``everywhere`` runs on every backend, or on the backends that the mark names. ``--places postgres,chroma``
+runs every test with the ``place`` fixture on these backends instead. Backends that are not available on this machine
+are skipped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -69,7 +70,7 @@ def a_place(kind: Kind, folder: Path, *, own: bool = False) -> Iterator[Place]:
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """Run a test that has the ``place`` fixture once on each backend chosen for it."""
+    """Run a test that has the ``place`` fixture once on each of its selected backends."""
     if "place" not in metafunc.fixturenames:
         return
     chosen = metafunc.config.getoption("--places")

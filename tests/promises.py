@@ -28,7 +28,7 @@ def promises() -> dict[str, dict[str, str]]:
 
 
 def claims() -> dict[str, list[str]]:
-    """Return the tests for each promise, as ``path::name``. A mark on a module counts for all its tests."""
+    """Return the tests for each promise, as ``path::name``. A mark on a module applies to all its tests."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for name, rows in _marked(parse(path)):
@@ -79,7 +79,7 @@ def page() -> str:
 
 
 def _tests(names: list[str]) -> str:
-    """Return the first few test names, and how many more there are."""
+    """Return the first few test names, and the number of the remaining ones."""
     if not names:
         return "not shown yet"
     listed = "<br>".join(f"`{name}`" for name in names[:_MAX_SHOWN])

@@ -28,7 +28,7 @@ def _with(language: str) -> list[Path]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    """An environment with an empty data directory; the weights stay where they are."""
+    """An environment with an empty data directory and the usual folder for weights."""
     return {
         **os.environ,
         "HOLDFAST_HOME": str(tmp_path / "home"),
@@ -38,7 +38,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def _programs(page: Path) -> list[tuple[str, str | None]]:
-    """Return the Python blocks of a page, each with the expected output if the next block shows it."""
+    """Return the Python blocks of a page. If the next block shows the expected output, it is included."""
     blocks = [*FENCE.findall(page.read_text("utf-8")), ("", "")]
     return [(body, after[1] if after[0] == "output" else None) for (name, body), after in pairwise(blocks) if name == "python"]
 
@@ -54,7 +54,7 @@ def _programs_by_page() -> list[Any]:
 
 
 def _fits(shown: str, printed: str) -> bool:
-    """Return True if printed text matches the shown text, in which ``...`` matches anything."""
+    """Return True if printed text matches the shown text. ``...`` in the shown text matches anything."""
     pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
     return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
 

@@ -92,7 +92,7 @@ def test_every_package_and_root_module_has_a_row() -> None:
 
 
 def _circle(graph: Mapping[str, Iterable[str]]) -> None:
-    """Raise CycleError, with the cycle in its message, if there is one."""
+    """Raise CycleError if there is an import cycle. The message contains the cycle."""
     TopologicalSorter(graph).prepare()
 
 

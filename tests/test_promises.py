@@ -1,4 +1,4 @@
-"""The promises: each claim of a test names an existing one, and the generated page is up to date."""
+"""Every promise named by a test exists, and the generated page is up to date."""
 
 from tests import promises
 

@@ -1,4 +1,4 @@
-"""The public API: exactly the intended names, and the same ones in the async classes."""
+"""The public API has exactly the intended names, and the async classes have the same names."""
 
 import inspect
 import subprocess

@@ -1,4 +1,4 @@
-"""The script behind ``make serve``: it prints what it installs, and pip's complete output if pip fails."""
+"""The script behind ``make serve`` prints what it installs. If pip fails, it prints pip's complete output."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ SCRIPT = Path(__file__).parent.parent / "tools" / "setup_venv.py"
 
 
 def make_wheel(folder: Path) -> str:
-    """Build a wheel with one empty module; returns its SHA-256, which pip checks."""
+    """Build a wheel with one empty module. Return its SHA-256, which pip verifies."""
     info = "tiny_package-1.0.dist-info"
     files = {
         "tiny_package.py": b"",

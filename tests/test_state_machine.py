@@ -146,7 +146,7 @@ class Life(RuleBasedStateMachine):
         return made.id
 
     def remembered(self, row: Row) -> None:
-        """Update the model after ``remember``: the same text refreshes a memory, any other adds one."""
+        """Update the model after ``remember``: the same text refreshes a memory, any other text adds one."""
         known = self.twin(row) or self.rows.get(row.id)
         if known is not None:
             assert known.id == row.id, "the same was stored twice"

@@ -1,4 +1,4 @@
-"""The walks on the architecture page are those of the code."""
+"""The walks on the architecture page match the code."""
 
 from tests import walks
 

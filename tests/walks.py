@@ -1,6 +1,7 @@
 """Trace real calls and draw which files they enter, for ``docs/project/architecture.md``.
 
-Run ``python -m tests.walks`` to write the drawings into the page. A file is listed where the call enters it first.
+Run ``python -m tests.walks`` to write the drawings into the page. A file is listed at the point where the call first
+enters it.
 """
 
 import re
@@ -25,7 +26,7 @@ _WIDTH = 120
 
 @contextmanager
 def tracing(entered: dict[str, None]) -> Iterator[None]:
-    """Note every file of the package that is entered by a call, in the order of first entry."""
+    """Record every file of the package that a call enters, in the order of first entry."""
     root = f"{_PACKAGE}{Path('/')}"
 
     def note(frame: FrameType, event: str, argument: object) -> None:
@@ -43,7 +44,10 @@ def tracing(entered: dict[str, None]) -> Iterator[None]:
 
 
 def walks() -> dict[str, list[str]]:
-    """Return the files that each call enters. All calls run twice, and only the second run counts: the first fills caches."""
+    """Return the files that each call enters.
+
+    All calls run twice, and only the second run is recorded, because the first fills caches.
+    """
     with tempfile.TemporaryDirectory() as folder:
         clock = FrozenClock("2026-03-01T12:00:00")
         with holdfast.open(Path(folder) / "memory.db", worker="none", embedder=HashEmbedder(), clock=clock) as memory:
@@ -101,7 +105,7 @@ def _wrapped(steps: list[str]) -> str:
 
 
 def page() -> str:
-    """Return the page with fresh drawings."""
+    """Return the page with updated drawings."""
     return _SECTION.sub(lambda _: f"\n{drawing()}\n", PAGE.read_text("utf-8"))
 
 

@@ -1,1 +1,1 @@
-"""Tests of the adapters. Each folder holds one framework: its locked environment, its own test suite, and our tests."""
+"""Tests of the adapters. Each folder contains one framework: its locked environment, its own test suite, and Holdfast's tests."""

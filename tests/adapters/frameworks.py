@@ -14,7 +14,7 @@ ROOT = HERE.parent.parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """Tests of a framework that run with our adapter instead of the framework's own class."""
+    """Tests of a framework that run with Holdfast's adapter instead of the framework's own class."""
 
     archive: str
     """The distribution with the tests, as ``name==version``. Its sdist is downloaded from the package index."""

@@ -1,9 +1,10 @@
-"""Run the test suites of other frameworks against our adapters, each in its own locked environment.
+"""Run the test suites of other frameworks against Holdfast's adapters, each in its own locked environment.
 
     python -m tests.adapters.harness [--jobs N] [--lock] [FRAMEWORK ...]
 
-Environments and downloads are kept in ``.venv/adapters``. A suite is the sdist of its framework: it is downloaded from the
-package index, checked by its hash, and never stored in this repository. ``--lock`` updates the locked packages instead.
+Environments and downloads are kept in ``.venv/adapters``. A suite comes from the sdist of its framework, which is
+downloaded from the package index, verified by its hash, and never stored in this repository. ``--lock`` updates the
+locked packages instead.
 """
 
 import argparse
@@ -116,7 +117,7 @@ def summary(framework: Framework, suites: Sequence[Outcome], own: Outcome, probl
 
 
 def suite_problems(suite: Suite, outcome: Outcome) -> list[str]:
-    """Return what is wrong with the results of a suite."""
+    """Return the problems in the results of a suite."""
     problems = [f"failed: {name}" for name in outcome.failed]
     if len(outcome.passed) != suite.passed:
         problems.append(f"{len(outcome.passed)} tests passed; suite.toml expects {suite.passed}")
@@ -127,7 +128,7 @@ def suite_problems(suite: Suite, outcome: Outcome) -> list[str]:
 
 
 def own_problems(outcome: Outcome) -> list[str]:
-    """Return what is wrong with the results of our own tests. In a framework's environment, none may be skipped."""
+    """Return the problems in the results of Holdfast's own tests. In a framework's environment, no test may be skipped."""
     problems = [f"{how}: {name}" for how in ("failed", "skipped") for name in getattr(outcome, how)]
     return problems if outcome.passed else [*problems, "none of our tests ran"]
 
@@ -147,7 +148,7 @@ def set_up(framework: Framework) -> None:
 
 
 def fetch(suite: Suite, home: Path = HOME) -> Path:
-    """Return the verified sdist of a suite. Download it if it is not in ``home``."""
+    """Return the verified sdist of a suite, downloading it if it is not in ``home``."""
     folder = home / "archives" / suite.archive.replace("==", "-")
     found = sorted(folder.glob("*.tar.gz"))
     if not found:
@@ -167,7 +168,7 @@ def fetch(suite: Suite, home: Path = HOME) -> Path:
 
 
 def run_suite(framework: Framework, suite: Suite, archive: Path, deadline: float) -> Outcome:
-    """Run the tests of a framework with our adapter."""
+    """Run the tests of a framework with Holdfast's adapter."""
     with tempfile.TemporaryDirectory() as name:
         with tarfile.open(archive) as packed:
             packed.extractall(name, filter="data")
@@ -181,7 +182,7 @@ def run_suite(framework: Framework, suite: Suite, archive: Path, deadline: float
 
 
 def run_own(framework: Framework, deadline: float) -> Outcome:
-    """Run our tests of an adapter, its example and the programs on its page."""
+    """Run Holdfast's tests of an adapter, its example, and the programs on its documentation page."""
     pages = [f"{_DOCS_TEST}[{page}]" for page in framework.pages]
     tests = [f"tests/adapters/{framework.name}", f"{_EXAMPLES_TEST}[{framework.name}]", *pages]
     # Our asynchronous tests need no plugin. The frameworks' deprecations are not ours.
@@ -249,7 +250,7 @@ def lock(framework: Framework) -> None:
 
 @contextmanager
 def requirements(framework: Framework) -> Iterator[Path]:
-    """Yield a file with the packages of an environment. A suite and the framework it tests have the same version."""
+    """Yield a file that lists the packages of an environment. A suite and its framework have the same version."""
     with tempfile.TemporaryDirectory() as name:
         wanted = Path(name) / "requirements.in"
         pinned = [suite.archive for suite in framework.suites]

@@ -1,4 +1,4 @@
-"""Adapters use the public API alone, and say which extra is missing."""
+"""Adapters use only the public API, and say which extra is missing."""
 
 import ast
 import subprocess

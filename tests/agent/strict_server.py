@@ -1,8 +1,8 @@
-"""A chat server that rejects every list of messages that some real server rejects, with the error body of the real API.
+"""A chat server that rejects any message list that some real server rejects, with the real API's error body.
 
-It checks the requests of both dialects, OpenAI's chat completions and Anthropic's messages. Valid requests are answered as
-by ``ChatServer``. The rules are the union of the rules of api.openai.com, api.anthropic.com, and the templates of Gemma and
-Mistral in vLLM and llama.cpp, which demand alternating roles.
+It checks the requests of both dialects, OpenAI's chat completions and Anthropic's messages. Valid requests are answered
+as by ``ChatServer``. The rules are the union of the rules of api.openai.com, api.anthropic.com, and the templates of
+Gemma and Mistral in vLLM and llama.cpp, which demand alternating roles.
 """
 
 import itertools
@@ -16,7 +16,10 @@ Messages = Sequence[Mapping[str, Any]]
 
 
 class StrictServer(ChatServer):
-    """A ``ChatServer`` that answers 400 to a list of messages that breaks a rule. A rejected request takes no step."""
+    """A ``ChatServer`` that answers 400 to a message list that breaks a rule.
+
+    A rejected request uses up no step of the script.
+    """
 
     def __init__(self, *, respond: Callable[[ReceivedRequest], Step] | None = None) -> None:
         super().__init__(respond=respond)

@@ -31,7 +31,7 @@ def calling(name: str, text: str = "", **arguments: Any) -> Reply:
 
 
 def shown(asked: RecordedCall) -> list[tuple[str, str]]:
-    """Return the turns that the model was given in one call, without the system prompt."""
+    """Return the turns that the model received in one call, without the system prompt."""
     return [(turn.role, turn.text) for turn in asked.turns if turn.role != "system"]
 
 

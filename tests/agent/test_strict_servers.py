@@ -1,4 +1,4 @@
-"""Long conversations with servers that reject any list of messages that is not well formed, in both dialects."""
+"""Long conversations with servers that reject malformed message lists, in both dialects."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""The window: which turns a model gets, and in which form."""
+"""The window: which turns a model receives, and in which form."""
 
 from collections.abc import Callable, Sequence
 

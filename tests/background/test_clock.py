@@ -1,4 +1,4 @@
-"""A wrong clock hides data at most; it destroys nothing, and no job is lost, doubled or stuck."""
+"""A wrong clock hides data at most. It destroys nothing, and no job is lost, repeated or stuck."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ HOUR, DAY, YEAR = timedelta(hours=1), timedelta(days=1), timedelta(days=365)
 
 
 def filled(memory: Engine, clock: FrozenClock) -> str:
-    """Store 20 memories that expire in a year and one that is forgotten. Return the id of the forgotten one."""
+    """Store 20 memories that expire in a year, and one forgotten memory. Return the id of the forgotten memory."""
     for number in range(20):
         memory.remember(f"fact number {number}", user="ana", expires_at=clock.now() + YEAR)
     forgotten = memory.remember("collects stamps", user="ana")

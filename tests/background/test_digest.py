@@ -25,7 +25,7 @@ def fact(text: str, *messages: int, **more: Any) -> dict[str, Any]:
 
 
 def talk(memory: Engine, *said: str, user: str = "ana") -> None:
-    """Run a conversation, with the user and the assistant in turn, and digest it."""
+    """Run a conversation in which the user and the assistant alternate, and digest it."""
     session = memory.session(user=user)
     for number, text in enumerate(said):
         session.add("assistant" if number % 2 else "user", text)

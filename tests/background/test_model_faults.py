@@ -1,4 +1,4 @@
-"""Nothing is lost, and few calls are wasted, if a model fails in three of ten calls. The calls use real sockets."""
+"""If a model fails in three of ten calls, nothing is lost and few calls are wasted. The calls use real sockets."""
 
 import json
 import random
@@ -19,7 +19,7 @@ _ODD = [text for text in ODD_WORDS.values() if text is not None]
 
 
 class Model:
-    """A model server. It either extracts the one town that the conversation names, or fails."""
+    """A model server that either extracts the town named in the conversation or fails."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)

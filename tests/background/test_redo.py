@@ -1,4 +1,4 @@
-"""Work that rules did while the model was away: the model redoes it when it answers again, and a silent model holds up nobody."""
+"""Work that rules did while the model was unavailable: the model redoes it later, and a silent model delays no other work."""
 
 import json
 import threading
@@ -34,7 +34,7 @@ def texts(memory: Engine, user: str = "ana") -> set[str]:
 
 
 class Model:
-    """A model that can be away, and says that the user lives in the town that the conversation names."""
+    """A model that can be unavailable. It says that the user lives in the town named in the conversation."""
 
     name = "test:model"
 
@@ -192,7 +192,7 @@ def test_a_job_during_which_workers_died_is_done_by_rules(open_memory: OpenMemor
 
 
 class Silent:
-    """A model that does not answer some conversations until it is released."""
+    """A model that does not answer certain conversations until it is released."""
 
     name = "test:silent"
 

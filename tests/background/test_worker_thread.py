@@ -24,14 +24,14 @@ from holdfast.types import Job
 
 
 class Hanging:
-    """Work that does not end until it is released."""
+    """A job that does not end until it is released."""
 
     def __init__(self) -> None:
         self.started_event = threading.Event()
         self.released = threading.Event()
 
     def work(self) -> bool:
-        """Wait until released."""
+        """Wait until the job is released."""
         self.started_event.set()
         self.released.wait(30)
         return False
@@ -51,7 +51,7 @@ def test_work_that_hangs_does_not_keep_the_program_from_ending() -> None:
 @pytest.mark.ledger("X6")
 def test_a_job_that_another_process_has_taken_over_meanwhile_is_left_to_it(tmp_path: Path, clock: FrozenClock) -> None:
     class Racing(SQLiteStore):
-        """A store in which another process is faster after the jobs were listed."""
+        """A store in which another process takes a job after the jobs were listed."""
 
         raced: Callable[[], object] = staticmethod(lambda: None)
 
@@ -78,7 +78,7 @@ def test_a_job_that_another_process_has_taken_over_meanwhile_is_left_to_it(tmp_p
 
 
 class SlowReader:
-    """A sentence reader that can be held up, and that then fails, so that rules take over."""
+    """A sentence reader that can be delayed. It then fails, so that rules take over."""
 
     name = "slow"
 

@@ -1,4 +1,4 @@
-"""The everyday benchmark: its data is what it claims to be, and it measures answers, quiet and unrelated lines."""
+"""The everyday benchmark: its data is valid, and it measures answers, empty blocks and unrelated lines."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The benchmarks of reliability: forty rows with checks that exist, and verdicts that follow from the counts."""
+"""The reliability benchmark: forty rows whose checks exist, and verdicts that follow from the counts."""
 
 import tomllib
 from importlib import resources

@@ -17,7 +17,7 @@ from .support import Holdfast, executable
 
 
 def rumi(path: Path) -> Path:
-    """Write a store as the design Rumi does."""
+    """Write a store in the format of the design Rumi."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as database:
         database.execute(

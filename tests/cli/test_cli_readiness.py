@@ -137,7 +137,7 @@ def _link(source: str, target: str) -> None:
 
 @pytest.fixture
 def damaged_package(tmp_path: Path) -> Path:
-    """Return a folder with a copy of both packages in which the reader's network is cut off."""
+    """Return a folder with a copy of both packages in which the reader's network file is truncated."""
     folder = tmp_path / "damaged"
     for name in ("holdfast", "holdfast_models"):
         shutil.copytree(Path(package.__file__).parents[1] / name, folder / name, copy_function=_link)

@@ -25,7 +25,7 @@ NAMES = (
 
 
 def _modules(*args: str) -> list[str]:
-    """Return the modules that a command line imports in a new process."""
+    """Return the modules that the command line imports in a new process."""
     script = (
         "import sys, atexit\n"
         f"sys.argv = ['holdfast', *{list(args)!r}]\n"

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.ledger("X34")
 
 
 def _answer(holdfast: Holdfast, answer: str, *args: str) -> str:
-    """Run a command on a terminal, type an answer, and return what the terminal shows."""
+    """Run a command on a terminal, type an answer, and return the terminal's output."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [executable(), *args],

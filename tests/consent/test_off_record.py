@@ -1,4 +1,4 @@
-"""Messages that the user asks not to keep: withheld from everything but the window, and erased when the session ends."""
+"""Messages that the user asks not to keep. They appear only in the window, and are erased when the session ends."""
 
 import subprocess
 import sys

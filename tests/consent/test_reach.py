@@ -1,4 +1,4 @@
-"""Which messages a wish covers, and which sentences only sound like one."""
+"""The messages that a wish covers, and sentences that only sound like a wish."""
 
 import pytest
 

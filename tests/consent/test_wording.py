@@ -1,4 +1,4 @@
-"""How many wishes on unseen wording are obeyed, and how many look-alikes are mistaken for one.
+"""The share of wishes in unseen wordings that are obeyed, and the share of similar sentences that are mistaken for a wish.
 
 ``wishes.jsonl`` was written and frozen before the rules existed. Nothing was changed after the first result.
 """

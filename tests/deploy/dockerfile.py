@@ -1,4 +1,4 @@
-"""Runs the steps of our Dockerfile in a plain shell, in a folder that stands for the root of the image."""
+"""Runs the steps of the Dockerfile in a plain shell, in a folder that represents the root of the image."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def instructions(path: Path) -> list[tuple[str, str]]:
 
 
 def context() -> list[str]:
-    """Return the tracked files that .dockerignore sends to the builder."""
+    """Return the tracked files that .dockerignore allows, which are sent to the builder."""
     everything, *others = [line for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if not line.startswith("#")]
     assert everything == "*"
     allowed = {line.removeprefix("!") for line in others if line.startswith("!")}
@@ -48,7 +48,7 @@ class Image:
     command: dict[str, list[str]] = field(default_factory=dict)
 
     def place(self, text: str) -> str:
-        """Put the absolute paths of the image into the folder."""
+        """Replace the absolute paths of the image with paths in the folder."""
         return re.sub(r"(?<![\w./:])/(?=(opt|build|data)\b)", f"{self.root}/", text)
 
     def run(self, name: str, argument: str) -> None:
@@ -106,7 +106,7 @@ class Image:
 
 
 def build(root: Path) -> Image:
-    """Run all steps of the Dockerfile. The base image's Python is the one that runs the tests."""
+    """Run all steps of the Dockerfile. The Python of the tests replaces the Python of the base image."""
     programs = root / "usr" / "bin"
     programs.mkdir(parents=True)
     (programs / "python").symlink_to(getattr(sys, "_base_executable", sys.executable))

@@ -28,7 +28,7 @@ def _settings() -> set[str]:
 
 
 def _environment(service: str, **given: str) -> dict[str, str]:
-    """Return the environment of a service, with the variables of the .env file filled in as compose does."""
+    """Return the environment of a service. As in compose, the variables of the .env file are filled in."""
 
     def fill(match: "re.Match[str]") -> str:
         name, kind, other = match.groups()

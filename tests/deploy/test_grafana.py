@@ -1,4 +1,4 @@
-"""The dashboard for Grafana shows metrics that the server has."""
+"""The Grafana dashboard shows only metrics that the server exposes."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The units of systemd are valid and run commands that exist."""
+"""The systemd units are valid, and their commands exist."""
 
 import configparser
 import shutil

@@ -1,4 +1,4 @@
-"""The interfaces of the app host's specification, in Python."""
+"""The interfaces in the app host's specification, in Python."""
 
 import asyncio
 import json

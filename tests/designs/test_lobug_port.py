@@ -1,4 +1,4 @@
-"""A program written for Lo-Bug's own modules runs with its imports changed."""
+"""A program written for Lo-Bug's own modules runs after only its imports are changed."""
 
 import json
 import math
@@ -27,7 +27,7 @@ TREES = ("oak", "elm", "ash")
 
 
 def trees(text: str) -> list[float]:
-    """Return a vector of three numbers, one for each tree that a text can name. Any other text is nearest to the oak."""
+    """Return a vector of three numbers, one for each tree that a text can name. All other texts are nearest to the oak."""
     named = [1.0 if tree in text.casefold() else 0.0 for tree in TREES]
     return named if any(named) else [0.8, 0.6, 0.0]
 

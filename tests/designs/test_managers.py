@@ -1,4 +1,4 @@
-"""Rostro's and Rumi's own classes and methods as wrappers of the engine."""
+"""Rostro's and Rumi's own classes and methods, which wrap the engine."""
 
 import asyncio
 import json

@@ -27,7 +27,7 @@ OpenManager = Callable[..., MemoryManager]
 
 @pytest.fixture
 def open_manager(place: Place, folder: Path, clock: FrozenClock) -> OpenManager:
-    """Open the design's manager, each time on the same folder."""
+    """Open the design's manager on the same folder each time."""
 
     def open_one(**options: Any) -> MemoryManager:
         return MemoryManager(place.address or folder, **{"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options})
@@ -37,7 +37,7 @@ def open_manager(place: Place, folder: Path, clock: FrozenClock) -> OpenManager:
 
 @pytest.fixture
 def minilm() -> str:
-    """Return the name of the design's embedder, or skip if its weights are missing."""
+    """Return the name of the design's embedder. Skip the test if its weights are missing."""
     name = "all-minilm-l6-v2"
     try:
         locate(find(name), models_directory())

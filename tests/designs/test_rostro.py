@@ -17,7 +17,7 @@ OpenMemory = Callable[..., Engine]
 
 
 def cook(session: Session) -> None:
-    """Hold a conversation that leaves three conclusions on one subject."""
+    """Run a conversation that produces three conclusions on one subject."""
     session.add("user", "I decided that bomba rice is the one for my paella.")
     session.add("assistant", "Good choice.")
     session.add("user", "I found out that homemade chicken broth makes the paella much better.")

@@ -1,4 +1,4 @@
-"""A controller written for Rostro's own manager runs with its import changed."""
+"""A controller written for Rostro's own manager runs after only its import is changed."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from holdfast.testing import FrozenClock, HashEmbedder, ScriptedChat
 
 
 class Controller:
-    """The three calls of the design, in its order: the context of the turn before, then the new message."""
+    """The three calls of the design in their order: the context of the previous turn, then the new message."""
 
     def __init__(self, config: Any, llm_provider: Any, embedding_provider: Any, **opening: Any) -> None:
         self.memory = MemoryManager(config, llm_provider, embedding_provider, **opening)

@@ -1,4 +1,4 @@
-"""A program written for Rumi's own modules runs with its imports changed."""
+"""A program written for Rumi's own modules runs after only its imports are changed."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Settings of the designs: their names, defaults, and the original YAML of each design."""
+"""Settings of the designs: their names and defaults, and each design's original YAML."""
 
 import contextlib
 import json

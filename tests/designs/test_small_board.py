@@ -1,4 +1,4 @@
-"""The whole engine on a 2 GB board: it runs under that limit with real weights, and leaves most of the memory free."""
+"""The whole engine on a board with 2 GB: it runs within that limit with real weights, and leaves most of the memory free."""
 
 import json
 import subprocess

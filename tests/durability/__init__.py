@@ -1,1 +1,1 @@
-"""Killed processes, power cuts and many writers at once: nothing acknowledged is lost, and nothing happens twice."""
+"""Killed processes, power cuts and concurrent writers: nothing acknowledged is lost, and nothing happens twice."""

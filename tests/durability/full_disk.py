@@ -1,6 +1,6 @@
-"""A program that fills its disk and then reads, forgets and erases. It prints what happened as JSON.
+"""A program that fills its disk and then reads, forgets and erases. It prints the results as JSON.
 
-Run it in a small file system, or with a limit for the size of a file: ``python -m tests.durability.full_disk FOLDER [BYTES]``.
+Run it in a small file system, or with a limit on file sizes: ``python -m tests.durability.full_disk FOLDER [BYTES]``.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ NEEDLE, CONTROL = "zanzibarquartz", "amberlighthouse"
 
 
 def main(folder: Path, limit: int | None) -> dict[str, Any]:
-    """Tell the story in one process; returns the observations."""
+    """Run the whole scenario in one process, and return the observations."""
     if limit is not None:
         import resource  # noqa: PLC0415  (Unix only)
 
@@ -60,7 +60,7 @@ def _begin(memory: Engine) -> None:
 
 
 def _fill(memory: Engine, folder: Path, limit: int | None, *, start: int = 0) -> int:
-    """Fill the disk, and return how many memories were acknowledged. Another program takes the space that is left."""
+    """Fill the disk, and return the number of acknowledged memories. Another program takes the remaining space."""
     number = start
     try:
         while True:

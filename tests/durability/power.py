@@ -1,7 +1,7 @@
-"""Simulated power cuts: record every write to the store's file and its log, and rebuild what a cut leaves on disk.
+"""Simulate power cuts: record every write to the store's file and its log, and rebuild the disk content after a cut.
 
-SQLite relies on a write only after a sync. So after a cut, the disk holds everything that was synced. Of the later
-writes it holds any part, in any order: nothing, all of them, a beginning, or random sectors.
+SQLite relies on a write only after a sync. After a cut, the disk therefore contains all synced writes. Of the later
+writes, it contains any part in any order: none, all, the first few, or random sectors.
 """
 
 import itertools
@@ -112,7 +112,7 @@ class _File:
 
 
 def write_disk(events: Sequence[Event], folder: Path, *, remains: Remains, chance: random.Random, honest: bool = True) -> None:
-    """Write the files that a power cut after these events leaves. With ``honest=False``, no sync of the log has an effect."""
+    """Write the files that a power cut after these events would leave. With ``honest=False``, syncs of the log have no effect."""
     files: dict[str, _File] = {}
     for event in events:
         if not event.file:
@@ -150,7 +150,7 @@ def _left(pending: Sequence[Event], remains: Remains, chance: random.Random) -> 
 
 
 def _sectors(event: Event) -> list[Event]:
-    """Split a write into sectors, between which a disk can tear it."""
+    """Split a write into sectors. A power cut can lose some sectors of a write and keep others."""
     if event.kind != "write":
         return [event]
     edges = [0, *range(SECTOR - event.offset % SECTOR, len(event.data), SECTOR), len(event.data)]

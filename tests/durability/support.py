@@ -1,4 +1,4 @@
-"""Shared parts of these tests: a small embedder, a clock shared by processes, a plan of operations, and its audit.
+"""Shared parts of these tests: a small embedder, a clock shared by processes, a plan of operations, and an audit of the result.
 
 Children are real processes, started by a fork server that has imported the package and has no file open.
 """
@@ -53,7 +53,7 @@ _PRELOADED = [
 
 
 def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
-    """Start a child process. Return the process and our end of a pipe. The child gets the other end as its last argument."""
+    """Start a child process. Return the process and one end of a pipe. The child gets the other end as its last argument."""
     if hasattr(os, "fork"):
         _start_fork_server()
     ours, theirs = _processes.Pipe()
@@ -66,7 +66,7 @@ def start(target: Callable[..., None], *args: object) -> tuple[Any, Connection]:
 def _start_fork_server() -> None:
     """Start a fork server that has imported everything, so that a child starts in milliseconds.
 
-    The server inherits our import path through ``PYTHONPATH``.
+    The server inherits the import path of the tests through ``PYTHONPATH``.
     """
     _processes.set_forkserver_preload(_PRELOADED)
     before = os.environ.get("PYTHONPATH")
@@ -127,7 +127,7 @@ class SharedClock:
 
     @property
     def stage(self) -> int:
-        """Stage of the run. 0: all processes work. 1: the writers finish. 2: the worker finishes."""
+        """Stage of the run. 0: all processes work. 1: the writers stop. 2: the worker stops."""
         return int(struct.unpack_from("q", self._shared, 8)[0])
 
     @stage.setter
@@ -315,7 +315,7 @@ def operation(writer: str, index: int) -> Operation:
 
 
 def statements(planned: Operation) -> int:
-    """Return how many memories the digestion of a message must extract."""
+    """Return the number of memories that the digestion of a message must extract."""
     return len([part for part in planned.text.split(". ") if part]) if planned.captured else 0
 
 
@@ -371,7 +371,7 @@ def lost(engine: Engine, acknowledged: Acknowledged) -> list[str]:
 
 
 def _under_way(acknowledged: Acknowledged) -> list[Operation]:
-    """Return the operation that each writer may have been running when the writer was killed.
+    """Return the operation that each writer may have been running when it was killed.
 
     The effect of such an operation may or may not be in the store.
     """
@@ -436,7 +436,7 @@ def unsound(engine: Engine) -> list[str]:
 def unfinished(engine: Engine, acknowledged: Acknowledged) -> list[str]:
     """Return the work that is still open after a run, such as jobs that are not done, and chunks without a vector.
 
-    Sessions that were not digested exactly once are listed too.
+    Sessions that were not digested exactly once are listed, too.
     """
     wrong = [f"job {job.id} is {job.state}: {job.error}" for job in engine.jobs(limit=100_000) if job.state != "done"]
     messages = services(engine).store.messages(MessageFilter())
@@ -455,7 +455,7 @@ def unfinished(engine: Engine, acknowledged: Acknowledged) -> list[str]:
 
 
 def repeated(memories: Sequence[Memory]) -> list[str]:
-    """Return the statements that were digested more than once. Each digestion gives the text another tag, which shows this."""
+    """Return the statements that were digested more than once. Each digestion adds a different tag to the text."""
     said = Counter((memory.sources, memory.text.rsplit(" (", 1)[0]) for memory in memories if memory.sources)
     return [f"{text!r} was digested {count} times" for (_, text), count in said.items() if count > 1]
 
@@ -467,7 +467,7 @@ def full_text_agrees(path: Path) -> None:
 
 
 def finish(engine: Engine, clock: SharedClock | FrozenClock) -> int:
-    """Let leases expire and do all remaining work. Returns how many jobs were marked dead."""
+    """Let leases expire and do all remaining work. Return the number of jobs that were marked dead."""
     clock.advance(timedelta(minutes=10))
     engine.drain()
     dead = engine.jobs(states=["dead"], limit=100_000)
@@ -478,7 +478,7 @@ def finish(engine: Engine, clock: SharedClock | FrozenClock) -> int:
 
 
 def audit(path: Path, clock: SharedClock | FrozenClock, acknowledged: Acknowledged) -> list[str]:
-    """Open the store like a new process, do the remaining work, and return everything that is wrong."""
+    """Open the store in the way a new process would, do the remaining work, and return all problems found."""
     with build_engine(SQLiteStore(path), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
         wrong = lost(engine, acknowledged) + half_applied(path)
         finish(engine, clock)

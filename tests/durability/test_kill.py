@@ -184,7 +184,7 @@ class Run:
                 child.process.join()
 
     def attend(self, child: Child, *, heard: bool) -> Child | None:
-        """Kill a child when its time has come, read a child's message, and restart a child that was killed."""
+        """Kill a child whose time has come, read a child's message, or restart a killed child."""
         if child.kill_at is not None and time.monotonic() >= child.kill_at:
             child.kill_at = None
             with contextlib.suppress(ProcessLookupError):  # it has already finished
@@ -295,7 +295,7 @@ def run_plan(run: Run, *, sessions: int) -> dict[Operation, str]:
 
 
 def run_child(run: Run, part: Part) -> int:
-    """Run one child to its end. Returns its exit code."""
+    """Run one child until it ends, and return its exit code."""
     if part.name == "worker":
         run.clock.stage = 2
     process, here = start(run_worker if part.name == "worker" else run_writer, part)

@@ -61,7 +61,7 @@ def _open(folder: Path, name: str, kill_switch: KillSwitch, *, later: timedelta 
 
 
 def prepare(folder: Path, name: str) -> None:
-    """Add and end sessions that give work to every step. Nothing is digested yet."""
+    """Add and end sessions that need every step. Nothing is digested yet."""
     with _open(folder, name, KillSwitch()) as memory:
         for number in range(5):
             talk = memory.session(user=USER, id=f"s{number}")
@@ -77,7 +77,7 @@ def prepare(folder: Path, name: str) -> None:
 
 
 def work_until_killed(folder: Path, name: str, kill_point: KillPoint, pipe: Connection) -> None:
-    """Do all queued work, or be killed on the way."""
+    """Do all queued work, unless the process is killed first."""
     log_to_file(folder)
     with _open(folder, name, KillSwitch(kill_point)) as memory:
         memory.drain()
@@ -85,7 +85,7 @@ def work_until_killed(folder: Path, name: str, kill_point: KillPoint, pipe: Conn
 
 
 def state(folder: Path, name: str) -> tuple[Counter[tuple[object, ...]], int]:
-    """Finish the remaining work. Returns all memories and the number of messages."""
+    """Finish the remaining work. Return all memories and the number of messages."""
     with _open(folder, name, KillSwitch(), later=timedelta(hours=1)) as memory:
         memory.drain()
         assert [job for job in memory.jobs(limit=1000) if job.state != "done"] == []

@@ -66,7 +66,7 @@ class Part:
 
 
 def _engine(part: Part, clock: SharedClock) -> Engine:
-    """Open an engine. Retries while the server is down."""
+    """Open an engine, retrying while the server is down."""
     while True:
         with contextlib.suppress(StoreError):
             store = PostgresStore(part.url, limits=PoolLimits(connections=4))
@@ -75,7 +75,7 @@ def _engine(part: Part, clock: SharedClock) -> Engine:
 
 
 def run_writer(part: Part, pipe: Connection) -> None:
-    """Continue a writer's plan. Retries failed operations and acknowledges completed ones."""
+    """Continue a writer's plan. Failed operations are retried, and completed operations are acknowledged."""
     log_to_file(part.folder)
     clock = SharedClock(part.folder / "clock")
     engine = _engine(part, clock)
@@ -161,7 +161,7 @@ class Run:
                 child.process.join()
 
     def attend(self, child: Child, *, heard: bool) -> Child | None:
-        """Read a child's message. Kill the child after a given number of messages, and restart it after a kill."""
+        """Read a child's message. Kill the child after a given number of messages, then restart it."""
         if not heard:
             return child
         try:
@@ -223,7 +223,7 @@ def half_applied(url: str) -> list[str]:
 
 
 def audit(url: str, clock: SharedClock, acknowledged: Acknowledged) -> list[str]:
-    """Open the store like a new process, do the remaining work, and return everything that is wrong."""
+    """Open the store in the way a new process would, do the remaining work, and return all problems found."""
     with build_engine(PostgresStore(url), preset=tagging_preset(), embedder=tiny_source(), clock=clock, worker="none") as engine:
         wrong = lost(engine, acknowledged) + half_applied(url)
         finish(engine, clock)

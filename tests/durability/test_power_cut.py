@@ -92,7 +92,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 
 
 def after_cut(recording: Recording, place: int, remains: Remains, folder: Path, *, honest: bool = True) -> list[str]:
-    """Cut the power, open what is left on disk, and return what is wrong with it."""
+    """Cut the power, open the remaining files, and return all problems found."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     shutil.copy(recording.folder / "clock", folder / "clock")
@@ -122,7 +122,7 @@ def last_message(engine: Engine, session: str) -> int:
 
 
 def cuts(recording: Recording) -> Iterator[tuple[int, Remains]]:
-    """Yield the positions of cuts: at each acknowledgement, and at random."""
+    """Yield the positions of power cuts: at each acknowledgement, and at random."""
     chance = random.Random(4)
     others: tuple[Remains, ...] = ("some sectors", "a beginning", "everything")
     for place in recording.acknowledgements:

@@ -69,7 +69,7 @@ def open_tiny(folder: Path, *, worker: Literal["thread", "inline", "none"] = "no
 
 
 def answer(pipe: Connection) -> Any:
-    """Return the next message of a child. Fails if none comes in time."""
+    """Return the next message of a child. Fail if none arrives in time."""
     assert pipe.poll(_TIMEOUT), "no message from the child"
     return pipe.recv()
 
@@ -91,7 +91,7 @@ def settle(engine: Engine) -> None:
 
 
 def run_plans(folder: Path, number: int, pipe: Connection) -> None:
-    """Run several plans at once with recalls and forgetting in between. Then answer questions on request."""
+    """Run several plans at once, with recalls and forgetting in between. Then answer questions on request."""
     engine = open_tiny(folder, worker="thread")
     done: dict[Operation, str] = {}
     failed: list[str] = []
@@ -343,7 +343,7 @@ def test_a_late_failure_does_not_undo_what_the_second_worker_finished(tmp_path: 
 
 
 def fork(how: str, work: Callable[[], None]) -> tuple[int, Callable[[], int]]:
-    """Fork a child, by ``os.fork`` or multiprocessing. Returns its process id and a function that waits for its exit code."""
+    """Fork a child with ``os.fork`` or multiprocessing. Return its process id and a function that waits for its exit code."""
     if how == "multiprocessing":
         child = multiprocessing.get_context("fork").Process(target=work)
         child.start()
@@ -378,7 +378,7 @@ def _plan(engine: Engine, name: str) -> None:
 
 
 def fork_and_write(folder: Path, how: str) -> None:
-    """Write in a parent and its child at once, both with a worker thread."""
+    """Write in a parent and its child at the same time, both with a worker thread."""
     engine = open_tiny(folder, worker="thread")
     _plan(engine, "before")
 
@@ -485,7 +485,7 @@ def fork_while_loading(folder: Path, how: str) -> None:
 
 
 def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> None:
-    """Run a scenario in a new interpreter, and end all of its processes."""
+    """Run a scenario in a new interpreter, and end all its processes afterwards."""
     code = f"""
         import sys
         from pathlib import Path
@@ -512,7 +512,7 @@ def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> Non
 
 
 def told(names: Sequence[str], folder: Path) -> list[str]:
-    """Return the acknowledged messages of these plans that are missing from the store."""
+    """Return the acknowledged messages of these plans that the store does not contain."""
     with open_tiny(folder) as engine:
         kept = {m.client_id for name in names for n in range(_SESSIONS_EACH) for m in engine.session(id=f"{name}-{n}").messages()}
         planned = [operation(name, index) for name in names for index in range(_SESSIONS_EACH * OPERATIONS_PER_SESSION)]

@@ -81,7 +81,7 @@ def _run(client: Client, server: list[Process], until: float) -> None:
 
 
 def _soak(home: Holdfast, clients: list[Client]) -> tuple[int, int]:
-    """Put load on a server, kill the server halfway, and put load on a second one.
+    """Put a server under load, kill it halfway, and put a second server under load.
 
     Return the second server's resident memory in bytes, after the warm-up and at the end.
     """

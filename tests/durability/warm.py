@@ -1,7 +1,7 @@
 """Warm-up of the fork server. The fork server imports this module, so its children start with compiled extraction rules.
 
-Compiling the extraction rules on first use takes longer than everything else that a killed child does. All files are
-closed and removed before the first child starts.
+Compiling the extraction rules on first use would take most of a killed child's time. All files are closed and removed
+before the first child starts.
 """
 
 import tempfile

@@ -1,4 +1,4 @@
-"""Kinds that a caller adds to a preset. The store remembers the plain ones."""
+"""Kinds that a caller adds to a preset. The store records the plain kinds."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -26,7 +26,7 @@ def common_umask() -> Iterator[None]:
 
 
 def modes(folder: Path) -> dict[str, str]:
-    """Return the files and folders that others than the owner can use, with their modes."""
+    """Return the files and folders that users other than the owner can access, with their modes."""
     found = [folder, *folder.rglob("*")]
     return {str(path.relative_to(folder)): oct(mode) for path in found if (mode := stat.S_IMODE(path.stat().st_mode)) & 0o077}
 

@@ -188,7 +188,7 @@ def test_pop_erases_the_last_message_and_what_was_derived_from_it(memory: Engine
 
 def test_pop_rewrites_no_file(tmp_path: Path) -> None:
     class Watched(SQLiteStore):
-        """A store that notes for each scrub whether it may rewrite the file."""
+        """A store that records for each scrub whether it may rewrite the file."""
 
         def __init__(self, path: Path) -> None:
             super().__init__(path)

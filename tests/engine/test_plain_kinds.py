@@ -121,7 +121,7 @@ def test_compare_and_set_works_on_a_key(memory: Engine) -> None:
 
 
 def _watch_scrubs(memory: Engine, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return a list that records, for each scrub of the store from now on, whether it may rewrite the files."""
+    """Return a list that records, for each later scrub of the store, whether it may rewrite the files."""
     store = memory._services.store
     rewrites: list[bool] = []
     scrub = store.scrub

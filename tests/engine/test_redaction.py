@@ -1,4 +1,4 @@
-"""Secrets are redacted in every field, the answer says so, and a write can switch it off."""
+"""Secrets are redacted in every field, the response reports it, and a write can turn it off."""
 
 import json
 import logging

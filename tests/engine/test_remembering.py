@@ -1,4 +1,4 @@
-"""Remembering: when a text becomes a new memory, refreshes one, or supersedes one."""
+"""When a text becomes a new memory, refreshes an existing memory, or supersedes one."""
 
 from collections.abc import Callable
 from datetime import timedelta

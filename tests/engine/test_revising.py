@@ -1,4 +1,4 @@
-"""Compare-and-set, expiry in ``revise``, nested metadata, and filters in every call that takes one."""
+"""Compare-and-set, expiry in ``revise``, nested metadata, and filters in every call that accepts them."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

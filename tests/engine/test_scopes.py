@@ -1,4 +1,4 @@
-"""Visibility: a reader sees exactly the rows in whose scope every part is missing or equals that part of the reader's scope."""
+"""Visibility: a reader sees a row only if each part of the row's scope is missing or equal to the reader's part."""
 
 import tempfile
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""A session id is unique within a scope, and nothing is shared because an id was wrong."""
+"""A session id is unique within a scope, and a wrong id does not make data shared."""
 
 from collections.abc import Callable
 from datetime import timedelta

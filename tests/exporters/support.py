@@ -1,4 +1,4 @@
-"""A store with data of every sort, for exports."""
+"""A store with data of every type, for exports."""
 
 from dataclasses import replace
 from typing import Any
@@ -64,7 +64,7 @@ def _memories(memory: Engine) -> None:
 
 
 def counted(lines: list[dict[str, Any]]) -> dict[str, int]:
-    """Count the lines of an export as the receipt of an erasure counts rows."""
+    """Count the lines of an export in the way that an erasure receipt counts rows."""
     memories = [line for line in lines if line["type"] == "memory"]
     of_type = {name: sum(line["type"] == name for line in lines) for name in ("message", "session", "job")}
     revisions = sum(1 + len(line.get("earlier", ())) for line in memories)

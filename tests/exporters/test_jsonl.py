@@ -1,4 +1,4 @@
-"""The JSONL export: it has everything, and it is imported without loss."""
+"""The JSONL export contains everything, and is imported without loss."""
 
 import json
 from collections.abc import Callable, Mapping

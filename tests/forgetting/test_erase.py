@@ -254,7 +254,7 @@ def test_what_somebody_else_has_in_another_place_is_no_residue(memory: Engine, o
 
 
 class Killed(SQLiteStore):
-    """A store whose process dies after the rows are removed and before the bytes are overwritten."""
+    """A store whose process dies after the rows are removed but before the bytes are overwritten."""
 
     def scrub(
         self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = (), when: ScrubTime = "now"

@@ -105,7 +105,7 @@ def test_every_erased_value_becomes_a_needle(memory: Engine) -> None:
 
 def test_a_receipt_is_not_verified_while_a_short_value_is_in_the_file(memory: Engine, tmp_path: Path) -> None:
     class Kept(SQLiteStore):
-        """A store whose removals leave a tag in the file, in bytes that belong to no row."""
+        """A store whose removals leave a tag in the file, in bytes that do not belong to any row."""
 
         def remains(self, word: bytes) -> None:
             with self._connections.exclusive() as connection:
@@ -371,7 +371,7 @@ def test_a_pending_receipt_is_completed_and_verified_later(memory: Engine, open_
 
 def test_an_id_that_is_gone_when_the_transaction_starts_erases_nothing(tmp_path: Path) -> None:
     class Racing(SQLiteStore):
-        """A store in which another process is faster."""
+        """A store in which another process acts first."""
 
         raced: Callable[[Transaction], object] | None = None
 

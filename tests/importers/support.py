@@ -1,4 +1,4 @@
-"""Files as other programs write them. All content is made up."""
+"""Files in the formats of other programs. All content is invented."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -23,7 +23,7 @@ def claude_talk(*said: dict[str, Any], id: str = "talk-1") -> dict[str, Any]:
 
 
 class TestClaude:
-    """The export of the assistant."""
+    """The export of the Claude assistant."""
 
     def test_messages_keep_dates_authors_and_ids(self, memory: Engine, tmp_path: Path) -> None:
         talk = claude_talk(
@@ -87,7 +87,7 @@ def line(kind: str, id: str, content: Any, **more: Any) -> dict[str, Any]:
 
 
 class TestClaudeCode:
-    """Transcripts of the coding agent."""
+    """Transcripts of the Claude Code agent."""
 
     def test_a_folder_of_transcripts_is_read(self, memory: Engine, tmp_path: Path) -> None:
         folder = tmp_path / "projects"

@@ -1,4 +1,4 @@
-"""What all imports have in common: recognition, dry runs, limits of learning, errors, and continuing after a kill."""
+"""Behavior of all imports: format detection, dry runs, limits on learning, errors, and continuing after a kill."""
 
 import os
 import signal

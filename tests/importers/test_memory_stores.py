@@ -1,4 +1,4 @@
-"""Import of memories that other memory programs hold: mem0, the MCP memory server and Letta."""
+"""Import of memories from other memory programs: mem0, the MCP memory server and Letta."""
 
 import json
 import pickle
@@ -89,7 +89,7 @@ class TestMem0:
 
 
 def _qdrant(folder: Path, monkeypatch: pytest.MonkeyPatch, payload: dict[str, Any]) -> Path:
-    """Write a folder as a local Qdrant client does: a pickled model object per point. The class is gone afterwards."""
+    """Write a folder like a local Qdrant client: one pickled model object per point. The class is removed afterwards."""
     module = types.ModuleType("qdrant_client.http.models.models")
 
     class PointStruct:

@@ -1,6 +1,7 @@
-"""Messages with a quotation, and messages that only look like it. Half of each are held out: the rules were not tuned on them.
+"""Messages with a quotation, and messages that only look like one. Half of each are held out: the rules were not tuned on them.
 
-In a message with a quotation, ``SECRET`` stands in the quoted part. The first line is the user's own, unless it is empty.
+In a message with a quotation, the quoted part contains ``SECRET``. The first line is the user's own, unless it is
+empty.
 """
 
 QUOTED = (

@@ -1,4 +1,4 @@
-"""How a model's answer becomes memories: its shapes, its sources, its dates, and what is left to the rules."""
+"""How a model's answer becomes memories: its formats, sources and dates, and the parts that are left to the rules."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ SAID = "I live in Lyon and I have been working as a nurse since 2019."
 
 
 def digested(memory: Engine, *said: str) -> set[str]:
-    """Run a conversation of the user alone, digest it, and return the texts of the memories."""
+    """Run a conversation with messages of the user only, digest it, and return the texts of the memories."""
     with memory.session(user="ana") as talk:
         for text in said:
             talk.add("user", text, at="2026-11-14T10:00")

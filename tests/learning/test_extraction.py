@@ -1,4 +1,4 @@
-"""Memories that rules extract from a conversation, in English and Spanish, and text they ignore."""
+"""Memories that rules extract from a conversation, in English and Spanish, and text that rules ignore."""
 
 from typing import Any
 

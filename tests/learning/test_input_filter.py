@@ -1,4 +1,4 @@
-"""Text that is never extracted from: injected memories, tool output, web pages, code and quotes."""
+"""Text from which nothing is extracted: injected memories, tool output, web pages, code and quotes."""
 
 import time
 from typing import Any

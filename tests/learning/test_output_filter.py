@@ -1,4 +1,4 @@
-"""Texts of a model that must not replace memories are rejected; valid merges pass, however short."""
+"""A model's texts that must not replace memories are rejected. Valid merges pass, however short they are."""
 
 import time
 

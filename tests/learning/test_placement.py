@@ -1,4 +1,4 @@
-"""Memories from work on a project: which belong to the user, and which to the project."""
+"""Memories from work on a project: those that belong to the user, and those that belong to the project."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The extraction prompts: their examples, their dates, and what they say about wishes not to be remembered."""
+"""The extraction prompts: their examples, their dates, and their instructions about wishes not to be remembered."""
 
 import json
 import re

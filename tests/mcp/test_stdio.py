@@ -120,7 +120,7 @@ def test_it_speaks_the_users_language(stdio: Stdio) -> None:
 
 
 def _exchange(stdio: Stdio, *lines: str, answers: int = 1) -> list[Any]:
-    """Write lines, read the given number of responses and close the stream. Check that the server exits without other output."""
+    """Write lines, read the given number of responses, and close the stream. Check that the server exits without other output."""
     with subprocess.Popen(
         [executable(), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=stdio.environment, encoding="utf-8"
     ) as server:

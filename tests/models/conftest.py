@@ -27,7 +27,7 @@ def weights_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def weights_of(weights_dir: Path) -> Callable[[str], Path]:
-    """Return a function that returns the folder with a model's weights, or skips the test."""
+    """Return a function that returns the folder with a model's weights. The function skips the test if there are none."""
 
     def directory(name: str) -> Path:
         try:

@@ -1,4 +1,4 @@
-"""The sentence reader remembers recent readings, so that a message is not read again when it is digested."""
+"""The sentence reader caches recent readings, so that a message is not read again when it is digested."""
 
 import time
 

@@ -25,6 +25,6 @@ def tool(name: str) -> str | None:
 
 
 def plain_environment(**more: str) -> dict[str, str]:
-    """Return the environment without a Python path and without settings of Holdfast."""
+    """Return the environment variables without a Python path and without settings of Holdfast."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "HOLDFAST_"))}
     return {**kept, **more}

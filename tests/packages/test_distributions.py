@@ -37,7 +37,7 @@ def _metadata(path: Path) -> Metadata:
 
 
 def _best(wheels: list[Path], tags: list[Tag]) -> Path:
-    """Return the wheel that pip chooses on a system with these tags, which are in order of preference."""
+    """Return the wheel that pip chooses on a system with these tags, given in order of preference."""
     ranks = {tag: rank for rank, tag in enumerate(tags)}
     fitting = {
         min(ranks[tag] for tag in parse_wheel_filename(path.name)[3] if tag in ranks): path

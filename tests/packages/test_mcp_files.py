@@ -1,4 +1,4 @@
-"""The manifest of the bundle and the entry of a registry: complete, and with commands and settings that exist."""
+"""The bundle's manifest and the registry entry are complete, and their commands and settings exist."""
 
 import importlib.util
 import json

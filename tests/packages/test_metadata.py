@@ -1,4 +1,4 @@
-"""Metadata that ``hatch_build.py`` computes: dependencies in a checkout, links and URLs of a published README."""
+"""Metadata computed by ``hatch_build.py``: the dependencies in a checkout, and the links and URLs of a published README."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def _metadata(project: Path, **environment: str) -> dict[str, Any]:
 
 
 def _copy(folder: Path, *, repository: str) -> Path:
-    """Copy the files that the metadata need, with the address of a public repository."""
+    """Copy the files that the metadata needs, with the address of a public repository."""
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "src/holdfast/version.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)

@@ -1,4 +1,4 @@
-"""An environment without onnxruntime and without holdfast-models, as on Alpine Linux or 32-bit ARM: words and rules work."""
+"""An environment without onnxruntime and holdfast-models, as on Alpine Linux or 32-bit ARM. Search by words and rules work."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ MISSING = ("onnxruntime", "holdfast", "_editable_impl_holdfast", "__editable__")
 
 
 class Bare:
-    """An environment with all packages of this one but onnxruntime and the weights."""
+    """An environment with all packages of this environment except onnxruntime and the weights."""
 
     def __init__(self, folder: Path) -> None:
         venv.create(folder / "venv", symlinks=True)

@@ -44,7 +44,7 @@ with open(sys.argv[1], embedder=HashEmbedder(), worker="thread") as memory:
 
 
 def asked(memory: Engine) -> Engine:
-    """Return a memory whose engine has the vector of the query in its cache."""
+    """Return a memory whose engine has cached the vector of the query."""
     memory.remember("bob likes tea", user="bob")
     memory.recall(QUERY, user="bob")
     assert KEPT in services(memory).embedding.queries

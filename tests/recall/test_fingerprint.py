@@ -1,4 +1,4 @@
-"""An embedder that changes its vectors behind the same name, or that misbehaves."""
+"""An embedder that returns different vectors under the same name, or that misbehaves."""
 
 import hashlib
 import threading
@@ -33,7 +33,7 @@ class Shifted(HashEmbedder):
 
 
 class Broken(HashEmbedder):
-    """An embedder that answers what ``answer`` makes of the right vectors."""
+    """An embedder that returns the result of ``answer``, called with the right vectors."""
 
     computes = False
 
@@ -59,7 +59,7 @@ def remember_all(memory: Engine) -> None:
 
 
 def assert_heals(memory: Engine) -> None:
-    """The first recall answers, the change is reported, and after the background work all vectors are new."""
+    """Assert that the first recall answers, that the change is reported, and that background work then replaces all vectors."""
     assert memory.recall("otter number 7", user="ana")[0].text == TEXTS[7]
     ok, detail = finding(memory)
     assert not ok

@@ -50,7 +50,7 @@ def test_a_turn_noted_by_a_clock_that_is_far_ahead_does_not_last_for_ever(tmp_pa
 
 
 class Counting(HashEmbedder):
-    """An embedder that records the texts it embeds, without those of the fingerprint."""
+    """An embedder that records the texts it embeds, except the texts of the fingerprint."""
 
     def __init__(self) -> None:
         super().__init__()

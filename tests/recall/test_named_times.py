@@ -13,7 +13,7 @@ THINGS = ("the harbour", "a violin", "bread", "the cinema", "a lantern", "the ri
 
 
 def talk(memory: Engine, clock: FrozenClock, said: str) -> None:
-    """A year of similar conversations: four messages every other day, the last ones two days ago."""
+    """A year of similar conversations: four messages every other day, the last of them two days ago."""
     start = clock.now() - 366 * DAY
     for day in range(0, 366, 2):
         session = memory.session(user="ana", id=f"day {day}")

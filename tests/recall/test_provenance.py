@@ -1,4 +1,4 @@
-"""Text that is not the user's own words: gated on every path of recall, labeled where it is shown, never above own words."""
+"""Text that the user did not write: withheld on every path of recall, labeled where shown, and ranked below the user's words."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Questions are not answers, and a reply is one unit with the question that it answers."""
+"""A question is not returned as an answer, and a reply forms one unit with its question."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

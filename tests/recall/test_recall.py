@@ -1,4 +1,4 @@
-"""Recall: the order of hits, their reasons, and what is never returned."""
+"""Recall: the order of hits, their reasons, and items that are never returned."""
 
 from collections.abc import Callable
 from datetime import timedelta

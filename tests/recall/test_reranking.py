@@ -25,7 +25,7 @@ QUESTION = "what is on the parrot's menu?"
 
 
 class Favours:
-    """A reranker that rates a text by whether it contains a word."""
+    """A reranker that gives a high rating to texts with a certain word."""
 
     name = "favours"
 

@@ -1,4 +1,4 @@
-"""Recall keeps its time limit: a slow, broken or missing model costs search by meaning, never the reply, and is stated."""
+"""Recall keeps its time limit. Without a working model, search by meaning is missing and a notice says so, but recall answers."""
 
 import subprocess
 import sys
@@ -267,7 +267,7 @@ def test_without_an_embedder_by_choice_there_is_no_notice(open_memory: OpenMemor
 
 
 class SlowReranker:
-    """A custom reranker that waits, as one on a server does."""
+    """A custom reranker that waits, like a reranker on a server."""
 
     name = "slow"
 

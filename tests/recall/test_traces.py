@@ -1,4 +1,4 @@
-"""Traces: how each context block came about, kept for a while and erased with the data."""
+"""Traces: how each context block was built. They are kept for a while and erased with the data."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,7 +22,7 @@ def _outcomes(trace: Trace) -> dict[str, str]:
 
 
 def _stored(memory: Engine) -> list[str]:
-    """Write what is pending, as the background does, and return the questions of all traces."""
+    """Write pending traces, as background work does, and return the questions of all traces."""
     memory.drain()
     return [trace.question for trace in services(memory).store.traces(TraceFilter())]
 

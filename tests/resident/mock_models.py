@@ -1,4 +1,4 @@
-"""A server on loopback that answers like the model APIs of Anthropic, OpenAI and Google. It records each request."""
+"""A server on loopback that imitates the model APIs of Anthropic, OpenAI and Google. It records each request."""
 
 import json
 import threading

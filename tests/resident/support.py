@@ -50,7 +50,7 @@ class Agents:
         )
 
     def hook(self, event: str, payload: dict[str, Any], *more: str, client: str = "claude-code") -> Any:
-        """Run a hook of user Ana and return what it printed, parsed. None if it printed nothing."""
+        """Run a hook for the user Ana. Return its parsed output, or None if it printed nothing."""
         words = ["hook", event, "--client", client, "--user", "ana", "--project", *more]
         done = self.run(*words, input=json.dumps({"cwd": str(self.repository), **payload}))
         assert (done.returncode, done.stderr) == (0, "")
@@ -82,7 +82,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 def transcript_line(uuid: str, role: str, text: str, **more: Any) -> str:
-    """Return a line of a transcript as Claude Code writes it."""
+    """Return a line in the format of a Claude Code transcript."""
     content: Any = text if role == "user" else [{"type": "text", "text": text}]
     line = {
         "parentUuid": None,

@@ -1,4 +1,4 @@
-"""Hooks: what an agent's session leaves in the store, and what the next session is told."""
+"""Hooks: the data that an agent's session stores, and the context that the next session receives."""
 
 import json
 import resource
@@ -21,7 +21,7 @@ def _context(answer: Any) -> str:
 
 
 def _learned(agents: Agents, texts: int) -> None:
-    """Wait until the resident process has learned this many memories."""
+    """Wait until the resident process has learned at least ``texts`` memories."""
 
     def done() -> bool:
         with agents.memory() as memory:

@@ -1,7 +1,7 @@
-"""Real coding agents against a mock model: one turn is stored, and the next session's first prompt has the memory.
+"""Real coding agents with a mock model: one turn is stored, and the first prompt of the next session contains the memory.
 
-The agents are Node packages, searched in ``node_modules`` here and in ``.venv/agents``. ``make agents`` installs them there. An agent
-that is not installed is skipped.
+The agents are Node packages. They are searched for in ``node_modules`` here and in ``.venv/agents``. ``make agents``
+installs them there. An agent that is not installed is skipped.
 """
 
 import json

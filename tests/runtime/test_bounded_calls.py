@@ -1,4 +1,4 @@
-"""Bounded calls: a caller never waits longer than its budget, and a service that fails is left alone for a while."""
+"""Bounded calls: a caller never waits longer than its budget, and a failing service is not called for a while."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Calls that do not return: nobody waits for them longer than the given time, and few of them pile up."""
+"""Calls that do not return: no caller waits longer than the given time, and few such calls accumulate."""
 
 import threading
 

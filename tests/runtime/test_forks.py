@@ -1,4 +1,4 @@
-"""Fork hooks: an object may have ``before_fork``, ``after_fork``, both or neither. The hooks it has are called."""
+"""Fork hooks: an object may have ``before_fork``, ``after_fork``, both or neither. Existing hooks are called."""
 
 import os
 

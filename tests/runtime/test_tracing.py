@@ -20,7 +20,7 @@ in_memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_e
 
 @pytest.fixture(scope="module")
 def provider() -> Any:
-    """The tracer provider of this process. OpenTelemetry accepts only one, so another test may have set it."""
+    """The tracer provider of this process. OpenTelemetry accepts only one provider, so another test may have set it."""
     provider = sdk.TracerProvider()
     trace.set_tracer_provider(provider)
     return trace.get_tracer_provider()

@@ -1,4 +1,4 @@
-"""A stream of events that is stored for a repeated request: complete up to a limit, and nothing beyond it."""
+"""The event stream stored for a repeated request: complete up to a limit, and nothing if it is longer."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -12,7 +12,7 @@ MEGABYTE = 1024 * 1024
 
 
 def finished(pieces: list[bytes]) -> tuple[int, bool, int]:
-    """Send a stream. Return the number of kept bytes, whether they are the complete stream, and the number of sent bytes."""
+    """Send a stream. Return the number of stored bytes, whether they are the complete stream, and the number of bytes sent."""
     kept: list[tuple[bytes, bool]] = []
     sent: list[bytes] = []
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.ledger("X28")
 
 
 async def _requests(lane: Lane, names: str, served: list[str]) -> list["asyncio.Task[None]"]:
-    """Start one request per letter, each of the tenant with this name. A request ends at once when it has its turn."""
+    """Start one request per letter. The letter is the request's tenant. A request ends as soon as its turn comes."""
 
     async def request(tenant: str) -> None:
         await lane.enter(tenant)

@@ -1,4 +1,4 @@
-"""The engine pool: engines are opened once, stay open while leased, and are evicted when least recently used."""
+"""The engine pool: each engine is opened once, stays open while leased, and is evicted when least recently used."""
 
 import threading
 import time

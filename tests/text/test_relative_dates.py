@@ -1,4 +1,4 @@
-"""Calendar dates are added to relative ones, in English and Spanish."""
+"""Calendar dates are added to relative dates, in English and Spanish."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""Test helper that holds a store and the folder that mirrors its topics."""
+"""A test helper with a store and the folder that mirrors the store's topics."""
 
 import os
 from dataclasses import replace
@@ -42,7 +42,7 @@ class Workspace:
         return (self.topics / name).read_text("utf-8")
 
     def save(self, text: str, name: str = "cooking.md") -> None:
-        """Write a file as an editor does, with a modification time that always differs from the last one."""
+        """Write a file as an editor would, with a modification time that differs from the previous one."""
         path = self.topics / name
         before = path.stat().st_mtime_ns if path.exists() else 0
         path.write_bytes(text.encode())

@@ -22,7 +22,7 @@ from tests.topic_files.support import ANA, BROTH, NUTS, PRESET, RICE, Workspace,
 
 @pytest.mark.ledger("X10")
 def test_a_process_killed_before_the_record_is_written_loses_and_repeats_nothing(cooking: Workspace) -> None:
-    """Write the files but restore the old record, as if the process was killed between the two writes."""
+    """Write the files but restore the old record, as if the process had been killed between the two writes."""
     old = services(cooking.memory).store.setting(cooking.files._setting)
     assert old is not None
     revise(cooking, RICE, "Prefers bomba rice for everything")

@@ -1,4 +1,4 @@
-"""Concurrent changes in the file and in the store are both kept, and erased memories leave the files."""
+"""Concurrent changes in the file and in the store are both kept, and erased memories are removed from the files."""
 
 from collections.abc import Callable
 

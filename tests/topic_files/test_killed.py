@@ -1,4 +1,4 @@
-"""A process that is killed at any file operation of a sync loses no line of either side."""
+"""If a process is killed at any file operation of a sync, no line is lost on either side."""
 
 import os
 import signal
@@ -38,7 +38,10 @@ def _edit_both_sides(folder: Path) -> None:
 
 
 def _killed_at(number: int, work: Callable[[], None]) -> bool:
-    """Run a function in a forked child that is killed at its n-th file operation. Return False if it ended before that."""
+    """Run a function in a forked child that is killed at its n-th file operation.
+
+    Return False if the function ended before that.
+    """
     child = os.fork()
     if child == 0:
         seen = 0

@@ -1,4 +1,4 @@
-"""An edit that looks like an accident changes nothing and raises a question."""
+"""An edit that looks like an accident changes nothing and creates a question."""
 
 import pytest
 

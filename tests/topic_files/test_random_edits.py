@@ -17,7 +17,7 @@ WORDS = "rice bread soup fish beans pasta salad cheese eggs fruit wine tea coffe
 
 
 class Chance:
-    """Makes random edits, and records the touched memories and the texts that must survive."""
+    """Makes random edits. Records the affected memories and the texts that must survive."""
 
     def __init__(self, workspace: Workspace, seed: int) -> None:
         self.workspace = workspace

@@ -1,4 +1,4 @@
-"""Writing pages and the index to the folder, and nowhere else."""
+"""Pages and the index are written to the folder, and nowhere else."""
 
 from collections.abc import Callable
 from datetime import timedelta

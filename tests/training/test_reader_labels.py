@@ -1,4 +1,4 @@
-"""The labels for the reader, and the spelling variants that training makes of them."""
+"""The labels for the reader, and the spelling variants that training derives from them."""
 
 import importlib
 import json

@@ -1,7 +1,7 @@
 """Measure the CPU time to build one app's context block in a store with many apps.
 
 Also check that no context block contains another app's text. Times are CPU time of this process. The context block of
-each app is requested once. The order of the apps is random.
+each app is requested once, in random order.
 """
 
 import json

@@ -18,7 +18,7 @@ def bench() -> None:
 
 
 def _sizes(minimum: int) -> Callable[[click.Context, click.Parameter, str], list[int]]:
-    """Return a callback that reads a list of sizes, each at least ``minimum``."""
+    """Return a callback that parses a list of sizes, each at least ``minimum``."""
 
     def read(_context: click.Context, option: click.Parameter, value: str) -> list[int]:
         try:
@@ -108,7 +108,7 @@ def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: in
 def everyday(
     flags: Flags, *, people: Path | None, background: Path | None, half: str, sizes: list[int], embedder: str, misses: bool
 ) -> None:
-    """Measure recall as a person meets it: weeks of talk, and questions with and without an answer."""
+    """Measure recall in everyday use: weeks of conversation, and questions with and without an answer."""
     given = {name: value for name, value in (("people", people), ("background", background)) if value is not None}
     progress = Progress("measuring", quiet=flags.json)
     _benchmark("everyday.benchmark").run(
@@ -143,7 +143,7 @@ def everyday(
 def story(
     flags: Flags, *, names: tuple[str, ...], stories: Path | None, model: str, embedder: str, days: int | None, misses: bool
 ) -> None:
-    """Play a month with each design, with outages, restarts and kills, and score what the design knows afterwards."""
+    """Play a month with each design, with outages, restarts and kills, and score the design's knowledge afterwards."""
     given = {} if stories is None else {"stories": stories}
     _benchmark("story.benchmark").run(
         **given,
@@ -246,7 +246,7 @@ def load(flags: Flags, *, clients: int, seconds: float, memories: int, workers: 
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Server processes.")
 @with_flags(scope=False, store=False)
 def fairness(flags: Flags, **options: Any) -> None:
-    """Measure what the attacks of one tenant cost its neighbors, with a real server process."""
+    """Measure how far one tenant's attacks slow down its neighbors, with a real server process."""
     _benchmark("server.fairness").run(**options, as_json=flags.json)
 
 
@@ -281,7 +281,7 @@ def soak(flags: Flags, *, seconds: float, clients: int, workers: int) -> None:
 )
 @with_flags(scope=False, store=False)
 def reliability(flags: Flags, *, rows: tuple[str, ...], quick: bool, root: Path) -> None:
-    """Run the checks of the forty rows of reliability, such as D1 or U3, and print one line per row. Default: all rows."""
+    """Check the forty rows of reliability, such as D1 or U3, and print one line per row. By default, check all rows."""
     if not _benchmark("reliability.benchmark").run(root=root.resolve(), rows=rows, quick=quick, as_json=flags.json):
         raise SystemExit(1)
 
@@ -328,7 +328,7 @@ def many_tenants(flags: Flags, **options: Any) -> None:
 @click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="Seed of the random data.")
 @with_flags(scope=False, store=False)
 def many_apps(flags: Flags, *, apps: int, each: int, seed: int) -> None:
-    """Measure the cost of an app's context among many apps, and check that no context contains another app's text."""
+    """Measure the cost of one app's context among many apps, and check that no context contains another app's text."""
     _benchmark("apps").run(apps=apps, each=each, seed=seed, as_json=flags.json)
 
 

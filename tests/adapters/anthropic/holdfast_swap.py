@@ -1,7 +1,7 @@
-"""Let Anthropic's tests create our tool where they create a tool for local files.
+"""Make Anthropic's tests create Holdfast's tool instead of their tool for local files.
 
-The tests look at files on disk. So files on disk are copied into the store before each command, and the files of the store are
-written to disk after it. Only our tool runs the commands.
+The tests look at files on disk. Therefore files on disk are copied into the store before each command, and the files of
+the store are written to disk after the command. Only Holdfast's tool runs the commands.
 """
 
 import shutil
@@ -24,14 +24,14 @@ _engines: list[holdfast.Engine] = []
 
 
 class DiskFiles(MemoryFiles):
-    """Files of a memory that also stand on disk while no command runs."""
+    """Files of a memory that are also on disk while no command runs."""
 
     def __init__(self, memory: holdfast.Engine, root: Path) -> None:
         super().__init__(memory, "test", {"user": None, "app": None, "agent": None})
         self.root = root
 
     def on_disk(self, command: Callable[..., str]) -> Callable[..., str]:
-        """Return the command with the files read from disk before and written after."""
+        """Return the command. It reads the files from disk before it runs and writes them afterwards."""
 
         def run(*arguments: Any) -> str:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def _memory() -> holdfast.Engine:
 
 
 def _files(memory: holdfast.Engine, root: Path) -> MemoryFiles:
-    """Return the files of a memory that also stand in a folder."""
+    """Return the files of a memory that are also in a folder on disk."""
     root.mkdir(parents=True, exist_ok=True)
     files = DiskFiles(memory, root)
     for name in ("view", "create", "str_replace", "insert", "delete", "rename"):
@@ -68,7 +68,7 @@ def _files(memory: holdfast.Engine, root: Path) -> MemoryFiles:
 
 
 class SwappedTool(HoldfastMemoryTool):
-    """Our tool, with the arguments of ``BetaLocalFilesystemMemoryTool``."""
+    """Holdfast's tool, with the arguments of ``BetaLocalFilesystemMemoryTool``."""
 
     def __init__(self, base_path: str) -> None:
         super().__init__(_memory())
@@ -77,7 +77,7 @@ class SwappedTool(HoldfastMemoryTool):
 
 
 class SwappedAsyncTool(HoldfastAsyncMemoryTool):
-    """Our tool, with the arguments of ``BetaAsyncLocalFilesystemMemoryTool``."""
+    """Holdfast's tool, with the arguments of ``BetaAsyncLocalFilesystemMemoryTool``."""
 
     def __init__(self, base_path: str) -> None:
         super().__init__(_memory())

@@ -1,4 +1,4 @@
-"""Anthropic's memory tool: what its own suite does not cover."""
+"""Anthropic's memory tool: behavior that its own suite does not cover."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Let CrewAI's tests use our storage where they use LanceDB, which is the default of CrewAI's memory."""
+"""Make CrewAI's tests use Holdfast's storage instead of LanceDB, the default storage of CrewAI's memory."""
 
 import tempfile
 from pathlib import Path
@@ -14,7 +14,7 @@ _opened: list[HoldfastStorage] = []
 
 
 class SwappedStorage(HoldfastStorage):
-    """Our storage, with the arguments of ``LanceDBStorage``."""
+    """Holdfast's storage, with the arguments of ``LanceDBStorage``."""
 
     def __init__(self, path: Any = None, table_name: str = "", vector_dim: int | None = None, compact_every: int = 0) -> None:
         holdfast_suite.note_use()

@@ -1,4 +1,4 @@
-"""CrewAI needs version 1 of the package ``mcp``. Holdfast's servers work with it, too."""
+"""CrewAI needs version 1 of the package ``mcp``. Holdfast's servers also work with that version."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 async def _story(session: Any) -> None:
-    """Use every kind of request."""
+    """Send every kind of request."""
     started = await session.initialize()
     assert started.serverInfo.name == "holdfast"
     assert started.instructions

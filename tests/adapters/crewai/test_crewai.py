@@ -1,4 +1,4 @@
-"""The storage for CrewAI: what its own suite does not cover."""
+"""The storage for CrewAI: behavior that its own suite does not cover."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The memory service for Google ADK. ADK publishes no tests for memory services, so these use its own sessions and runner."""
+"""The memory service for Google ADK. ADK publishes no tests for memory services, so these tests use its sessions and runner."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -132,7 +132,7 @@ def test_what_was_deleted_does_not_come_back(service: HoldfastMemoryService, mem
 
 
 class Parrot(BaseLlm):
-    """A model that repeats everything it is given."""
+    """A model that repeats its input."""
 
     async def generate_content_async(self, llm_request: Any, stream: Any = None) -> AsyncGenerator[LlmResponse, None]:
         texts = [part.text for content in llm_request.contents for part in content.parts or () if part.text]

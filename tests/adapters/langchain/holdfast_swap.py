@@ -1,4 +1,4 @@
-"""Let LangChain's tests create our history where they create an ``InMemoryChatMessageHistory``."""
+"""Make LangChain's tests create Holdfast's history instead of an ``InMemoryChatMessageHistory``."""
 
 import tempfile
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _ids = count()
 
 
 class SwappedHistory(HoldfastChatMessageHistory):
-    """Our history, with the arguments of ``InMemoryChatMessageHistory``. Each is a new session."""
+    """Holdfast's history, with the arguments of ``InMemoryChatMessageHistory``. Each object is a new session."""
 
     def __init__(self, messages: Sequence[Any] = ()) -> None:
         holdfast_suite.note_use()

@@ -1,4 +1,4 @@
-"""LangChain's standard tests for retrievers, with our retriever. The harness runs them in LangChain's environment."""
+"""LangChain's standard tests for retrievers, run with Holdfast's retriever in LangChain's environment."""
 
 import tempfile
 from pathlib import Path

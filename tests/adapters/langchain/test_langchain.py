@@ -1,4 +1,4 @@
-"""LangChain's retriever and chat message history: what its own suites do not cover."""
+"""LangChain's retriever and chat message history: behavior that LangChain's suites do not cover."""
 
 import asyncio
 from collections.abc import Callable

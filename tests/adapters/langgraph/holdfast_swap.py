@@ -1,4 +1,4 @@
-"""Let LangGraph's tests create our store where they create an ``InMemoryStore``."""
+"""Make LangGraph's tests create Holdfast's store instead of an ``InMemoryStore``."""
 
 import tempfile
 from pathlib import Path
@@ -17,7 +17,7 @@ _engines: list[holdfast.Engine] = []
 
 
 class SwappedStore(HoldfastStore):
-    """Our store, with the arguments of ``InMemoryStore``. The embedder of the test is the embedder of the memory."""
+    """Holdfast's store, with the arguments of ``InMemoryStore``. The memory uses the test's embedder."""
 
     def __init__(self, *, index: dict[str, Any] | None = None) -> None:
         holdfast_suite.note_use()

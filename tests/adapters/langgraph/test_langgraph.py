@@ -1,4 +1,4 @@
-"""The LangGraph store: what its own suite does not cover."""
+"""The LangGraph store: behavior that LangGraph's suite does not cover."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The memory block for LlamaIndex. LlamaIndex publishes no tests for memory blocks, so these use its own ``Memory``."""
+"""The memory block for LlamaIndex. LlamaIndex publishes no tests for memory blocks, so these tests use its own ``Memory``."""
 
 import asyncio
 from typing import Any
@@ -30,7 +30,7 @@ def _user(text: str) -> ChatMessage:
 
 
 def _chat(block: HoldfastMemoryBlock, **more: Any) -> Memory:
-    """Return a chat memory that hands nearly every message over."""
+    """Return a chat memory that passes nearly every message to its memory block."""
     sizes = {"token_limit": 60, "token_flush_size": 20, "chat_history_token_ratio": 0.3, **more}
     return Memory.from_defaults(session_id="chat", memory_blocks=[block], tokenizer_fn=str.split, **sizes)
 

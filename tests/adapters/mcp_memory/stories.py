@@ -1,4 +1,4 @@
-"""Calls of the nine tools, with which servers are compared, and clients to make them."""
+"""Calls of the nine tools for comparing servers, and clients that make these calls."""
 
 import asyncio
 import os
@@ -58,7 +58,7 @@ def holdfast_server(home: Path, *args: str) -> StdioServerParameters:
 
 
 def play(server: StdioServerParameters, calls: list[Call], *, mode: Any = "auto") -> list[dict[str, Any]]:
-    """Make calls with the official client. Return whether each failed, its data, and its text if it did not fail."""
+    """Make calls with the official client. For each call, return whether it failed, its data, and the text if it succeeded."""
 
     async def told() -> list[dict[str, Any]]:
         results = []

@@ -1,4 +1,4 @@
-"""Our tools return what MCP's official memory server returns. The server is downloaded from its package index."""
+"""Holdfast's tools return the same results as MCP's official memory server, which is downloaded from its package index."""
 
 import json
 import subprocess

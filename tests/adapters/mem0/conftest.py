@@ -1,4 +1,4 @@
-"""mem0 sends usage data unless this is set before it is imported."""
+"""Set a variable before mem0 is imported, because mem0 otherwise sends usage data."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The client with mem0's calls."""
+"""The client that has the methods of mem0."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""Our client returns what mem0 returns. mem0 has no test suite to download, so the same calls are made on both."""
+"""Holdfast's client returns the same results as mem0. mem0 has no test suite to download, so both get the same calls."""
 
 import inspect
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def _shown(value: Any, ids: list[str]) -> Any:
-    """Return a result with numbers instead of ids, and without times and scores, which differ."""
+    """Return a result without times and scores, and with numbers instead of ids, because these values differ."""
     if isinstance(value, list):
         return [_shown(each, ids) for each in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Let the tests of OpenAI's Agents SDK create our session where they create an ``SQLiteSession``."""
+"""Make the tests of OpenAI's Agents SDK create Holdfast's session instead of an ``SQLiteSession``."""
 
 import tempfile
 from pathlib import Path
@@ -17,7 +17,7 @@ _users: dict[Path, int] = {}
 
 
 class SwappedSession(HoldfastSession):
-    """Our session, with the arguments of ``SQLiteSession``. Sessions with the same file share a memory."""
+    """Holdfast's session, with the arguments of ``SQLiteSession``. Sessions with the same file share a memory."""
 
     def __init__(self, session_id: str, db_path: str | Path = ":memory:", session_settings: Any = None) -> None:
         holdfast_suite.note_use()

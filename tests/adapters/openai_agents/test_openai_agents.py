@@ -1,4 +1,4 @@
-"""The session of OpenAI's Agents SDK: what its own suite does not cover."""
+"""The session of OpenAI's Agents SDK: behavior that the SDK's suite does not cover."""
 
 import asyncio
 from collections.abc import Callable

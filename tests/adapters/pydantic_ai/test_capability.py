@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def _parrot(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Repeat the instructions."""
+    """A model that repeats its instructions."""
     return ModelResponse(parts=[ThinkingPart("hmm"), TextPart(f"instructions: {info.instructions}")])
 
 

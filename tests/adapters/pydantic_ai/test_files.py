@@ -1,4 +1,4 @@
-"""The store for Pydantic AI's harness. Its tests are not published, so its own stores are the reference."""
+"""The store for Pydantic AI's harness. The harness's tests are not published, so its own stores are the reference."""
 
 import asyncio
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def files(memory: holdfast.Engine) -> HoldfastFiles:
 
 
 async def _story(store: Any) -> list[Any]:
-    """Use a store, and return what it returns. The versions of each path are replaced by the order of their appearance."""
+    """Use a store, and return its results. The versions of each path are replaced with numbers in order of appearance."""
     versions: dict[str, list[str]] = {}
     results: list[Any] = []
 

@@ -1,6 +1,7 @@
-"""A pytest plugin for the harness: leaves excluded tests out and writes the outcome of all tests to a file.
+"""A pytest plugin for the harness. It leaves out excluded tests and writes the outcome of all tests to a file.
 
-It runs inside a framework's environment and next to the framework's own ``tests`` package. So it imports nothing of ours.
+The plugin runs inside a framework's environment, next to the framework's own ``tests`` package. Therefore it imports no
+module of Holdfast.
 """
 
 import json
@@ -15,12 +16,12 @@ _report: dict[str, Any] = {"passed": [], "failed": [], "skipped": [], "excluded"
 
 
 def note_use() -> None:
-    """Count a use of the adapter. A suite that never uses it proves nothing."""
+    """Count a use of the adapter. If a suite never uses the adapter, its result proves nothing."""
     _report["uses"] += 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the excluded tests. An exclusion without parameters stands for all parameters."""
+    """Deselect the excluded tests. An exclusion without parameters applies to all parameters."""
     for item in items:
         names = [name for name in (item.nodeid, item.nodeid.partition("[")[0]) if name in _EXCLUDED]
         if names:
@@ -31,7 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note the outcome of a test. A test that fails in its setup or teardown has failed."""
+    """Record the outcome of a test. A test also fails if its setup or teardown fails."""
     if report.failed:
         if report.nodeid in _report["passed"]:
             _report["passed"].remove(report.nodeid)

@@ -1,6 +1,7 @@
-"""Let Strands' tests use our store: behind the fake stores of its memory manager, and as its ``TestMemoryStore``.
+"""Make Strands' tests use Holdfast's store, behind the fake stores of its memory manager and as its ``TestMemoryStore``.
 
-The fakes are mocks whose calls the tests count. They stay, and each call of a mock that does not raise goes to our store.
+The fakes are mocks whose calls the tests count. The mocks stay, and each call that does not raise is passed to
+Holdfast's store.
 """
 
 import functools
@@ -28,7 +29,7 @@ _ADDED = ("id", "kind", "at", "_relevanceScore")
 
 
 class FlatEmbedder:
-    """An embedder that finds every text for every query, as the fakes do."""
+    """An embedder with which every query finds every text, as with the fakes."""
 
     name, dimensions, calibration, computes = "flat", 2, (0.0, 0.5), True
 
@@ -44,7 +45,7 @@ def engine(path: Path, *, flat: bool) -> holdfast.Engine:
 
 
 def store_with(entries: Sequence[Any]) -> HoldfastMemoryStore:
-    """Return a store with entries. The first one is the newest, so that it is found first."""
+    """Return a store with entries. The first entry is the newest, so that it is found first."""
     holdfast_suite.note_use()
     user, now = f"user {next(_numbers)}", datetime.now(UTC)
     memory = engine(Path(_folder.name) / "fakes.db", flat=True)
@@ -61,7 +62,7 @@ def stand_in(*, name: str, path: str | None = None, persist: bool = True, **conf
 
 
 def connect(fake: Any) -> Any:
-    """Let the mocks of a fake store call our store. They still record their calls."""
+    """Make the mocks of a fake store call Holdfast's store. They still record their calls."""
     holder = fake if isinstance(fake, SimpleNamespace) else type(fake)
     mocks = {name: getattr(holder, name, None) for name in _METHODS}
     working = {name: mock for name, mock in mocks.items() if isinstance(mock, AsyncMock) and mock.side_effect is None}
@@ -73,7 +74,7 @@ def connect(fake: Any) -> Any:
 
 
 async def call(store: HoldfastMemoryStore, name: str, *args: Any) -> Any:
-    """Call our store. Results lose the metadata that it adds."""
+    """Call Holdfast's store, and remove the metadata that it adds to results."""
     if name != "search":
         await getattr(store, name)(*args)
         return None

@@ -1,4 +1,4 @@
-"""The store for Strands Agents: what its own suite does not cover."""
+"""The store for Strands Agents: behavior that its own suite does not cover."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""``holdfast install``: the right file and format, and nothing else in the file changes."""
+"""``holdfast install`` writes the right file in the right format, and changes nothing else in the file."""
 
 import json
 import stat

@@ -1,4 +1,4 @@
-"""``holdfast install``: hooks of coding agents, settings that are carried over, the dry run, and removal."""
+"""``holdfast install``: hooks of coding agents, existing settings, the dry run, and removal."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def _install(holdfast: Holdfast, place: dict[str, Any], client: str, *more: str,
 
 
 def _commands(entry: Any) -> list[str]:
-    """Return the commands in a tree of settings."""
+    """Return the commands in nested settings."""
     if isinstance(entry, dict):
         own = [entry["command"]] if isinstance(entry.get("command"), str) else []
         return own + [command for value in entry.values() for command in _commands(value)]

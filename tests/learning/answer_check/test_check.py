@@ -1,4 +1,4 @@
-"""Items of models, right and wrong, in English and Spanish: what the check accepts and what it refuses."""
+"""Right and wrong items from models, in English and Spanish, that the check must accept or refuse."""
 
 import tomllib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Statements that end or replace an older statement although neither fills a slot, in English and Spanish.
+"""Statements that end or replace an older statement although neither of them fills a slot, in English and Spanish.
 
 Similar sentences must not replace anything.
 """

@@ -1,4 +1,4 @@
-"""Claims compared with the included sentence reader: a change ends the claim that changed and leaves the others."""
+"""Claims compared with the included sentence reader. A change ends only the claim that changed."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What is said of a relative does not take a key of the user."""
+"""A statement about a relative does not get a key of the user."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Keys with the same meaning are unified in the spelling that the store already has."""
+"""Keys with the same meaning are unified. The store's existing spelling is used."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Statements that only name someone or something are one fact, however they are worded."""
+"""Statements that only name someone or something count as one fact, whatever their wording."""
 
 import pytest
 

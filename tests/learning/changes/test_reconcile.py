@@ -1,4 +1,4 @@
-"""Reconcile new facts with known ones: repeated, changed, corrected or new."""
+"""Reconcile new facts with known facts: repeated, changed, corrected or new."""
 
 import tomllib
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Statements that the rules keep and drop, in English and Spanish, and the forms in which presets store them."""
+"""Statements that the rules keep or drop, in English and Spanish, and the form in which each preset stores them."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ def message(text: str, *, role: str = "user", number: int = 0, speaker: str | No
 
 
 def talk(*said: str) -> list[Message]:
-    """Return the texts as messages. A text that begins with ``A:`` is the assistant's."""
+    """Return the texts as messages. A text that begins with ``A:`` is from the assistant."""
     return [
         message(text.removeprefix("A: "), role="assistant" if text.startswith("A: ") else "user", number=n)
         for n, text in enumerate(said)

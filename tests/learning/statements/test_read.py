@@ -1,6 +1,6 @@
-"""Statements that the included sentence reader keeps and drops, in English and Spanish.
+"""Statements that the included sentence reader keeps or drops, in English and Spanish.
 
-Only clear cases stand here. A reader that is trained again must pass them, too.
+The list contains only clear cases, which a retrained reader must also pass.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ def reader() -> SentenceReader:
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> LocalReader:
-    """Return a reader whose network is damaged: it has the right size, but other bytes."""
+    """Return a reader whose network is damaged: the file has the right size but different bytes."""
     spec = READERS[DEFAULT_READER]
     spec = replace(spec, files=tuple(replace(weight, included=None) for weight in spec.files))
     for weight in spec.files:
@@ -50,7 +50,7 @@ def damaged(tmp_path: Path) -> LocalReader:
 
 
 def talk(*said: str) -> list[Message]:
-    """Return the texts as messages. A text that begins with ``A:`` is the assistant's."""
+    """Return the texts as messages. A text that begins with ``A:`` is from the assistant."""
     return [
         Message(
             id=f"msg{number}",

@@ -1,4 +1,4 @@
-"""Words that cannot be understood alone, or are about nobody, are not kept."""
+"""Statements that cannot be understood alone, or that are about nobody, are not kept."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The base document is written from durable facts, and never from small talk or ended facts."""
+"""The base document is written from durable facts, and never from small talk or from facts that have ended."""
 
 from datetime import timedelta
 

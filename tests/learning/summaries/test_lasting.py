@@ -1,4 +1,4 @@
-"""Memories that do not expire for lack of use: identity, health, family and standing instructions."""
+"""Memories that do not expire if they are unused: identity, health, family and standing instructions."""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""Measure topics without a chat model on the talks in ``talks.toml``. Run with ``python -m tests.learning.topics.measure_talks``."""
+"""Measure topics without a chat model on the conversations in ``talks.toml``.
+
+Run with ``python -m tests.learning.topics.measure_talks``.
+"""
 
 import sys
 import tempfile
@@ -17,7 +20,7 @@ _MIN_PREFIX = 4
 
 
 def sensible(name: str, names: list[str]) -> bool:
-    """Return True if every word of a topic's name begins like a word that a person would file the talk under."""
+    """Return True if every word of a topic's name begins like a word under which a person would file the conversation."""
     wanted = [fold(word)[:_MIN_PREFIX] for word in names]
     return bool(name) and all(any(fold(word).startswith(prefix) for prefix in wanted) for word in name.split("-"))
 
@@ -27,7 +30,7 @@ def _memory(folder: str) -> Engine:
 
 
 def found_topic(engine: Engine, messages: list[str]) -> str | None:
-    """Hold a talk, and return the topic that is found by its end."""
+    """Run a conversation, and return the topic that is detected by its end."""
     session = engine.session()
     for text in messages:
         session.add("user", text)
@@ -47,7 +50,7 @@ def with_pages(engine: Engine, language: str) -> None:
 
 
 def new_topics(messages: list[str]) -> list[str]:
-    """Hold a talk in an empty memory, and return the topics that it leaves."""
+    """Run a conversation in an empty memory, and return the resulting topics."""
     with tempfile.TemporaryDirectory() as folder, _memory(folder) as engine:
         with engine.session() as session:
             for text in messages:
@@ -58,7 +61,7 @@ def new_topics(messages: list[str]) -> list[str]:
 
 
 class _Tally:
-    """Counts right and wrong talks by measure."""
+    """Counts right and wrong conversations for each measure."""
 
     def __init__(self, *, show: bool) -> None:
         self.right: Counter[str] = Counter()
@@ -66,7 +69,7 @@ class _Tally:
         self._show = show
 
     def count(self, name: str, talk: dict[str, Any], found: object, *, ok: bool) -> None:
-        """Count one talk. ``found`` is shown if it is wrong."""
+        """Count one conversation. If it is wrong, ``found`` is shown."""
         self.total[name] += 1
         self.right[name] += ok
         if self._show and not ok:
@@ -78,7 +81,7 @@ def _talks(kind: str, split: str, language: str | None = None) -> list[dict[str,
 
 
 def measure(split: str, *, show: bool = False) -> dict[str, tuple[int, int]]:
-    """Return, for each measure, how many of how many talks of a split were right."""
+    """For each measure, return the number of right conversations and the number of all conversations of a split."""
     tally = _Tally(show=show)
     for language in ("en", "es"):
         with tempfile.TemporaryDirectory() as folder, _memory(folder) as engine:

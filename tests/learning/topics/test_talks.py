@@ -1,4 +1,4 @@
-"""Topics without a chat model, on talks that were written before the rules."""
+"""Topics without a chat model, on conversations that were written before the rules."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The local sentence reader: its readings, spans and comparisons, any text, threads, forks and damaged weights."""
+"""The local sentence reader: its readings, spans and comparisons, arbitrary text, threads, forks and damaged weights."""
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +32,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> LocalReader:
 
 
 def _not_included() -> ReaderSpec:
-    """Return the reader's registry entry with files that are looked for in the folder of downloaded weights."""
+    """Return the reader's registry entry with files that must be in the folder of downloaded weights."""
     spec = READERS[DEFAULT_READER]
     return replace(spec, files=tuple(replace(weight, included=None) for weight in spec.files))
 
@@ -173,7 +173,7 @@ def test_with_damaged_weights_reading_is_an_error(tmp_path: Path) -> None:
 
 
 class Loading(LocalReader):
-    """A reader that notes whether it was loaded."""
+    """A reader that records whether it was loaded."""
 
     loaded = False
 

@@ -1,4 +1,4 @@
-"""WordPiece returns the ids of the reference tokenizer, for any text and in bounded time."""
+"""WordPiece returns the same ids as the reference tokenizer, for any text and in bounded time."""
 
 import time
 from collections.abc import Callable

@@ -8,8 +8,8 @@
         model.chat([Turn(role="user", text="Hi")])
         assert [request.path for request in server.requests] == ["/v1/chat/completions"] * 2
 
-Each request takes the next step of the script. A step is a text (the model's reply) or one of the classes below. When
-the script is empty, the reply is "ok". Requests for vectors are answered by ``embedder`` and take no step, unless the
+Each request uses up the next step of the script. A step is a text (the model's reply) or one of the classes below. When
+the script is empty, the reply is "ok". Requests for vectors are answered by ``embedder`` and use up no step, unless the
 next step is not a text.
 """
 
@@ -65,7 +65,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Respond with arbitrary bytes. ``promise`` is a wrong Content-Length."""
+    """Respond with arbitrary bytes. ``promise`` sets a wrong Content-Length."""
 
     body: bytes = field(repr=False)
     status: int = 200
@@ -82,7 +82,7 @@ class Flood:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """Reset the connection before a response."""
+    """Reset the connection instead of responding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class ChatServer:
         return [request.body for request in self.requests]
 
     def script(self, *steps: Step) -> Self:
-        """Add steps. Each request takes one."""
+        """Add steps to the script. Each request uses up one step."""
         with self._turn:
             self._steps.extend(steps)
         return self

@@ -1,4 +1,4 @@
-"""Every failed call ends with a typed error, within the limits on calls and time, and carries its cost."""
+"""Every failed call raises a typed error, within the limits on calls and time. The error contains the cost."""
 
 import os
 import socket

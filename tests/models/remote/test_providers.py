@@ -1,4 +1,4 @@
-"""Model names become models; errors for invalid names say what to do."""
+"""Model names are turned into models. Errors for invalid names say what to do."""
 
 import os
 import subprocess

@@ -1,6 +1,7 @@
 """Screenshots of every page of the dashboard, in both themes and at two widths: ``make screenshots``.
 
-Run ``python -m tests.server.dashboard.screenshots FOLDER``. The pages show sample data, and look at them: no test judges beauty.
+Run ``python -m tests.server.dashboard.screenshots FOLDER``. The pages show sample data. Look at the pictures: no test
+judges appearance.
 """
 
 import sys

@@ -25,7 +25,7 @@ def find_browser() -> str | None:
 
 @contextmanager
 def launched() -> Iterator[Any]:
-    """Run the browser for the duration of the block. Skip the test if there is none."""
+    """Run the browser for the duration of the block. Skip the test if no browser is installed."""
     path = find_browser()
     if path is None:
         pytest.skip(f"there is no browser to walk the dashboard with; looked for {', '.join(BROWSERS)}")
@@ -105,7 +105,7 @@ def visit(
 
 
 def _dismiss(visitor: Visitor, dialog: Any) -> None:
-    """Record and dismiss a native browser dialog. The dashboard never opens one."""
+    """Record and dismiss a native browser dialog. The dashboard itself never opens such a dialog."""
     visitor.faults.append(f"dialog: {dialog.message}")
     dialog.dismiss()
 

@@ -149,7 +149,7 @@ def test_a_proposal_is_shown_with_what_it_replaces_and_accepted(ana: Visitor, se
 
 
 def _propose(memory: Engine) -> str:
-    """Propose to replace Ana's home, as learning from a web page does."""
+    """Propose a new home for Ana, as learning from a web page does."""
     parts = services(memory)
     with parts.store.write() as tx:
         writer = Writer(tx=tx, preset=parts.preset, author=Author(actor="digest"), now=parts.clock.now())

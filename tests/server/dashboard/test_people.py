@@ -29,7 +29,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def visitor(browser: Any, url: str) -> Iterator[Visitor]:
-    """A browser in which no scope was chosen. After the test, checks that the page logged no error and contacted no other host."""
+    """A browser without a chosen scope.
+
+    After the test, checks that the page logged no error and contacted no other host.
+    """
     found = visit(browser, url, user=None)
     yield found
     found.context.close()
@@ -83,7 +86,7 @@ def test_people_are_listed_with_counts_and_found_by_name(visitor: Visitor, url: 
 
 @pytest.fixture(scope="module")
 def clara(url: str) -> str:
-    """A person with facts of several areas, one of them replaced."""
+    """A person with facts in several areas. One of the facts was replaced."""
     remember(url, "Lives in Lyon", user="clara", kind="profile", key="home", valid_from="2021-03-01T00:00:00Z")
     remember(url, "Lives in Turin", user="clara", kind="profile", key="home", valid_from="2024-06-01T00:00:00Z")
     remember(url, "Is allergic to walnuts", user="clara")

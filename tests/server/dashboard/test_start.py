@@ -25,7 +25,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The data directory of a server that nobody has used yet."""
+    """The data directory of a server that has not been used yet."""
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     monkeypatch.chdir(tmp_path)
@@ -33,7 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def walk(page: Any, served: Served) -> str:
-    """Go through the three steps, and return what the second step showed."""
+    """Go through the three steps, and return the content of the second step."""
     page.page.goto(served.url)
     page.see(".who", has_text="Who are you?")
     page.see(".who input").fill("noor")
@@ -127,7 +127,7 @@ def test_sample_data_is_added_and_removed_with_receipts(browser: Any, home: Path
 
 @contextmanager
 def ollama() -> Iterator[int]:
-    """A program that answers as Ollama does."""
+    """A program that responds like Ollama."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""The HTTP calls that adapters are built on: payloads, batches, namespaces, filters, compare-and-set and strict types."""
+"""The HTTP calls that adapters use: payloads, batches, namespaces, filters, compare-and-set and strict types."""
 
 import json
 from dataclasses import replace

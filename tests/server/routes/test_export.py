@@ -1,4 +1,4 @@
-"""Exports over HTTP: the same bytes as the library, within the rights of the key."""
+"""Exports over HTTP: the same bytes as from the library, limited to the rights of the key."""
 
 import json
 import zipfile

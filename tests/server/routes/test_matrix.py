@@ -1,4 +1,4 @@
-"""Access control of every operation: callers without the right read nothing and write nothing.
+"""Access control of every operation: callers without permission read nothing and write nothing.
 
 A foreign id must get exactly the same response as a missing id.
 """
@@ -351,7 +351,7 @@ def _same(world: World, who: str, name: str, answer: httpx.Response) -> bool:
 
 
 def test_the_owner_can_do_it_all(world: World) -> None:
-    """The owner's requests succeed. So the rejections in the matrix are not caused by mistakes in the requests."""
+    """The owner's requests succeed, so the rejections in the matrix are not caused by wrong requests."""
     reading = [name for name, case in CASES.items() if case.right == "read" and not case.open]
     begun = world.clients["owner"].post("/v1/sessions", json={"user": "ana"}).json()["id"]
     ids = {**world.ids, "session": begun}  # other users have sessions with the id of the first one by now

@@ -1,4 +1,4 @@
-"""Over HTTP, an answer and ``/health`` say what recall does without."""
+"""Over HTTP, responses and ``/health`` name the parts that recall cannot use."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ def test_health_says_that_a_model_was_replaced_behind_its_name_until_the_store_h
 
 
 class Reversed(HashEmbedder):
-    """Another model whose vectors have the same length."""
+    """Another model with vectors of the same length."""
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
         return super().embed(texts, role=role)[:, ::-1]

@@ -1,4 +1,4 @@
-"""Traces over HTTP: list, read one, and explain a memory."""
+"""Traces over HTTP: list them, read one, and explain a memory."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Users over HTTP: the default user, the list of people, and the overview of one."""
+"""Users over HTTP: the default user, the list of people, and the overview of one person."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Helpers to open stores with Chroma as their index and to read its content."""
+"""Helpers that open stores with Chroma as their index, and read Chroma's content."""
 
 import contextlib
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ LENGTH = 32
 
 
 def open_store(file: Path, *, pace: Pace = EAGER, index: str | None = "chroma", tenant: str = "default") -> SQLiteStore:
-    """Open a store. With ``index=None`` it does not use an external index."""
+    """Open a store. With ``index=None``, it uses no external index."""
     return SQLiteStore(file, tenant=tenant, index=chroma_place(index, file) if index else None, pace=pace)
 
 

@@ -1,4 +1,4 @@
-"""Chroma as an external index: always up to date, and not needed for correct results."""
+"""Chroma as an external index: always up to date, but not required for correct results."""
 
 import json
 import os

@@ -27,7 +27,7 @@ OpenMemory = Callable[..., Engine]
 
 @pytest.fixture
 def minilm() -> str:
-    """The name of the Reachy preset's embedder. Skips if its weights are missing."""
+    """The name of the Reachy preset's embedder. Skips the test if its weights are missing."""
     try:
         locate(find("all-minilm-l6-v2"), models_directory())
     except ModelError as error:

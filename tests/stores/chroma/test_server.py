@@ -1,4 +1,4 @@
-"""Chroma on a server: used by several processes, and not needed for correct results."""
+"""Chroma on a server: used by several processes, but not required for correct results."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""A Chroma server that hangs costs a recall its time limit once. The store's own vectors answer."""
+"""A Chroma server that hangs delays one recall up to its time limit. Later recalls use the store's own vectors."""
 
 import contextlib
 import socket
@@ -20,7 +20,7 @@ pytest.importorskip("chromadb")
 
 
 class Hung:
-    """A port in front of a server. It passes on what both sides send, until ``hang`` is set."""
+    """A proxy port in front of a server. It forwards data in both directions until ``hang`` is set."""
 
     def __init__(self, target: int) -> None:
         self.hang = threading.Event()

@@ -21,13 +21,13 @@ QUESTIONS = ("what does she drink?", "¿dónde vive?", "the garden in spring", "
 
 
 def open_engine(place: str | Path, tenant: str = "default", **more: object) -> Engine:
-    """Open an engine with a small embedder and no background worker."""
+    """Open an engine with a small embedder and without a background worker."""
     options = {"worker": "none", "embedder": HashEmbedder(), "clock": FrozenClock("2026-03-02T12:00:00"), **more}
     return holdfast.open(str(place), tenant=tenant, **options)  # type: ignore[arg-type]
 
 
 def fill(place: str | Path, *, memories: int = 20, **more: object) -> None:
-    """Give two tenants messages, memories, revisions, forgotten memories and records."""
+    """Store messages, memories, revisions, forgotten memories and records for two tenants."""
     for tenant in TENANTS:
         with open_engine(place, tenant, **more) as memory:
             _talk(memory)

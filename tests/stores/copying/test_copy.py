@@ -18,7 +18,7 @@ WAYS = ["sqlite to postgres", "postgres to sqlite", "sqlite to sqlite", "postgre
 
 
 class Places:
-    """Source stores with data, and addresses of target stores that do not exist yet."""
+    """Source stores with data, and the addresses of target stores that do not exist yet."""
 
     def __init__(self, folder: Path, server: Server, full: dict[str, str]) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""An interrupted copy is resumed, and nobody can open its target until it is finished."""
+"""An interrupted copy is resumed. Its target cannot be opened until the copy is finished."""
 
 from pathlib import Path
 

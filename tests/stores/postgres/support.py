@@ -44,8 +44,8 @@ $$
 class Server:
     """A PostgreSQL server with a template database. Every new test database is a copy of the template.
 
-    The server is the one that ``HOLDFAST_TEST_POSTGRES`` names, or the bundled one. If a server process crashes, all
-    connections end. The administrator's connection is then opened again.
+    The server is named by ``HOLDFAST_TEST_POSTGRES``; otherwise the bundled server is used. If a server process
+    crashes, all connections end, and the administrator's connection is opened again.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Server:
 
     @property
     def folder(self) -> Path:
-        """The server's data directory; skips the test if the server runs elsewhere."""
+        """The server's data directory. Skips the test if the server runs on another machine."""
         if self._bundled is None:
             pytest.skip("needs the data directory of the server, which only the bundled one shows")
         return self._bundled.folder
@@ -136,7 +136,7 @@ def _start_bundled() -> BundledServer:
 
 @functools.cache
 def _probe_once() -> Probe:
-    """Probe the bundled server once per test run. One test process does it, and shares the result through a file."""
+    """Probe the bundled server once per test run. One test process runs the probe and shares the result through a file."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
     if run is None:
         return probe()

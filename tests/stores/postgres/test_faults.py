@@ -93,7 +93,7 @@ class CutAfterCommit(PostgresConnections):
 class CutByCrash(PostgresConnections):
     """Simulates a server crash: rolls back and loses the connection during a commit.
 
-    It then asks for the outcome of ``seen_after_crash``, a transaction that a crash could leave behind.
+    Then the outcome of ``seen_after_crash`` is requested, a transaction that could exist after a crash.
     """
 
     seen_after_crash: Transaction

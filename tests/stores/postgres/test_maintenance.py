@@ -19,7 +19,7 @@ __all__ = ["as_owner", "open_store", "url"]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """Start a server for this module alone: its whole log is scanned, and databases of other tests would write to it."""
+    """Start a server for this module only. Its whole log is scanned, and other tests' databases would write to it."""
     started = Server()
     yield started
     started.stop()

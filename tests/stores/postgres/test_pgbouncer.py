@@ -1,4 +1,4 @@
-"""Stores behind PgBouncer in transaction mode, where each transaction gets any server connection."""
+"""Stores behind PgBouncer in transaction mode, where each transaction may use a different server connection."""
 
 import contextlib
 import os
@@ -80,7 +80,7 @@ def pooled(url: str, port: int) -> str:
 
 @pytest.fixture
 def open_pooled(pooled: str, url: str) -> Iterator[OpenPostgres]:
-    """Open a store through PgBouncer, which knows the server's own address too."""
+    """Open a store through PgBouncer. The store also knows the server's own address."""
     opened: list[PostgresStore] = []
 
     def open_one(*, tenant: str = "default", **more: Any) -> PostgresStore:

@@ -1,4 +1,4 @@
-"""Concurrent additions and removals in PostgreSQL leave no rows that nobody can see."""
+"""Concurrent additions and removals in PostgreSQL leave no orphaned rows."""
 
 import threading
 import time

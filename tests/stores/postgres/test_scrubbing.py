@@ -1,4 +1,4 @@
-"""Scrubs of a PostgreSQL database: one for all tenants, without blocking readers, and receipts that are completed later."""
+"""Scrubs of a PostgreSQL database: one scrub for all tenants, readers are not blocked, and receipts are completed later."""
 
 import itertools
 import threading
@@ -143,7 +143,7 @@ def test_the_command_line_scrubs_now(url: str, tmp_path: Path) -> None:
 
 
 def _shape(as_owner: Run) -> dict[str, Any]:
-    """Return everything about the tables that a rewrite must keep."""
+    """Return all properties of the tables that a rewrite must keep."""
     queries = {
         "columns": "SELECT attrelid::regclass::text, attnum, attname, attnotnull, attstattarget, atttypid::regtype::text FROM pg_attribute "
         "JOIN pg_class ON pg_class.oid = attrelid WHERE relnamespace = 'holdfast'::regnamespace AND relkind = 'r' AND attnum > 0 ORDER BY 1, 2",
@@ -160,7 +160,7 @@ def _shape(as_owner: Run) -> dict[str, Any]:
 
 
 class _Load:
-    """A thread that writes and a thread that reads until stopped. Keeps the longest time that a read took."""
+    """A writing thread and a reading thread that run until stopped. It records the longest time that a read took."""
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store

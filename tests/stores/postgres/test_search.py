@@ -1,4 +1,4 @@
-"""Searches by words and by vectors return the same in PostgreSQL as in SQLite, in small and in large partitions."""
+"""Searches by words and by vectors have the same results in PostgreSQL and in SQLite, for small and large partitions."""
 
 import random
 import time
@@ -93,7 +93,7 @@ def _memories(store: Store) -> list[Memory]:
 
 @pytest.fixture
 def large(open_store: OpenPostgres) -> PostgresStore:
-    """A store with one partition that is large enough for an index, and a small one."""
+    """A store with one partition that is large enough for an index, and one small partition."""
     store = open_store(min_indexed_vectors=1000)
     chance = np.random.default_rng(3)
     with store.write() as tx:

@@ -1,4 +1,4 @@
-"""Tenants in one database: part of every key and every statement, and separated by row level security."""
+"""Tenants in one database: the tenant is part of every key and every statement, and row level security separates the rows."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ OTHER = Scope(tenant="other", user="ana")
 
 @pytest.fixture
 def both(open_store: OpenPostgres) -> tuple[PostgresStore, PostgresStore]:
-    """Two tenants with a memory each; the second one also has a message."""
+    """Two tenants with one memory each. The second tenant also has a message."""
     store, other = open_store(), open_store(tenant="other")
     remember(store, a_memory("ours"))
     remember(other, a_memory("theirs", scope=OTHER))
@@ -169,7 +169,7 @@ def test_a_statement_without_a_tenant_condition_reads_only_its_own_tenant(
 
 
 def _bare(store: PostgresStore, table: str) -> int:
-    """Return the number of rows of a table that the store's connection reads with a ``SELECT`` without a condition."""
+    """Return the number of rows that the store's connection reads from a table with an unconditional ``SELECT``."""
     return store.guard(lambda: len(store.connection.execute(f"SELECT * FROM {table}").fetchall()))
 
 

@@ -19,7 +19,7 @@ def test_pages_that_another_machine_has_not_seen_are_not_taken_for_removed(url: 
     kind = preset.topics.kind
 
     def learn(*texts: str) -> list[str]:
-        """Open an engine with the folder that is in place now, store the texts, and return the texts of all memories."""
+        """Open an engine with the current folder, store the texts, and return the texts of all memories."""
         with holdfast.open(url, preset=preset, embedder="none", worker="none") as memory:
             for text in texts:
                 memory.remember(text, kind=kind, topic="Tea")

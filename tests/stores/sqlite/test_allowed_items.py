@@ -1,4 +1,4 @@
-"""The cache of allowed items is used only while it is valid."""
+"""The cache of allowed items is used only as long as it is valid."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""An encrypted file: the common suite, and that nothing is readable without the key."""
+"""An encrypted file: the common suite, and a check that nothing is readable without the key."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,7 +46,7 @@ def readable_words(folder: Path) -> set[tuple[str, str]]:
 
 @pytest.fixture
 def closed(tmp_path: Path) -> Path:
-    """An encrypted file with a memory in it, closed."""
+    """A closed encrypted file that contains a memory."""
     path = tmp_path / "home" / "memory.db"
     store = SQLiteStore(path, key=KEY)
     remember(store, a_memory("a pangolin in zanzibar", key="quixotic"))

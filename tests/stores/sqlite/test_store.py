@@ -172,7 +172,7 @@ def test_a_read_only_folder_gives_a_clear_error(inside: str) -> None:
 
 
 def _as_nobody(call: Callable[[], str]) -> str:
-    """Run a function in a child without privileges, because permissions do not apply to root. Returns its output."""
+    """Run a function in a child without privileges, because permissions do not apply to root. Return its output."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -289,7 +289,7 @@ _FLIPS = 200
 
 @pytest.fixture(scope="module")
 def full_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A closed store file with a few hundred rows. Each row's text is easy to find in the bytes of the file."""
+    """A closed store file with a few hundred rows whose texts are easy to find in the file's bytes."""
     path = tmp_path_factory.mktemp("flips") / "memory.db"
     store = SQLiteStore(path)
     chance = random.Random(3)

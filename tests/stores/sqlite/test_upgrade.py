@@ -1,4 +1,4 @@
-"""A file of every earlier schema opens, keeps its rows and jobs, passes every check, and is backed up first."""
+"""A file of every earlier schema can be opened, keeps its rows and jobs, passes every check, and is backed up first."""
 
 import os
 from pathlib import Path
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.ledger("X6")
 
 
 def _insert(connection: FileConnection, table: str, columns: str, row: tuple[object, ...]) -> None:
-    """Insert a row with the columns that the table has in this schema."""
+    """Insert a row. Columns that do not exist in this schema version are left out."""
     present = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
     kept = [(name, value) for name, value in zip(columns.split(", "), row, strict=True) if name in present]
     names = ", ".join(name for name, _ in kept)
@@ -50,7 +50,7 @@ def _migrate_to(connection: FileConnection, number: int) -> None:
 
 
 def a_file_with_schema(path: Path, number: int) -> Path:
-    """Write a file as the version with this schema wrote it."""
+    """Write a file in the format of the version that had this schema."""
     connection = FileConnection(str(path))
     _migrate_to(connection, number)
     for partition, space in ((1, "message"), (2, "memory")):
@@ -71,7 +71,7 @@ def a_file_with_schema(path: Path, number: int) -> Path:
 
 
 def _is_complete(path: Path) -> SQLiteStore:
-    """Open a file, check that everything is there, and return the open store."""
+    """Open a file, check that nothing is missing, and return the open store."""
     store = SQLiteStore(path)
     assert {message.text for message in store.messages(MessageFilter(session="ses_1"))} == TEXTS
     (memory,) = store.memories(MemoryFilter(key="drink", exactly=ANA))

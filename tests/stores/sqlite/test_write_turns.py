@@ -1,4 +1,4 @@
-"""Writes to a shared file: tenants take turns, and nothing slow happens while one of them writes."""
+"""Writes to a shared file: tenants take turns, and no slow work happens during a tenant's write."""
 
 import signal
 import sys
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.ledger("X28")
 
 
 def _queue(turns: WriteTurns, tenants: str) -> tuple[list[threading.Thread], list[str]]:
-    """Let one thread per letter wait for the lock, in order. Return the threads, and the list of tenants that got it."""
+    """Make one thread per letter wait for the lock, in order. Return the threads, and the list of tenants that got the lock."""
     served: list[str] = []
 
     def write(tenant: str) -> None:
@@ -127,7 +127,7 @@ def test_all_tenants_of_a_file_share_one_line(tmp_path: Path) -> None:
 
 @contextmanager
 def _calls_while_writing(memory: holdfast.Engine, *names: str) -> Iterator[list[str]]:
-    """Record the calls of these functions while this thread has a write transaction."""
+    """Record the calls of these functions that happen while this thread has a write transaction."""
     connections: Any = services(memory).store._connections  # type: ignore[attr-defined]
     seen: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The vector index compared with a brute-force model at every size, and its recall where it is approximate."""
+"""The vector index compared with a brute-force search at every size, and its recall where it is approximate."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def mixture(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return unit vectors distributed like sentence embeddings: a large common part, topics, unequal subtopics, noise.
 
-    The variance is spread over the directions about as in sentences of real conversations: 40 of 384 directions have half
-    of it. `crowd` is the share of all vectors in a single subtopic.
+    The variance is spread over the directions about as in sentences of real conversations: 40 of 384 directions have
+    half of the variance. `crowd` is the share of all vectors in a single subtopic.
     """
     rng = np.random.default_rng(seed)
     rotation = np.linalg.qr(rng.standard_normal((dimensions, dimensions)))[0]
@@ -208,7 +208,7 @@ def test_narrow_sieves_still_give_k_true_results(
 ) -> None:
     """If the first stage returns too few candidates, the search is widened until it has k items.
 
-    All items are allowed ones, and none has a higher similarity than its true cosine.
+    All returned items are allowed, and no similarity is higher than the true cosine.
     """
     index, model = VectorIndex(DIMENSIONS, tuning=NARROW[name]), Model()
     for step in steps:

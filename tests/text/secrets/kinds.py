@@ -1,4 +1,4 @@
-"""Generated secrets of many kinds, and ordinary text that resembles them. A seed gives the same examples each time."""
+"""Generated secrets of many kinds, and ordinary text that resembles secrets. The same seed generates the same examples."""
 
 import base64
 import random
@@ -22,7 +22,7 @@ class Secret:
 
 
 class Source:
-    """Random values of fixed alphabets."""
+    """Random values from fixed alphabets."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

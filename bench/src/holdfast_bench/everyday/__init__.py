@@ -1,1 +1,1 @@
-"""A benchmark of everyday memory: people with weeks of talk, and questions with and without an answer."""
+"""A benchmark of everyday memory: people with weeks of conversation, and questions with and without an answer."""

@@ -1,7 +1,9 @@
-"""Measures what a person meets in everyday use: is the answer first, is it in the context block, and is the block quiet?
+"""Measure recall in everyday use.
 
-The talk is added through the public interface, with its dates, and everything is learned by rules. Nothing is judged by a
-model: a shown text answers a question if it comes from the right turn and contains the right words.
+For each question, the answer should be the first hit and in the context block. If there is no answer, the block should
+show nothing. The conversations are added through the public interface, with their dates, and everything is learned by
+rules. No model judges the results: a shown text answers a question if it comes from the right turn and contains the
+right words.
 """
 
 import json
@@ -42,7 +44,10 @@ def run(
     as_json: bool = False,
     progress: Callable[[str, int, int], None] = lambda label, done, total: None,
 ) -> None:
-    """Ask every question of every person, and print the tables. Size 0 is a person's own talk without background."""
+    """Ask every question of every person, and print the tables.
+
+    Size 0 means the person's own conversations without background.
+    """
     outcomes: list[Outcome] = []
     loaded = load_people(people, half=half)
     for size in sizes:
@@ -59,7 +64,7 @@ def run(
 def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, embedder: str = "talk-embed-s") -> list[Outcome]:
     """Ask all questions of a person and return the outcomes.
 
-    In a store of size ``FEW``, each question is asked of a store of its own.
+    With size ``FEW``, each question gets its own store.
     """
     model = _cached(embedder)
     clock = FrozenClock()
@@ -84,13 +89,13 @@ def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, emb
 
 
 def _cached(embedder: str) -> Embedder | str:
-    """Return the embedder. The vector of each text is cached between runs."""
+    """Return the embedder, with a cache that keeps the vector of each text between runs."""
     source = make_embedder(embedder)
     return "none" if source is None else CachedEmbedder(source.load(), models_directory().parent / "bench" / "vectors.db")
 
 
 def _few(person: Person, question: Question) -> list[Talk]:
-    """Return a short talk of ``FEW`` turns: the answer with the turn before it, and the first turns of other talks."""
+    """Return ``FEW`` turns: the answer with the previous turn, and the first turns of other conversations."""
     wanted = question.answer or question.related
     home = next((talk for talk in person.talks if any(turn.id in wanted for turn in talk.turns)), person.talks[-1])
     place = next((number for number, turn in enumerate(home.turns) if turn.id in wanted), len(home.turns) - 1)
@@ -100,9 +105,9 @@ def _few(person: Person, question: Question) -> list[Talk]:
 
 
 def _with_background(person: Person, talks: Sequence[Sequence[tuple[str, str]]], wanted: int) -> list[Talk]:
-    """Return a person's talk and, in between, background conversations with at least ``wanted`` turns.
+    """Return a person's conversations, mixed with background conversations of at least ``wanted`` turns.
 
-    The background is repeated if it is shorter.
+    The background is repeated if it is too short.
     """
     end = person.talks[-1].at
     added: list[Talk] = []
@@ -118,7 +123,7 @@ def _with_background(person: Person, talks: Sequence[Sequence[tuple[str, str]]],
 
 
 def _keep(engine: Engine, clock: FrozenClock, user: str, talks: Sequence[Talk]) -> dict[str, str]:
-    """Add conversations to the engine and let it learn. Return the turn id of each message id."""
+    """Add conversations to the engine and let it learn. Return a mapping from message id to turn id."""
     turns: dict[str, str] = {}
     for talk in talks:
         clock.set(talk.at)

@@ -1,4 +1,4 @@
-"""Load the people of the everyday benchmark: their talk, and the questions about it.
+"""Load the people of the everyday benchmark: their conversations, and the questions about them.
 
 Each author wrote one file in ``people``. The authors are split into two halves. Tune on one half only.
 """
@@ -63,7 +63,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A person, their talk, and the questions about it."""
+    """A person, their conversations, and the questions about them."""
 
     id: str
     author: str
@@ -73,7 +73,7 @@ class Person:
 
 
 def load_people(folder: Path = FOLDER, *, half: Half | None = None) -> list[Person]:
-    """Load the people of a folder, ordered by author. ``half`` selects the authors for tuning or those for measuring."""
+    """Load the people in a folder, ordered by author. ``half`` selects the authors for tuning or the authors for measuring."""
     files = sorted(folder.glob("*.json"))
     if not files:
         raise InvalidInput(f"There are no people in {folder}: no file there ends with .json.")

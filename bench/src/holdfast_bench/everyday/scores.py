@@ -29,7 +29,7 @@ class Outcome:
 
     @property
     def is_miss(self) -> bool:
-        """True if the block lacks the answer, or shows something although there is none."""
+        """True if the block lacks the answer, or shows something although there is no answer."""
         return bool(self.lines) if self.question.tier in MISSING_ANSWER else not self.in_block
 
     def __str__(self) -> str:
@@ -96,6 +96,6 @@ def _lines(outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 
 def _share(outcomes: Iterable[Outcome], counts: Callable[[Outcome], bool]) -> float:
-    """Return the percentage of outcomes that count."""
+    """Return the percentage of outcomes for which ``counts`` is True."""
     marks = [counts(outcome) for outcome in outcomes]
     return 100 * sum(marks) / max(len(marks), 1)

@@ -114,7 +114,7 @@ def _case(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> Case
 
 
 def _messages(session: str, messages: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
-    """Return messages as the engine would store them, with the detected language instead of the labeled one."""
+    """Return messages in the form that the engine would store, with the detected language instead of the labeled one."""
     return tuple(
         Message(
             id=f"{session}-{number}",

@@ -1,7 +1,8 @@
-"""Verdicts on memories that were kept from real conversations, judged by reading.
+"""Verdicts on memories that were extracted from real conversations. The memories were judged by reading.
 
-The conversations are not part of the package, because their licenses do not allow it. ``labelled/judged.jsonl`` has the
-verdict on each memory with the checksum of its text. So these figures are recorded, and not measured in a run.
+The conversations are not part of the package, because their licenses do not allow it. ``labelled/judged.jsonl``
+contains the verdict on each memory, with the checksum of its text. These figures are therefore recorded, not measured
+in a run.
 """
 
 import json
@@ -20,7 +21,7 @@ _NAMES: Final = {"before": "before the check of single statements", "now": "now"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealTalk:
-    """The verdicts on the memories of one version. Shares are means of the passes, from 0 to 1."""
+    """The verdicts on the memories of one version. Shares are means over the readers' passes, from 0 to 1."""
 
     version: str
     memories: int

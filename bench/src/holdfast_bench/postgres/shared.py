@@ -100,7 +100,7 @@ def _load(ports: list[int], keys: Mapping[int, str], number: int, seconds: float
 
 
 def _drained(url: str, settings: Path, keys: Mapping[int, str], *, max_seconds: float = 180.0) -> float | None:
-    """Wait until no tenant has queued jobs. Return the seconds this took, or None if ``max_seconds`` passed first."""
+    """Wait until no tenant has queued jobs. Return the seconds that this took, or None after ``max_seconds``."""
     begin = time.monotonic()
     left = list(keys)
     while left and time.monotonic() - begin < max_seconds:

@@ -61,7 +61,7 @@ class ClientLog:
 
 
 class Client:
-    """Sends requests for random tenants without pause. Requests go to the servers in turn."""
+    """Sends requests for random tenants without pause, to each server in turn."""
 
     def __init__(self, name: str, ports: Sequence[int], keys: Mapping[int, str]) -> None:
         self._name = name

@@ -1,8 +1,8 @@
 """Measures one tenant's recall among many tenants of one PostgreSQL, compared with the same tenant alone.
 
-The measured tenant's memories are stored through the engine. The database server copies its rows to make the other
-tenants. A second database holds only the measured tenant. The two databases are queried alternately, so that other load
-on the machine affects both.
+The measured tenant's memories are stored through the engine. The other tenants are copies of its rows, made by the
+database server. A second database holds only the measured tenant. The two databases are queried alternately, so that
+other load on the machine affects both.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ def _opened(url: str) -> Engine:
 
 
 def _vector(text: str) -> list[float]:
-    """Return a vector that is cheap to compute, so that the benchmark measures the database and not the embedder."""
+    """Return a vector that is cheap to compute, so that the time of the embedder is not measured."""
     vector = [0.01] * _DIMENSIONS
     for word in text.casefold().split():
         vector[zlib.crc32(word.encode()) % _DIMENSIONS] += 1.0

@@ -75,8 +75,8 @@ def _best(hits: Sequence[Hit]) -> float:
 def _unanswerable(data: Dataset, conversation: Conversation, count: int) -> Question | None:
     """Return a question about another conversation, which this conversation cannot answer.
 
-    ``count`` is the number of questions asked so far. If ``count`` is not a multiple of five, return None, so that only few
-    unanswerable questions are asked.
+    ``count`` is the number of questions asked so far. To ask only a few such questions, return None unless ``count`` is
+    a multiple of five.
     """
     others = [other for other in data.conversations if other.id != conversation.id and other.questions]
     if not others or count % _FOREIGN_EVERY:
@@ -86,7 +86,7 @@ def _unanswerable(data: Dataset, conversation: Conversation, count: int) -> Ques
 
 
 def _open(place: str | Path, embedder: str, reranker: str | None = None) -> Engine:
-    """Open a temporary store, or a new tenant of a database. The vector of each text is cached between runs."""
+    """Open a temporary store, or a new tenant of a database. Vectors are cached between runs."""
     tenant = f"bench-{uuid.uuid4().hex[:12]}"
     source = make_embedder(embedder)
     file = models_directory().parent / "bench" / "vectors.db"
@@ -111,7 +111,7 @@ def _answers(
 def keep(memory: Engine, conversation: Conversation) -> None:
     """Add a conversation to the engine through the public interface, and embed all of it.
 
-    Raise ``ModelError`` if texts remain without a vector: the scores would then be those of search by words.
+    Raise ``ModelError`` if texts remain without a vector, because the search would then use only words.
     """
     for dated in conversation.sessions:
         session = memory.session(user=conversation.id, id=f"{conversation.id}/{dated.id}")

@@ -1,9 +1,9 @@
 """Reads data sets: conversations with questions, and the turns or sessions that answer each question (the evidence).
 
 Holdfast's format is a list of conversations: ``{id, sessions: [{id, at, turns: [{id, speaker, text}]}], questions:
-[{id, category, text, evidence: [turn id]}]}``. A file can also hold a single object with ``sessions``, ``questions``
-and ``haystacks``. The haystacks assign sessions to each question. LoCoMo, LongMemEval and BEAM are read as their
-authors publish them.
+[{id, category, text, evidence: [turn id]}]}``. A file can also contain a single object with ``sessions``, ``questions``
+and ``haystacks``. The haystacks assign sessions to each question. LoCoMo, LongMemEval and BEAM are read in the format
+in which their authors publish them.
 """
 
 import json
@@ -62,7 +62,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """A benchmark. ``by_session`` is True if evidence is scored by session instead of by turn."""
+    """A benchmark data set. ``by_session`` is True if evidence is scored by session instead of by turn."""
 
     name: str
     conversations: tuple[Conversation, ...]

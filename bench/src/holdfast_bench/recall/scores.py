@@ -32,8 +32,8 @@ def score(
 ) -> Row:
     """Score the ranked ids of a question, and the ids that fit into contexts of several sizes, against its evidence.
 
-    If the data set has ``by_session``, each ranked id is replaced by the id of its session before it is compared. Contexts
-    are always scored by turn.
+    If the data set has ``by_session``, each ranked id is first replaced with the id of its session. Contexts are always
+    scored by turn.
     """
     gold, turns = set(question.evidence), set(question.evidence)
     if data.by_session:
@@ -124,7 +124,7 @@ def _means(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def _interval(rows: Sequence[Row], name: str) -> tuple[float, float]:
-    """Return the 95% bootstrap interval of the mean of one score over the questions.
+    """Return the 95% bootstrap interval of one score's mean over the questions.
 
     Whole conversations are resampled. If there is only one conversation, single questions are resampled.
     """

@@ -34,7 +34,7 @@ class CachedEmbedder:
         self._model = f"{self.name}\0{np.asarray(embedder.embed(['fingerprint'], role='document')).tobytes().hex()}"
 
     def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
-        """Return the vectors of texts, embedding only those that are not in the cache."""
+        """Return the vectors of texts. Only texts that are not in the cache are embedded."""
         keys = [
             hashlib.blake2b(f"{self._model}\0{role}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
             for text in texts

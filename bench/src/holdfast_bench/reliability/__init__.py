@@ -1,1 +1,1 @@
-"""The forty rows of reliability: what is checked, and how."""
+"""The forty rows of reliability, and the checks for each row."""

@@ -1,7 +1,8 @@
 """Runs the checks of the forty rows and prints one line per row.
 
-The checks are the project's tests, so this needs a checkout. Rows about load also run a benchmark. A row passes if all its
-checks ran and passed. A row whose checks were partly skipped, for example because there is no browser, is incomplete.
+The checks are the project's tests, so a checkout is required. Rows about load also run a benchmark. A row passes if all
+its checks ran and passed. A row whose checks were partly skipped, for example because there is no browser, is
+incomplete.
 """
 
 import json
@@ -33,14 +34,14 @@ class Outcome(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The word for the result of a row."""
+        """The result of a row in one word."""
         if self.failed:
             return "FAIL"
         return "pass" if self.passed and not self.skipped else "incomplete"
 
 
 def run(*, root: Path, rows: Sequence[str], quick: bool, as_json: bool) -> bool:
-    """Run the rows, print them, and return True if none failed."""
+    """Run the rows and print them. Return True if no row failed."""
     if not (root / "tests").is_dir():
         raise click.ClickException(f"{root} is not a checkout of Holdfast: it has no tests. Name one with --root.")
     known = tomllib.loads((resources.files("holdfast_bench.reliability") / "rows.toml").read_text("utf-8"))
@@ -74,7 +75,7 @@ def _line(result: Mapping[str, Any]) -> str:
 
 
 def _check(row: Mapping[str, Any], root: Path, *, quick: bool, memo: dict[str, Outcome]) -> Outcome:
-    """Run the tests of a row and its benchmark. Files that several rows share run once."""
+    """Run the tests of a row and its benchmark. Test files that several rows share run only once."""
     found = Outcome()
     for path in row["tests"]:
         key = f"{path} {row.get('only', '')}"
@@ -91,7 +92,7 @@ def _sum(one: Outcome, other: Outcome) -> Outcome:
 
 
 def _tests(root: Path, path: str, only: str | None, *, quick: bool) -> Outcome:
-    """Run one test file or folder in a process of its own, and count the results."""
+    """Run one test file or folder in its own process, and count the results."""
     with TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", path]

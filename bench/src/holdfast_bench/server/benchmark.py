@@ -1,4 +1,4 @@
-"""Measures the server's latency and memory under load. Also checks that requests stay fast if the chat model does not respond."""
+"""Measures the server's latency and memory under load. Also checks that requests stay fast if the chat model hangs."""
 
 import json
 import multiprocessing

@@ -1,8 +1,8 @@
-"""Measures what the attacks of one tenant cost its neighbors.
+"""Measure how far one tenant's attacks slow down its neighbors.
 
-Neighbors send recalls and messages to a server, each with the key of its own tenant. Periods without and with an attack
-alternate in the same run, so that other load on the machine affects both. The 99th percentile of the neighbors during an
-attack may be at most twice that of their quiet periods.
+Neighbors send recalls and messages to a server, each with the access key of its own tenant. Periods with and without an
+attack alternate in the same run, so that other load on the machine affects both. During an attack, the neighbors' 99th
+percentile may be at most twice as high as in quiet periods.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ Attack: TypeAlias = Callable[["Client", random.Random], int]
 
 
 class Client:
-    """One connection with an access key. It connects again after an error."""
+    """One connection with an access key. It reconnects after an error."""
 
     def __init__(self, port: int, key: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -100,7 +100,7 @@ def batches(client: Client, rng: random.Random) -> int:
 
 
 def erasures(client: Client, rng: random.Random) -> int:
-    """Store and erase, again and again."""
+    """Store and erase data repeatedly."""
     user = f"gone-{rng.randrange(10**9)}"
     client.post("/v1/memories", {"text": f"the {rng.choice(_WORDS)} is mine", "user": user})
     return client.post("/v1/erase", {"user": user})
@@ -132,7 +132,7 @@ def measure(
     attacks: Sequence[str] = tuple(ATTACKS),
     embedder: str | None = None,
 ) -> dict[str, Any]:
-    """Return the percentiles of the neighbors for each attack. ``seconds`` is the length of a quiet or attacked period."""
+    """Return the neighbors' percentiles for each attack. ``seconds`` is the length of a quiet or attacked period."""
     options = ["--workers", str(workers), *(["--embedder", embedder] if embedder else [])]
     rows: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -166,7 +166,7 @@ def _with_queue(
     neighbors: int,
     memories: int,
 ) -> dict[str, Any]:
-    """Compare two servers in turns: one with a long queue and a dead model, and one without a queue."""
+    """Compare two servers by turns: one with a long queue and a dead model, and one without a queue."""
     with contextlib.ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
         settings = folder / "settings.yaml"
@@ -187,7 +187,7 @@ def _with_queue(
 
 
 def prepare(folder: Path, neighbors: int, *, memories: int, queue: int) -> list[str]:
-    """Create a store with a loud tenant and its neighbors. Return their keys, that of the loud tenant first."""
+    """Create a store with a loud tenant and its neighbors. Return their access keys, the loud tenant's key first."""
     path = folder / "memory.db"
     names = [_LOUD, *(f"calm{number}" for number in range(neighbors))]
     with holdfast.open(path, embedder="none", worker="none") as operator:
@@ -203,7 +203,7 @@ def prepare(folder: Path, neighbors: int, *, memories: int, queue: int) -> list[
 
 
 def _queue(memory: holdfast.Engine, conversations: int) -> None:
-    """Store ended conversations that wait for their digest."""
+    """Store ended conversations that wait to be digested."""
     parts, scope = services(memory), Scope(tenant=_LOUD, user="u")
     for first in range(0, conversations, _SESSIONS_PER_WRITE):
         with parts.store.write() as tx:
@@ -217,7 +217,7 @@ def _queue(memory: holdfast.Engine, conversations: int) -> None:
 
 
 def _alternate(port: int, keys: Sequence[str], name: str, *, seconds: float, attackers: int) -> dict[str, Any]:
-    """Measure the neighbors in quiet and attacked periods, in turns."""
+    """Measure the neighbors in alternating quiet and attacked periods."""
     quiet, attacked, hostile = Times(), Times(), Counter[int]()
     for _ in range(_ROUNDS):
         _attend(port, keys[1:], seconds / _ROUNDS, quiet)
@@ -227,7 +227,7 @@ def _alternate(port: int, keys: Sequence[str], name: str, *, seconds: float, att
 
 
 def _attend(port: int, keys: Sequence[str], seconds: float, times: Times | None = None) -> None:
-    """Let every neighbor send requests for some seconds, and add the times to ``times``."""
+    """Let every neighbor send requests for some seconds, and add the response times to ``times``."""
     collected, guard = times or Times(), threading.Lock()
 
     def neighbor(key: str, seed: int) -> None:
@@ -257,7 +257,7 @@ def _ask(client: Client, kind: str, rng: random.Random) -> int:
 
 @contextlib.contextmanager
 def _attacking(port: int, key: str, name: str, attackers: int, statuses: Counter[int]) -> Iterator[None]:
-    """Let the loud tenant attack during the block, from another process. Count the statuses of its responses."""
+    """Let the loud tenant attack from another process during the block. Count the statuses of its responses."""
     spawn = multiprocessing.get_context("spawn")
     started, over, counted = spawn.Event(), spawn.Event(), spawn.SimpleQueue()
     process = spawn.Process(target=_attack, args=(port, key, name, attackers, (started, over, counted)), daemon=True)
@@ -272,7 +272,7 @@ def _attacking(port: int, key: str, name: str, attackers: int, statuses: Counter
 
 
 def _attack(port: int, key: str, name: str, attackers: int, shared: tuple[Any, Any, Any]) -> None:
-    """Attack with several connections until the event is set. Put the counted statuses into the queue."""
+    """Attack over several connections until the event is set. Put the counted statuses into the queue."""
     started, over, counted = shared
     statuses: Counter[int] = Counter()
 
@@ -293,7 +293,7 @@ def _attack(port: int, key: str, name: str, attackers: int, shared: tuple[Any, A
 
 
 def _row(quiet: Times, attacked: Times, hostile: Counter[int]) -> dict[str, Any]:
-    """Return the percentiles of both sides, and the larger of the two ratios."""
+    """Return the percentiles for quiet and attacked periods, and the larger of the two ratios."""
     row: dict[str, Any] = {}
     ratios = []
     for kind in ("add", "recall"):

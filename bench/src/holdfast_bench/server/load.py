@@ -104,7 +104,7 @@ def fill(port: int, memories: int) -> None:
 
 
 def drained(port: int, *, max_seconds: float = 120.0) -> float | None:
-    """Wait until the job queue is empty. Return the seconds this took, or None if ``max_seconds`` passed first."""
+    """Wait until the job queue is empty. Return the seconds that this took, or None after ``max_seconds``."""
     begin = time.monotonic()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     while time.monotonic() - begin < max_seconds:

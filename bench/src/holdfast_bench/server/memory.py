@@ -85,7 +85,7 @@ def watched(process: int, *, every: float = 0.5) -> Iterator[list[float]]:
 
 
 def summarize(samples: Sequence[float]) -> dict[str, Any]:
-    """Return the memory use at several moments of the run, and its growth in the second half."""
+    """Return the memory use at several points of the run, and its growth in the second half."""
     if len(samples) < 4:
         return {"memory_mb": None, "memory_grew_percent": None, "memory_steady": None}
     half, end = _around(samples, 0.5), _around(samples, 1.0)
@@ -99,6 +99,6 @@ def summarize(samples: Sequence[float]) -> dict[str, Any]:
 
 
 def _around(samples: Sequence[float], share: float) -> float:
-    """Return the median of the samples around a moment of the run, so that a single outlier has no effect."""
+    """Return the median of the samples around a point of the run, so that a single outlier has no effect."""
     at, width = round(share * (len(samples) - 1)), max(1, len(samples) // 20)
     return round(statistics.median(samples[max(0, at - width) : at + width + 1]), 1)

@@ -1,8 +1,8 @@
 """Compares three servers: one whose chat model refuses connections, one whose model hangs, and one without a model.
 
 Adds and recalls must take the same time in all three. Clients send requests to one server at a time, in turn, so that
-other load on the machine affects all three. While a model hangs, digest jobs wait for it. The benchmark reports how many
-jobs wait. Then the hanging model is made to refuse connections, and the benchmark reports how long the waiting jobs take.
+other load on the machine affects all three. While a model hangs, digest jobs wait for it; the benchmark reports their
+number. Then the hanging model is made to refuse connections, and the benchmark reports how long the waiting jobs take.
 """
 
 import contextlib
@@ -117,6 +117,6 @@ def _figures(load: Load, baseline: Load) -> dict[str, Any]:
 
 
 def _lag(port: int) -> dict[str, Any]:
-    """Return the number of unfinished jobs, and the age of the oldest one in seconds (the digestion lag)."""
+    """Return the number of unfinished jobs, and the age of the oldest in seconds (the digestion lag)."""
     stats = ask(http.client.HTTPConnection("127.0.0.1", port, timeout=60), "GET", "/v1/stats")[1]
     return {"queued": stats["queue"]["queued"] + stats["queue"]["running"], "lag_s": round(stats["digestion_lag_seconds"], 1)}

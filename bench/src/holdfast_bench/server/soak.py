@@ -1,6 +1,6 @@
-"""Puts a server under mixed load for a while: most clients behave, a third is hostile.
+"""Puts a server under mixed load for a while. A third of the clients is hostile; the others behave.
 
-Memory, open files and threads of the server must stay flat, and no request of a client that behaves may fail.
+Memory, open files and threads of the server must not grow, and no request of a well-behaved client may fail.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ class Samples:
 
 @dataclass(slots=True)
 class Outcome:
-    """Counts of the answers that clients received. Those of hostile clients are counted separately."""
+    """Counts of the responses that clients received. Hostile clients are counted separately."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     hostile: Counter[int] = field(default_factory=Counter)
@@ -53,14 +53,14 @@ class Outcome:
 
 
 def run(*, seconds: float, clients: int, workers: int, as_json: bool) -> bool:
-    """Run the soak and print its result. Return True if everything stayed flat."""
+    """Run the soak and print its result. Return True if nothing grew."""
     result = soak(seconds=seconds, clients=clients, workers=workers)
     print(json.dumps(result) if as_json else "\n".join(f"{name:26} {value}" for name, value in result.items()))  # noqa: T201
     return bool(result["passed"])
 
 
 def soak(*, seconds: float = 1800.0, clients: int = 50, workers: int = 1, embedder: str | None = None) -> dict[str, Any]:
-    """Put a server under load, and return what was measured."""
+    """Put a server under load, and return the measurements."""
     hostile = clients // _HOSTILE_SHARE
     options = ["--workers", str(workers), *(["--embedder", embedder] if embedder else [])]
     outcome, samples = Outcome(), Samples()
@@ -82,7 +82,7 @@ def soak(*, seconds: float = 1800.0, clients: int = 50, workers: int = 1, embedd
 
 
 def _friendly(port: int, key: str, seed: int, until: float, outcome: Outcome) -> None:
-    """One client per tenant: remembers, talks, recalls, forgets and erases, at a moderate pace."""
+    """Act as one well-behaved client per tenant: add memories and messages, recall, forget and erase at a moderate pace."""
     rng, client = random.Random(seed), Client(port, key)  # noqa: S311  (no secret)
     number = 0
     while time.monotonic() < until:
@@ -113,7 +113,7 @@ def _step(client: Client, rng: random.Random, user: str, number: int) -> tuple[i
 
 
 def _hostile(port: int, key: str, seed: int, until: float, outcome: Outcome) -> None:
-    """Attack in every way that ``bench fairness`` knows, and with broken and slow requests."""
+    """Attack in all the ways of ``bench fairness``, and with broken and slow requests."""
     rng, client = random.Random(seed), Client(port, key)  # noqa: S311  (no secret)
     ways = [*ATTACKS.values()]
     while time.monotonic() < until:
@@ -128,7 +128,7 @@ def _hostile(port: int, key: str, seed: int, until: float, outcome: Outcome) -> 
 
 
 def _break_off(port: int, rng: random.Random) -> None:
-    """Send half a request slowly, or no request at all, and hang up."""
+    """Send half a request slowly, or no request at all, and close the connection."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         head = b"POST /v1/memories HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"
         for byte in head[: rng.randrange(len(head))][:40]:
@@ -167,7 +167,10 @@ def _family(process: int) -> Iterator[int]:
 
 
 def growth(samples: Sequence[float]) -> float | None:
-    """Return the growth from the middle third of a run to its last third, as a share. None if there are too few samples."""
+    """Return the growth from the middle third of a run to its last third, as a fraction.
+
+    Return None if there are too few samples.
+    """
     third = len(samples) // 3
     if third < 3:
         return None

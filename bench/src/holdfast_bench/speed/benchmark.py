@@ -46,7 +46,7 @@ _ROWS = (
 
 @dataclass(slots=True)
 class Report:
-    """The measurements of one run. Each is printed as soon as it is made."""
+    """The measurements of one run. Each is printed as soon as it is available."""
 
     quiet: bool = False
     sides: list[dict[str, Any]] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Report:
             click.echo(text)
 
     def of(self, side: str, size: int, *, many: bool) -> Mapping[str, float]:
-        """Return the measurements of a library with ``size`` memories; an empty mapping if it was not measured."""
+        """Return the measurements of a library with ``size`` memories, or an empty mapping if it was not measured."""
         key = {"side": side, "size": size, "many": many}
         return next((one["numbers"] for one in self.sides if key.items() <= one.items()), {})
 
@@ -136,7 +136,7 @@ def _floor(report: Report, folder: Path, seed: int) -> Any:
 
 
 def _targets(report: Report, sizes: Sequence[int]) -> None:
-    """Print each performance target, and whether this run reached it."""
+    """Print each performance target, and whether this run met it."""
     one, many = ({size: report.of(Holdfast.name, size, many=flag) for size in sizes} for flag in (False, True))
     for size, key, most in ((100_000, "find", 5.0), (1_000_000, "find", 30.0), (1_000_000, "vectors", 15.0)):
         if size in sizes:

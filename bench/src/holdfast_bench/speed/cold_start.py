@@ -17,7 +17,7 @@ from holdfast_bench.speed.sides import Query
 
 
 def main(name: str, folder: Path, file: Path) -> None:
-    """Open the files and run queries. Print the CPU milliseconds to the first result and the resident megabytes as JSON."""
+    """Open the files and run queries. Print the CPU milliseconds until the first result, and the resident megabytes, as JSON."""
     with np.load(file) as arrays:
         vectors = arrays["vectors"]
         queries = [

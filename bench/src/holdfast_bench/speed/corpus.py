@@ -74,7 +74,7 @@ def _sentence(words: Sequence[str], picks: Sequence[int]) -> str:
 
 
 def embed_afresh(embedder: Embedder, questions: Sequence[str]) -> None:
-    """Embed the questions with a new number appended to each, so that the embedder cannot answer from a cache."""
+    """Embed the questions with a new number appended to each, so that no embedding comes from a cache."""
     embedder.embed([f"{question} {next(_counter)}" for question in questions], role="query")
 
 
@@ -96,7 +96,10 @@ class GivenVectors:
         self._questions = {text: number for number, text in enumerate(corpus.questions)}
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
-        """Look up the vectors of texts in the corpus. Other texts, such as those that identify a model, get the first vector."""
+        """Look up the vectors of texts in the corpus.
+
+        Other texts, such as those used to identify a model, get the first vector.
+        """
         if role == "query":
             if self.real is not None:
                 embed_afresh(self.real, texts)

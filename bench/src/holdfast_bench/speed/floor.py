@@ -1,4 +1,4 @@
-"""Measures the speed of this machine, which no library can exceed.
+"""Measure the machine's own speed, which limits every library.
 
 There are three measurements: how fast one core reads memory, how long a sync to disk takes, and how long it takes to
 embed a question.
@@ -32,7 +32,7 @@ def bandwidth() -> float:
 
 
 def fixed_work() -> int:
-    """Run a fixed amount of Python work. Its duration shows the current speed of the machine."""
+    """Run a fixed amount of Python work. Its duration shows how fast the machine currently is."""
     seen: dict[int, int] = {}
     for number in range(_STEPS):
         seen[number & 1023] = seen.get(number & 1023, 0) + number

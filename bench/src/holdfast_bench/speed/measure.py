@@ -67,7 +67,7 @@ class Task:
 def make_task(corpus: Corpus, *, many: bool, real: Embedder | None) -> Task:
     """Assign the memories to one user, or to many users with 100 each.
 
-    The last memories are not imported in batches. They are added one at a time later, to measure single adds.
+    The last memories are not imported in batches but added one at a time, to measure single adds.
     """
     size = len(corpus.texts) - SINGLE_ADDS
     users = [f"user{n // PER_USER}" if many else "ana" for n in range(len(corpus.texts))]
@@ -152,7 +152,7 @@ def _end_to_end(side: Side, embedder: GivenVectors, task: Task, queries: Sequenc
 
 
 def _cold(name: str, task: Task, folder: Path) -> Numbers:
-    """Measure a new process that opens the files and queries. Return its CPU time to the first result, and its memory."""
+    """Start a new process that opens the files and runs queries. Return its CPU time until the first result, and its memory."""
     queries = task.queries()[:20]
     file = folder / "queries.npz"
     np.savez(
@@ -173,7 +173,7 @@ def _cold(name: str, task: Task, folder: Path) -> Numbers:
 def medians_cpu(measured: Mapping[str, Measured]) -> Numbers:
     """Return the median CPU milliseconds of each measured function, over all threads.
 
-    The functions take turns for some seconds, so that a slow moment of the machine affects all of them.
+    The functions run alternately for some seconds, so that a slow phase of the machine affects all of them.
     """
     spent: dict[str, list[float]] = {name: [] for name in measured}
     for call, queries in measured.values():

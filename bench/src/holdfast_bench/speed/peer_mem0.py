@@ -34,7 +34,7 @@ class Mem0:
         logging.getLogger("mem0").setLevel(logging.ERROR)
 
         class Given(base):  # type: ignore[misc]
-            """Passes the benchmark's embedder, which all libraries use, to mem0."""
+            """Wraps the benchmark's embedder, which all libraries use, for mem0."""
 
             def embed(self, text: str, memory_action: str | None = None) -> list[float]:
                 role: Any = "query" if memory_action == "search" else "document"
@@ -70,7 +70,10 @@ class Mem0:
             )
 
     def find(self, query: Query) -> Sequence[str]:
-        """Search with mem0's own method. No threshold is set, so that it returns as many results as the other libraries."""
+        """Search with mem0's own method.
+
+        No threshold is set, so that the number of results is the same as for the other libraries.
+        """
         filters = {"user_id": query.user}
         filters |= {"part": query.part} if query.part else {}
         filters |= {"kind": query.kind} if query.kind else {}

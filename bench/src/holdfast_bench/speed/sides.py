@@ -35,7 +35,7 @@ class Row:
 
     @property
     def part(self) -> str:
-        """Value of the metadata field ``part``, to filter by. Each value belongs to a tenth of all memories."""
+        """Value of the metadata field ``part``, used for filters. Each value belongs to a tenth of all memories."""
         return f"part{self.number % _PARTS}"
 
     @property

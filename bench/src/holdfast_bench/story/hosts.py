@@ -1,7 +1,7 @@
-"""The five designs as their hosts use them: each class calls the public interface of one design, as the design's author would.
+"""The five designs as their hosts use them. Each class calls the public interface of one design as the design's author would.
 
-A host runs in a process of its own, which the story may kill. Background work runs between the turns, so that a story gives the
-same result each time.
+A host runs in its own process, which the story may kill. Background work runs between the turns, so that a story always
+has the same result.
 """
 
 import asyncio
@@ -89,18 +89,18 @@ class Host(ABC):
 
     @abstractmethod
     def shown(self, question: str, fact: Fact) -> list[str]:
-        """Return the lines that the design shows to a model for a question."""
+        """Return the lines that the design would show to a model for a question."""
 
     @abstractmethod
     def documents(self) -> list[str]:
-        """Return the texts in which small talk does not belong."""
+        """Return the texts that must not contain small talk."""
 
     @abstractmethod
     def over(self) -> list[str]:
-        """Return the limits of the design that are not kept, in words."""
+        """Return the design's limits that are exceeded, in words."""
 
     def work(self) -> None:
-        """Do the background work that is due."""
+        """Run the background work that is due."""
         for engine in self.engines:
             engine.drain()
 
@@ -129,7 +129,7 @@ class Host(ABC):
         ]
 
     def tellers(self, fact: Fact) -> list[str]:
-        """Return the people who stated a fact. They ask about it, because people do not see each other's memories."""
+        """Return the people who stated a fact. Only they are asked about it, because people do not see each other's memories."""
         return sorted({session.person for session in self.told(fact)})
 
     def _texts(self, statuses: Sequence[Any]) -> list[str]:
@@ -147,7 +147,7 @@ def _above(name: str, count: float, limit: float) -> list[str]:
 
 
 class RumiHost(Host):
-    """Rumi: facts are extracted when a session ends, and all of them are in the prompt."""
+    """Rumi: facts are extracted when a session ends, and the prompt contains all of them."""
 
     kills_at_end = True
 
@@ -189,7 +189,7 @@ class RumiHost(Host):
 
 
 class LobugHost(Host):
-    """Lo-Bug: one endless conversation, with work after each reply."""
+    """Lo-Bug: one endless conversation, with background work after each reply."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -237,7 +237,7 @@ class LobugHost(Host):
 
 
 class RostroHost(Host):
-    """Rostro: a voice assistant. A conversation closes when it is idle; its conclusions go to topic pages."""
+    """Rostro: a voice assistant. A conversation ends when it is idle. Its conclusions are stored on topic pages."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -317,7 +317,7 @@ class ReachyHost(Host):
         self.work()
 
     async def _store(self, session: Session) -> None:
-        """Store the facts of a session as the robot's model does: with the design's three tools."""
+        """Store the facts of a session as the robot's model would, with the design's three tools."""
         reachy.use_manager(self._managers[session.person])
         for made in session.model.facts:
             for id in made.replaces:
@@ -343,7 +343,7 @@ class ReachyHost(Host):
 
 
 class AppsHost(Host):
-    """The app host: one memory per conversation, at most ten per app, and the app's block in every prompt."""
+    """The app host: one memory per conversation, at most ten memories per app, and the app's context block in every prompt."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

@@ -1,7 +1,7 @@
-"""The scripted chat model of a story. It answers each prompt of the engine with what the story says of the quoted turns.
+"""The scripted chat model of a story. For the turns quoted in a prompt, it returns the answers that the story defines.
 
-The model recognizes a prompt by the schema of the wanted answer. It knows the story, but it sees only the prompt: an answer
-never contains a fact whose turns are not quoted there.
+The model recognizes a prompt by the schema of the requested answer. It knows the story but uses only the prompt: an
+answer never contains a fact whose turns are not quoted in the prompt.
 """
 
 import html
@@ -26,7 +26,7 @@ _KEY = re.compile(r"([\w ]{2,24}): (.+)")
 
 
 class StoryModel:
-    """Answers for a story. While it is ``down``, every call raises ``ModelUnavailable``."""
+    """Answers the prompts of a story. While ``down`` is True, every call raises ``ModelUnavailable``."""
 
     def __init__(self, story: Story, now: Callable[[], datetime]) -> None:
         self.down = False
@@ -59,7 +59,7 @@ class StoryModel:
         return json.dumps(answer, ensure_ascii=False)
 
     def _quoted(self, transcript: str) -> Iterator[tuple[int, Session, int]]:
-        """Yield the turns of the story that a transcript quotes: the number of the line, the session, the number of the turn."""
+        """Yield the turns of the story that a transcript quotes, each as line number, session and turn number."""
         for place, line in enumerate(transcript.splitlines(), 1):
             within = plain(line)
             for text, session, number in self._turns:
@@ -104,7 +104,7 @@ class StoryModel:
         return {"summary": " ".join(part for part in parts if part) or "Nothing of lasting interest was said."}
 
     def _document(self, text: str, _: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the newest facts first, without those that are no longer true."""
+        """Write the newest facts first, without facts that are no longer true."""
         old = [line.lstrip("-* ") for line in _block(text, "document").splitlines() if line.lstrip().startswith(("-", "*"))]
         facts = [line.lstrip("-* ") for line in _block(text, "facts").splitlines() if len(line) > 1]
         kept = [line for line in dict.fromkeys([*reversed(facts), *old]) if not self._has_ended(line)]
@@ -128,7 +128,7 @@ class StoryModel:
         return any(says(line, find) for find in replaced)
 
     def _compaction(self, text: str, _: Mapping[str, Any]) -> dict[str, Any]:
-        """Delete the first memory that contains no lasting fact, otherwise the first."""
+        """Delete the first memory that contains no lasting fact. If there is none, delete the first memory."""
         lasting = [fact.find for fact in self._story.facts.values() if fact.durable]
         lines = _numbered(_block(text, "memories"))
         empty = [number for number, line in lines if self._has_ended(line) or not any(says(line, find) for find in lasting)]
@@ -160,7 +160,7 @@ class StoryModel:
 
 
 def _item(name: str, fact: ModelFact) -> dict[str, Any]:
-    """Return a fact in the form that the prompt asks for."""
+    """Return a fact in the form that the prompt requests."""
     if name == "value":
         pair = _KEY.fullmatch(fact.text)
         return {"key": pair[1].strip(), "value": pair[2]} if pair else {"key": "dato", "value": fact.text}

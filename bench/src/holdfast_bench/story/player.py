@@ -1,8 +1,8 @@
 """Plays a story: turns, restarts, kills and outages, in the order of the story's time.
 
-Kills are real. The process that holds the store gets SIGKILL, and a new process opens the store. A call that was under way is
-repeated, as a host repeats a message that was not acknowledged. At the end of each scored day the process is restarted, and the
-questions are asked of a copy of the store.
+Kills are real. The process that holds the store gets SIGKILL, and a new process opens the store. A call that was
+interrupted is repeated, as a host repeats a message that was not acknowledged. At the end of each scored day, the
+process is restarted, and the questions are asked on a copy of the store.
 """
 
 import shutil
@@ -25,7 +25,7 @@ IDLE: Final = timedelta(minutes=8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """A scored day: what the design showed and stored, and the secrets that were found in its files."""
+    """A scored day: the texts that the design showed and stored, and the secrets found in its files."""
 
     day: int
     observation: Observation
@@ -74,7 +74,7 @@ class _Player:
         self._host: HostProcess | None = None
 
     def play_day(self, day: int) -> None:
-        """Play the sessions of a day, and do the work of the night."""
+        """Play the sessions of a day, then run the nightly background work."""
         for session in self._story.sessions:
             if session.day == day:
                 self._play(session)
@@ -82,7 +82,7 @@ class _Player:
         self._running().call("work", self._now)
 
     def score(self, day: int) -> Day:
-        """Scan the files, restart the host, and ask about all facts that were stated so far."""
+        """Scan the files, restart the host, and ask about all facts stated so far."""
         leaked = {**self._scan(day), **self._stopped_scan(day)}
         shutil.copytree(self._folder, self._copy)
         try:
@@ -152,7 +152,7 @@ class _Player:
         return self._scan(day)
 
     def _scan(self, day: int) -> dict[str, str]:
-        """Return the secrets of the past days that are in a file of the store, with the name of the file."""
+        """Return the secrets of the past days that are found in the store's files, each with the name of the file."""
         refused = {id for session in self._story.sessions if session.day <= day for turn in session.turns for id in turn.refused}
         files = [file for file in sorted(self._folder.rglob("*")) if file.is_file()]
         found = {}
@@ -164,7 +164,7 @@ class _Player:
 
 
 def stated(story: Story, day: int) -> Iterator[str]:
-    """Yield the ids of the facts that were stated up to a day, in the order of the file."""
+    """Yield the ids of the facts stated up to a day, in the order of the story file."""
     told = {id for session in story.sessions if session.day <= day for turn in session.turns for id in turn.facts}
     return (id for id in story.facts if id in told)
 

@@ -1,4 +1,4 @@
-"""A host in a process of its own, with calls over a pipe. The process can be killed at any time."""
+"""A host in its own process, called over a pipe. The process can be killed at any time."""
 
 import logging
 import multiprocessing
@@ -59,12 +59,12 @@ class HostProcess:
         self._result()
 
     def call(self, name: str, now: datetime, **arguments: Any) -> Any:
-        """Call a step of the host at a time of the story, and return its result."""
+        """Call a step of the host at a given time of the story, and return its result."""
         self._pipe.send((name, now, arguments))
         return self._result()
 
     def kill_during(self, name: str, now: datetime, **arguments: Any) -> None:
-        """Call a step, and kill the process while it is under way."""
+        """Call a step, and kill the process while the step is running."""
         self._pipe.send((name, now, arguments))
         time.sleep(_KILL_AFTER_SECONDS)
         self.kill()

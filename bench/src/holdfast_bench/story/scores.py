@@ -28,7 +28,7 @@ _ENDS: Final = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayScore:
-    """The scores of one day of a story. Each list names what is wrong."""
+    """The scores of one day of a story. Each list names the errors of one type."""
 
     story: str
     design: str
@@ -96,7 +96,7 @@ class DayScore:
 
 
 def score(story: Story, day: Day, *, model: ModelMode) -> DayScore:
-    """Compare what a design showed and stored at the end of a day with what is true then."""
+    """Compare the texts that a design showed and stored at the end of a day with the facts that are true then."""
     over = ended(story, day.day)
     told = [story.facts[id] for id in stated(story, day.day)]
     durable = [fact for fact in told if fact.durable and fact.id not in over]
@@ -123,7 +123,7 @@ def score(story: Story, day: Day, *, model: ModelMode) -> DayScore:
 
 
 def _as_present(story: Story, fact: Fact, lines: Iterable[str]) -> list[str]:
-    """Return the lines that can claim a past fact as present: not those that say that it ended, or what replaced it."""
+    """Return the lines that may present a past fact as still true. Lines that mention its end or its replacement are left out."""
     turns = [turn for session in story.sessions for turn in session.turns if fact.id in turn.ends]
     newer = [story.facts[id].find for turn in turns for id in turn.facts if id != fact.id]
     return [line for line in lines if not says(line, _ENDS) and not any(says(line, find) for find in newer)]
@@ -138,7 +138,7 @@ def _percent(part: int, total: int) -> float:
 
 
 def _wrongly_retired(story: Story, day: Day, over: set[str]) -> Iterable[Fact]:
-    """Yield the facts that a look-alike should have kept and that are stored as retired only."""
+    """Yield the facts that are stored only as retired, although their turn only looked like a change (``look_alike``)."""
     kept = {
         id
         for session in story.sessions
@@ -154,7 +154,7 @@ def _wrongly_retired(story: Story, day: Day, over: set[str]) -> Iterable[Fact]:
 
 
 def _small_talk(story: Story, day: Day) -> Iterable[str]:
-    """Yield the sentences of documents that come from small talk, and from nothing else that was said."""
+    """Yield the sentences of documents that come only from small talk."""
     turns = [turn for session in story.sessions if session.day <= day.day for turn in session.turns]
     idle = [turn.text for turn in turns if turn.small_talk or turn.role == "noise"]
     others = [turn.text for turn in turns if not turn.small_talk and turn.role != "noise"]
@@ -193,7 +193,7 @@ def table(scores: Sequence[DayScore]) -> str:
 
 
 def details(scores: Sequence[DayScore]) -> str:
-    """Return everything that is wrong, one line each."""
+    """Return all errors, one per line."""
     lines = []
     for each in scores:
         lines.append(f"{each.story}, model {each.model}, day {each.day}")

@@ -1,8 +1,8 @@
 """Loads and checks stories. A story is a month with one design, written as a TOML file.
 
-The format: ``design``, ``title`` and ``language``; ``[[person]]`` with ``id`` and ``timezone``; ``[[session]]`` with ``day``,
-``time``, ``person``, ``app`` and ``events_before``; ``[[session.turn]]``; ``[session.model]`` with the answers of a scripted
-model; ``[[fact]]`` and ``[[secret]]`` with the words by which they are found.
+The format: ``design``, ``title`` and ``language``; ``[[person]]`` with ``id`` and ``timezone``; ``[[session]]`` with
+``day``, ``time``, ``person``, ``app`` and ``events_before``; ``[[session.turn]]``; ``[session.model]`` with the answers
+of a scripted model; ``[[fact]]`` and ``[[secret]]`` with the words that identify them.
 """
 
 import tomllib
@@ -45,7 +45,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message. ``noise`` is sound that nobody addressed to the assistant, ``web`` is the text of a web page."""
+    """One message. ``noise`` is sound that was not addressed to the assistant. ``web`` is the text of a web page."""
 
     role: str
     text: str
@@ -63,7 +63,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFact:
-    """A fact that the scripted model extracts. ``sources`` are numbers of turns, from 1. ``replaces`` is a fact's id."""
+    """A fact that the scripted model extracts. ``sources`` contains turn numbers, from 1. ``replaces`` is the id of a fact."""
 
     text: str
     sources: tuple[int, ...] = ()
@@ -80,7 +80,7 @@ class ModelAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation, and the events before it. ``kill_during`` ends the process while the session is under way."""
+    """One conversation, and the events before it. ``kill_during`` kills the process during the session."""
 
     number: int
     day: int
@@ -94,7 +94,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A statement about a person. A design should know the ``durable`` ones. ``explicit``: the user asked to remember it."""
+    """A statement about a person. A design should know ``durable`` facts.
+
+    ``explicit`` means that the user asked to remember it.
+    """
 
     id: str
     says: str
@@ -107,7 +110,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
-    """Something that a person said and asked not to keep."""
+    """Something that a person said but asked not to keep."""
 
     id: str
     says: str
@@ -137,7 +140,10 @@ class Story:
 
 
 def load_stories(folder: Path = FOLDER, *, names: Collection[str] = ()) -> list[Story]:
-    """Load the stories of a folder, or those with the given names. Raise StoryInvalid if one is not in the format."""
+    """Load the stories of a folder, or only those with the given names.
+
+    Raise StoryInvalid if a file is not in the right format.
+    """
     files = {file.stem: file for file in sorted(folder.glob("*.toml"))}
     if not files:
         raise StoryInvalid(f"There are no stories in {folder}: no file there ends with .toml.")
@@ -197,7 +203,7 @@ def _check_references(story: Story, reading: "_Reading") -> None:
 
 
 class _Reading:
-    """Makes the parts of one story, and the errors that name its file."""
+    """Builds the parts of one story, and errors that name the story's file."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -206,7 +212,7 @@ class _Reading:
         return StoryInvalid(f"The story {self._file} is not in the format: {problem}.")
 
     def check(self, entry: Any, names: Sequence[str], place: str) -> None:
-        """Raise an error for an entry that is no table, or has a field with another name."""
+        """Raise an error if an entry is not a table, or has an unknown field."""
         if not isinstance(entry, Mapping):
             raise self.error(f"{place} is not a table")
         for name in entry:

@@ -1,4 +1,4 @@
-"""Finds facts and secrets in texts by their words. Case, accents and punctuation do not count."""
+"""Finds facts and secrets in texts by their words. Case, accents and punctuation are ignored."""
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 def plain(text: str) -> str:
-    """Return a text in lower case, without accents and signs, with a space around each word."""
+    """Return a text in lower case, without accents and punctuation, with a space around each word."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return f" {_NO_WORD.sub(' ', kept).strip()} "
@@ -28,7 +28,7 @@ def plain(text: str) -> str:
 def says(text: str, find: Find) -> bool:
     """Return True if a text contains all words of one of the alternatives.
 
-    A word also matches the beginning of a longer one ("walnut" and "walnuts"). A number must match as a whole.
+    A word also matches the beginning of a longer word ("walnut" matches "walnuts"). A number must match as a whole.
     """
     within = plain(text)
     return any(all(_needle(word) in within for word in words) for words in find)
@@ -45,7 +45,7 @@ def _needle(word: str) -> str:
 
 
 def leaks(path: Path, find: Find) -> bool:
-    """Return True if the bytes of a file contain all words of an alternative close to each other."""
+    """Return True if the bytes of a file contain all words of one alternative close to each other."""
     text = plain(path.read_bytes().decode("utf-8", errors="replace"))
     return any(_close(text, [_needle(word) for word in words]) for words in find)
 

@@ -91,7 +91,7 @@ def test_models_are_listed_with_their_problems(tmp_path: Path, home: Path) -> No
 
 @contextmanager
 def ollama(answer: bytes, *, delay: float = 0.0) -> Iterator[int]:
-    """A program that answers on a free port of the loopback address, as Ollama does."""
+    """A program that responds like Ollama, on a free port of the loopback address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
