@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from holdfast.server.api.described import Described
 from holdfast.server.api.fields import FILTER_SCHEMAS
 from holdfast.server.api.problem import MEDIA_TYPE
 from holdfast.server.api.responses import Context, Redaction
@@ -29,10 +30,10 @@ _ALWAYS = (400, 401, 403, 404, 413, 414, 415, 421, 429, 500, 503)
 Responses: TypeAlias = dict[int | str, dict[str, Any]]
 
 
-class Problem(BaseModel):
+class Problem(Described, BaseModel):
     """An error response in the format of RFC 9457."""
 
-    model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="allow")
 
     type: Annotated[str, Field(examples=["about:blank"])]
     """Always `about:blank`."""

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from holdfast.server.api.described import Described
 from holdfast.server.api.fields import (
     NOT_BLANK,
     AnyText,
@@ -35,10 +36,10 @@ from holdfast.server.api.fields import (
 from holdfast.types import MessageOrigin
 
 
-class Body(BaseModel):
+class Body(Described, BaseModel):
     """Base class of request bodies. Unknown fields are rejected, because they are usually spelling mistakes."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid")
 
 
 class ScopedBody(Body):
@@ -355,19 +356,17 @@ class UserEdit(Body):
     """The language of the user, as a BCP 47 tag."""
 
 
-class ChatText(BaseModel):
+class ChatText(Described, BaseModel):
     """A message of the user, recognized from speech by the device or typed."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     text: Annotated[str, Field(max_length=100_000, examples=["My name is Alex and I work at NASA"])]
     """The text. If it contains only whitespace, it counts as silence."""
 
 
-class EnergyReport(BaseModel):
+class EnergyReport(Described, BaseModel):
     """The energy of the host. Fields that are not given keep their value."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"level": 0.8, "used": 120}]}, use_attribute_docstrings=True)
+    model_config = ConfigDict(json_schema_extra={"examples": [{"level": 0.8, "used": 120}]})
 
     level: Annotated[float, Field(ge=0, le=1)] | None = None
     """The charge of the battery. Below 0.2, background work waits."""
@@ -375,13 +374,12 @@ class EnergyReport(BaseModel):
     """The energy units that the host has used since its last report. Memory work may use up to 5% of the total."""
 
 
-class NewApp(BaseModel):
+class NewApp(Described, BaseModel):
     """An app to register as installed."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
         json_schema_extra={"examples": [{"appId": "kitchen", "name": "Kitchen"}]},
-        use_attribute_docstrings=True,
     )
 
     app_id: Name

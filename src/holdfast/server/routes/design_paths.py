@@ -73,7 +73,7 @@ class Ok(Model):
 class Health(Model):
     """The health of the server. Fields other than `status` are only returned to callers who may read the whole tenant."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=False, use_attribute_docstrings=True)
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     status: Literal["ok", "degraded"]
     """`ok`, or `degraded` if recall does without a model, or the local Ollama server cannot be reached."""

@@ -4,15 +4,15 @@ from typing import Annotated, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from holdfast.server.api.described import Described
+
 Item = TypeVar("Item")
 
 
-class Model(BaseModel):
+class Model(Described, BaseModel):
     """Base class of response bodies."""
 
-    model_config = ConfigDict(
-        from_attributes=True, json_schema_serialization_defaults_required=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(from_attributes=True, json_schema_serialization_defaults_required=True)
 
 
 class Listed(Model, Generic[Item]):
