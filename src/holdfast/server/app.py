@@ -1,6 +1,6 @@
 """Assemble the server: routes, error handlers, OpenAPI document, dashboard and middleware."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -95,7 +95,7 @@ class Server:
     @property
     def path_words(self) -> set[str]:
         """The fixed parts of all paths, which the log shows. Other parts may be names."""
-        return path_words([*_paths(self.api.routes), *self._extra_apps])
+        return path_words([*(getattr(route, "path", "") for route in self.api.routes), *self._extra_apps])
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Handle a request."""
@@ -108,15 +108,6 @@ class Server:
         """
         path = scope["path"] if scope["type"] == "http" else ""
         await self._extra_apps.get(path.rstrip("/") or path, self.api)(scope, receive, send)
-
-
-def _paths(routes: Iterable[object]) -> Iterator[str]:
-    """Yield the paths of routes. Newer versions of FastAPI keep an included router as one route."""
-    for route in routes:
-        yield getattr(route, "path", "")
-        router = getattr(route, "original_router", None)
-        if router is not None:
-            yield from _paths(router.routes)
 
 
 def make_app(
@@ -192,9 +183,8 @@ def make_api(
     )
     api.state.pool, api.state.settings, api.state.transcriber = pool, settings, transcriber
     api.state.latency, api.state.feed, api.state.stopping = Latency(), ChangeFeed(), ShutdownFlag()
-    api.state.routes = [route for module in _ROUTERS for route in module.router.routes]
-    for module in _ROUTERS:
-        api.include_router(module.router)
+    for module in _ROUTERS:  # include_router would build each route again, which slows down the first request
+        api.router.routes.extend(module.router.routes)
     add_handlers(api)
     describe(api, pool.operator.preset)
     _serve_document(api)

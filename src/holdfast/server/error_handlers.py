@@ -76,7 +76,7 @@ async def _http(request: Request, error: HTTPException) -> Problem:
 
 def _methods_of(request: Request) -> list[str]:
     """Return the methods that the path of a request allows."""
-    routes = [*request.app.routes, *request.app.state.routes]
+    routes = request.app.routes
     found = [route for route in routes if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE]
     exact = [route for route in found if route.path == request.url.path]  # a fixed path comes before a path with parameters
     return sorted({method for route in exact or found for method in route.methods or ()})

@@ -1,8 +1,8 @@
 """Migrations: upgrade a file to the schema of this version.
 
 Migrations are numbered ``.sql`` files. New ones are appended, and existing ones never change. Each migration runs in
-one transaction, which also records that it ran. If a recorded migration was changed, or this version does not know it,
-opening the file fails before anything is written.
+one transaction, which also records that it ran. A new file gets all of them in one transaction. If a recorded migration
+was changed, or this version does not know it, opening the file fails before anything is written.
 """
 
 from holdfast.stores.sql.connection import fetch_value
@@ -19,18 +19,18 @@ CREATE TABLE IF NOT EXISTS migrations (
 
 
 def migrate(connection: FileConnection) -> None:
-    """Apply the pending migrations, each in its own transaction."""
+    """Apply the pending migrations: each in its own transaction, or all of them in one if the file is new."""
     known = list(migrations())
-    if _pending(connection, known):
-        for migration in known:
-            with _immediate(connection):
-                connection.execute(_RECORDS)
-                if migration in _pending(connection, known):  # another process may have applied it meanwhile
-                    connection.execute(migration.sql)
-                    connection.execute(
-                        "INSERT INTO migrations (number, name, sha256) VALUES (?, ?, ?)",
-                        (migration.number, migration.name, migration.sha256),
-                    )
+    while _pending(connection, known):
+        with _immediate(connection):
+            connection.execute(_RECORDS)
+            waiting = _pending(connection, known)  # another process may have applied some meanwhile
+            for migration in waiting if waiting == known else waiting[:1]:
+                connection.execute(migration.sql)
+                connection.execute(
+                    "INSERT INTO migrations (number, name, sha256) VALUES (?, ?, ?)",
+                    (migration.number, migration.name, migration.sha256),
+                )
 
 
 def schema_before_upgrade(connection: FileConnection) -> int | None:
