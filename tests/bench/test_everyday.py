@@ -89,3 +89,14 @@ def test_a_small_store_holds_the_answer_and_turns_of_other_talks() -> None:
     outcomes = measure(PEOPLE[0], size=FEW, embedder="none")
     assert len(outcomes) == len(PEOPLE[0].questions)
     assert all(outcome.size == FEW for outcome in outcomes)
+
+
+@pytest.mark.long
+@pytest.mark.ledger("X30")
+def test_a_block_holds_the_answer_if_there_is_one_and_stays_quiet_about_other_topics() -> None:
+    unseen = load_people(half="test")
+    people = [next(person for person in unseen if person.language == language) for language in ("en", "es")]
+    outcomes = [outcome for person in people for outcome in measure(person)]
+    for tier in ("plain", "off"):
+        right = [not outcome.is_miss for outcome in outcomes if outcome.question.tier == tier]
+        assert sum(right) >= 0.8 * len(right), tier
