@@ -17,8 +17,10 @@ from holdfast.filters import (
     TraceFilter,
 )
 from holdfast.protocols.models import Candidate, Clock, Embedder, Reranker, Role, Vectors
+from holdfast.protocols.reads import Reads
 from holdfast.protocols.sentence_reader import Comparison, Reading, SentenceReader
-from holdfast.protocols.store import SCRUB, JobNotifier, Reads, ScrubTime, Store, Transaction, Unreachable
+from holdfast.protocols.store import SCRUB, JobNotifier, ScrubTime, Store, Unreachable
+from holdfast.protocols.transaction import Transaction
 
 __all__ = [
     "SCRUB",

@@ -1,0 +1,203 @@
+"""The protocol of a store's transactions."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from holdfast.protocols.models import Vectors
+from holdfast.protocols.reads import Reads
+from holdfast.types import (
+    AppRecord,
+    ChangeRecord,
+    Job,
+    KeyRecord,
+    Memory,
+    Message,
+    Scope,
+    SessionRecord,
+    Spend,
+    StoredResponse,
+    Trace,
+    UserProfile,
+)
+
+
+class Transaction(Reads, Protocol):
+    """A write transaction. When it ends, either all of its changes are on disk or none."""
+
+    def add_session(self, session: SessionRecord) -> None:
+        """Store a new session."""
+        ...
+
+    def set_session(self, session: SessionRecord) -> None:
+        """Replace the stored record of a session."""
+        ...
+
+    def add_message(self, message: Message) -> Message:
+        """Store a message, index its text and queue it for embedding. Returns the message with its ``seq``."""
+        ...
+
+    def add_revision(self, memory: Memory) -> Memory:
+        """Store a new revision of a memory, which becomes the current one. Also index its text and queue it for embedding.
+
+        The revision is numbered after the previous one. The first stored revision keeps the number that it was given.
+        """
+        ...
+
+    def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
+        """Set the time at which memories were last used or last stated. No revision is added."""
+        ...
+
+    def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
+        """Set the action of messages. Only messages that have the action ``instead_of`` (by default none) are changed.
+
+        An action is a marker such as ``IGNORE`` or ``forgotten``. Messages with an action are not recalled, and nothing
+        is extracted from them. The action ``off_record`` also removes them from the indexes.
+        """
+        ...
+
+    def set_sources(self, id: str, sources: Sequence[str]) -> None:
+        """Replace the sources in every revision of a memory. Used after some of its sources were erased."""
+        ...
+
+    def set_expiry(self, ids: Collection[str], expires_at: datetime | None) -> None:
+        """Set the time at which memories expire, without adding a revision. None means never."""
+        ...
+
+    def add_change(self, change: ChangeRecord) -> None:
+        """Add an entry to the history of a memory."""
+        ...
+
+    def add_job(self, job: Job) -> bool:
+        """Queue a job. If a job with the same effect was queued before, store nothing and return False."""
+        ...
+
+    def lease_job(
+        self,
+        *,
+        worker: str,
+        now: datetime,
+        until: datetime,
+        kinds: Collection[str] | None = None,
+        exclusive: Collection[str] = (),
+    ) -> Job | None:
+        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
+
+        For kinds in ``exclusive``, only one job per scope is leased at a time.
+        """
+        ...
+
+    def set_job(self, job: Job) -> None:
+        """Replace the stored record of a job."""
+        ...
+
+    def holds_lease(self, job: Job) -> bool:
+        """Return True if this attempt to run the job still holds the job's lease."""
+        ...
+
+    def remove_done_jobs(self, *, before: datetime) -> int:
+        """Remove the jobs that were finished before a time, and return their number."""
+        ...
+
+    def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "Vectors") -> int:
+        """Store vectors of chunks, each given as (item, chunk). Return the number of stored vectors.
+
+        A chunk that already has a vector is skipped.
+        """
+        ...
+
+    def use_model(self, model: str) -> int:
+        """Start keeping vectors of this model for all stored and future texts. Return the number of chunks to embed."""
+        ...
+
+    def drop_model(self, model: str) -> None:
+        """Remove a model's vectors and stop keeping them."""
+        ...
+
+    def add_spend(self, spend: Spend) -> None:
+        """Add calls, tokens, seconds and US dollars to the recorded model use of a day."""
+        ...
+
+    def set_user(self, profile: UserProfile) -> None:
+        """Store a user's profile."""
+        ...
+
+    def set_app(self, record: AppRecord) -> None:
+        """Store an app's record."""
+        ...
+
+    def set_key(self, record: KeyRecord) -> None:
+        """Store an access key."""
+        ...
+
+    def touch_keys(self, used: Mapping[str, datetime]) -> None:
+        """Set the time at which access keys were last used. Keys that no longer exist are skipped."""
+        ...
+
+    def add_stored_response(self, answer: StoredResponse) -> None:
+        """Claim an idempotency key for a request: store an entry without a response. An earlier entry for the key is replaced."""
+        ...
+
+    def set_stored_response(self, answer: StoredResponse) -> bool:
+        """Store the response to a claimed request. If the claim was removed or replaced, store nothing and return False."""
+        ...
+
+    def remove_stored_responses(
+        self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
+    ) -> int:
+        """Remove stored responses: all, those from before a time, or the one for an idempotency key.
+
+        Return the number removed.
+        """
+        ...
+
+    def add_trace(self, trace: Trace) -> None:
+        """Store a trace. The trace is removed when its message or session is removed, or when its message gets an action."""
+        ...
+
+    def remove_traces(
+        self,
+        *,
+        before: datetime | None = None,
+        keep: int | None = None,
+        ids: Collection[str] = (),
+        owner: Mapping[str, str] | None = None,
+        items: Collection[str] = (),
+        texts: Collection[str] = (),
+    ) -> int:
+        """Remove the traces that match any of the arguments, and return their number.
+
+        ``before`` removes older traces, and ``keep`` removes all but the newest. ``owner`` names parts of a scope.
+        ``items`` removes traces that list one of these memories or messages. ``texts`` removes traces whose question
+        contains one of these texts.
+        """
+        ...
+
+    def set_setting(self, name: str, value: str) -> None:
+        """Store one of the engine's internal settings."""
+        ...
+
+    def remove_memories(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove memories with all revisions, changes, vectors and index terms. Return the number of removed rows by table."""
+        ...
+
+    def remove_history(self, id: str) -> None:
+        """Remove the earlier revisions and the changes of a memory. Only its current revision stays."""
+        ...
+
+    def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
+        """Remove messages with their vectors and index terms. Return the number of removed rows by table."""
+        ...
+
+    def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
+        """Remove sessions, each given by id and scope, and their jobs. The messages of the sessions must have been removed before."""
+        ...
+
+    def remove_scope(self, owner: Mapping[str, str]) -> None:
+        """Remove the remaining rows of a scope. Its memories and messages must have been removed before.
+
+        The remaining rows are the scope's jobs and partitions, the record of the user or app, and the access keys bound to the
+        scope. Another tenant may store some of these keys. They are removed too, because a key contains the name of the scope and
+        no longer gives access to anything.
+        """
+        ...
