@@ -20,6 +20,7 @@ pytest.register_assert_rewrite(
             "store_apps",
             "store_maintenance",
             "store_metadata",
+            "store_memories",
             "store_records",
             "store_search",
             "store_traces",

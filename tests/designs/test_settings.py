@@ -14,8 +14,8 @@ from click.testing import CliRunner
 import holdfast
 from holdfast import Engine
 from holdfast.cli.app import app
+from holdfast.config.loading import load_settings
 from holdfast.config.opening import make_preset
-from holdfast.config.settings import load_settings
 from holdfast.errors import SettingsError
 from holdfast.presets import PRESETS
 from holdfast.presets.settings import DESIGNS, DesignSettings, MemoryConfig, ReachySettings, RostroSettings, read_design

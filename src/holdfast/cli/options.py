@@ -139,7 +139,7 @@ def with_user(flags: Flags) -> Flags:
 
 def _default_user(flags: Flags) -> str:
     from holdfast.config.default_user import default_user, save_default_user  # noqa: PLC0415  (heavy: not needed for --help)
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (as above)
 
     found = default_user(load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant))
     if found.is_chosen:
@@ -188,7 +188,7 @@ def _open(flags: Flags) -> "Engine":
 
 def convert_store(flags: Flags, *, yes: bool = False) -> None:
     """Offer to convert the store of another program: move its file aside, and import it into a new store in its place."""
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import store_path  # noqa: PLC0415  (as above)
     from holdfast.importers.convert import moved_aside  # noqa: PLC0415  (as above)
     from holdfast.importers.formats import find_format  # noqa: PLC0415  (as above)
@@ -205,8 +205,8 @@ def convert_store(flags: Flags, *, yes: bool = False) -> None:
 def check_models(flags: Flags, settings: "Settings | None" = None) -> None:
     """Fail if a configured model lacks its package or API key; warn if its server does not respond."""
     from holdfast.config import readiness  # noqa: PLC0415  (as above)
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (as above)
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (as above)
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
 
     loaded = settings or load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
     for warning in readiness.check_models(loaded, make_preset(loaded)):

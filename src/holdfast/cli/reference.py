@@ -10,7 +10,8 @@ import click
 
 from holdfast.cli.api_reference import api_page
 from holdfast.cli.app import app
-from holdfast.config.settings import Settings, variables
+from holdfast.config.loading import variables
+from holdfast.config.settings import Settings
 from holdfast.presets.settings import DESIGNS
 
 _DOCS = Path(__file__).parents[3] / "docs" / "reference"

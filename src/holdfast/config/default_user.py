@@ -12,7 +12,8 @@ from pathlib import Path
 
 from holdfast.config import environment
 from holdfast.config.folders import data_directory
-from holdfast.config.settings import FILES, Settings, from_folders, load_settings
+from holdfast.config.loading import FILES, from_folders, load_settings
+from holdfast.config.settings import Settings
 from holdfast.errors import SettingsError
 from holdfast.runtime.private_files import create_file, create_folder
 from holdfast.text.clean import clean_name

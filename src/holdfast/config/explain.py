@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from holdfast.config import environment
 from holdfast.config.folders import data_directory
-from holdfast.config.settings import FILES, SECRET, Settings, merge, read_file, variables, without_password
+from holdfast.config.loading import FILES, merge, read_file, variables
+from holdfast.config.settings import SECRET, Settings, without_password
 from holdfast.errors import SettingsError
 from holdfast.models.local import registry
 from holdfast.presets.base import Preset

@@ -12,8 +12,9 @@ from holdfast.chat import ChatModel
 from holdfast.config.assembly import build_services
 from holdfast.config.folders import data_directory
 from holdfast.config.kinds import with_kinds, with_recorded_kinds
+from holdfast.config.loading import SettingsSource, load_settings
 from holdfast.config.models import make_models, make_reranker, make_sentence_reader
-from holdfast.config.settings import Settings, SettingsSource, load_settings
+from holdfast.config.settings import Settings
 from holdfast.config.stores import is_database, make_store, store_path
 from holdfast.engine import Engine
 from holdfast.errors import SettingsError

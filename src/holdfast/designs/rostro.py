@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from holdfast.chat import ChatModel
+from holdfast.config.loading import SettingsSource
 from holdfast.config.opening import open_engine
-from holdfast.config.settings import SettingsSource
 from holdfast.presets.settings import RostroSettings
 from holdfast.protocols import Embedder
 from holdfast.services import services

@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from holdfast.config.default_user import default_user
+from holdfast.config.loading import load_settings
 from holdfast.config.opening import open_engine
 from holdfast.config.preloading import preload
-from holdfast.config.settings import load_settings
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError
 from holdfast.resident.capture import Capture

@@ -17,9 +17,9 @@ from typing import Any, Literal, Self
 
 from holdfast.access.keys import Gate, Principal
 from holdfast.chat import ChatModel
+from holdfast.config.loading import SettingsSource, load_settings
 from holdfast.config.models import make_models
 from holdfast.config.opening import make_preset, open_engine
-from holdfast.config.settings import SettingsSource, load_settings
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, StoreClosed
 from holdfast.models.chat_budget import ChatSource

@@ -33,8 +33,9 @@ from holdfast.testing.store_maintenance import (
     SnapshotPromises,
     TenantPromises,
 )
+from holdfast.testing.store_memories import MemoryPromises
 from holdfast.testing.store_metadata import MetadataPromises
-from holdfast.testing.store_records import MemoryPromises, MessagePromises, SessionPromises, SettingPromises
+from holdfast.testing.store_records import MessagePromises, SessionPromises, SettingPromises
 from holdfast.testing.store_search import TextPromises
 from holdfast.testing.store_traces import TracePromises
 from holdfast.testing.store_vectors import VectorPromises

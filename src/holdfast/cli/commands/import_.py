@@ -72,7 +72,7 @@ def importing(
 
 def _is_store(flags: Flags, path: Path) -> bool:
     """Return True if the file to import is at the path of the store."""
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (as above)
 
     settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)

@@ -70,9 +70,9 @@ def _bundled_postgres() -> list[Finding]:
 
 def _model_findings(flags: Flags, *, reported: Collection[str]) -> list[Finding]:
     """Check the models named in the settings. Checks that already ``reported`` a problem are left out."""
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.readiness import model_problems  # noqa: PLC0415  (as above)
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
 
     settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
     problems = model_problems(settings, make_preset(settings))
@@ -84,7 +84,7 @@ def _model_findings(flags: Flags, *, reported: Collection[str]) -> list[Finding]
 
 
 def _rebuild_index(flags: Flags) -> None:
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
     store = make_store(load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant))

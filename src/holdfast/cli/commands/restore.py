@@ -40,7 +40,7 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
     NAME.before-restore-TIME. What was erased after the backup was made is erased from it again. Stop all programs that use the
     store before you restore.
     """
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import store_path  # noqa: PLC0415  (heavy: not needed for --help)
 
     settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)

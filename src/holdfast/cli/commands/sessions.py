@@ -142,7 +142,7 @@ def default(flags: Flags, name: str | None) -> None:
     --shared. NAME is stored in the settings file of the data directory.
     """
     from holdfast.config.default_user import default_user, save_default_user  # noqa: PLC0415  (heavy: not needed for --help)
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (as above)
 
     path = None if name is None else save_default_user(name)
     found = default_user(load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant))

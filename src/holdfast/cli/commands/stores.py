@@ -44,7 +44,7 @@ def copy(flags: Flags, source: str, target: str, *, source_key_file: Path | None
     SOURCE is copied as of the moment the command starts. Stop the programs that write to it first, or their later writes are
     missing from the copy. Keep passwords in PGPASSWORD or ~/.pgpass rather than in the address.
     """
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.stores.copying import copy_store  # noqa: PLC0415  (as above)
 
     settings = load_settings(flags.settings)

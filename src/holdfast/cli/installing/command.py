@@ -61,7 +61,7 @@ def _install(flags: Flags, target: "Target", *, dry_run: bool, only_print: bool,
     from holdfast.cli.installing.environment_file import carried_variables  # noqa: PLC0415  (as above)
     from holdfast.cli.installing.plan import alone, plan_install  # noqa: PLC0415  (as above)
     from holdfast.cli.installing.weights import fetch_missing  # noqa: PLC0415  (as above)
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (as above)
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (as above)
 
     if find_spec("mcp") is None:
         say(

@@ -20,9 +20,10 @@ import uvicorn
 from holdfast.cli.serving.socket_sharing import Announcing, AnnouncingServer, ConnectionCounts, SharingServer
 from holdfast.cli.stop_signals import stop_event
 from holdfast.config.environment import share_metrics
+from holdfast.config.loading import load_settings
 from holdfast.config.models import make_transcriber
 from holdfast.config.preloading import preload
-from holdfast.config.settings import Settings, load_settings
+from holdfast.config.settings import Settings
 from holdfast.errors import SettingsError
 from holdfast.server.app import Server, make_app
 from holdfast.server.error_handlers import problem_for

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 from holdfast import types
 from holdfast.aio import AsyncEngine
+from holdfast.config.loading import SettingsSource
 from holdfast.config.opening import open_engine
-from holdfast.config.settings import SettingsSource
 from holdfast.errors import NotFound
 from holdfast.presets.reachy import REACHY, context_key
 from holdfast.presets.settings import ReachySettings

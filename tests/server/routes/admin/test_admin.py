@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.settings import Settings, load_settings
+from holdfast.config.loading import load_settings
+from holdfast.config.settings import Settings
 from holdfast.errors import ModelUnavailable
 from holdfast.testing import ScriptedChat
 from tests.server.http_support import Served, serving
