@@ -30,7 +30,7 @@ def check_embedder(embedding: Embedding, recall_timeout: float | None) -> Findin
 
 
 def check_vectors(embedding: Embedding, *, deep: bool) -> list[Finding]:
-    """Check that all vectors come from the model that is in use now. ``deep`` reads every vector."""
+    """Check that all vectors come from the current model. ``deep`` reads every vector."""
     if embedding.name is None:
         return []
     problems = []

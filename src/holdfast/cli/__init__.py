@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. Commands that other programs call often are answered without importing the command line itself."""
+    """Run the command line. Commands that other programs call often run without importing click."""
     words = sys.argv[1:]
     if words == ["--version"]:
         from holdfast.version import __version__  # noqa: PLC0415  (keeps --version fast)
@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def _runs_without_click(words: list[str]) -> bool:
-    """Run ``hook`` or ``mcp`` if their arguments are simple. Return False if click must parse them."""
+    """Run ``hook`` or ``mcp`` if their arguments are simple. Return False if click must parse the arguments."""
     if words[:1] == ["hook"]:
         from holdfast.resident import hook  # noqa: PLC0415  (only for this command)
 

@@ -18,7 +18,7 @@ from holdfast.version import __version__
 
 
 class CommandEntry(NamedTuple):
-    """Where to import a command from, as ``module:name``, and its description in ``holdfast --help``."""
+    """The place from which a command is imported, as ``module:name``, and its description in ``holdfast --help``."""
 
     location: str
     summary: str
@@ -36,13 +36,15 @@ COMMANDS = {
     "proposals": CommandEntry("commands.proposals:proposals", "List, accept and dismiss proposed changes."),
     "forget": CommandEntry("commands.forget:forget", "Hide memories. You can undo it later."),
     "undo": CommandEntry("commands.forget:undo", "Undo a change and the rest of its batch."),
-    "erase": CommandEntry("commands.forget:erase", "Remove data for good, also from the bytes on disk."),
+    "erase": CommandEntry("commands.forget:erase", "Remove data for good, including the bytes on disk."),
     "receipts": CommandEntry("commands.forget:receipts", "List erasures, or show one receipt."),
     "scrub": CommandEntry("commands.forget:scrub", "Overwrite the bytes of erased data now, and complete the pending receipts."),
     "sessions": CommandEntry("commands.sessions:sessions", "List sessions, or show one."),
     "apps": CommandEntry("commands.apps:apps", "List, install and uninstall apps; show their metrics."),
     "topics": CommandEntry("commands.topics:topics", "List, show and edit topics; sync the topic files."),
-    "users": CommandEntry("commands.sessions:users", "List users; show or set the default user, and time zones and languages."),
+    "users": CommandEntry(
+        "commands.sessions:users", "List users. Show or set the default user, and users' time zones and languages."
+    ),
     "jobs": CommandEntry("commands.jobs:jobs", "List background jobs, or queue one again."),
     "worker": CommandEntry("commands.jobs:worker", "Run background jobs until stopped."),
     "serve": CommandEntry("serving.command:serve", "Serve this store over HTTP, with a dashboard."),
@@ -56,7 +58,7 @@ COMMANDS = {
     "install": CommandEntry("installing.command:install", "Add Holdfast to an assistant's settings."),
     "backup": CommandEntry("commands.maintenance:backup", "Write a consistent copy of the store to a file."),
     "restore": CommandEntry("commands.restore:restore", "Replace the store with a backup."),
-    "store": CommandEntry("commands.stores:store", "Copy a whole store to another, SQLite or PostgreSQL."),
+    "store": CommandEntry("commands.stores:store", "Copy a whole store to another store, in SQLite or PostgreSQL."),
     "doctor": CommandEntry("commands.maintenance:doctor", "Check the store, the models and the job queue."),
     "stats": CommandEntry("commands.maintenance:stats", "Show counts of stored data."),
     "demo": CommandEntry("commands.demo:demo", "Play a demo conversation over two sessions."),

@@ -18,7 +18,7 @@ def say(message: str, *, as_json: bool = False) -> None:
 
 
 def note(message: str, *, as_json: bool = False) -> None:
-    """Print a warning on stderr. In JSON mode, it is one line of JSON."""
+    """Print a warning on stderr. In JSON mode, the warning is one line of JSON."""
     shown = json.dumps({"note": message}, ensure_ascii=False) if as_json else fit(f"note: {message}", sys.stderr)
     click.echo(shown, err=True)
 
@@ -44,7 +44,7 @@ _HINTS = "holdfast.hints"
 
 @contextmanager
 def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterator[None]:
-    """Inside the ``with`` block, print on stderr the warnings that the engine logs. Each text is printed once."""
+    """Print the warnings that the engine logs inside the ``with`` block on stderr. Each text is printed once."""
     import logging  # noqa: PLC0415  (not needed for --help)
 
     class Notes(logging.Handler):

@@ -38,7 +38,8 @@ def unknown_user(memory: "Engine", user: str | None) -> str | None:
 def nothing_found(memory: "Engine", flags: Flags, *, messages_searched: bool, filters: Mapping[str, Any]) -> str:
     """Explain why a list or a recall is empty.
 
-    ``messages_searched`` is True if messages were searched too. ``filters`` are the command-line options that narrow the result.
+    ``messages_searched`` is True if messages were also searched. ``filters`` are the command-line options that narrow
+    the result.
     """
     stats = memory.stats()
     if not stats.memories and not (messages_searched and stats.messages):

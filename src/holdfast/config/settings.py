@@ -171,7 +171,7 @@ class Settings:
     trace_days: float = field(
         default=3.0,
         metadata={
-            "help": "Days for which traces are kept: how each context block came about. 0 keeps none. See [traces.md](../traces.md)."
+            "help": "Days for which traces are kept. A trace records how a context block was built. 0 keeps none. See [traces.md](../traces.md)."
         },
     )
     max_traces: int = field(

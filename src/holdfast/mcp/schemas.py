@@ -28,7 +28,7 @@ _CONSENT = _object(
     messages=_list(_TEXT),
     change_id=_TEXT,
 )
-"""What a wish of the user about memory changed."""
+"""The result of a user's wish about memory."""
 _FOUND = _object(
     "id content type score created_at metadata",
     id=_TEXT,

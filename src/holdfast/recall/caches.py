@@ -52,15 +52,15 @@ def count_erasure(tx: Transaction) -> None:
 
 
 def erasures(reads: Reads) -> str | None:
-    """Return the counter of erasures, or None before the first one."""
+    """Return the counter of erasures, or None before the first erasure."""
     return reads.setting(_ERASURES)
 
 
 class QueryCache:
     """Cache of the vectors of recent queries, for one engine.
 
-    Each engine has its own cache, so that tenants with the same embedder share no queries. The keys are digests of the
-    queries, made with a secret of this process. The text of a query is never stored.
+    Each engine has its own cache, so that tenants with the same embedder share no queries. The keys are hashes of the
+    queries, computed with a secret of this process. The text of a query is never stored.
     """
 
     def __init__(self, store: Reads, *, max_queries: int = _MAX_QUERIES) -> None:

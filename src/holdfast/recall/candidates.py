@@ -1,6 +1,6 @@
 """The retrieval methods ("arms") of a search: they find candidates among memories and messages.
 
-Every arm searches only what the scope may see; results are not filtered by scope afterwards.
+Every arm searches only items that the scope may see. Results are not filtered by scope afterwards.
 """
 
 from collections.abc import Iterator, Sequence
@@ -58,8 +58,8 @@ class Found:
 def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, Found], dict[int, MessagePlace]]:
     """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
 
-    Left out are messages from after ``now`` and messages whose trust the query does not admit. If most messages are left out,
-    the search is repeated with more candidates, so that stuffed web pages do not crowd out the user's words.
+    Messages from after ``now`` and messages whose trust the query does not admit are left out. If most messages are left
+    out, the search is repeated with more candidates, so that keyword-stuffed web pages do not displace the user's words.
     """
     latest = question.now + _CLOCK_TOLERANCE
     log, run = current_log(), current_run()
@@ -79,12 +79,12 @@ def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) ->
 
 
 def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
-    """Return True if the query may admit a message. Only its text shows whether a user's message contains a quotation."""
+    """Return True if the query may admit a message. Whether a user's message contains a quotation is known only from its text."""
     return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
 
 
 def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int) -> dict[int, Found]:
-    """Run every arm (retrieval method) for memories and for messages separately. Otherwise messages would crowd out memories."""
+    """Run every arm (retrieval method) separately for memories and for messages, so that messages do not displace memories."""
     found: dict[int, Found] = {}
     short = [period for period in question.periods if period.alone or period.end - period.start < SHORT_PERIOD]
     for where in _search_filters(question):
@@ -100,7 +100,7 @@ def _search(store: Store, vector: QueryVector, question: RecallQuery, depth: int
 
 
 def _search_filters(question: RecallQuery) -> Iterator[SearchFilter]:
-    """Yield the filter for the search of memories, then the one for messages."""
+    """Yield the filter for the search of memories, then the filter for the search of messages."""
     memories = tuple(space for space in question.spaces if space != "message")
     messages: tuple[Space, ...] = ("message",)
     if memories:
@@ -135,8 +135,8 @@ def _add_period_messages(
 ) -> None:
     """Add messages from the periods of time that the question names.
 
-    If the question names nothing but a period, the newest messages of the period are added. Otherwise, the messages that
-    match the question best are added.
+    If the question names only a period, the newest messages of the period are added. Otherwise, the messages that match
+    the question best are added.
     """
     if any(period.alone for period in question.periods):
         wanted = MessageFilter(reader=question.reader, said=where.said, newest=_MAX_PERIOD_MESSAGES)
@@ -174,7 +174,7 @@ def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int,
 
 
 def find_matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int, int]]:
-    """Return the chunks that match the question by words. They are embedded first, so that their scores include the cosine."""
+    """Return the chunks that match the question by words. They are embedded first, so that their scores can include the cosine."""
     return [
         (match.item, match.chunk)
         for where in _search_filters(question)

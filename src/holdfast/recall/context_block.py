@@ -1,8 +1,8 @@
 """The default context block: pinned memories first, then relevant hits, within a token budget.
 
-Stored text cannot close the block or open another one. Each hit becomes one line, and angle brackets in its text are
-escaped. The tags of the block contain a nonce, a secret value that stored text cannot know. A line that is not the user's own
-words starts with its origin.
+Stored text cannot close the block or open another block. Each hit becomes one line, and angle brackets in its text are
+escaped. The tags of the block contain a nonce, a secret value that stored text cannot know. A line whose text is not
+the user's own starts with its origin.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ class BlockWords:
 
 @cache
 def block_words(language: str | None) -> BlockWords:
-    """Return the phrases for a language, or the English ones if that language has none."""
+    """Return the phrases for a language. If there is no translation, return the English phrases."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "block.toml").read_text("utf-8"))
     return BlockWords(**table.get(language or "en", table["en"]))
 
@@ -59,11 +59,12 @@ def render_block(
     language: str | None = None,
     persona: str | None = None,
 ) -> Context:
-    """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped; shorter hits after it may fit.
+    """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped, but shorter hits after it are tried.
 
-    Hits that are not relevant are left out. If even the best hit probably does not answer the question, the heading says so.
-    The nonce of ``text`` is new in each block. ``stable`` and ``changing`` contain the same lines for prompt caches. The nonce of
-    ``stable`` depends on ``nonce_key`` and on its lines, so that it stays the same until a pinned memory changes.
+    Hits that are not relevant are left out. If even the best hit probably does not answer the question, the heading
+    says so. The nonce of ``text`` is new in each block. ``stable`` and ``changing`` contain the same lines for prompt
+    caches. The nonce of ``stable`` depends on ``nonce_key`` and on its lines, so that it stays the same until a pinned
+    memory changes.
     """
     words = block_words(language)
     heading = max(words.relevant, words.related, key=count_tokens)
@@ -110,7 +111,7 @@ def _sealed(lines: Sequence[str], nonce: str) -> str:
 
 
 def _nonce_of(lines: Sequence[str], nonce_key: str) -> str:
-    """Return a nonce that the same lines always get, and that only a holder of the store's secret can compute."""
+    """Return a nonce. It is always the same for the same lines, and only code that knows the store's secret can compute it."""
     digest = hashlib.blake2b("\n".join(lines).encode(), key=nonce_key.encode(), digest_size=_NONCE_CHARACTERS // 2)
     return digest.hexdigest()
 
@@ -129,12 +130,15 @@ def with_persona(block: Context, persona: str | None) -> Context:
 
 
 def _heading(relevant: Sequence[Hit], words: BlockWords) -> str:
-    """Return the heading of the relevant hits. It promises an answer only if the best hit is likely to be one."""
+    """Return the heading of the relevant hits. The heading promises an answer only if the best hit probably is one."""
     return words.relevant if max(hit.score for hit in relevant) >= _MIN_ANSWER_SCORE else words.related
 
 
 def _line(hit: Hit, words: BlockWords) -> str:
-    """Return a hit as one line, with its date and its origin. A memory of the user's own words needs no origin."""
+    """Return a hit as one line, with its date and its origin.
+
+    If a memory is based on the user's own words, no origin is shown.
+    """
     text = escape_line(str(hit))
     if len(text) > _MAX_LINE_CHARACTERS:
         text = text[: _MAX_LINE_CHARACTERS - 3].rstrip() + "..."
@@ -145,7 +149,7 @@ def _line(hit: Hit, words: BlockWords) -> str:
 
 
 def _origin(hit: Hit, words: BlockWords) -> str:
-    """Return who said a message, or where a text comes from. Nobody said the text of a tool, a web page or a file."""
+    """Return the speaker of a message, or the origin of a text of a tool, a web page or a file."""
     origin = hit.provenance
     if hit.message is not None and origin in ("user", "assistant"):
         speaker = escape_line(hit.message.speaker or hit.message.role)

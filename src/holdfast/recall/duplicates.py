@@ -36,7 +36,7 @@ _NEGATIONS = frozenset({"not", "no", "never", "nunca"})
 
 
 def without_duplicates(store: Store, embedding: Embedding, hits: Iterable[Hit], limit: int) -> list[Hit]:
-    """Return the first ``limit`` hits that do not repeat a better one. ``hits`` are ordered best first."""
+    """Return the first ``limit`` hits that do not repeat a better hit. ``hits`` are ordered best first."""
     model = embedding.name if embedding.name and embedding.embedder() else None
     remaining = iter(hits)
     checker = _DuplicateChecker(store, model)
@@ -68,7 +68,7 @@ class _DuplicateChecker:
         self._cosines: NDArray[np.float32] | None = None
 
     def add(self, hits: Iterable[Hit]) -> list[Hit]:
-        """Register hits for comparison with each other and with earlier ones. Returns them as a list."""
+        """Register hits for comparison with each other and with earlier hits. Return them as a list."""
         new = list(hits)
         self._positions |= {hit.id: position for position, hit in enumerate(new, len(self._hits))}
         self._hits += new
@@ -76,7 +76,7 @@ class _DuplicateChecker:
         return new
 
     def repeated(self, hit: Hit) -> Hit | None:
-        """Return the kept hit that this one repeats. If there is none, keep this one and return None."""
+        """Return the kept hit that this hit repeats. If there is none, keep this hit and return None."""
         position = self._positions[hit.id]
         folded = fold(hit.text[:2000])
         if self._has_same_text(position, folded):
@@ -105,7 +105,7 @@ class _DuplicateChecker:
         return bool(earlier) and not may_repeat
 
     def _is_comparable(self, position: int, other: int) -> bool:
-        """Return True if two hits may be duplicates by meaning: they have the same kind and are not from different sessions.
+        """Return True if two hits may be duplicates by meaning. They must have the same kind and not be from different sessions.
 
         Messages from different sessions are both kept as evidence.
         """
@@ -117,7 +117,7 @@ class _DuplicateChecker:
         return one is not None and two is not None and one.session != two.session
 
     def _nearest(self, position: int, others: Sequence[int]) -> int | None:
-        """Return the first of the other hits whose cosine with this one is above ``_MIN_DUPLICATE_COSINE``, or None."""
+        """Return the first of the other hits whose cosine with this hit is above ``_MIN_DUPLICATE_COSINE``, or None."""
         if self._model is None:
             return None
         if self._cosines is None:

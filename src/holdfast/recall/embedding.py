@@ -1,9 +1,10 @@
 """Keep the vectors of a store up to date, outside any transaction.
 
 Without an embedder, or before its weights are downloaded, only text search works, and the log says so once. After a
-change of the embedder, all texts are embedded again in the background. Until that is done, text search is used. Then the
-vectors of the old model are dropped. The queue of texts to embed is in the store, so it survives a restart. The same happens
-if an embedder returns other vectors under the same name (see ``embedder/fingerprint.py``).
+change of the embedder, all texts are embedded again in the background. Until that is done, text search is used. Then
+the vectors of the old model are dropped. The queue of texts to embed is in the store, so it survives a restart. All
+texts are also embedded again if an embedder returns different vectors under the same name (see
+``embedder/fingerprint.py``).
 """
 
 import contextlib
@@ -79,7 +80,7 @@ class Embedding:
             self.start_using()
 
     def after_fork(self) -> None:
-        """Create a new lock, because a thread of the parent may hold the old one."""
+        """Create a new lock, because a thread of the parent process may hold the old lock."""
         self._lock = threading.Lock()
 
     @property
@@ -94,7 +95,7 @@ class Embedding:
 
     @property
     def problem(self) -> str | None:
-        """Why the embedder is currently not available, as a message for people. None if it is available."""
+        """The reason why the embedder is not available now, as a message for people. None if it is available."""
         return self._load_problem or (self._source.calls.problem if self._source is not None else None)
 
     @property
@@ -110,7 +111,7 @@ class Embedding:
 
     @property
     def is_embedding_again(self) -> bool:
-        """True while texts wait to be embedded again, because the model returns other vectors than before."""
+        """True while texts wait to be embedded again because the model now returns different vectors."""
         known = self.fingerprint
         return known is not None and not known.is_complete
 
@@ -156,7 +157,7 @@ class Embedding:
         return self._source.calls.run(work, role, service=embedder.name, computes=self._source.computes)
 
     def _report(self, error: ModelError) -> None:
-        """Log that the embedder failed, but only once per outage. Until the embedder works again, only words are searched."""
+        """Log that the embedder failed, once per outage. Until the embedder works again, recall searches only by words."""
         if not self._reported:
             self._reported = True
             log.warning("%s", words_only(str(error)))
@@ -166,7 +167,10 @@ class Embedding:
         return self.try_query(text)[0]
 
     def try_query(self, text: str) -> "tuple[Vectors | None, str | None]":
-        """Return the vector of a query, and the problem if there should be a vector but is none."""
+        """Return the vector of a query. If the embedder fails, return None and the problem.
+
+        Without an embedder, both are None.
+        """
         embedder = self.embedder()
         if embedder is None or not text.strip():
             return None, self._load_problem if text.strip() else None
@@ -188,7 +192,10 @@ class Embedding:
         return vector, None
 
     def given(self, vector: "Sequence[float] | Vectors") -> "Vectors":
-        """Return a query's vector that a caller has computed, as a unit vector. Raise InvalidInput if it does not fit."""
+        """Return a vector that the caller computed for a query, as a unit vector.
+
+        Raise InvalidInput if its length does not match.
+        """
         embedder = self.embedder()
         if embedder is None:
             raise InvalidInput("A search with a vector needs an embedder, and none is in use. Search by text instead.")
@@ -240,10 +247,11 @@ class Embedding:
     ) -> int:
         """Embed up to ``limit`` queued chunks. Return the number of embedded chunks.
 
-        With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` chunks are queued, only the
-        ``candidates`` are embedded. If the candidates do not fill one batch, the newest chunks are embedded too. The limit is a
-        count and not a time, so that scores do not depend on the load of the machine. Only for an embedder on a server, there is
-        also a time after which no further batch is sent: ``remote_seconds``, and the budget of the current recall.
+        With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` chunks are queued,
+        only the ``candidates`` are embedded. If the candidates do not fill one batch, the newest chunks are embedded
+        too. The limit is a count and not a time, so that scores do not depend on the load of the machine. An embedder
+        on a server also has a time limit: no further batch is sent after ``remote_seconds``, or after the budget of the
+        current recall.
         """
         if reader is not None and self._is_complete(reader):
             return 0
@@ -268,7 +276,7 @@ class Embedding:
         return done
 
     def catch_up_if_few(self, limit: int) -> int:
-        """Embed all queued chunks if there are at most ``limit`` and the embedder runs in this process. Return their number."""
+        """Embed all queued chunks, if there are at most ``limit`` and the embedder runs in this process. Return their number."""
         if self.name is None or not self.computes or len(self._missing(limit=limit + 1)) > limit:
             return 0
         return self.catch_up()
@@ -286,7 +294,7 @@ class Embedding:
         return self._store.count_missing_vectors(self.name, reader=reader)
 
     def end_pauses(self) -> None:
-        """Call the embedder again now, even if it failed a moment ago."""
+        """Allow calls of the embedder now, even if it has just failed."""
         if self._source is not None:
             self._source.calls.end_pauses()
 
@@ -295,7 +303,7 @@ class Embedding:
         return self.name is None or not self._missing(reader=reader, limit=1)
 
     def _missing(self, *, limit: int, reader: Scope | None = None, windows: ChunkIds | None = None) -> Sequence[MissingVector]:
-        """List chunks that have no vector yet, without the rejected ones."""
+        """List chunks that have no vector yet, except rejected chunks."""
         assert self.name is not None
         found = self._store.missing_vectors(self.name, reader=reader, windows=windows, limit=limit + len(self._rejected))
         return [chunk for chunk in found if (chunk.item, chunk.chunk) not in self._rejected][:limit]
@@ -346,7 +354,7 @@ class Embedding:
             return found
 
     def _embed(self, embedder: Embedder, texts: Sequence[str], role: Role) -> "Vectors":
-        """Embed texts. After an unusable result, load the embedder again and check whether its vectors have changed.
+        """Embed texts. If the result is unusable, load the embedder again and check whether its vectors have changed.
 
         Any error of a custom embedder is raised as ``ModelError``, so that only search by meaning fails.
         """
@@ -359,17 +367,17 @@ class Embedding:
             return self._fingerprint.embed(self._embedder, texts, role)
 
     def _start_again(self) -> None:
-        """Drop what this process knows of the vectors, because the embedder returns other ones."""
+        """Drop this process's state about the vectors, because the embedder now returns different vectors."""
         log.warning("%s", embedding_again(self.name or ""))
         self.queries.clear()
         self._rejected.clear()
 
     def preload(self) -> None:
-        """Load the embedder now. A failure is reported like one during a recall."""
+        """Load the embedder now. A failure is reported in the same way as a failure during a recall."""
         self.embedder()
 
     def retry(self) -> None:
-        """If the last call failed and its pause is over, call the embedder again, within the budget of the current recall."""
+        """Call the embedder again if its last call failed and the pause is over, within the budget of the current recall."""
         embedder = self.embedder()
         if embedder is not None and self.problem is not None:
             with contextlib.suppress(ModelError):  # the problem stays
@@ -378,7 +386,7 @@ class Embedding:
     def query_seconds(self) -> float | None:
         """Measure how long an embedder outside this process takes for a query. Return None if it computes in this process.
 
-        Raise ``ModelError`` if it fails or takes too long.
+        Raise ``ModelError`` if the embedder fails or takes too long.
         """
         embedder = self.embedder()
         if embedder is None or self._source is None or self._source.computes:
@@ -398,7 +406,7 @@ class Embedding:
         self.queries.clear()
 
     def retire_other_models(self) -> list[str]:
-        """Drop the vectors of models that are no longer configured, once all texts have vectors of the configured model."""
+        """Drop the vectors of models that are no longer configured, after all texts have vectors of the configured model."""
         models = self._store.models()
         if self._source is not None and self._source.name not in models:  # another process dropped ours
             self.start_using()

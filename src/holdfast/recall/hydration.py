@@ -28,9 +28,10 @@ def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 
 
 def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
-    """Read messages. Left out are the current session, the sources of forgotten memories, and messages with an action.
+    """Read messages. Messages of the current session, with an action, or behind a forgotten memory are left out.
 
-    An action is a marker such as ``IGNORE``. Messages below the minimum trust are left out too, or all others.
+    An action is a marker such as ``IGNORE``. A query admits only messages above the minimum trust, or only messages
+    below it; the others are left out.
     """
     messages = [
         message
@@ -44,7 +45,7 @@ def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 
 
 def memory_obstacle(memory: Memory, question: RecallQuery) -> Outcome | None:
-    """Return why a recall may not use a memory that its search found, or None if it may."""
+    """Return the reason why a recall may not use a memory that its search found, or None if it may."""
     if not question.reader.sees(memory.scope):
         return "scope"
     if memory.kind in question.background_kinds:
@@ -53,7 +54,7 @@ def memory_obstacle(memory: Memory, question: RecallQuery) -> Outcome | None:
 
 
 def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
-    """Return why a recall may not use a message that its search found, or None if it may."""
+    """Return the reason why a recall may not use a message that its search found, or None if it may."""
     if not question.reader.sees(message.scope):
         return "scope"
     if message.session == question.without_session:
@@ -70,7 +71,10 @@ def own_part(message: Message, question: RecallQuery) -> str:
 
 
 def _admitted(message: Message, question: RecallQuery) -> bool:
-    """Return True if a message is searched. One with a quotation counts both as the user's words and as a quotation."""
+    """Return True if the query admits a message.
+
+    A message with a quotation counts both as the user's words and as a quotation.
+    """
     own = own_part(message, question)
     if question.outside:
         return message.trust < question.min_trust or own != message.text
@@ -80,10 +84,10 @@ def _admitted(message: Message, question: RecallQuery) -> bool:
 def _forgotten_and_superseded(
     store: Store, question: RecallQuery, messages: Collection[str]
 ) -> tuple[set[str], dict[str, Memory]]:
-    """Return two values for messages from which retired memories were derived.
+    """Find messages whose derived memories were forgotten or superseded. Return two values.
 
-    The first is the set of messages from which a forgotten memory was derived. The second is a dictionary for messages from
-    which a superseded memory was derived. It maps the id of the message to the live memory that replaced the superseded one.
+    The first is the set of messages from which a forgotten memory was derived. The second maps the id of each message
+    from which a superseded memory was derived to the live memory that replaced it.
     """
     derived = store.memories(MemoryFilter(reader=question.reader, sources=messages, statuses=("forgotten", "superseded")))
     forgotten = {source for memory in derived if memory.status == "forgotten" for source in memory.sources}

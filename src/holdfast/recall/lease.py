@@ -30,7 +30,7 @@ class ProcessLease:
         self._held_until = 0.0
 
     def acquire(self) -> bool:
-        """Acquire or renew the lease; returns False if another process holds it."""
+        """Acquire or renew the lease. Return False if another process holds it."""
         now = time.time()
         if now < self._held_until - self._seconds / 2:
             return True

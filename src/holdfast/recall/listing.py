@@ -58,7 +58,7 @@ def kind_names(kind: Kinds, kinds: Kinds) -> list[str] | None:
 
 
 def visible_kinds(preset: Preset) -> list[str] | None:
-    """Return the kinds that a list without kinds shows: all but the internal ones. None stands for all."""
+    """Return the kinds that a list shows by default: all except internal kinds. None means all kinds."""
     kinds = preset.kinds
     return [kind.name for kind in kinds if not kind.internal] if any(kind.internal for kind in kinds) else None
 
@@ -66,8 +66,8 @@ def visible_kinds(preset: Preset) -> list[str] | None:
 def with_key(reads: Reads, preset: Preset, wanted: MemoryFilter, key: str | None) -> MemoryFilter:
     """Return a filter that selects only memories with this key.
 
-    Case, accents and separators do not matter. In a preset that normalizes keys, synonyms are found too: ``empleo`` also finds
-    ``trabajo``. The keys of plain kinds are exact.
+    Case, accents and separators are ignored. In a preset that normalizes keys, synonyms also match: ``empleo`` also
+    finds ``trabajo``. The keys of plain kinds are exact.
     """
     if key is None:
         return wanted
@@ -92,7 +92,7 @@ def list_namespaces(
     limit: int,
     offset: int,
 ) -> list[tuple[str, ...]]:
-    """List the namespaces of the memories that a filter selects. ``*`` in ``prefix`` and ``suffix`` stands for any label."""
+    """List the namespaces of the memories that a filter selects. ``*`` in ``prefix`` and ``suffix`` matches any label."""
     check_page(limit=limit, offset=offset)
     if max_depth is not None and (not isinstance(max_depth, int) or isinstance(max_depth, bool) or max_depth < 1):
         raise InvalidInput(f"max_depth must be a whole number of at least 1, not {max_depth!r}.")

@@ -1,7 +1,7 @@
-"""Notices: what a recall did without, in the words that every surface uses.
+"""Notices about parts that a recall could not use, in the same words on every surface.
 
-A notice is a sentence for people. The Python API, the command line, HTTP, MCP, ``/health`` and ``holdfast doctor`` all show
-the same sentence.
+A notice is a sentence for people. The Python API, the command line, HTTP, MCP, ``/health`` and ``holdfast doctor`` all
+show the same sentence.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def not_embedded_yet(count: int) -> str:
 
 
 def embedding_again(model: str) -> str:
-    """Return the notice that the vectors of a model are computed again, because they no longer fit."""
+    """Return the notice that a model's vectors are being computed again because the stored ones no longer match."""
     return (
         f"{model} returns other vectors than before under the same name, so all texts are embedded again. "
         "Until that is done, some are found by words only."
@@ -56,7 +56,7 @@ S = TypeVar("S", bound=_Limited)
 
 
 def with_hit_notices(recall: "Callable[Concatenate[S, P], list[Hit]]") -> "Callable[Concatenate[S, P], Hits]":
-    """Decorate a recall: it gets a wait budget, and its hits carry the notices."""
+    """Decorate a recall: give it a wait budget, and add the notices to its hits."""
 
     @wraps(recall)
     def limited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Hits:
@@ -68,7 +68,7 @@ def with_hit_notices(recall: "Callable[Concatenate[S, P], list[Hit]]") -> "Calla
 
 
 def with_context_notices(context: "Callable[Concatenate[S, P], Context]") -> "Callable[Concatenate[S, P], Context]":
-    """Decorate a function that builds a context block: it gets one wait budget for all its recalls, and carries the notices."""
+    """Decorate a function that builds a context block: give it one wait budget, and add the notices to the block."""
 
     @wraps(context)
     def limited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Context:

@@ -45,19 +45,19 @@ class RecallQuery:
     """Periods of time that the query text names, such as "last week"."""
 
     def admits(self, trust: float) -> bool:
-        """Return True if text of this trust is searched."""
+        """Return True if the query admits text of this trust."""
         return (trust < self.min_trust) is self.outside
 
     @property
     def is_empty(self) -> bool:
-        """True if there is nothing to search for. Then the newest memories are listed."""
+        """True if there is nothing to search for. In that case, the newest memories are listed."""
         return not self.text.strip() and self.vector is None
 
     @property
     def spaces(self) -> tuple[Space, ...]:
-        """Spaces to search. If there is a filter by metadata or namespace, messages are not searched.
+        """Spaces to search. If the query filters by metadata or namespace, messages are not searched.
 
-        If there is a filter by kinds, messages are searched only if it contains ``message``.
+        If it filters by kinds, messages are searched only if the kinds include ``message``.
         """
         memories: tuple[Space, ...] = ("memory", "archive") if self.as_of else ("memory",)
         if self.kinds is not None:

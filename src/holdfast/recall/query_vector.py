@@ -1,4 +1,4 @@
-"""The vector of one query: what is nearest to it, and how strong a hit must be."""
+"""The vector of one query: finds the nearest items, and decides how strong a hit must be."""
 
 from collections.abc import Callable
 
@@ -14,8 +14,8 @@ from holdfast.types import Scope
 def catch_up(embedding: Embedding, text: str | None, *, reader: Scope, limit: int, candidates: Callable[[], ChunkIds]) -> None:
     """Embed new chunks that a reader may see.
 
-    If there are too many new chunks, ``candidates`` come first. A notice says how many items still have no vector. ``text`` is
-    None if the query comes with a vector.
+    If there are too many new chunks, ``candidates`` come first. A notice gives the number of items that still have no
+    vector. ``text`` is None if the caller gave the query's vector.
     """
     if text is not None and not embedding.computes:
         embedding.query(text)  # first, because without this vector those of the chunks are of no use
@@ -25,7 +25,10 @@ def catch_up(embedding: Embedding, text: str | None, *, reader: Scope, limit: in
 
 
 class QueryVector:
-    """The vector of one query, given or computed. Without one, nothing is found by meaning, and a notice says why."""
+    """The vector of one query, given or computed.
+
+    Without a vector, nothing is found by meaning, and a notice gives the reason.
+    """
 
     def __init__(self, store: Store, embedding: Embedding, text: str, *, vector: "Vectors | None" = None) -> None:
         self._store = store

@@ -123,7 +123,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def strength(cosine: float | None, word_match: float, calibration: tuple[float, float] | None) -> float:
-    """Return the match strength of an item and a query, as a logit. Without a cosine, it depends on the word match alone."""
+    """Return how strongly an item matches a query, as a logit. Without a cosine, the strength depends only on the word match."""
     if calibration is None or cosine is None:
         return BIAS + WORD_WEIGHT * word_match
     low, high = calibration
@@ -134,7 +134,7 @@ def strength(cosine: float | None, word_match: float, calibration: tuple[float, 
 class Background:
     """Typical strength and number of the best candidates: the baseline for a hit.
 
-    The more candidates there are, the more likely it is that the best one is strong by chance.
+    The more candidates there are, the more likely the best candidate is strong by chance.
     """
 
     strength: float
@@ -167,10 +167,10 @@ def likelihood(strength: float, background: Background) -> float:
 
 
 def relevance_margin(strength: float, background: Background, *, best: float, floor: float, sentences: int = 1) -> float:
-    """Return how far a strength is above the relevance floor, or above the best strength minus the allowed gap.
+    """Return the distance of a strength above the relevance floor, or above the best strength minus the allowed gap.
 
-    Each further sentence of the query may be about something else. It dilutes the match, so it lowers the floor and widens
-    the gap.
+    Each further sentence of the query may be about something else and dilutes the match. It therefore lowers the floor
+    and widens the gap.
     """
     floor -= _SENTENCE_DILUTION * (sentences - 1)
     if background.scale != 1.0:  # by words alone: sharing a word is the only sign there is
@@ -210,14 +210,14 @@ def with_context_gains(
 
 
 def period_gain(at: datetime | None, periods: Sequence[Period]) -> float:
-    """Return the strength that an item gains if its time lies in one of the periods that a question names."""
+    """Return the strength gained by an item whose time is in one of the periods that a question names."""
     if at is None or not periods:
         return 0.0
     return max((_gain_of(period) for period in periods if period.holds(at)), default=0.0)
 
 
 def max_period_gain(periods: Sequence[Period]) -> float:
-    """Return the largest strength that an item can gain by its time if a question names these periods."""
+    """Return the largest strength that an item can gain from its time if a question names these periods."""
     return max(map(_gain_of, periods), default=0.0)
 
 
@@ -278,7 +278,7 @@ def _role_gain(place: MessagePlace) -> float:
 
 
 def _neighbor_shares(first: MessagePlace, second: MessagePlace) -> tuple[float, float]:
-    """Return how much two consecutive messages gain if the other one is strong, as two factors.
+    """Return two factors: how much each of two consecutive messages gains if the other is strong.
 
     The first factor is for the later message, the second for the earlier message.
     """

@@ -35,7 +35,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
-    """One rating from 0 to 1 per candidate, in the same order. None stands for a candidate that the model did not rate."""
+    """One rating from 0 to 1 per candidate, in the same order. A rating is None if the model did not rate the candidate."""
 
     values: tuple[float | None, ...]
     usage: Usage = field(default_factory=Usage)
@@ -43,7 +43,7 @@ class Ratings:
 
 
 def rate(model: ChatModel, question: str, candidates: Sequence[Candidate], *, asked_at: datetime, timeout: float) -> Ratings:
-    """Ask a model how well each candidate helps to answer a question. Raises ``ModelError`` if the model's reply is unusable."""
+    """Ask a model how well each candidate helps to answer a question. Raise ``ModelError`` if the model's reply is unusable."""
     lines = [f"{number}. {_dated(candidate)}" for number, candidate in enumerate(candidates, 1)]
     prompt = ask_model.load_prompt("rating", "es" if detect_language(question) == "es" else "en")
     turns = ask_model.prompt_turns(

@@ -95,7 +95,8 @@ class Reader:
     ) -> list[Hit]:
         """Return the memories and messages that are relevant to a query, best first.
 
-        Text below the preset's ``min_trust`` is left out. With ``untrusted``, it follows after the other hits.
+        Text below the preset's ``min_trust`` is left out. With ``untrusted``, such text is appended after the other
+        hits.
         """
         check_page(limit=limit, offset=offset)
         by_cosine = self.preset.recall.cosine_scores
@@ -136,8 +137,8 @@ class Reader:
     def _by_cosine(self, hits: Sequence[Hit], min_score: float) -> list[Hit]:
         """Return the hits with their cosines as scores, best first. Without ``min_score``, the preset's minimum applies.
 
-        The cosine is converted to the scale of the embedder for which the minimum was chosen. A hit without a cosine keeps its
-        score from the search by words.
+        The cosine is converted to the scale of the embedder that the minimum was chosen for. A hit without a cosine
+        keeps its score from the search by words.
         """
         plan, embedder = self.preset.recall, self._embedding.embedder()
         floor = min_score or plan.min_cosine or 0.0
@@ -183,7 +184,7 @@ class Reader:
         message: str | None = None,
         off_record: bool = False,
     ) -> Context:
-        """Return the context block: pinned memories and relevant hits, in the preset's layout. What it shows counts as used.
+        """Return the context block: pinned memories and relevant hits, in the preset's layout. The shown memories count as used.
 
         With ``untrusted``, the default block also shows text below ``min_trust``, after the rest and with its origin.
         ``message`` is the id of the message that is the query. A trace is kept, unless the query is ``off_record``.
@@ -209,7 +210,7 @@ class Reader:
         return replace(built, trace=noted.id)
 
     def preview(self, reader: Scope, query: str, *, max_tokens: int | None = None, depth: int = 1) -> tuple[Trace, SearchLog]:
-        """Return the trace that a context block would have, with all candidates, and what was noted. Nothing is stored.
+        """Return the trace that a context block would have, with all candidates, and the search log. Nothing is stored.
 
         ``depth`` multiplies the number of candidates.
         """
@@ -291,7 +292,7 @@ class Reader:
         return pinned, [hit for hit in found if hit.id not in shown]
 
     def _open_page(self, conversation: ConversationState, reader: Scope) -> ConversationState:
-        """Return the state of a conversation. If its topic has no page any more, the returned state has no topic.
+        """Return the state of a conversation. If its topic no longer has a page, the returned state has no topic.
 
         A topic loses its page when it is split or forgotten.
         """
@@ -327,7 +328,7 @@ class Reader:
         return self._listed(reader, section)
 
     def _with_sharing(self, reader: Scope) -> Scope:
-        """Return the reader with access to the apps that share their memories with its app."""
+        """Return the reader as a scope that may also read the apps that share their memories with its app."""
         return replace(reader, also_apps=tuple(self._store.apps_sharing_with(reader.app))) if reader.app else reader
 
     def _app_name(self, reader: Scope) -> str:
@@ -336,7 +337,7 @@ class Reader:
         return (record and record.name) or reader.app or ""
 
     def _accumulated(self, reader: Scope, query: str, without_session: str | None, conversation: ConversationState) -> list[Hit]:
-        """Return the memories recalled earlier in this conversation, unless they were retired, followed by those recalled now."""
+        """Return the live memories recalled earlier in this conversation, followed by the memories recalled now."""
         # Before the first message there is nothing to be relevant to.
         found = self._planned_recall(reader, query, without_session) if query.strip() else []
         if not conversation.recalled_ids:
@@ -351,8 +352,8 @@ class Reader:
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
         """Return the memories of a section that does not depend on the query.
 
-        The sources ``pinned`` and ``all`` are listed oldest first, the others newest first. The order is that of the events, not
-        of their import, and a revised memory keeps its place.
+        The sources ``pinned`` and ``all`` are listed oldest first, the others newest first. Memories are ordered by the
+        time of the event, not of the import, and a revised memory keeps its place.
         """
         wanted = MemoryFilter(
             reader=reader,
@@ -371,7 +372,7 @@ class Reader:
         return [Hit(memory=memory, score=1.0) for memory in listed[: section.max_items]]
 
     def _listed_kinds(self) -> list[str] | None:
-        """Return the kinds that a section without kinds lists: all but the plain ones. None stands for all."""
+        """Return the kinds that a section lists by default: all except plain kinds. None means all kinds."""
         kinds = self.preset.kinds
         return [kind.name for kind in kinds if not kind.plain] if any(kind.plain for kind in kinds) else None
 
@@ -395,10 +396,11 @@ class Reader:
         return [*(kind.name for kind in self.preset.kinds if not kind.plain and kind.name not in background), "message"]
 
     def _measured(self, hits: Sequence[Hit], min_cosine: float) -> list[Hit]:
-        """Return the hits with margins that are measured from the preset's minimum cosine.
+        """Return the hits with margins relative to the preset's minimum cosine.
 
-        The minimum applies as it is to the embedder for which it was chosen, and to a function of the caller. For other
-        embedders, the preset's own minimum stands for the relevance floor. A changed setting raises or lowers that floor.
+        The minimum applies directly to the embedder that it was chosen for, and to an embedding function with the same
+        calibration. For other embedders, the relevance floor takes the place of the preset's minimum. A changed setting
+        raises or lowers that floor.
         """
         plan, embedder = self.preset.recall, self._embedding.embedder()
         if embedder is not None and (embedder.name == plan.own_embedder or embedder.calibration == plan.measured_by):
@@ -415,7 +417,10 @@ class Reader:
 
 
 def _with_outside(own: Sequence[Hit], outside: Sequence[Hit], limit: int) -> list[Hit]:
-    """Return the user's own words, then text of other origins. That text gets a share of the places, and those left over."""
+    """Return the user's own words, then text of other origins.
+
+    A share of the places is reserved for the latter, plus any free ones.
+    """
     ids = {hit.id for hit in own}
     others = [hit for hit in outside if hit.id not in ids]
     reserved = max(1, round(limit * _OUTSIDE_SHARE))
@@ -432,7 +437,7 @@ def _above(hits: Sequence[Hit], min_score: float) -> list[Hit]:
 
 
 def _without_sources(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits without the messages from which other hits were derived."""
+    """Return the hits, without messages from which other hits were derived."""
     sources = {source for hit in hits if hit.memory for source in hit.memory.sources}
     for hit in hits:
         if hit.id in sources:

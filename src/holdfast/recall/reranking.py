@@ -1,8 +1,8 @@
 """Reranking: a model reads the query together with each of the best hits and rates the hit.
 
-Reranking is slower than the rest of recall, so it is off by default. The rating is added to the logit of the hit's score.
-So the rating moves the hit up or down but does not replace the score. If the reranker fails or is too slow, the hits keep
-their order.
+Reranking is slower than the rest of recall, so it is off by default. The rating is added to the logit of the hit's
+score, so it moves the hit up or down but does not replace the score. If the reranker fails or is too slow, the hits
+keep their order.
 """
 
 import logging
@@ -45,7 +45,7 @@ class ChatReranker:
         self._chat = chat
 
     def rate(self, question: str, candidates: Sequence[Candidate], *, asked_at: datetime) -> Sequence[float | None]:
-        """Rate candidates. Raises ``ModelUnavailable`` if there is no chat model or its budget is used up."""
+        """Rate candidates. Raise ``ModelUnavailable`` if there is no chat model or its budget is used up."""
         model, problem = self._chat.model()
         if model is None:
             raise ModelUnavailable(f"{problem or 'the reranker needs a chat model, and none is configured: set `chat`'}.")
@@ -90,7 +90,7 @@ class Reranking:
 
     @property
     def problem(self) -> str | None:
-        """Why the last recall was not reranked, as a message for people. None if it was."""
+        """The reason why the last recall was not reranked, as a message for people. None if it was reranked."""
         return self._calls.problem or self._failures.problem
 
     def load(self) -> None:
@@ -155,7 +155,7 @@ class Reranking:
 
 
 def _checked(reranker: Reranker, question: str, candidates: Sequence[Candidate], now: datetime) -> Sequence[float | None]:
-    """Call a custom reranker and validate its ratings. Raises ``ModelUnavailable`` if it fails or a rating is invalid."""
+    """Call a custom reranker and validate its ratings. Raise ``ModelUnavailable`` if it fails or a rating is invalid."""
     try:
         ratings = reranker.rate(question, candidates, asked_at=now)
         is_valid = len(ratings) == len(candidates) and all(rating is None or 0 <= rating <= 1 for rating in ratings)

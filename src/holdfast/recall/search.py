@@ -1,7 +1,7 @@
 """Search: several retrieval methods ("arms") find candidates, and a single score ranks them.
 
-Every arm searches only what the scope may see; results are not filtered by scope afterwards. Each hit lists the arms that
-found it, and its rank in each arm.
+Every arm searches only items that the scope may see. Results are not filtered by scope afterwards. Each hit lists the
+arms that found it, and its rank in each arm.
 """
 
 import heapq
@@ -85,7 +85,7 @@ _MAX_TIE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """A candidate whose row was read. The best candidate sorts first, as ``heapq`` needs it."""
+    """A candidate whose row was read. Better candidates sort first, as ``heapq`` requires."""
 
     strength: float
     at: datetime
@@ -174,10 +174,10 @@ def _background(
 def _best_first(
     store: Store, question: RecallQuery, found: dict[int, Found], strengths: dict[int, float], baseline: _Baseline
 ) -> Iterator[Hit]:
-    """Yield hits, best first. Of a message and the memories derived from it, only one side is returned.
+    """Yield hits, best first. A message and the memories derived from it are not both returned.
 
-    The memories stand for the message, unless the message is much stronger: then it says more about the question than they
-    do. Reading a row costs more than finding it, so only a few rows are read at a time.
+    The memories are returned instead of the message, unless the message is much stronger, because it then says more
+    about the question. Reading a row costs more than finding it, so only a few rows are read at a time.
     """
     ranked = sorted(found, key=strengths.__getitem__, reverse=True)
     size, run = question.limit + _EXTRA_ROWS, current_run()
@@ -219,8 +219,8 @@ def _best_first(
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str], floor: float) -> bool:
     """Return False if another hit makes a candidate unnecessary.
 
-    For a message, that is a memory derived from it, or a relevant memory that replaced one. For a memory, it is a stronger message
-    that is its source.
+    A message is unnecessary if a memory was derived from it that is about as strong, or if a relevant memory replaced
+    such a memory. A memory is unnecessary if all its source messages are already shown.
     """
     owner = candidate.owner
     if isinstance(owner, Message):
@@ -248,7 +248,7 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, Fou
 def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:
     """Return the final strength of a row, and its time. The final strength includes the tie-break values.
 
-    For a memory, the gain from periods of time that the question names is added too. The strength of a message already
+    For a memory, the gain from periods of time that the question names is added, too. The strength of a message already
     contains that gain.
     """
     if isinstance(owner, Memory):
@@ -268,16 +268,17 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
 
 
 def _word_strength(text: str, question: RecallQuery) -> float:
-    """Return the strength of a text from the words of the query alone."""
+    """Return the strength of a text based only on the words of the query."""
     terms = query_terms(question.text, question.languages)
     words = {word for language in question.languages for word in document_terms(text, language)}
     return strength(None, sum(not words.isdisjoint(term) for term in terms) / max(len(terms), 1), None)
 
 
 def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float) -> float:
-    """Return how far a candidate is above the relevance floor. ``strongest`` is the strength to compare with.
+    """Return the distance of a candidate above the relevance floor. ``strongest`` is the strength to compare with.
 
-    If the query is empty, everything is relevant. If the query names nothing but a period, everything in it is relevant.
+    If the query is empty, everything is relevant. If the query names only a period, everything in that period is
+    relevant.
     """
     if question.is_empty:
         return 0.0
@@ -290,7 +291,7 @@ def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, stro
 
 
 def _importance_bonus(memory: Memory) -> float:
-    """Return how much lower the relevance floor is for an important memory, such as an allergy."""
+    """Return the amount by which the relevance floor is lowered for an important memory, such as an allergy."""
     return max(memory.importance - _IMPORTANT, 0.0) * _IMPORTANCE_BONUS
 
 
@@ -318,7 +319,7 @@ def _item(owner: Memory | Message) -> int:
 def _with_excerpt(store: Store, question: RecallQuery, hit: Hit, found: dict[int, Found]) -> Hit:
     """Return the hit. If it is a long message, the matching chunk is added as its excerpt.
 
-    Of a user's message with a quotation, the excerpt is the user's own part, unless quotations are searched.
+    If a user's message contains a quotation, the excerpt is the user's own part, unless quotations are searched.
     """
     message: Message | None = hit.message
     own = None if message is None else own_part(message, question)

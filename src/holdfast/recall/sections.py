@@ -38,9 +38,9 @@ class SectionWords:
 
 @cache
 def section_words(name: str, language: str | None) -> SectionWords:
-    """Return the fixed phrases of a section in a language. If there are none, return the English phrases.
+    """Return the fixed phrases of a section in a language. If there is no translation, return the English phrases.
 
-    If there are no English phrases either, return those of another language.
+    If there are no English phrases either, return the phrases of another language.
     """
     table = tomllib.loads((resources.files("holdfast.prompts") / "sections.toml").read_text("utf-8"))[name]
     return SectionWords(**(table.get(language or "en") or table.get("en") or next(iter(table.values()))))
@@ -104,7 +104,7 @@ def _joined(parts: Sequence[tuple[Section, _FilledSection]]) -> Context:
 
 
 def _is_stable(section: Section, filled: _FilledSection) -> bool:
-    """Return True if a section does not depend on the query. Hits of a recall have reasons why they were found."""
+    """Return True if a section does not depend on the query. Its hits then have no reasons, unlike the hits of a recall."""
     return section.source in _STABLE_SOURCES and not any(hit.why for hit in filled.shown)
 
 
@@ -166,9 +166,11 @@ def _fill(
 def _most_important(
     section: Section, words: SectionWords, hits: Sequence[Hit], *, budget: int, line_context: _LineContext
 ) -> set[str] | None:
-    """Return the ids of the hits to show if a section of all memories does not fit. None if it fits, or for other sections.
+    """Return the ids of the hits to show if a section of all memories does not fit.
 
-    Hits of a recall are in the order of their relevance already.
+    Return None if it fits, or for other sections.
+
+    Other sections need no selection, because the hits of a recall are already ordered by relevance.
     """
     if section.source != "all" or any(hit.why for hit in hits):
         return None
@@ -186,7 +188,7 @@ def _most_important(
 
 
 def _importance(hit: Hit) -> tuple[bool, float, datetime]:
-    """Return the rank of a memory: lasting ones first, then by importance, then the newest."""
+    """Return the sort key of a memory: lasting memories first, then by importance, then newest first."""
     memory = hit.memory
     if memory is None:
         return False, 0.0, hit.at

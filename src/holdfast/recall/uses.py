@@ -1,4 +1,4 @@
-"""Record which memories were recalled or shown. A recall only notes them; the background writes."""
+"""Record which memories were recalled or shown. A recall only takes notes, which background work writes later."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -28,15 +28,15 @@ class Uses:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Create a new lock in the child process. Drop the noted uses of memories, because the parent process stores them."""
+        """Create a new lock in the child process. Drop the recorded uses of memories, because the parent process stores them."""
         self._lock = threading.Lock()
         self._used: dict[str, datetime] = {}
         self._shown: dict[tuple[str, Scope], None] = {}
 
     def note(self, memories: Iterable[Memory]) -> None:
-        """Note that memories were recalled or shown. The time is stored later by ``flush``.
+        """Record that memories were recalled or shown. ``flush`` stores the time later.
 
-        It is stored at most once per day and memory. A memory whose lifetime is renewed by use is noted each time.
+        The time is stored at most once per day and memory. If use renews a memory's lifetime, every use is recorded.
         """
         moment = self._clock.now()
         renewed = {kind.name for kind in self._preset.kinds if kind.renewed_by_use}
@@ -62,15 +62,15 @@ class Uses:
                     renew(tx, ids, moment)
 
     def note_shown(self, session: str, scope: Scope, context: Context) -> None:
-        """Note that a session received a context block with memories. The note is stored later by ``flush_shown``."""
+        """Record that a session received a context block with memories. ``flush_shown`` stores this later."""
         if any(hit.memory for hit in context.hits):
             with self._lock:
                 self._shown[session, scope] = None
 
     def flush_shown(self) -> None:
-        """Set ``SHOWN`` in the store for the sessions that ``note_shown`` noted.
+        """Set ``SHOWN`` in the store for the sessions recorded by ``note_shown``.
 
-        Sessions that are not stored yet stay noted, up to a limit.
+        Sessions that are not stored yet stay recorded, up to a limit.
         """
         with self._lock:
             noted, self._shown = self._shown, {}

@@ -88,7 +88,7 @@ class Caller:
         return may_see(self.principal, scope)
 
     def memory_found(self, id: str, right: Right) -> Memory:
-        """Return a memory. Raise the same ``NotFound`` for a missing memory and for one that the caller may not read."""
+        """Return a memory. A missing memory and a memory that the caller may not read raise the same ``NotFound``."""
         self.may(right)
         absent = f"There is no memory {id}."
         try:
@@ -100,7 +100,7 @@ class Caller:
         return found
 
     def session_found(self, id: str, right: Right, parts: ScopeParts | None = None) -> SessionRecord:
-        """Return a session. Raise the same ``NotFound`` for a missing session and for one that the caller may not read."""
+        """Return a session. A missing session and a session that the caller may not read raise the same ``NotFound``."""
         allowed = self.may(right) if parts is None else self.may(right, **parts)
         found = self.known_session(id, right, allowed)
         if found is None:

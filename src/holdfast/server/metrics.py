@@ -74,7 +74,10 @@ class ServerMetrics:
 
 
 def counting(app: App, metrics: ServerMetrics) -> App:
-    """Wrap an application so that its requests are counted. Use it as the outermost wrapper, to count rejected requests too."""
+    """Wrap an application so that its requests are counted.
+
+    This must be the outermost wrapper, so that rejected requests count, too.
+    """
 
     async def counted(scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -146,7 +146,7 @@ class EnginePool:
             self.drop_erased()
 
     def _flush_keys(self) -> None:
-        """Save the times at which access keys were last used. A failure is only logged; the next flush tries again."""
+        """Save the times at which access keys were last used. A failure is only logged, and the next flush tries again."""
         try:
             self.gate.flush_uses()
         except HoldfastError as error:

@@ -12,7 +12,7 @@ from holdfast.types.scope import Scope
 OFF_RECORD: Final = "off_record"
 """Action of a message that the user asked not to keep. It is neither indexed nor recalled, and erased when the session ends."""
 FORGOTTEN: Final = "forgotten"
-"""Action of a message whose content was forgotten. If a wish of the user hid it, the id of that batch follows a colon."""
+"""Action of a message whose content was forgotten. If a user's wish hid the message, a colon and the id of that batch follow."""
 FORGETTING: Final = "forget"
 """Action of a message that asks to forget something.
 

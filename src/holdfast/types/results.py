@@ -134,7 +134,7 @@ class Context:
     notices: tuple[str, ...] = ()
     """Notices for people about parts that the recall could not use, such as "Searched by words only: ...". Usually empty."""
     trace: str | None = None
-    """Id of the trace that records how this block came about. None if no trace is kept."""
+    """Id of the trace that records how this block was built. None if no trace is kept."""
 
     def __str__(self) -> str:
         return self.text

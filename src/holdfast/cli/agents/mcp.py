@@ -32,9 +32,9 @@ from holdfast.version import __version__
 def mcp(flags: Flags, *, tools: str, project: bool, env_file: str | None, in_process: bool) -> None:
     """Serve this store to an assistant over MCP on stdio.
 
-    A client such as Claude or Cursor starts this command and talks to it over standard input and output. Several clients can
-    use one store at once. The command ends when the client closes the stream. The store is opened by a resident process, which
-    all clients share; if that is not possible, it is opened in this process.
+    A client such as Claude or Cursor starts this command and talks to it over standard input and output. Several
+    clients can use one store at once. The command ends when the client closes the stream. A resident process, which all
+    clients share, opens the store. If that is not possible, this process opens the store.
     """
     if env_file is not None:
         from holdfast.config import environment  # noqa: PLC0415  (not needed for --help)
@@ -46,7 +46,7 @@ def mcp(flags: Flags, *, tools: str, project: bool, env_file: str | None, in_pro
 
 
 def relayed(flags: Flags, *, project: bool) -> bool:
-    """Relay to the resident process until the client closes the stream. Return False if it cannot be used."""
+    """Relay to the resident process until the client closes the stream. Return False if the resident process cannot be used."""
     from holdfast.resident import arguments, relay  # noqa: PLC0415  (not needed for --help)
 
     named = {**flags.scope, "store": flags.store, "preset": flags.preset, "settings": flags.settings, "tenant": flags.tenant}

@@ -17,8 +17,8 @@ _TIMEOUT = 10.0
 def resident(flags: Flags, *, stop: bool) -> None:
     """Show or stop the resident process for coding agents.
 
-    The hooks and MCP servers of coding agents share one process that keeps the store open and the models loaded. It starts when
-    it is needed, and ends after a while without use.
+    The hooks and MCP servers of coding agents share one process that keeps the store open and the models loaded. The
+    process starts when it is needed, and ends when it is idle.
     """
     options = StoreOptions(
         store=absolute(flags.store), preset=flags.preset, settings=absolute(flags.settings), tenant=flags.tenant

@@ -112,8 +112,8 @@ def uninstall(flags: Flags, *, name: str, purge: bool, everything: bool, yes: bo
 def purge(flags: Flags, *, name: str, yes: bool) -> None:
     """Remove all memories of an app for good.
 
-    Its sessions stay stored, but their messages so far are no longer recalled or learned from. To remove the sessions as
-    well, use `holdfast erase --app`.
+    Its sessions stay stored, but their existing messages are no longer recalled, and nothing is learned from them. To
+    remove the sessions as well, use `holdfast erase --app`.
     """
     confirm(f"Remove all memories of the app {name!r} for good?", yes=yes)
     with open_memory(flags) as memory:
@@ -142,9 +142,9 @@ def app_context(flags: Flags, *, name: str, point: Point, conversation: str | No
 @limit_option(20)
 @with_flags(scope=False)
 def app_compactions(flags: Flags, name: str, limit: int) -> None:
-    """List the memories that the cap of an app removed.
+    """List the memories that were removed because of an app's cap.
 
-    `holdfast undo BATCH` brings one back.
+    To restore a memory, run `holdfast undo BATCH`.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)
@@ -164,7 +164,7 @@ def app_compactions(flags: Flags, name: str, limit: int) -> None:
 @click.option("--used", type=click.FloatRange(min=0), help="Energy units that the host has used since its last report.")
 @with_flags(scope=False)
 def energy(flags: Flags, *, level: float | None, used: float | None) -> None:
-    """Report the energy of the host, and show its level and the use of memory work."""
+    """Report the energy of the host. Shows the host's energy level and the energy used by memory work."""
     with open_memory(flags) as memory:
         if level is not None:
             memory.apps.report_energy_level(level)

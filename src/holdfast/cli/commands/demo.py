@@ -33,7 +33,7 @@ _SPANISH = "¿Dónde vive su hermana?"
 def demo() -> None:
     """Play a demo conversation over two sessions.
 
-    Shows the messages, the memories extracted from them, and what a later session recalls. Then shows the context block
+    Shows the messages, the memories extracted from them, and the hits of a later session. Then shows the context block
     for the system prompt, and how memories are forgotten and erased. Uses a temporary store and leaves nothing behind.
     """
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-", ignore_cleanup_errors=True) as folder:

@@ -37,9 +37,9 @@ _NOUNS = {
 def export(flags: Flags, file: Path, *, format: str | None, session: str | None, replace: bool) -> None:
     """Write memories and conversations to a file.
 
-    Without options, everything of the tenant is exported. With --user, --app or --agent, all data of that user, app or agent:
-    everything that `holdfast erase` with the same options would remove. FILE is `-` for standard output. The file can be read
-    only by you. It appears when it is complete.
+    Without options, all data of the tenant is exported. With --user, --app or --agent, all data of that user, app or
+    agent is exported: everything that `holdfast erase` would remove with the same options. FILE is `-` for standard
+    output. Only you can read the file. It appears when it is complete.
     """
     chosen: Any = format or _EXTENSIONS.get(file.suffix.lower(), "jsonl")
     shown = Progress("exporting", quiet=flags.json)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def forget(flags: Flags, *, id: str | None, key: str | None, kind: str | None, reason: str, yes: bool) -> None:
     """Hide memories. You can undo it later.
 
-    Give the ID of a memory, or --key. Forgotten memories are no longer recalled. They are removed when they can no longer be
-    undone, after 30 days by default. To remove data for good now, use `holdfast erase`.
+    Give the ID of a memory, or --key. Forgotten memories are no longer recalled. They are removed when the undo window
+    has passed, after 30 days by default. To remove data for good now, use `holdfast erase`.
     """
     if (id is None) == (key is None):
         raise click.UsageError("Give the ID of a memory, or --key.")
@@ -80,10 +80,11 @@ def undo(flags: Flags, change: str) -> None:
 @yes_option
 @with_flags()
 def erase(flags: Flags, *, id: str | None, session: str | None, source: str | None, scrub: bool, yes: bool) -> None:
-    """Remove data for good, also from the bytes on disk.
+    """Remove data for good, including the bytes on disk.
 
-    Choose what to erase: a memory, a session, a message, or everything of a --user, --app or --agent. A user is erased across
-    all apps. This cannot be undone. The receipt shows what was removed, and what a scan of the files found afterwards.
+    Choose the data to erase: a memory, a session, a message, or all data of a --user, --app or --agent. A user is
+    erased across all apps. This cannot be undone. The receipt shows what was removed, and what a scan of the files
+    found afterwards.
     """
     things = {"memory": id, "session": session, "source": source}
     owners = {"user": flags.user, "app": flags.app, "agent": flags.agent}
@@ -108,8 +109,9 @@ def erase(flags: Flags, *, id: str | None, session: str | None, source: str | No
 def scrub(flags: Flags) -> None:
     """Overwrite the bytes of erased data now, and complete the pending receipts.
 
-    Background work does this, too. A PostgreSQL store is scrubbed for all tenants together, at most once per `scrub_interval`. This
-    command does not wait for it. Tables stay readable and writable meanwhile.
+    Background work does this, too. A PostgreSQL store is scrubbed for all tenants together, at most once per
+    `scrub_interval`. This command scrubs at once, without waiting for the interval. Tables stay readable and writable
+    meanwhile.
     """
     with open_memory(flags) as memory:
         found = memory.scrub()
@@ -125,7 +127,7 @@ def scrub(flags: Flags) -> None:
 def receipts(flags: Flags, *, id: str | None, limit: int) -> None:
     """List erasures, or show one receipt.
 
-    A receipt has times and numbers, but no names and no content. Background work completes a pending one.
+    A receipt contains times and numbers, but no names and no content. Background work completes a pending receipt.
     """
     with open_memory(flags) as memory:
         if id is not None:

@@ -25,7 +25,7 @@ _operator = click.option("--operator", metavar="NAME", help="Tenant the server w
 
 @contextmanager
 def _gate(flags: Flags, operator: str | None) -> Iterator[Gate]:
-    """Open the key registry in the tenant ``operator``. ``--tenant`` is another tenant: the one that a key opens."""
+    """Open the key registry in the tenant ``operator``. ``--tenant`` is something else: the tenant that a key opens."""
     with open_memory(replace(flags, tenant=operator)) as memory:
         yield Gate(services(memory).store, services(memory).clock)
 
@@ -60,8 +60,9 @@ def keys(flags: Flags, *, operator: str | None) -> None:
 def create(flags: Flags, *, level: KeyLevel, label: str | None, expires: str | datetime | None, operator: str | None) -> None:
     """Create an access key and print it, once.
 
-    With --user, --app or --agent the key is bound to them and opens no other data. --tenant is the tenant it opens. Once a key
-    exists, the server requires one for every request, also from this machine. Therefore the first key must be an admin key.
+    With --user, --app or --agent, the key is bound to that user, app or agent and opens no other data. --tenant is the
+    tenant that the key opens. After the first key is created, the server requires a key for every request, even from
+    this machine. Therefore the first key must be an admin key.
     """
     _refuse_empty(flags)
     with _gate(flags, operator) as gate:

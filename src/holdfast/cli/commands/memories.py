@@ -97,7 +97,7 @@ def show(flags: Flags, id: str) -> None:
 
 
 def _whole(memory: "Engine", found: Memory) -> tuple[dict[str, Any], list[str]]:
-    """Return a memory with its sources in two forms: as JSON fields and as lines of text."""
+    """Return a memory and its sources in two forms: as JSON fields and as lines of text."""
     from holdfast.protocols import MemoryFilter, MessageFilter  # noqa: PLC0415  (not needed for --help)
 
     messages = services(memory).store.messages(MessageFilter(ids=found.sources)) if found.sources else []
@@ -152,8 +152,8 @@ def revise(
 ) -> None:
     """Edit a memory: its text, tags, importance, topic or pin.
 
-    ID is the id of a memory; it does not change. TEXT replaces the text; `-` reads it from standard input. Everything you do not
-    give stays the same. The earlier revision stays in the history, and you can undo the change.
+    ID is the id of a memory; it does not change. TEXT replaces the text; `-` reads it from standard input. Fields that
+    you do not give stay unchanged. The earlier revision stays in the history, and you can undo the change.
     """
     if tags and no_tags:
         raise click.UsageError("Give --tag or --no-tags, not both.")

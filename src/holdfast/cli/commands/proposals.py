@@ -22,7 +22,8 @@ def _print_proposals(flags: Flags, limit: int) -> None:
 def proposals(flags: Flags, *, limit: int) -> None:
     """List, accept and dismiss proposed changes.
 
-    A change is only proposed if it would supersede a memory that you stored, and may come from text that is not your own.
+    A change is only proposed if it would supersede a memory that you stored and may be based on text that you did not
+    write.
     """
     if click.get_current_context().invoked_subcommand is None:
         _print_proposals(flags, limit)
@@ -42,7 +43,8 @@ def list_proposals(flags: Flags, *, limit: int) -> None:
 def accept(flags: Flags, id: str) -> None:
     """Accept a proposed change.
 
-    ID is the id of the proposal. It becomes a memory, and supersedes the memories that it was proposed to replace.
+    ID is the id of the proposal. The proposal becomes a memory, and supersedes the memories that it proposed to
+    replace.
     """
     with open_memory(flags) as memory:
         accepted = memory.accept(id)

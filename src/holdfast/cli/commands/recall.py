@@ -49,7 +49,7 @@ def recall(
 
 
 def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
-    """Return a hit as a numbered line. With ``explain``, add a line that names the searches that found it."""
+    """Return a hit as a numbered line. With ``explain``, add a line that names the searches that found the hit."""
     text = brief(str(hit))
     origin = hit.provenance
     if origin not in ("user", "assistant") or (hit.memory and origin != "user"):

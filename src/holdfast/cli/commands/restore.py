@@ -36,9 +36,9 @@ _ACKED = ".acked"
 def restore(flags: Flags, file: Path, *, yes: bool) -> None:
     """Replace the store with a backup.
 
-    FILE is a file written by `holdfast backup`. It is checked first. The present store is kept next to the restored one, as
-    NAME.before-restore-TIME. What was erased after the backup was made is erased from it again. Stop all programs that use the
-    store before you restore.
+    FILE is a file written by `holdfast backup`. It is checked first. The current store is kept next to the restored
+    store, as NAME.before-restore-TIME. Data that was erased after the backup was made is erased from the restored store
+    again. Stop all programs that use the store before you restore.
     """
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import store_path  # noqa: PLC0415  (heavy: not needed for --help)
@@ -79,7 +79,7 @@ def _refuse_non_backup(file: Path, target: Path) -> None:
 
 
 def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
-    """Open the copy of a backup as a store and check it. Return the store's counts. Raise an error if the backup is not sound."""
+    """Open the copy of a backup as a store and check it. Return the store's counts. Raise an error if the backup is damaged."""
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
     # An external index belongs to the present store. The backup itself stays as it is, so its copy needs no further backup.
@@ -99,7 +99,7 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
 
 
 def _erase_again(settings: "Settings", copy: Path, target: Path) -> int | None:
-    """Apply the erasures that are later than the backup. Return their number, or None if no list of erasures was found."""
+    """Apply the erasures made after the backup. Return their number, or None if no list of erasures was found."""
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import make_store  # noqa: PLC0415  (as above)
     from holdfast.forgetting.tombstones import apply_tombstones, later_tombstones  # noqa: PLC0415  (as above)
@@ -126,7 +126,7 @@ def _erase_again(settings: "Settings", copy: Path, target: Path) -> int | None:
 
 
 def _tombstones_of(settings: "Settings", target: Path) -> "list[Tombstone] | None":
-    """Return the tombstones that the present store has recorded; None if it cannot be read, or if there is none."""
+    """Return the tombstones recorded in the current store. Return None if the store cannot be read or does not exist."""
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.forgetting.records import tombstones  # noqa: PLC0415  (as above)
 
@@ -157,7 +157,7 @@ def _erasures_line(erased: int | None) -> str:
 
 
 def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
-    """Rename the present store together with SQLite's extra files. Return the new path, or None if there was no store."""
+    """Rename the current store together with SQLite's extra files. Return the new path, or None if there was no store."""
     sound = True
     if target.exists() and _sibling(target, "-wal").exists():
         # Opening a store checkpoints its log, even into a damaged file, so copy both first.
@@ -201,7 +201,7 @@ def _checkpoint(settings: "Settings", target: Path) -> bool:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file so that only its owner can read the copy."""
+    """Copy a file. Only its owner can read the copy."""
     create_file(target)
     shutil.copyfile(source, target)
 

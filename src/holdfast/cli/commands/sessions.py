@@ -85,7 +85,7 @@ def _message(message: Message) -> str:
 
 @click.group(epilog="Example: holdfast users list")
 def users() -> None:
-    """List users; show or set the default user, and time zones and languages."""
+    """List users. Show or set the default user, and users' time zones and languages."""
 
 
 @users.command("list", epilog="Example: holdfast users list --limit 20 --json")
@@ -96,7 +96,7 @@ def users() -> None:
 def list_users(flags: Flags, *, limit: int, offset: int, containing: str | None) -> None:
     """List users by name, with counts and last activity.
 
-    The list includes everyone with a profile, a memory (also a forgotten one), a session or a message.
+    The list includes everyone with a profile, a memory (even a forgotten memory), a session or a message.
     """
     with open_memory(flags) as memory:
         found = memory.users(containing=containing, limit=limit, offset=offset)

@@ -1,4 +1,4 @@
-"""The ``store`` command: copy a whole store to another."""
+"""The ``store`` command: copy a whole store to another store."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ _key_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group(epilog="Example: holdfast store copy memory.db postgresql://holdfast@db.example/holdfast")
 def store() -> None:
-    """Copy a whole store to another, SQLite or PostgreSQL."""
+    """Copy a whole store to another store, in SQLite or PostgreSQL."""
 
 
 @store.command("copy", epilog="Example: holdfast store copy memory.db postgresql://holdfast@db.example/holdfast")
@@ -37,12 +37,14 @@ def store() -> None:
 def copy(flags: Flags, source: str, target: str, *, source_key_file: Path | None, target_key_file: Path | None) -> None:
     """Copy all tenants from SOURCE to TARGET, then compare both.
 
-    Each side is a file (a path, or sqlite:///PATH) or a database (postgresql://USER@HOST/DATABASE). TARGET must be new or empty.
-    If a copy was interrupted, run the command again: it continues where it stopped. TARGET cannot be opened until the copy is
-    complete. If the copy is already complete, the command only compares. Exits with 1 if the two sides differ.
+    Each side is a file (a path, or sqlite:///PATH) or a database (postgresql://USER@HOST/DATABASE). TARGET must be new
+    or empty. If a copy was interrupted, run the command again: it continues where it stopped. TARGET cannot be opened
+    until the copy is complete. If the copy is already complete, the command only compares. Exits with 1 if the two
+    sides differ.
 
-    SOURCE is copied as of the moment the command starts. Stop the programs that write to it first, or their later writes are
-    missing from the copy. Keep passwords in PGPASSWORD or ~/.pgpass rather than in the address.
+    The copy contains the state of SOURCE when the command starts. First stop the programs that write to SOURCE.
+    Otherwise their later writes are missing from the copy. Keep passwords in PGPASSWORD or ~/.pgpass rather than in the
+    address.
     """
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.stores.copying import copy_store  # noqa: PLC0415  (as above)
@@ -89,7 +91,7 @@ def _open(settings: "Settings", place: str, key_file: Path | None, *, new: bool)
 
 
 def _note_copy(settings: "Settings", source: str, target: str) -> None:
-    """Record a copy in a file, so that erasures from the source reach it."""
+    """Record a copy that is a file, so that later erasures from the source are also applied to the copy."""
     from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.forgetting.records import Registry  # noqa: PLC0415  (as above)
 

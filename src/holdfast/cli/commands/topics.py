@@ -63,7 +63,7 @@ def show_topic(flags: Flags, topic: str) -> None:
 def edit_topic(flags: Flags, topic: str, source: Any, *, yes: bool) -> None:
     """Edit a topic's page, in your editor or from a file.
 
-    A changed line revises its memory, a new line adds one, and a deleted line forgets one.
+    A changed line revises its memory, a new line adds a memory, and a deleted line forgets its memory.
     """
     with open_memory(flags) as memory:
         known = {page.topic: page for page in memory.topics.list(**flags.scope)}
@@ -119,7 +119,7 @@ def answer_question(flags: Flags, question: str, *, yes: bool) -> None:
 
 
 def _use_folders(memory: "Engine", flags: Flags) -> None:
-    """Choose the folders to sync: that of the scope, and that of the topics that all users share."""
+    """Select the folders to sync: the folder of the scope, and the folder of the topics that all users share."""
     memory.session(**flags.scope)
     memory.session(app=flags.app, agent=flags.agent)
 

@@ -1,4 +1,4 @@
-"""The supported assistants: where each keeps its list of MCP servers, and in which format."""
+"""The supported assistants: the location and format of each assistant's list of MCP servers."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class InstallTarget(StrEnum):
-    """Which settings file to change: the user's or the project's."""
+    """The settings file to change: the user's or the project's."""
 
     USER = "user"
     PROJECT = "project"
@@ -47,7 +47,7 @@ class Client:
     restart: str = "Restart the assistant to use it."
 
     def path(self, folders: "HomeFolders", place: InstallTarget, project: Path) -> Path:
-        """Return the settings file to change. If only a variant with the suffix ``.jsonc`` exists, return that one."""
+        """Return the settings file to change. If only a file with the suffix ``.jsonc`` exists, return that file."""
         if place is InstallTarget.USER:
             chosen = self.of_user(folders)
         elif self.of_project is None:

@@ -110,7 +110,7 @@ def _finish(flags: Flags, target: "Target", plan: "Plan", *, dry_run: bool, remo
 
 
 def _write(plan: "Plan") -> dict[Path, Path]:
-    """Write the changed files. Return the backups of those that existed."""
+    """Write the changed files. Return the backups of the files that existed before."""
     from holdfast.cli.installing.environment_file import write_private  # noqa: PLC0415  (heavy: not needed for --help)
 
     for path, text in plan.secret.items():

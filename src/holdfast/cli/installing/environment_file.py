@@ -1,7 +1,7 @@
-"""The file with the environment variables that assistants need: they often do not pass on those of a shell.
+"""The file with the environment variables that assistants need. Assistants often do not pass on the variables of a shell.
 
-All assistants use one file in the data directory, which only its owner can read. So keys are neither in the settings of an
-assistant, which may be shared, nor on a command line, which other users can see.
+All assistants use one file in the data directory, which only its owner can read. Therefore keys are neither in an
+assistant's settings, which may be shared, nor on a command line, which other users can see.
 """
 
 import os
@@ -23,7 +23,7 @@ _HEADER = b"SQLite format 3\0"
 
 
 def carried_variables(flags: Flags, settings: Settings) -> dict[str, str]:
-    """Return the variables to carry over. A missing key is asked for on a terminal."""
+    """Return the variables to carry over. A missing key is requested on the terminal."""
     carried = {**environment.own_variables(), **chosen_folders()}
     if settings.key is None and _is_encrypted(settings):
         carried["HOLDFAST_KEY"] = _asked(
@@ -52,7 +52,7 @@ def _provider_key(flags: Flags, settings: Settings, model: str) -> dict[str, str
 
 
 def _asked(question: str, otherwise: str) -> str:
-    """Ask for a secret. Without a terminal, raise an error."""
+    """Ask for a secret. If there is no terminal, raise an error."""
     if not sys.stdin.isatty():
         raise SettingsError(otherwise)
     answer: str = click.prompt(question, hide_input=True, err=True)

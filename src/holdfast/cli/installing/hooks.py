@@ -1,4 +1,4 @@
-"""The hooks of each coding agent: where its settings are, and what an entry looks like."""
+"""The hooks of each coding agent: the location of its settings, and the format of an entry."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _TIMEOUT_SECONDS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookSettings:
-    """Where a coding agent keeps its hooks, and in which format."""
+    """The location and format of a coding agent's hooks."""
 
     of_user: "Callable[[HomeFolders], Path]"
     of_project: str
@@ -92,7 +92,7 @@ def command_line(words: Sequence[str]) -> str:
 
 
 def plugin(commands: Mapping[str, Sequence[str]]) -> str:
-    """Return the plugin for opencode, which runs ``holdfast hook`` at its events."""
+    """Return the plugin for opencode. The plugin runs ``holdfast hook`` at opencode's events."""
     template = (resources.files("holdfast.cli.installing") / "opencode_plugin.js").read_text("utf-8")
     return template.replace('"COMMANDS"', json.dumps({event: list(words) for event, words in commands.items()}, indent=2))
 

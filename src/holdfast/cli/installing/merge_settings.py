@@ -18,9 +18,9 @@ _HEADER = re.compile(r"^[ \t]*\[")
 
 
 class Unmergeable(ValueError):
-    """The settings file cannot be changed without losing something.
+    """The settings file cannot be changed without losing content.
 
-    The message is printed after the file's path; path and message form one sentence.
+    The message is printed after the file's path. Path and message form one sentence.
     """
 
 
@@ -39,7 +39,7 @@ def removed(client: Client, before: bytes) -> bytes:
 
 
 def edit_json(before: bytes, change: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
-    """Return a JSON file with changed settings, in its own way of writing. If nothing changes, the file stays as it is."""
+    """Return a JSON file with changed settings, in its original format. If nothing changes, return the file unchanged."""
     return _edit_text(before, lambda text: _changed_json(text, change))
 
 
@@ -101,7 +101,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _combined(known: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the new entry merged with an existing one. The new values win, but settings that a person added are kept."""
+    """Return the new entry merged with an existing entry.
+
+    New values take precedence, but settings that a person added are kept.
+    """
     combined = {**known, **entry}
     for name in ("env", "environment"):
         if isinstance(known.get(name), Mapping) and isinstance(entry.get(name), Mapping):

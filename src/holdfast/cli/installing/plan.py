@@ -1,4 +1,4 @@
-"""Compute what an installation changes, without writing anything."""
+"""Compute the changes of an installation, without writing anything."""
 
 import difflib
 import json
@@ -18,7 +18,7 @@ from holdfast.config.folders import HomeFolders, chosen_folders
 
 
 class Refused(Exception):
-    """A file cannot be changed without losing something. ``text`` is what a person can add by hand."""
+    """A file cannot be changed without losing content. ``text`` is the entry that a person can add by hand."""
 
     def __init__(self, path: Path, why: Unmergeable, text: str) -> None:
         super().__init__(f"{path} {why}. Nothing was changed. Add the entry above by hand.")
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The client to install for, and the place of its settings."""
+    """The client to install for, and the location of its settings."""
 
     client: str
     place: InstallTarget
@@ -42,7 +42,7 @@ class Target:
 
     @property
     def hooks(self) -> HookSettings | None:
-        """The layout of the client's hooks, or None if it has none."""
+        """The layout of the client's hooks, or None if it has no hooks."""
         return HOOKS.get(self.client)
 
     @property
@@ -58,7 +58,7 @@ class Target:
 
 @dataclass(slots=True)
 class Plan:
-    """The files to change. A content of None stands for a file that does not exist."""
+    """The files to change. A content of None means that the file does not exist."""
 
     before: dict[Path, bytes | None] = field(default_factory=dict)
     after: dict[Path, bytes | None] = field(default_factory=dict)

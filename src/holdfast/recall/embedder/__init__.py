@@ -1,1 +1,1 @@
-"""The embedder of an engine: ``calls.py`` limits and pauses its calls, ``fingerprint.py`` notices other vectors behind its name."""
+"""The embedder of an engine. ``calls.py`` limits and pauses its calls. ``fingerprint.py`` detects changed vectors."""

@@ -1,4 +1,4 @@
-"""Calls of one embedder: with a time limit inside a recall, with long pauses after failures in the background."""
+"""Calls of one embedder. During a recall they have a time limit; in the background they pause for long after failures."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -20,8 +20,8 @@ The call goes on and its vectors are stored when it returns, but other backgroun
 class EmbedderCalls:
     """Makes the calls of one embedder. Engines that share the embedder share this object, so an outage pauses all of them.
 
-    Queries and documents have separate circuit breakers. A batch of documents takes longer than a query, so it may well miss
-    the time limit of a recall while queries do not.
+    Queries and documents have separate circuit breakers. A batch of documents takes longer than a query, so it may
+    exceed the time limit of a recall although queries do not.
     """
 
     def __init__(self, *, background_seconds: float = _BACKGROUND_SECONDS) -> None:
@@ -34,7 +34,7 @@ class EmbedderCalls:
 
     @property
     def problem(self) -> str | None:
-        """Why the last query or the last background call failed, as a message for people. None if it succeeded."""
+        """The reason why the last query or background call failed, as a message for people. None if it succeeded."""
         return self._queries.problem or self._background.problem
 
     @property
@@ -65,7 +65,7 @@ class EmbedderCalls:
         return result
 
     def _within_limit(self, work: Callable[[], T], service: str) -> T:
-        """Call the embedder in another thread, so that one that hangs does not stop all background work."""
+        """Call the embedder in another thread, so that an embedder that hangs does not stop all background work."""
         try:
             return self._background_calls.run(work, WaitBudget(self._background_seconds), service=service)
         except NotAnswered as error:

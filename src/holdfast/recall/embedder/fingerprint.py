@@ -1,9 +1,10 @@
-"""Notice that an embedder returns other vectors under the same name, and check every vector on the way in.
+"""Detect that an embedder returns different vectors under the same name, and check every new vector.
 
-A provider can replace a model behind its name, as a tag of Ollama does. The vectors of the old and the new model must not be
-compared. So the store keeps a fingerprint of each model: the vectors of a few fixed texts. The fingerprint is checked before
-the embedder's first use in a process, and every few minutes for an embedder outside this process. If the vectors of the fixed
-texts have changed, all vectors of the model are removed and every text is queued to be embedded again.
+A provider can replace a model without changing its name, for example under a tag of Ollama. The vectors of the old and
+the new model must not be compared. Therefore the store keeps a fingerprint of each model: the vectors of a few fixed
+texts. The fingerprint is checked before the embedder's first use in a process, and every few minutes for an embedder
+outside this process. If the vectors of the fixed texts have changed, all vectors of the model are removed, and every
+text is queued to be embedded again.
 """
 
 import base64
@@ -41,7 +42,7 @@ _MAX_CHANGES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """The identity of a model's vectors, as the store records it."""
+    """The identity of a model's vectors, as recorded in the store."""
 
     id: str
     dimensions: int
@@ -88,7 +89,7 @@ def checked_vectors(embedder: Embedder, texts: "Sequence[str]", role: Role) -> "
 
 
 class FingerprintCheck:
-    """Embeds texts with one model, and checks its fingerprint. ``on_change`` is called after its vectors have changed."""
+    """Embeds texts with one model, and checks its fingerprint. If its vectors have changed, ``on_change`` is called."""
 
     def __init__(self, store: Store, model: str, *, computes: bool, on_change: "Callable[[], None]") -> None:
         self._store = store
@@ -108,7 +109,8 @@ class FingerprintCheck:
     def is_due(self) -> bool:
         """True if the embedder must be checked before its next vectors are used.
 
-        This is so at first, after some minutes, and after another process has recorded other vectors.
+        A check is due before the first use, after some minutes, and after another process has recorded different
+        vectors.
         """
         stored = read_fingerprint(self._store, self._model)
         if stored is None or stored.id != self._checked:
@@ -116,14 +118,14 @@ class FingerprintCheck:
         return not self._computes and time.monotonic() >= self._check_at
 
     def recheck(self) -> None:
-        """Let the next use of the embedder check it first."""
+        """Force a fingerprint check before the embedder's next use."""
         self._checked = None
 
     def embed(self, embedder: Embedder, texts: "Sequence[str]", role: Role) -> "Vectors":
-        """Embed texts. If a check is due, first compare the vectors of the fixed texts with the recorded ones.
+        """Embed texts. If a check is due, first compare the vectors of the fixed texts with the recorded vectors.
 
-        If those have changed, the store starts again without vectors of this model. Raise ``ModelError`` if the embedder fails
-        or cannot be used. The fixed texts are embedded as queries, so a query and the check need only one call.
+        If the vectors have changed, all stored vectors of this model are removed. Raise ``ModelError`` if the embedder
+        fails or cannot be used. The fixed texts are embedded as queries, so a query and the check need only one call.
         """
         if not self.is_due:
             return checked_vectors(embedder, texts, role)
@@ -149,7 +151,10 @@ class FingerprintCheck:
             self._check_at = time.monotonic() + _RECHECK_SECONDS
 
     def confirm(self, tx: Transaction) -> None:
-        """Raise ``ModelError`` if another process has recorded other vectors since the last check. Nothing may be stored then."""
+        """Raise ``ModelError`` if another process has recorded different vectors since the last check.
+
+        The caller then stores nothing.
+        """
         stored = read_fingerprint(tx, self._model)
         if stored is not None and self._checked is not None and stored.id != self._checked:
             raise AnswerInvalid(
@@ -192,7 +197,7 @@ class FingerprintCheck:
         return made
 
     def _changes(self, stored: Fingerprint) -> tuple[float, ...]:
-        """Return the times of the last changes including this one. Raise ``ModelError`` if there were too many."""
+        """Return the times of the last changes, including this change. Raise ``ModelError`` if there were too many."""
         now = time.time()
         recent = tuple(at for at in stored.changes if now - 3600 < at <= now)
         if len(recent) >= _MAX_CHANGES:

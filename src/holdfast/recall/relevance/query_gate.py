@@ -1,9 +1,9 @@
 """Decide how strong a hit must be to be relevant to a query.
 
-Questions about a person's life deserve the benefit of the doubt. General questions, such as "what is the boiling point of
-mercury", do not. A linear classifier on the query's vector separates the two. Its weights were fitted per embedder on
-questions about people and on general requests, in English and Spanish (see ``training/README.md``). Embedders without
-weights have one fixed floor.
+Questions about a person's life accept weaker hits than general questions, such as "what is the boiling point of
+mercury". A linear classifier on the query's vector separates the two. Its weights were fitted per embedder on questions
+about people and on general requests, in English and Spanish (see ``training/README.md``). Embedders without weights
+have one fixed floor.
 """
 
 import json
@@ -49,7 +49,7 @@ class QueryGate:
     """How far the floor rises for a query that is not in English, because an English embedder finds such texts too similar."""
 
     def judge(self, vector: "Vectors", *, foreign: bool) -> "QueryVerdict":
-        """Return the verdict on a query with this vector. ``foreign`` says that the query is not in English."""
+        """Return the verdict on a query with this vector. ``foreign`` is True if the query is not in English."""
         low, high = _PERSONAL_RANGE
         personal = max(low, min(high, float(vector @ self.weights) + self.bias))
         return QueryVerdict(personal=personal, floor=self.floor - self.slope * personal + self.foreign_shift * foreign)

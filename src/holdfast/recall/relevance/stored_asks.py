@@ -1,8 +1,8 @@
 """Weaken stored questions and requests, because a question does not answer a question.
 
-A short message that asks what the query asks keeps a small share of its strength (the score as a logit). A message that asks
-and also states something is weakened only if the words that match the query are in the part that asks. Long messages are
-not weakened: people put facts into long requests.
+A short message that asks the same as the query keeps only a small share of its strength (the score as a logit). A
+message that both asks and states something is weakened only if the words that match the query are in the asking part.
+Long messages are not weakened, because long requests often contain facts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ _NAMED_SPEAKER_WEIGHT: Final = 0.8
 def without_questions(
     strengths: Mapping[int, float], places: Mapping[int, MessagePlace], wanted: Sequence[frozenset[str]]
 ) -> dict[int, float]:
-    """Return the strengths of items, lowered for messages that ask. ``wanted`` are the terms of the query."""
+    """Return the strengths of items, lowered for messages that ask something. ``wanted`` contains the terms of the query."""
     weakened = dict(strengths)
     for seq, place in places.items():
         share = _asking_share(place, wanted)

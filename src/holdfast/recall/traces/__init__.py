@@ -1,1 +1,1 @@
-"""Traces of context blocks: what a recall notes while it runs, and how that becomes a stored trace."""
+"""Traces of context blocks: the notes that a recall takes while it runs, and the stored trace derived from them."""

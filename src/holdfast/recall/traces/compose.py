@@ -1,4 +1,4 @@
-"""Compose a trace from what the searches for a context block noted. This reads rows, so it runs in the background."""
+"""Compose a trace from the notes of the searches for a context block. This reads rows, so it runs in the background."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _MAX_QUESTION_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedContext:
-    """A context block that was returned, and what its searches noted."""
+    """A context block that was returned, and the notes of its searches."""
 
     id: str
     scope: Scope
@@ -65,7 +65,7 @@ def compose(reads: Reads, noted: NotedContext, *, max_candidates: int | None = M
 
 
 def _candidates(reads: Reads, noted: NotedContext, max_candidates: int | None) -> Iterator[TracedCandidate]:
-    """Yield the candidates: listed memories first, then by rank, then those that the recall may not use."""
+    """Yield the candidates: listed memories first, then hits by rank, then items that the recall may not use."""
     block, log = noted.block, noted.log
     final = {hit.id: hit for hit in (*block.hits, *block.left_out)}
     shown = {hit.id for hit in block.hits}
@@ -87,7 +87,7 @@ def _candidates(reads: Reads, noted: NotedContext, max_candidates: int | None) -
 
 
 def _ranked(log: SearchLog) -> dict[str, Hit]:
-    """Return the ranked hits by id, in order: those that the recall returned, then those that it dropped."""
+    """Return the ranked hits by id: first the hits that the recall returned, then the hits that it dropped."""
     ranked: dict[str, Hit] = {}
     for hit in (*log.best, *(hit for run in log.runs for hit in run.ranked)):
         ranked.setdefault(hit.id, hit)
@@ -109,7 +109,7 @@ def _from_hit(hit: Hit, outcome: Outcome, *, rank: int | None) -> TracedCandidat
 
 
 def _without_rows(reads: Reads, log: SearchLog, known: set[int], *, rank: int, limit: int | None) -> Iterator[TracedCandidate]:
-    """Yield the found items that were never ranked, strongest first: others were enough, or they may not be used."""
+    """Yield the found items that were never ranked, strongest first. Other items were enough, or these may not be used."""
     items: dict[int, tuple[SearchRun, FoundItem]] = {}
     for run in log.runs:
         for item, entry in (*run.found.items(), *run.left_out.items()):
@@ -145,7 +145,7 @@ def _read(reads: Reads, items: Sequence[int]) -> Mapping[int, Memory | Message]:
 
 
 def _obstacle(row: Memory | Message, question: RecallQuery) -> Outcome:
-    """Return why a recall did not use a row."""
+    """Return the reason why a recall did not use a row."""
     if isinstance(row, Memory):
         if row.status != "live" or (row.expires_at is not None and row.expires_at <= question.now):
             return "retired"

@@ -1,4 +1,4 @@
-"""Explain why a memory is in the context block for a question, or why it is not."""
+"""Explain why a memory is in the context block for a question, or why it is left out."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -14,17 +14,17 @@ _DEEPER: Final = 16
 
 
 class Previews(Protocol):
-    """Something that recalls for a context block without storing or showing it."""
+    """An object that runs the recall for a context block without storing or showing it."""
 
     def preview(self, reader: Scope, query: str, *, max_tokens: int | None = None, depth: int = 1) -> tuple[Trace, SearchLog]:
-        """Return the trace of a context block, and what was noted."""
+        """Return the trace of a context block, and the search log."""
         ...
 
 
 def explain(
     previews: Previews, memory: Memory, reader: Scope, query: str, *, now: datetime, max_tokens: int | None = None
 ) -> Explanation:
-    """Return what happens to a memory when a context block is built for a question."""
+    """Explain whether a memory is in the context block for a question, and why."""
     trace, log = previews.preview(reader, query, max_tokens=max_tokens)
     candidate = _listed(trace, memory.id)
     if candidate is None:
@@ -48,7 +48,7 @@ def _listed(trace: Trace, id: str) -> TracedCandidate | None:
 
 
 def _obstacle(memory: Memory, reader: Scope, log: SearchLog, now: datetime) -> Outcome | None:
-    """Return why no search could find a memory, or None if one could."""
+    """Return the reason why no search could find a memory, or None if a search could."""
     if not reader.sees(memory.scope) and not any(run.question.reader.sees(memory.scope) for run in log.runs):
         return "scope"
     if memory.status != "live" or (memory.expires_at is not None and memory.expires_at <= now):

@@ -1,4 +1,4 @@
-"""Keeps traces of context blocks for a while. A recall only notes; the background writes."""
+"""Keeps traces of context blocks for a while. A recall only takes notes, which background work writes later."""
 
 import logging
 import threading
@@ -50,7 +50,7 @@ class Traces:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Create a new lock in the child process. Drop what is not written, because the parent process writes it."""
+        """Create a new lock in the child process. Drop unwritten traces, because the parent process writes them."""
         self._lock = threading.Lock()
         self._pending: deque[NotedContext] = deque(maxlen=_MAX_PENDING)
 
@@ -64,7 +64,7 @@ class Traces:
         return SearchLog() if self.are_kept else None
 
     def note(self, noted: NotedContext) -> None:
-        """Note a context block. Its trace is written later by ``flush``."""
+        """Record a context block. ``flush`` writes its trace later."""
         with self._lock:
             self._pending.append(noted)
 
@@ -74,7 +74,7 @@ class Traces:
             self._pending.clear()
 
     def flush(self) -> None:
-        """Write the noted traces. A failure is logged: the traces are lost, and nothing else."""
+        """Write the recorded traces. If this fails, the failure is logged, and only the traces are lost."""
         with self._lock:
             pending = list(self._pending)
             self._pending.clear()
@@ -93,7 +93,7 @@ class Traces:
             log.warning("%d traces of context blocks could not be written: %s", len(pending), error)
 
     def _write(self, traces: Sequence[tuple[Trace, str | None]]) -> None:
-        """Write traces of one user, each with the counter of erasures before its searches."""
+        """Write traces of one user. Each trace has the value that the counter of erasures had before its searches."""
         with self._store.write(durable=False) as tx:
             for trace, _ in traces:
                 if trace.message is None or _is_kept(tx, trace.message):
@@ -111,7 +111,10 @@ class Traces:
                 tx.remove_traces(before=limit)
 
     def _asks_for_silence(self, question: str) -> bool:
-        """Return True if a question asks not to be kept. One that is a stored message has been checked when it was added."""
+        """Return True if a question asks not to be kept.
+
+        A question that is a stored message was already checked when it was added.
+        """
         own = own_words(question)
         try:
             wish = read_wish(own, reader=self._sentence_reader)

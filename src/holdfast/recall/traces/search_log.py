@@ -1,7 +1,7 @@
-"""What the searches for one context block note down for its trace.
+"""The notes that the searches for one context block take for its trace.
 
-The log belongs to the current context (:mod:`contextvars`). A recall without a log notes nothing. Noting keeps references to
-what the search computes anyway; the trace is composed later, in the background.
+The log belongs to the current context (:mod:`contextvars`). A recall without a log notes nothing. The log only keeps
+references to objects that the search computes anyway. The trace is composed later, in the background.
 """
 
 import time
@@ -50,7 +50,7 @@ class FoundItem(Protocol):
 
 @dataclass(slots=True)
 class SearchRun:
-    """One search: everything that it found, and what it did with it. Items are numbers, as stores use them."""
+    """One search: all items that it found, and how it used them. Items are given as the stores' item numbers."""
 
     question: RecallQuery
     found: Mapping[int, FoundItem] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class SearchRun:
 
 @dataclass(slots=True)
 class SearchLog:
-    """Everything that is noted for one context block."""
+    """All notes for one context block."""
 
     depth: int = 1
     """Factor for the number of candidates. Only an explanation searches deeper than a recall."""
@@ -96,19 +96,19 @@ _current: ContextVar[SearchLog | None] = ContextVar("holdfast_search_log", defau
 
 
 def current_log() -> SearchLog | None:
-    """Return the log of the current context block, or None if nothing is noted."""
+    """Return the log of the current context block, or None if there is no log."""
     return _current.get()
 
 
 def current_run() -> SearchRun | None:
-    """Return the search that is noted at present, or None."""
+    """Return the search that is currently recorded, or None."""
     log = _current.get()
     return log.runs[-1] if log is not None and log.runs else None
 
 
 @contextmanager
 def noting(log: SearchLog | None) -> Iterator[None]:
-    """Return a context in which searches note what they do. With None, they note nothing."""
+    """Record the searches in the block in a log. With None, nothing is recorded."""
     token = _current.set(log)
     try:
         yield
@@ -131,7 +131,7 @@ def step(name: str) -> Iterator[None]:
 
 
 def exclude(hit: Hit, reason: Outcome) -> None:
-    """Note why a hit is not in the block."""
+    """Record why a hit is not in the block."""
     log = _current.get()
     if log is not None:
         log.excluded.setdefault(hit.id, reason)

@@ -26,7 +26,7 @@ def message(found: types.Message) -> responses.Message:
 
 
 def consent(found: types.Consent | None) -> responses.Consent | None:
-    """Convert what a wish about memory changed."""
+    """Convert the result of a wish about memory."""
     if found is None:
         return None
     return responses.Consent(
@@ -125,7 +125,7 @@ def page_of(items: Iterable[Item], *, limit: int, offset: int) -> tuple[list[Ite
 
 
 def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
-    """Return a dictionary of those attributes of an object that are also fields of the model."""
+    """Return the attributes of an object that are also fields of the model, as a dictionary."""
     noun: Any = type(found)
     names, values = _reading(noun, model)
     return dict(zip(names, values(found), strict=True))

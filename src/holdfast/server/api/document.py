@@ -15,7 +15,7 @@ _WITH_KEYS = ("MemoryFields", "NewMemory")
 
 
 def describe(api: FastAPI, preset: Preset) -> None:
-    """Replace FastAPI's OpenAPI document with one that lists our error responses instead of FastAPI's 422.
+    """Replace FastAPI's OpenAPI document with one that lists Holdfast's error responses instead of FastAPI's 422.
 
     The document is built on first use and then cached.
     """
@@ -67,7 +67,7 @@ def _add_kinds(schemas: dict[str, Any], preset: Preset) -> None:
 
 
 def _resolve_references(part: Any) -> None:
-    """Replace the placeholders of references with references, in place."""
+    """Replace placeholders with references, in place."""
     if isinstance(part, dict):
         if REFERENCE in part:
             part["$ref"] = f"#/components/schemas/{part.pop(REFERENCE)}"

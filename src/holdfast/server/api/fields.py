@@ -1,4 +1,4 @@
-"""Types of request fields. Each accepts only what its schema in the OpenAPI document describes: no coercion of other types."""
+"""Types of request fields. Each accepts exactly the values that its OpenAPI schema describes, without converting other types."""
 
 import re
 from datetime import datetime
@@ -72,7 +72,7 @@ RecalledKinds = Annotated[
 
 
 def merged_kinds(kind: str | list[str] | None, kinds: str | list[str] | None) -> list[str] | None:
-    """Return the kinds that either of two synonyms names, or None if both are missing."""
+    """Return the kinds given by either of two synonymous arguments, or None if both are missing."""
     if kind is None and kinds is None:
         return None
     both = [[each] if isinstance(each, str) else each or [] for each in (kind, kinds)]

@@ -295,7 +295,7 @@ class Context(ScopedBody):
 
 
 class Explain(ScopedBody):
-    """A question for which to explain what happens to a memory. The scope defaults to that of the memory."""
+    """A question for which to explain what happens to a memory. The default scope is the scope of the memory."""
 
     query: Query
     """The question, usually the user's message that the memory should have answered."""

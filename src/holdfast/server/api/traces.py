@@ -1,4 +1,4 @@
-"""The response models of traces, and the conversion of traces to them."""
+"""The response models of traces, and the functions that convert traces to these models."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -70,7 +70,7 @@ class TraceEntry(Model):
 
 
 class Trace(TraceEntry):
-    """How one context block came about."""
+    """How one context block was built."""
 
     steps: dict[str, float]
     """Milliseconds by step: `models`, `search` and `rerank`."""
@@ -89,7 +89,7 @@ class Trace(TraceEntry):
 
 
 class Explanation(Model):
-    """Why a memory is in the context block for a question, or what keeps it out."""
+    """Why a memory is in the context block for a question, or why it is left out."""
 
     memory: str
     """The id of the memory."""
@@ -109,7 +109,7 @@ def entry(found: types.Trace) -> TraceEntry:
 
 
 def trace(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool]) -> Trace:
-    """Convert a trace. Texts are looked up, as far as the caller sees them."""
+    """Convert a trace. The texts of its items are included if the caller may see them."""
     rows = _rows(found, store, sees)
     return Trace(
         **_common(found),
@@ -153,7 +153,7 @@ def _common(found: types.Trace) -> dict[str, Any]:
 
 
 def _rows(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool]) -> Mapping[str, types.Memory | types.Message]:
-    """Return the stored memories and messages that a trace lists and that the caller sees. Withheld messages are left out."""
+    """Return the stored memories and messages of a trace that the caller may see. Withheld messages are left out."""
     ids = list(found.items)
     rows: list[types.Memory | types.Message] = [*store.memories(MemoryFilter(ids=ids, statuses=None))]
     rows += [each for each in store.messages(MessageFilter(ids=ids)) if each.action is None]

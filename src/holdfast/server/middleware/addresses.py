@@ -33,7 +33,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_bind(host: str, has_keys: bool, *, tenant: str = "default") -> None:  # noqa: FBT001  (all callers pass it by position)
-    """Raise if a server without access keys would listen on an address that other machines can reach."""
+    """Raise an error if a server without access keys would listen on an address that other machines can reach."""
     if is_loopback(host) or has_keys:
         return
     operator = "" if tenant == "default" else f" --operator {tenant}"
@@ -116,7 +116,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def _named(name: str) -> str:
-    """Normalize a host name, so that it can be compared."""
+    """Normalize a host name for comparison."""
     authority = f"[{name}]" if ":" in name and isinstance(_address(name), ipaddress.IPv6Address) else name
     found = split_authority(authority)
     if found is None:

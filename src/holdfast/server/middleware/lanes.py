@@ -1,8 +1,8 @@
 """Fair queues for requests: tenants take turns, and slow requests do not delay quick ones.
 
-A request runs in a lane. A lane runs a limited number of requests at a time, and a limited number per tenant. The others
-wait, one queue per tenant. When a request ends, the next tenant in line goes first. So a tenant that sends a thousand
-requests delays its neighbors no more than one that sends two.
+A request runs in a lane. A lane runs a limited number of requests at a time, and a limited number per tenant. The
+others wait, one queue per tenant. When a request ends, the next tenant in line is served. A tenant that sends a
+thousand requests therefore delays its neighbors no more than a tenant that sends two.
 """
 
 import asyncio
@@ -29,14 +29,17 @@ class QueueFull(Exception):
 
 @dataclass(slots=True)
 class _Waiting:
-    """The requests of one tenant in a lane: how many run, and the others in order of arrival."""
+    """The requests of one tenant in a lane: the number of running requests, and the waiting requests in order of arrival."""
 
     running: int = 0
     queue: "deque[asyncio.Future[None]]" = field(default_factory=deque)
 
 
 class Lane:
-    """Runs at most ``capacity`` requests at a time, and at most ``per_tenant`` of one tenant. Only used on one event loop."""
+    """Runs at most ``capacity`` requests at a time, and at most ``per_tenant`` per tenant.
+
+    Must be used on one event loop only.
+    """
 
     def __init__(self, *, capacity: int, per_tenant: int, max_waiting: int = _MAX_WAITING) -> None:
         self._capacity = capacity
@@ -47,7 +50,7 @@ class Lane:
         """The tenants with requests, the one that was served longest ago first."""
 
     async def enter(self, tenant: str) -> None:
-        """Wait for this tenant's turn. Raise ``QueueFull`` if too many of its requests wait."""
+        """Wait for this tenant's turn. Raise ``QueueFull`` if too many of its requests are waiting."""
         mine = self._tenants.setdefault(tenant, _Waiting())
         if len(mine.queue) >= self._max_waiting:
             raise QueueFull
@@ -100,8 +103,8 @@ class Lanes:
     def of(cls, *, computes: bool) -> "Lanes":
         """Return the lanes of a server. With ``computes``, this process does all the work, so few requests run at once.
 
-        One large request at a time: it takes up to a second of CPU time, and two would only take longer each. Chats and long
-        requests mostly wait.
+        Large requests run one at a time: each takes up to a second of CPU time, and running two at once would only make
+        both slower. Many chats and long requests may run, because they mostly wait.
         """
         quick = Lane(capacity=3, per_tenant=2) if computes else Lane(capacity=40, per_tenant=20)
         return cls(
@@ -128,7 +131,7 @@ def lane_of(method: str, path: str, size: int) -> LaneName:
 
 
 class Turn:
-    """The place of one request in a lane. It is taken once and given back once."""
+    """The place of one request in a lane. It is taken once and released once."""
 
     def __init__(self, lane: Lane, tenant: str) -> None:
         self._lane = lane

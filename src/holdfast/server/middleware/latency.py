@@ -22,7 +22,7 @@ class Latency:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Context manager that records the duration of its block, unless the block raises."""
+        """Context manager that records the duration of its block. If the block raises, nothing is recorded."""
         started = time.perf_counter()
         yield
         self.note(time.perf_counter() - started)

@@ -40,7 +40,7 @@ class RateLimiter:
     def take(self, caller: str, rate: Rate, amount: float = 1) -> float:
         """Take tokens and return 0. If the bucket has too few, take none and return the seconds until it has enough.
 
-        An amount above the burst takes a full bucket.
+        An amount above the burst limit takes a full bucket.
         """
         amount = min(amount, rate.burst)
         now = self._clock()
@@ -72,9 +72,9 @@ def rate_limited(wait: float, detail: str) -> Problem:
 class LimitedBody:
     """A request body that is cut off when it is too large or arrives too slowly.
 
-    To the application, a body that is cut off looks like a disconnected client. ``problem`` is then the error response. It
-    is sent instead of the application's response. ``when_complete`` is called with the size of a complete body. It may delay
-    the request, or reject it.
+    To the application, a cut-off body looks like a disconnected client. ``problem`` is then the error response, which
+    is sent instead of the application's response. ``when_complete`` is called with the size of a complete body, and may
+    delay or reject the request.
     """
 
     def __init__(

@@ -179,7 +179,7 @@ class Security:
             await sender.refuse(refusal, scope, receive)
 
     async def _pass_on(self, info: _RequestInfo, scope: AsgiScope, receive: Receive, sender: "_ResponseSender") -> None:
-        """Let the application answer, when its body is complete and it is the turn of its tenant."""
+        """Pass the request to the application when its body is complete and its tenant has its turn."""
 
         async def take_turn(size: int) -> Problem | None:
             if sender.turn is not None:
@@ -219,7 +219,10 @@ class Security:
                     raise  # the response is incomplete, so let the server abort the connection
 
     def _misdirected(self, scope: AsgiScope, headers: Headers) -> Problem | None:
-        """Return the error response for a request with oversized headers, a wrong host or a wrong origin, or else None."""
+        """Return the error response for a request with oversized headers, a wrong host or a wrong origin.
+
+        Otherwise return None.
+        """
         policy = self._policy
         size = sum(len(name) + len(value) for name, value in scope["headers"])
         if len(scope["headers"]) > policy.max_headers or size > policy.header_bytes:
@@ -256,7 +259,8 @@ class Security:
     async def _rejection(self, info: _RequestInfo, scope: AsgiScope, headers: Headers) -> Problem | None:
         """Return the error response for a request that is rejected, or None if it may proceed.
 
-        Rejected are requests through a proxy to a server without keys, requests beyond the rate limit, and oversized bodies.
+        Requests through a proxy to a server without keys, requests beyond the rate limit, and oversized bodies are
+        rejected.
         """
         if came_through_proxy(headers) and await self._is_keyless(info, scope):
             return problem_response(
@@ -276,7 +280,7 @@ class Security:
     async def _is_keyless(self, info: _RequestInfo, scope: AsgiScope) -> bool:
         """Return True if the server accepts this request without an access key.
 
-        A request with an invalid key is judged as if it had no key.
+        A request with an invalid key is treated like a request without a key.
         """
         if info.principal is not None:
             return info.principal.keyless
@@ -288,7 +292,8 @@ class Security:
     def _callers(self, info: _RequestInfo, scope: AsgiScope) -> list[tuple[str, Rate]]:
         """Return the names of the token buckets that a request takes from, and their rate limits.
 
-        Each key has a bucket, and so has the tenant of all its keys. Requests without a valid key share one bucket per IP address.
+        Each key has a bucket, and each tenant has a bucket for all its keys. Requests without a valid key share one
+        bucket per IP address.
         """
         if info.principal is None:
             return [(f"address {(scope.get('client') or ('',))[0]}", self._policy.rate)]
@@ -297,7 +302,7 @@ class Security:
         return [(info.principal.name, self._policy.rate), (f"tenant {info.principal.tenant}", self._policy.tenant_rate)]
 
     def _charge(self, principal: Principal | None, size: int) -> Problem | None:
-        """Take the bytes of a body from the tenant's budget. Return the error response if it is used up."""
+        """Take the bytes of a body from the tenant's budget. If the budget is used up, return the error response."""
         if principal is None or principal.keyless:
             return None
         wait = self._rates.take(f"bytes of {principal.tenant}", self._policy.tenant_bytes, size)
@@ -305,7 +310,7 @@ class Security:
         return rate_limited(wait, detail) if wait else None
 
     def _turn(self, info: _RequestInfo, scope: AsgiScope, size: int) -> Turn | None:
-        """Return the place of a request in its lane, or None if it needs none."""
+        """Return the place of a request in its lane, or None if the request does not use a lane."""
         if info.principal is None or scope["path"] in _UNQUEUED:
             return None
         return Turn(self._lanes.lane(lane_of(scope["method"], scope["path"], size)), info.principal.tenant)
@@ -325,7 +330,7 @@ class _ResponseSender:
         self.started = False
 
     def leave(self) -> None:
-        """Let the next request run. A slow reader of the response must not delay it."""
+        """Let the next request run. This must not wait for a client that reads its response slowly."""
         if self.turn is not None:
             self.turn.leave()
 
@@ -380,7 +385,7 @@ def _by_name(scope: AsgiScope) -> Headers:
 
 
 def _request_id(headers: Headers) -> str:
-    """Return the request id that the client sent, or a new one if it is missing or malformed."""
+    """Return the request id that the client sent. If it is missing or malformed, return a new id."""
     given = headers.get(b"x-request-id", ())
     if len(given) == 1 and _REQUEST_ID.fullmatch(given[0]):
         return given[0].decode()

@@ -1,4 +1,4 @@
-"""A flag that is set when the process shuts down, so that streamed responses without an end can stop."""
+"""A flag that is set when the process shuts down, so that endless streamed responses can stop."""
 
 import signal
 import threading

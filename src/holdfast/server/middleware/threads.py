@@ -33,13 +33,13 @@ def recall_limiter(memory: Engine) -> anyio.CapacityLimiter:
 
 
 def computes_here(memory: Engine) -> bool:
-    """Return True if this process does the work of a recall, and does not wait for a database or a remote model."""
+    """Return True if this process does the work of a recall itself, without waiting for a database or a remote model."""
     parts = services(memory)
     return parts.store.is_local and parts.embedding.computes and not parts.reranking.waits
 
 
 async def run_recall(request: Request, work: Callable[[], Result]) -> Result:
-    """Run a recall in a worker thread. If all recall threads are busy, wait for one; requests are served in order of arrival."""
+    """Run a recall in a worker thread. If all recall threads are busy, wait for a free one in order of arrival."""
     limiter: anyio.CapacityLimiter = request.app.state.recalls
     return await anyio.to_thread.run_sync(work, limiter=limiter)
 
@@ -50,6 +50,6 @@ def chat_limiter() -> anyio.CapacityLimiter:
 
 
 async def run_chat(request: Request, work: Callable[[], Result]) -> Result:
-    """In a worker thread, run work that may wait for a chat model. The number of these threads has its own limit."""
+    """Run work that may wait for a chat model in a worker thread. These threads have their own limit."""
     limiter: anyio.CapacityLimiter = request.app.state.chats
     return await anyio.to_thread.run_sync(work, limiter=limiter)

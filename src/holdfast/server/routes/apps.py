@@ -155,7 +155,7 @@ class AppContext(Camel):
 
 
 class CompactionOf(Camel):
-    """A memory that the cap of an app removed."""
+    """A memory that was removed because of an app's cap."""
 
     app: str
     """The id of the app."""
@@ -176,7 +176,7 @@ class CompactionOf(Camel):
 
 
 class Compactions(Camel):
-    """Memories of an app that its cap removed."""
+    """Memories that were removed because of an app's cap."""
 
     compactions: list[CompactionOf]
     """The removed memories, newest first."""
@@ -233,7 +233,7 @@ def metrics(caller: Calling, since: Annotated[Moment | None, Query(description="
 def report_energy(body: requests.EnergyReport, caller: Calling) -> EnergyState:
     """Report the energy of the host.
 
-    The battery level holds for all processes that use the store, until the next report.
+    The battery level applies to all processes that use the store, until the next report.
     """
     caller.may("admin", whole=True)
     registry = caller.memory.apps
@@ -256,8 +256,8 @@ def context(
 ) -> AppContext:
     """Retrieve the context block of an app.
 
-    `unanswered` recalls memories for the last message of the user, `review` for the end of the conversation, and `selection`
-    takes the newest ones.
+    `unanswered` recalls memories for the user's last message, `review` recalls memories for the end of the
+    conversation, and `selection` returns the newest memories.
     """
     parts = caller.may("read", app=app, user=user)
     if conversation is not None:
@@ -270,9 +270,9 @@ def context(
 
 @router.get("/apps/{app}/compactions", operation_id="app_compactions", responses=problems(), openapi_extra=needs("read"))
 def compactions(app: _App, caller: Calling, paged: Paged) -> Compactions:
-    """List the memories of an app that its cap removed.
+    """List the memories that were removed because of an app's cap.
 
-    Newest first. Each can be brought back by undoing its batch.
+    The newest come first. To restore a memory, undo its batch.
     """
     name = caller.may("read", app=app)["app"] or app
     found = caller.memory.apps.compactions(name, user=caller.principal.user, limit=paged.limit)
@@ -313,8 +313,8 @@ def memories(app: _App, caller: Calling, paged: Paged) -> AppMemories:
 def purge(app: _App, caller: Calling) -> Deleted:
     """Erase all memories of an app.
 
-    The memories cannot be restored. The sessions of the app stay stored. The messages so far in these sessions are no longer
-    recalled, and no memories are extracted from these messages.
+    The memories cannot be restored. The sessions of the app stay stored. The existing messages of these sessions are no
+    longer recalled, and no memories are extracted from them.
     """
     caller.may("admin", app=app)
     _whole_app(caller)

@@ -69,7 +69,10 @@ def _pieces(
 async def _events(
     request: Request, pieces: Generator[str | Answer, None, None], first: str | Answer | None
 ) -> AsyncGenerator[bytes, None]:
-    """Yield one event per piece of the reply. If the client disconnects, the partial reply is stored as interrupted."""
+    """Yield one event per piece of the reply.
+
+    If the client disconnects, the partial reply is stored and marked as interrupted.
+    """
     piece = first
     try:
         while piece is not None:

@@ -95,8 +95,8 @@ class Health(Model):
 async def chat_text(body: requests.ChatText, caller: Calling, request: Request) -> Said:
     """Send text to the device.
 
-    Returns the reply. The message and the reply are durable when the response is sent; memories are extracted later. Without
-    a chat model, the message is stored and learned from, and the status is 503.
+    Returns the reply. The message and the reply are durable when the response is sent; memories are extracted later.
+    Without a chat model, the message is stored, memories are extracted from it, and the status is 503.
     """
     parts = caller.may("write")
     if not body.text.strip():
@@ -130,7 +130,7 @@ async def chat_audio(caller: Calling, request: Request) -> Heard:
 def clear_chat(caller: Calling) -> Ok:
     """Clear the conversation of the device.
 
-    The model no longer sees the messages so far. They stay in the log, and memories are kept.
+    The model no longer sees the existing messages. They stay in the log, and memories are kept.
     """
     device.clear(caller, caller.may("write"))
     return Ok()

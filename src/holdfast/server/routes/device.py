@@ -53,7 +53,7 @@ def device_session(caller: Caller, parts: ScopeParts) -> Session:
 def answer(caller: Caller, parts: ScopeParts, text: str, *, persona: str | None = None) -> DeviceReply:
     """Store a message, then generate and store the reply. The model can decide that the user was not speaking to the device.
 
-    Without a chat model, memories are extracted from the message all the same, and ``NoChatModel`` is raised.
+    Without a chat model, memories are still extracted from the message, and ``NoChatModel`` is raised.
     """
     memory, session = caller.memory, device_session(caller, parts)
     language = language_for(memory, session.scope.user)

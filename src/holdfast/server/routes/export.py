@@ -52,8 +52,8 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 def export(caller: Calling, whose: Whose, format: _Format = "jsonl") -> ExportStream:
     """Export data.
 
-    Streams all data of a user, app or agent: what erasing it would remove. Without a scope, everything that the key may read is
-    exported. The last line of a complete `jsonl` export has the type `end`.
+    Streams all data of a user, app or agent, that is, all data that an erasure would remove. Without a scope,
+    everything that the key may read is exported. The last line of a complete `jsonl` export has the type `end`.
     """
     parts = caller.may("read", **whose.parts)
     return _streamed(caller, parts, session=None, format=format)

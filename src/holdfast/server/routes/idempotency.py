@@ -58,7 +58,7 @@ class Route(APIRoute):
 def client_id(request: Request) -> str | None:
     """Derive a message id from the idempotency key.
 
-    If the first attempt saved the message but not its response, a retry does not save the message again.
+    If the first attempt stored the message but not its response, a retry does not store the message again.
     """
     key = request.headers.get(HEADER)
     return None if key is None else f"idempotency-{hashlib.sha256(key.encode()).hexdigest()[:32]}"

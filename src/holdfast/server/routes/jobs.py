@@ -1,4 +1,4 @@
-"""Routes for background jobs: list them, run one again, and run all queued jobs now."""
+"""Routes for background jobs: list jobs, run a job again, and run all queued jobs now."""
 
 from typing import Annotated
 
@@ -34,8 +34,8 @@ def jobs(
 def rerun(id: _Id, caller: Calling) -> responses.Job:
     """Rerun a job.
 
-    Queues the job again, to run now. The job must be queued or dead (it failed and is not retried). A finished digest can also
-    be rerun if a problem was recorded, for example if the chat model failed and rules were used instead.
+    Queues the job again, to run now. The job must be queued or dead (failed and not retried any more). A finished
+    digest can also be rerun if a problem was recorded, for example if rules were used because the chat model failed.
     """
     caller.may("admin", whole=True)
     return convert.job(caller.memory.rerun(id))

@@ -58,7 +58,7 @@ def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
 def remember_all(body: requests.NewMemories, caller: Calling) -> responses.Memories:
     """Store several memories.
 
-    All are stored in one transaction, or none. Each can be undone alone.
+    All are stored in one transaction, or none. Each can be undone separately.
     """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
     for each in body.memories:
@@ -255,7 +255,7 @@ def receipts(caller: Calling, paged: Paged) -> responses.Listed[responses.Receip
 def receipt(id: Annotated[str, Path(description="The id of the receipt.")], caller: Calling) -> responses.Receipt:
     """Retrieve a receipt.
 
-    Returns the receipt of an erasure as it is now. Background work completes a pending one.
+    Returns the current receipt of an erasure. Background work completes a pending receipt.
     """
     caller.may("read", whole=True)
     return convert.receipt(caller.memory.receipt(id))
@@ -285,7 +285,7 @@ def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
 
 
 def _check_expiry(caller: Caller, expires_at: datetime | str | None) -> None:
-    """Raise ``Conflict`` if an expiry time is past. The request is valid, but contradicts the server's clock."""
+    """Raise ``Conflict`` if an expiry time is in the past. Such a request is well formed, but contradicts the server's clock."""
     moment = None if expires_at is None else as_utc(expires_at, what="expires_at")
     try:
         check_expiry(moment, services(caller.memory).clock.now())

@@ -1,4 +1,4 @@
-"""Route for the overview of a user: what is known about a person, by area of life, with what was replaced."""
+"""Route for the overview of a user: the known facts by area of life, including replaced facts."""
 
 from datetime import datetime
 from typing import Annotated, Any, TypeAlias
@@ -39,7 +39,7 @@ class PersonFact(Model):
 
 
 class UserOverview(Model):
-    """What is stored about a user, in all apps."""
+    """The data stored about a user, in all apps."""
 
     user: Annotated[str, Field(examples=["ana"])]
     """The name of the user."""
@@ -67,8 +67,8 @@ class UserOverview(Model):
 def overview(user: _Name, caller: Calling, paged: Paged) -> UserOverview:
     """Retrieve an overview of a user.
 
-    Returns who the user is, and the user's memories by area of life, with the retired ones. The memories are paged. The key must
-    not be bound to an app or agent.
+    Returns the user's profile, and the user's memories by area of life, including retired memories. The memories are
+    paged. The key must not be bound to an app or agent.
     """
     name = caller.may("read", user=user)["user"] or ""
     if caller.principal.app is not None or caller.principal.agent is not None:
@@ -95,7 +95,7 @@ def overview(user: _Name, caller: Calling, paged: Paged) -> UserOverview:
 
 
 def _portrait(found: Services, user: str) -> tuple[Memory | None, list[Memory]]:
-    """Return the base document about a user, and the facts that matter for good. Text of others is left out."""
+    """Return the base document about a user, and the user's lasting facts. Text of other origins is left out."""
     preset, own = found.preset, {"owner": {"user": user}, "min_trust": found.preset.min_trust}
     kinds = {preset.default_kind} | ({preset.base.kind} if preset.base else set())
     ranked = found.store.memories(_live(found, **own, kinds=kinds, limit=_MAX_RANKED))
@@ -105,7 +105,7 @@ def _portrait(found: Services, user: str) -> tuple[Memory | None, list[Memory]]:
 
 
 def _is_document(preset: Preset, memory: Memory) -> bool:
-    """Return True if a memory is the base document. Other memories of its kind have other keys."""
+    """Return True if a memory is the base document. Other memories of the same kind have other keys."""
     base = preset.base
     return base is not None and memory.kind == base.kind and memory.key == (base.key or base.kind)
 

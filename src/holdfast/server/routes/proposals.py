@@ -17,7 +17,8 @@ _Id = Annotated[str, Path(description="The id of the proposal.", max_length=200)
 def proposals(caller: Calling, whose: Whose, paged: Paged) -> responses.Listed[responses.Memory]:
     """List proposals.
 
-    Returns changes that would supersede an explicit memory, but may come from text that is not the user's own. Newest first.
+    Returns the changes that would supersede an explicit memory but may be based on text that the user did not write.
+    The newest come first.
     """
     parts = caller.may("read", **whose.parts)
     found = caller.memory.proposals(limit=paged.limit + 1, offset=paged.offset, **parts)
@@ -29,7 +30,7 @@ def proposals(caller: Calling, whose: Whose, paged: Paged) -> responses.Listed[r
 def accept(id: _Id, caller: Calling) -> responses.Memory:
     """Accept a proposal.
 
-    It becomes a memory with full trust, and supersedes the memories that it was proposed to replace.
+    The proposal becomes a memory with full trust, and supersedes the memories that it proposed to replace.
     """
     return convert.memory(caller.memory.accept(caller.memory_found(id, "write").id))
 

@@ -60,7 +60,7 @@ async def context(body: requests.Context, caller: Calling, request: Request) -> 
 
 
 def _check_vector(memory: Engine, vector: Sequence[float] | None) -> None:
-    """Raise Conflict if a vector does not fit the server's embedder, which the caller may not know."""
+    """Raise Conflict if a vector does not match the server's embedder. The caller may not know the embedder."""
     if vector is not None:
         try:
             services(memory).embedding.given(vector)

@@ -1,4 +1,4 @@
-"""Routes for sessions: start them, add and list messages, get context, end and erase them."""
+"""Routes for sessions: start, end and erase sessions, add and list messages, and get context blocks."""
 
 from typing import Annotated, Literal, cast
 
@@ -177,10 +177,10 @@ def erase_session(caller: Caller, record: SessionRecord) -> Receipt:
 def open_session(
     caller: Caller, id: str | None, parts: ScopeParts, *, right: Literal["read", "write"] = "write", shared: bool = False
 ) -> Session:
-    """Return the session with this id, or a new one in this scope.
+    """Return the session with this id, or a new session in this scope.
 
-    A session of another scope with the same id counts as absent. A new session with a chosen id needs a scope, so that nothing
-    is shared by accident.
+    A session of another scope with the same id is ignored. A new session with a chosen id needs a scope, so that
+    nothing is shared by accident.
     """
     memory, name = caller.memory, clean_name(id, what="session id")
     if name is None:

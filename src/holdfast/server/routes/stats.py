@@ -175,6 +175,6 @@ def queue(jobs: Mapping[str, int]) -> Queue:
 
 
 def lag(memory: Engine, now: datetime) -> float:
-    """Return the age in seconds of the oldest job that is queued or running; 0 if there is none."""
+    """Return the age in seconds of the oldest job that is queued or running, or 0 if there is none."""
     waiting = memory.jobs(states=["queued", "running"], limit=1)
     return max(0.0, (now - waiting[0].created_at).total_seconds()) if waiting else 0.0

@@ -1,4 +1,4 @@
-"""Routes for traces: how context blocks came about, and why a memory was not recalled."""
+"""Routes for traces: how context blocks were built, and why a memory was not recalled."""
 
 from typing import Annotated
 
@@ -21,7 +21,8 @@ _SessionId = Annotated[str | None, Query(description="Only context blocks of thi
 def list_traces(caller: Calling, whose: Whose, paged: Paged, session: _SessionId = None) -> responses.Listed[traces.TraceEntry]:
     """List traces.
 
-    Returns how recent context blocks came about, newest first. Traces are kept for a few days.
+    Returns the traces of recent context blocks, newest first. A trace shows how a block was built. Traces are kept for
+    a few days.
     """
     parts = caller.may("read", **whose.parts)
     found = caller.memory.traces(session=session, limit=paged.limit + 1, offset=paged.offset, **parts)
@@ -33,7 +34,8 @@ def list_traces(caller: Calling, whose: Whose, paged: Paged, session: _SessionId
 def get_trace(id: Annotated[str, Path(description="The id of the trace.", max_length=200)], caller: Calling) -> traces.Trace:
     """Retrieve a trace.
 
-    Returns the question, the candidates with their ranking, what went into the context block, and what was left out and why.
+    Returns the question, the candidates with their ranking, the items in the context block, and the reasons why the
+    others were left out.
     """
     caller.may("read")
     absent = f"There is no trace {id}."
@@ -51,8 +53,8 @@ async def explain(
 ) -> traces.Explanation:
     """Explain a memory.
 
-    Builds the context block for a question, and returns whether the memory is in it, its rank, and what keeps it out. Nothing is
-    stored.
+    Builds the context block for a question. Returns whether the memory is in the block, its rank, and the reason if it
+    is left out. Nothing is stored.
     """
     parts = caller.may("read", user=body.user, app=body.app, agent=body.agent)
 

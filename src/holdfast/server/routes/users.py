@@ -74,7 +74,10 @@ def me(caller: Calling, request: Request) -> Me:
 
 
 def _default_user(caller: Caller, request: Request) -> str | None:
-    """Return the user of the key, or the default user of this machine for local callers and the operator's admin keys."""
+    """Return the user that the key is bound to.
+
+    For local callers and the operator's admin keys, return this machine's default user.
+    """
     who = caller.principal
     if who.user is not None:
         return who.user

@@ -1,4 +1,4 @@
-"""Sample data for the first start: invented people with memories and conversations, stored and removed as a whole."""
+"""Sample data for the first start: invented people with memories and conversations. It is stored and removed as a whole."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,10 @@ def stored(memory: Engine) -> list[str]:
 
 
 def add(memory: Engine, language: str) -> list[str]:
-    """Store the sample data in a language, and return its users. Raise ``Conflict`` if such users have data already."""
+    """Store the sample data in a language, and return its users.
+
+    Raise ``Conflict`` if users with these names already have data.
+    """
     if stored(memory):
         raise Conflict("The sample data is stored already. Nothing was changed. Remove it first.")
     people = _people(language)

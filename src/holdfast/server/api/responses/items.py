@@ -71,7 +71,7 @@ class Memory(Scoped):
 
 
 class Consent(Model):
-    """What a wish of the user about memory changed when their message was added."""
+    """The result of a user's wish about memory, obeyed when the message was added."""
 
     wish: Annotated[Literal["off_record", "resume", "forget", "remember"], Field(examples=["forget"])]
     """The wish: not to keep something, to keep things again, to forget something, or to remember something."""

@@ -81,4 +81,4 @@ class Context(Model):
     notices: list[str]
     """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
     trace: str | None = None
-    """The id of the trace that says how this block came about, or null if none is kept."""
+    """The id of the trace that records how this block was built, or null if no trace is kept."""

@@ -36,7 +36,7 @@ class Backup(Model):
 def backups(caller: Calling) -> Listed[Backup]:
     """List backups.
 
-    Returns all copies of the store that Holdfast has made, newest first. The key must be an admin key of the operator.
+    Returns all copies that Holdfast has made of the store, newest first. The key must be an admin key of the operator.
     """
     caller.operate()
     store = services(caller.memory).store
@@ -48,8 +48,8 @@ def backups(caller: Calling) -> Listed[Backup]:
 def create(caller: Calling) -> Backup:
     """Write a backup.
 
-    Writes a consistent copy of the store to the folder `backups` next to it. The store stays in use meanwhile. The copy has the
-    data of all tenants. The key must be an admin key of the operator.
+    Writes a consistent copy of the store to the folder `backups` next to it. The store stays in use meanwhile. The copy
+    contains the data of all tenants. The key must be an admin key of the operator.
     """
     caller.operate()
     memory = caller.memory

@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=Route)
 
 
 class Bulk(Body):
-    """Several memories, and what to do with them."""
+    """Several memories, and the operation to apply to them."""
 
     ids: Annotated[list[Name], Field(min_length=1, max_length=500, examples=[["mem_01k4zt3w9v6q2m8x5c7b1n0pda"]])]
     """The ids of the memories."""
@@ -33,7 +33,7 @@ class Bulk(Body):
 
 
 class BulkLosses(Model):
-    """Counts of what is removed, before the removal."""
+    """The number of items that would be removed, counted before the removal."""
 
     memories: int
     """The number of the memories themselves."""
@@ -64,7 +64,8 @@ class BulkResult(Model):
 def bulk(body: Bulk, caller: Calling) -> BulkResult:
     """Forget or erase several memories.
 
-    All ids are checked first: if one is missing, nothing is changed. With `dry_run`, returns exact counts of what would be lost.
+    All ids are checked first. If one is missing, nothing is changed. With `dry_run`, returns exact counts of the items
+    that would be removed.
     """
     found = [caller.memory_found(id, "write") for id in dict.fromkeys(body.ids)]
     counted = losses(services(caller.memory).store, [each.id for each in found], erase=body.action == "erase")
@@ -77,13 +78,13 @@ def bulk(body: Bulk, caller: Calling) -> BulkResult:
 
 
 def _forget(caller: Caller, memories: Sequence[Memory]) -> list[str]:
-    """Forget memories, and return the ids of the changes. Memories that are retired already are left out."""
+    """Forget memories, and return the ids of the changes. Memories that are already retired are left out."""
     gone = [each for each in memories if caller.memory.forget(each.id) and not caller.memory.preset.kind(each.kind).plain]
     return [caller.memory.history(each.id)[-1].id for each in gone]
 
 
 def _erase(caller: Caller, memories: Sequence[Memory]) -> list[responses.Receipt]:
-    """Erase memories one by one. A memory that was derived from an erased one is gone already."""
+    """Erase memories one by one. A memory that was derived from an erased memory is already gone."""
     receipts = []
     for each in memories:
         try:

@@ -121,9 +121,9 @@ async def import_file(
 ) -> ImportReport | EventStream:
     """Import a file.
 
-    Send the bytes of one file: an export of Holdfast or of another program, or a document. The whole file is checked first; if it
-    is damaged, nothing is stored. A repeated import adds nothing twice. If the connection ends, the import goes on. The key must
-    not be bound to a user, app or agent.
+    Send the bytes of one file: an export of Holdfast or of another program, or a document. The whole file is checked
+    first; if it is damaged, nothing is stored. A repeated import adds nothing twice. If the connection ends, the import
+    continues. The key must not be bound to a user, app or agent.
     """
     parts = caller.may("admin", **whose.parts, whole=True)
     job = _Job(caller.pool, caller.principal.tenant, await request.body(), wanted.name)
@@ -155,7 +155,7 @@ async def _events(job: "_Job", first: Any) -> AsyncGenerator[bytes, None]:
 
 
 class _Job:
-    """An import in a thread of its own, with its own lease of the engine. It goes on if the client disconnects."""
+    """An import in its own thread, with its own lease of the engine. It continues if the client disconnects."""
 
     def __init__(self, pool: EnginePool, tenant: str, content: bytes, name: str) -> None:
         self._pool = pool
@@ -165,7 +165,7 @@ class _Job:
         self._steps: queue.Queue[tuple[int, int] | ImportReport | HoldfastError] = queue.Queue()
 
     def start(self, options: dict[str, Any]) -> None:
-        """Start the import, unless another one is running."""
+        """Start the import. Does nothing if another import is running."""
         if not self._content:
             raise InvalidInput("The file is empty. Nothing was imported.")
         if not _RUNNING.acquire(blocking=False):

@@ -1,4 +1,4 @@
-"""Routes for the models of the server: which are configured, whether they work, and the Ollama server of this machine."""
+"""Routes for the server's models: which models are configured, whether they work, and the local Ollama server."""
 
 import io
 import time
@@ -34,7 +34,7 @@ _TEST_SECONDS = 30.0
 
 
 class ConfiguredModel(Model):
-    """The model that has a role."""
+    """The model configured for a role."""
 
     role: ModelRole
     """`chat` replies and extracts, `embedder` searches by meaning, `reranker` sorts hits, `reader` extracts without a chat model,
@@ -196,7 +196,7 @@ def _read(caller: Caller) -> str:
 
 
 def _transcribe(transcriber: Transcriber) -> str:
-    """Send half a second of silence."""
+    """Transcribe half a second of silence."""
     recording = io.BytesIO()
     with wave.open(recording, "wb") as file:
         file.setnchannels(1)

@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 
 
 class Setting(Model):
-    """A setting, its value, and where the value comes from."""
+    """A setting, its value, and the source of the value."""
 
     name: Annotated[str, Field(examples=["undo_days"])]
     """The name of the setting."""
@@ -71,7 +71,8 @@ class HealthReport(Model):
 def settings(caller: Calling, request: Request) -> SettingList:
     """List settings.
 
-    Returns the value of each setting, where it comes from, and what it does. The key must be an admin key of the operator.
+    Returns each setting with its value, the source of the value, and its effect. The key must be an admin key of the
+    operator.
     """
     caller.operate()
     preset = caller.memory.preset
@@ -87,7 +88,7 @@ def doctor(
 ) -> HealthReport:
     """Check the store, the models and the job queue.
 
-    Returns what each check found, and what to do about a problem. The key must be an admin key of the operator.
+    Returns the result of each check, and how to fix each problem. The key must be an admin key of the operator.
     """
     caller.operate()
     found = [HealthCheck.model_validate(each) for each in caller.memory.doctor(deep=deep)]

@@ -1,4 +1,4 @@
-"""Routes for the first start: who the user is, and sample data that can be removed completely."""
+"""Routes for the first start: the default user, and sample data that can be removed completely."""
 
 from typing import Annotated, Literal
 
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 
 
 class Setup(Model):
-    """What is set up already."""
+    """The state of the setup."""
 
     empty: bool
     """True if the store has no memories and no messages."""
@@ -66,9 +66,9 @@ class RemovedSamples(Model):
 
 @router.get("/setup", operation_id="get_setup", responses=problems(), openapi_extra=needs("read"))
 def setup(caller: Calling, request: Request) -> Setup:
-    """Retrieve what is set up.
+    """Retrieve the state of the setup.
 
-    Returns whether the store is empty, who the default user is, and which sample data is stored. The key must not be bound to a
+    Returns whether the store is empty, the default user, and the stored sample data. The key must not be bound to a
     user, app or agent.
     """
     caller.may("read", whole=True)
@@ -79,8 +79,8 @@ def setup(caller: Calling, request: Request) -> Setup:
 def set_default_user(body: DefaultUser, caller: Calling, request: Request) -> Setup:
     """Set the default user.
 
-    Stores the name in the settings file of the data directory. If a setting names a user already, nothing is changed. The key must
-    be an admin key of the operator.
+    Stores the name in the settings file of the data directory. If a setting already names a user, nothing is changed.
+    The key must be an admin key of the operator.
     """
     caller.operate()
     chosen: Settings = request.app.state.settings
@@ -94,8 +94,8 @@ def set_default_user(body: DefaultUser, caller: Calling, request: Request) -> Se
 def add_samples(body: Samples, caller: Calling) -> StoredSamples:
     """Store sample data.
 
-    Stores the memories and conversations of invented people. They belong to users of their own, so no other user recalls them. The
-    key must not be bound to a user, app or agent.
+    Stores the memories and conversations of invented people. They belong to separate users, so no other user recalls
+    them. The key must not be bound to a user, app or agent.
     """
     caller.may("admin", whole=True)
     return StoredSamples(users=samples.add(caller.memory, body.language))
