@@ -1,4 +1,4 @@
-"""Anthropic's memory tool: the files that Claude keeps for itself, stored in Holdfast.
+"""Anthropic's memory tool: files that Claude writes for itself, stored in Holdfast.
 
 ::
 
@@ -98,7 +98,7 @@ class HoldfastAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         agent: str | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
-        """Keep the files in ``memory``. The arguments are those of :class:`HoldfastMemoryTool`."""
+        """Keep the files in ``memory``. Takes the arguments of :class:`HoldfastMemoryTool`."""
         super().__init__(cache_control=cache_control)
         self.files = MemoryFiles(memory, LABEL, {"user": user, "app": app, "agent": agent})
 
@@ -132,7 +132,7 @@ class HoldfastAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
 
 
 def _called(command: Callable[..., str], *arguments: Any) -> str:
-    """Run a command. Errors of the model, such as a missing file or a name that is too long, become tool results."""
+    """Run a command. Raise ``ToolError`` if the model's input is invalid."""
     try:
         return command(*arguments)
     except (FileError, holdfast.InvalidInput) as error:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Conversation:
-    """The session with an id that the caller has chosen. It is created by its first message."""
+    """A session whose id the caller chose. It is created when the first message is added."""
 
     def __init__(self, memory: holdfast.Engine, id: str, owner: Owner) -> None:
         """Use the session ``id`` of ``owner``. Nothing is read or written yet."""
@@ -23,7 +23,7 @@ class Conversation:
 
     @property
     def session(self) -> holdfast.Session:
-        """The session. The same id of another owner names another session."""
+        """The session. Two owners can use the same id for different sessions."""
         if self._session is None:
             self._session = session_of(self.memory, self.id, self._owner)
         return self._session
@@ -56,7 +56,7 @@ class Conversation:
 
 
 async def completed(work: Awaitable[T]) -> T:
-    """Await a write. If the caller is canceled, wait for the result of the write first, so that its outcome is certain."""
+    """Await a write. If the caller is canceled, first wait for the write to finish, so that its outcome is certain."""
     task = asyncio.ensure_future(work)
     canceled: asyncio.CancelledError | None = None
     while not task.done():
@@ -72,7 +72,7 @@ async def completed(work: Awaitable[T]) -> T:
 
 
 def text_of(content: Any) -> str:
-    """Return the text of a message's content: a string, or a list of strings and of parts with a text."""
+    """Return the text of a message's content, which is a string or a list of strings and text parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []

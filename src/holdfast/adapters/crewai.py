@@ -44,8 +44,8 @@ class HoldfastStorage:
 
         memory = Memory(storage=HoldfastStorage("crew.db"))
 
-    The store has the vectors of CrewAI's embedder, so give it a file of its own. Scopes are namespaces, and records are stored
-    exactly. Several threads and processes can use one store.
+    The store contains the vectors of CrewAI's embedder, so give it a separate file. Scopes become namespaces, and
+    records are stored unchanged. Several threads and processes can use one store.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class HoldfastStorage:
             return self._opened
 
     def close(self) -> None:
-        """Close the store. CrewAI does this when it closes a memory. The next call opens the store again."""
+        """Close the store. CrewAI calls this when it closes a memory. The next call opens the store again."""
         with self._lock:
             if self._opened is not None:
                 self._opened.close()
@@ -83,7 +83,7 @@ class HoldfastStorage:
     # Writing
 
     def save(self, records: list[MemoryRecord]) -> None:
-        """Store records, all or none. A record whose id exists is replaced."""
+        """Store records, all or none. A record with an existing id is replaced."""
         self._check_dimensions([record.embedding for record in records])
         self._store(records)
 
@@ -117,7 +117,7 @@ class HoldfastStorage:
         return self._forget(gone)
 
     def reset(self, scope_prefix: str | None = None) -> None:
-        """Delete all records of a scope and below, or all records."""
+        """Delete all records of a scope and of the scopes below it. Without a scope, delete all records."""
         self._forget(self._listed(scope_prefix))
         if not self._labels(scope_prefix):  # vectors of another length may follow: start with an empty index
             self._vectors.forget()
@@ -154,7 +154,7 @@ class HoldfastStorage:
         return _record(found[0]) if found else None
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
-        """List the records of a scope and below, newest first."""
+        """List the records of a scope and of the scopes below it, newest first."""
         if limit <= 0 or offset < 0:
             return []
         return [_record(memory) for memory in self._page(scope_prefix, limit=limit, offset=offset)]
@@ -187,11 +187,11 @@ class HoldfastStorage:
         return sorted(_path(child) for child in children)
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        """Return the number of records of each category in a scope and below."""
+        """Return the number of records of each category in a scope and the scopes below it."""
         return dict(Counter(category for memory in self._listed(scope_prefix) for category in _record(memory).categories))
 
     def count(self, scope_prefix: str | None = None) -> int:
-        """Return the number of records in a scope and below."""
+        """Return the number of records in a scope and the scopes below it."""
         return self._memory.count_memories(
             kind=ITEM.name, namespace_prefix=(self._root, *self._labels(scope_prefix)), **self._owner
         )
@@ -203,11 +203,11 @@ class HoldfastStorage:
         await asyncio.to_thread(self.save, records)
 
     async def asearch(self, query_embedding: list[float], *args: Any, **criteria: Any) -> list[tuple[MemoryRecord, float]]:
-        """Search in a thread. The arguments are those of :meth:`search`."""
+        """Search in a thread. Takes the arguments of :meth:`search`."""
         return await asyncio.to_thread(self.search, query_embedding, *args, **criteria)
 
     async def adelete(self, *args: Any, **criteria: Any) -> int:
-        """Delete in a thread. The arguments are those of :meth:`delete`."""
+        """Delete in a thread. Takes the arguments of :meth:`delete`."""
         return await asyncio.to_thread(self.delete, *args, **criteria)
 
     # The store
@@ -312,7 +312,7 @@ class HoldfastStorage:
 
 
 class _GivenVectors:
-    """An embedder that returns vectors which CrewAI has computed. Its texts are hashes of the vectors."""
+    """An embedder that returns vectors computed by CrewAI. Its texts are hashes of the vectors."""
 
     name = "crewai"
     calibration = (0.2, 0.6)
@@ -326,7 +326,7 @@ class _GivenVectors:
 
     @property
     def dimensions(self) -> int:
-        """Length of the vectors, or 0 if the store has none."""
+        """Length of the vectors, or 0 if the store has no vectors."""
         self._dimensions = self._dimensions or self._stored_dimensions()
         return self._dimensions
 
@@ -336,7 +336,7 @@ class _GivenVectors:
         self._dimensions = 0
 
     def keep(self, vector: Sequence[float] | None) -> str | None:
-        """Keep a vector until it is embedded. Return its text, or None if there is no direction to search in."""
+        """Keep a vector until it is embedded. Return its text, or None if the vector is missing or zero."""
         if vector is None or not any(vector):
             return None
         array = np.asarray(vector, dtype=np.float32)
@@ -346,7 +346,10 @@ class _GivenVectors:
         return token
 
     def embed(self, texts: Sequence[str], *, role: str) -> Any:
-        """Return the unit vectors that belong to texts. Texts that are no hashes identify the model, and all have one vector."""
+        """Return the unit vectors for texts.
+
+        Texts that are not hashes are used to identify the model, and all get the same vector.
+        """
         del role
         found = [self._vector(text) for text in texts]
         return np.stack([vector / np.linalg.norm(vector) for vector in found]).astype(np.float32)
@@ -374,7 +377,7 @@ def _record(memory: holdfast.Memory) -> MemoryRecord:
 
 
 def _where(categories: Sequence[str] | None, metadata: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a filter that all wanted records pass. :func:`_matches` compares values exactly."""
+    """Return a store filter that lets all wanted records pass. :func:`_matches` then compares values exactly."""
     found: dict[str, Any] = {"categories": {"$in": list(categories)}} if categories else {}
     plain = {name: value for name, value in (metadata or {}).items() if isinstance(value, str | int | float | bool)}
     return {**found, **{f"metadata.{name}": {"$eq": value} for name, value in plain.items()}} or None
@@ -387,7 +390,7 @@ def _matches(record: MemoryRecord, categories: Sequence[str] | None, metadata: M
 
 
 def _utc(moment: datetime) -> datetime:
-    """Return a time with its zone. CrewAI's times without a zone are in UTC."""
+    """Return a time with its zone. CrewAI's times without a zone are treated as UTC."""
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 

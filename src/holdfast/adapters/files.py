@@ -1,6 +1,7 @@
-"""A folder of text files that is kept in a memory. Tools for models list, read and edit it.
+"""A folder of text files, stored in a memory. Tools for models list, read and edit the files.
 
-A file is an item: the folders of its path are the namespace, and its name is the key. A folder exists while it has files.
+A file is an item: the folders of its path are the namespace, and its name is the key. A folder exists as long as it has
+files.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,7 +37,7 @@ class MemoryFiles:
     # Commands
 
     def view(self, path: str, lines: tuple[int, int] | None = None) -> str:
-        """Show a folder up to two levels deep, or a file with line numbers. A last line of -1 is the end of the file."""
+        """Show a folder up to two levels deep, or a file with line numbers. A last line of -1 means the end of the file."""
         parts = _parts(path)
         found = self._file(parts)
         if found is None:
@@ -81,7 +82,7 @@ class MemoryFiles:
         return f"{head}\n{_numbered(shown, first)}"
 
     def insert(self, path: str, line: int, text: str) -> str:
-        """Insert a text after a line of a file. Line 0 is the start."""
+        """Insert a text after a line of a file. Line 0 means the start of the file."""
 
         def edit(content: str) -> str:
             lines = content.removesuffix("\n").split("\n") if content else []
@@ -94,7 +95,7 @@ class MemoryFiles:
         return f"The file {path} has been edited."
 
     def delete(self, path: str) -> str:
-        """Delete a file, or a folder with all its files. It cannot be undone."""
+        """Delete a file, or a folder with all its files. This cannot be undone."""
         parts = _parts(path)
         if not parts:
             raise FileError(f"Cannot delete the {ROOT} directory itself")
@@ -155,7 +156,7 @@ class MemoryFiles:
         return (*file.namespace[1:], file.key or "")
 
     def _store(self, files: Iterable[tuple[Parts, str]], *, exists: str) -> None:
-        """Store new files in one transaction. If one exists by now, raise FileError with the text ``exists``."""
+        """Store new files in one transaction. If one of them already exists, raise FileError with the text ``exists``."""
         new: list[holdfast.NewMemory] = [
             {
                 "text": text,
@@ -178,7 +179,7 @@ class MemoryFiles:
                 self.memory.forget(file.id)
 
     def _edit(self, path: str, edit: Callable[[str], str]) -> tuple[str, str]:
-        """Change the text of a file. Return the text before and after. A change by somebody else is not overwritten."""
+        """Change the text of a file. Return the text before and after. A concurrent change is not overwritten."""
         parts = _parts(path)
         for _ in range(_MAX_ATTEMPTS):
             found = self._file(parts)
@@ -198,7 +199,7 @@ class MemoryFiles:
                 raise FileError(f"Cannot create {path}: {ROOT}/{'/'.join(parts[:depth])} is a file")
 
     def _listing(self, path: str, folder: Parts) -> str:
-        """Return the files and folders up to two levels deep, with sizes. A folder has the size of its files."""
+        """Return the files and folders up to two levels deep, with sizes. The size of a folder is the total size of its files."""
         sizes: dict[Parts, int] = {}
         total = 0
         for file in self._files(folder):
@@ -219,7 +220,7 @@ class MemoryFiles:
 
 
 def _parts(path: str) -> Parts:
-    """Return the parts of a path below the root, or raise FileError if it is not below the root."""
+    """Return the parts of a path below the root. Raise FileError if the path is not below the root."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise FileError(f"Path must start with {ROOT}, got: {path}")
     parts: list[str] = []
@@ -234,7 +235,7 @@ def _parts(path: str) -> Parts:
 
 
 def _lines_with(text: str, part: str) -> list[int]:
-    """Return the number of the line at each occurrence of a part."""
+    """Return the line number of each occurrence of a part."""
     found, start = [], text.find(part)
     while start != -1:
         found.append(text.count("\n", 0, start) + 1)

@@ -1,6 +1,7 @@
 """A memory service for Google's Agent Development Kit (ADK). Requires the extra ``holdfast-memory[google-adk]``.
 
-Sessions of ADK become sessions of Holdfast, and Holdfast extracts memories from them. Searching returns what is relevant.
+ADK sessions become Holdfast sessions, and Holdfast extracts memories from them. A search returns relevant memories and
+messages.
 """
 
 import asyncio
@@ -33,8 +34,8 @@ class HoldfastMemoryService(BaseMemoryService):
 
         runner = Runner(agent=agent, app_name="shop", session_service=sessions, memory_service=HoldfastMemoryService(memory))
 
-    ``user_id`` is the user, and ``app_name`` is the app. A search also finds what other programs stored for the user without
-    an app.
+    ``user_id`` is the user, and ``app_name`` is the app. A search also finds data that other programs stored for the
+    user without an app.
     """
 
     def __init__(self, memory: holdfast.Engine, *, max_results: int = 10, relevant_only: bool = True) -> None:
@@ -68,7 +69,7 @@ class HoldfastMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Store memories as they are, all or none. ``custom_metadata`` is added to the metadata of each."""
+        """Store memories unchanged, all or none. ``custom_metadata`` is added to the metadata of each memory."""
         new = [_new_memory(entry, custom_metadata or {}) for entry in memories]
         await asyncio.to_thread(self._memory.remember_all, new, user=user_id, app=app_name)
 
@@ -79,7 +80,10 @@ class HoldfastMemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=found)
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Delete what a search returned: a memory is hidden and can be restored; a message is erased. Unknown ids are ignored."""
+        """Delete an item that a search returned. A memory is hidden and can be restored. A message is erased.
+
+        Unknown ids are ignored.
+        """
         if memory_id:
             await asyncio.to_thread(self._delete, app_name, user_id, memory_id)
 
@@ -112,7 +116,7 @@ def _text(content: Any) -> str:
 
 
 def _event_text(event: Any) -> str:
-    """Return the text of an event. A part of a streamed reply has none: the whole reply follows."""
+    """Return the text of an event. Parts of a streamed reply have no text, because the whole reply follows."""
     return "" if event.partial else _text(event.content).strip()
 
 

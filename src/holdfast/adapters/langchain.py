@@ -77,7 +77,10 @@ class HoldfastRetriever(BaseRetriever):
 
 
 class HoldfastChatMessageHistory(BaseChatMessageHistory):
-    """A chat message history. Messages come back exactly; their texts can be recalled, and memories are learned from them."""
+    """A chat message history. Messages are returned unchanged.
+
+    Their texts can be recalled, and memories are learned from them.
+    """
 
     def __init__(
         self,
@@ -92,9 +95,9 @@ class HoldfastChatMessageHistory(BaseChatMessageHistory):
         """Keep the messages of a conversation in ``memory``.
 
         Args:
-            session_id: The id of the conversation. The same id continues it.
+            session_id: The id of the conversation. Use the same id to continue it.
             memory: The memory.
-            user: The user of the conversation. What is learned from it belongs to this user.
+            user: The user of the conversation. Memories learned from it belong to this user.
             app: The app that the conversation belongs to.
             agent: The agent that the conversation belongs to.
             limit: Return only the last messages, at most this number. By default, all are returned.
@@ -130,16 +133,16 @@ class HoldfastChatMessageHistory(BaseChatMessageHistory):
         await completed(asyncio.to_thread(self.clear))
 
     def context(self, query: str | None = None, *, max_tokens: int | None = None) -> str:
-        """Return what the memory knows for a system message. Without a query, the user's last message is the query."""
+        """Return a context block for a system message. Without a query, the user's last message is the query."""
         return self._conversation.context(query, max_tokens)
 
     def end(self) -> None:
-        """End the conversation, so that Holdfast learns from it now. Otherwise it does so when the conversation is idle."""
+        """End the conversation, so that Holdfast learns from it now instead of when it becomes idle."""
         self._conversation.end()
 
 
 def _document(hit: holdfast.Hit) -> Document:
-    """Return a hit as a document. Its metadata contains that of the memory, and where the text is from."""
+    """Return a hit as a document. Its metadata contains the memory's metadata and the origin of the text."""
     about: dict[str, Any] = {"kind": hit.kind, "score": hit.score, "at": hit.at.isoformat()}
     if hit.memory is not None:
         named = {"key": hit.memory.key, "topic": hit.memory.topic, "namespace": list(hit.memory.namespace) or None}

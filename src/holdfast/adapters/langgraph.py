@@ -45,7 +45,7 @@ _TTL = "ttl-minutes "
 
 
 class Fields(TypedDict, total=False):
-    """The parts of an item that are searched, as in the ``index`` of LangGraph's other stores."""
+    """The parts of an item that are searched, as set by ``index`` in LangGraph's other stores."""
 
     fields: list[str] | None
     """Paths into the value, such as ``"text"`` or ``"chapters[*].title"``. The default is ``"$"``, the whole value."""
@@ -179,7 +179,7 @@ class HoldfastStore(BaseStore):
     def _ranked(
         self, op: SearchOp, prefix: Sequence[str], where: Mapping[str, Any]
     ) -> list[tuple[holdfast.Memory, float | None]]:
-        """Return one page of all items: first the hits of the query, best first, then the other items, newest first."""
+        """Return one page of all items: the hits of the query, best first, followed by the other items, newest first."""
         last = op.offset + op.limit
         hits = self.memory.recall(
             op.query, kind=ITEM.name, namespace_prefix=prefix, where=where, limit=last, distinct=False, **self._owner
@@ -243,7 +243,7 @@ def _search_item(memory: holdfast.Memory, score: float | None) -> SearchItem:
 
 
 def _where(filter: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a filter of LangGraph as a filter of Holdfast: a list is compared as a whole, and an object entry by entry."""
+    """Convert a LangGraph filter to a Holdfast filter. A list is compared as a whole, and an object entry by entry."""
     where: dict[str, Any] = {}
     for name, wanted in (filter or {}).items():
         if isinstance(wanted, Mapping) and not any(key.startswith("$") for key in wanted):
@@ -254,7 +254,7 @@ def _where(filter: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _matches(condition: MatchCondition, namespace: Sequence[str]) -> bool:
-    """Return True if a namespace starts or ends with the labels of a condition. ``*`` stands for any label."""
+    """Return True if a namespace starts or ends with the labels of a condition. ``*`` matches any label."""
     path = tuple(condition.path)
     if condition.match_type not in ("prefix", "suffix"):
         raise holdfast.InvalidInput(f"A condition of list_namespaces is a prefix or a suffix, not {condition.match_type!r}.")

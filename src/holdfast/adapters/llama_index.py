@@ -1,7 +1,7 @@
 """A memory block for LlamaIndex. Requires the extra ``holdfast-memory[llama-index]``.
 
-LlamaIndex hands over messages that leave its short-term memory. Holdfast stores them in a session and extracts memories from
-them. The block that goes into the prompt has what is relevant to the user's last message.
+LlamaIndex passes on the messages that leave its short-term memory. Holdfast stores them in a session and extracts
+memories from them. The block for the prompt contains the memories that are relevant to the user's last message.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A session for OpenAI's Agents SDK: the history of a conversation, from which Holdfast also learns.
+"""A session for OpenAI's Agents SDK. It keeps the history of a conversation, and Holdfast also learns from it.
 
 ::
 
@@ -22,7 +22,10 @@ except ImportError as error:
 
 
 class HoldfastSession:
-    """A ``Session`` of the Agents SDK. Items come back exactly; their texts can be recalled, and memories are learned from them."""
+    """A ``Session`` of the Agents SDK. Items are returned unchanged.
+
+    Their texts can be recalled, and memories are learned from them.
+    """
 
     def __init__(
         self,
@@ -37,9 +40,9 @@ class HoldfastSession:
         """Keep the items of a conversation in ``memory``.
 
         Args:
-            session_id: The id of the conversation. The same id continues it.
+            session_id: The id of the conversation. Use the same id to continue it.
             memory: The memory.
-            user: The user of the conversation. What is learned from it belongs to this user.
+            user: The user of the conversation. Memories learned from it belong to this user.
             app: The app that the conversation belongs to.
             agent: The agent that the conversation belongs to.
             session_settings: The SDK's settings, such as the default limit of ``get_items``.
@@ -49,7 +52,10 @@ class HoldfastSession:
         self._conversation = Conversation(memory, session_id, {"user": user, "app": app, "agent": agent})
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the last ``limit`` items, oldest first. Without a limit, that of the settings applies, or all are returned."""
+        """Return the last ``limit`` items, oldest first.
+
+        Without a limit, the limit of the settings applies, or all are returned.
+        """
         chosen = self.session_settings.limit if limit is None and self.session_settings else limit
         found = await asyncio.to_thread(self._conversation.messages, chosen)
         return [_item(message) for message in found]
@@ -60,7 +66,7 @@ class HoldfastSession:
         await completed(asyncio.to_thread(self._conversation.add, messages))
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Remove the last item and return it. It is erased with everything derived from it."""
+        """Remove the last item and return it. The item is erased with everything derived from it."""
         found = await completed(asyncio.to_thread(self._conversation.pop))
         return None if found is None else _item(found)
 
@@ -69,16 +75,16 @@ class HoldfastSession:
         await completed(asyncio.to_thread(self._conversation.clear))
 
     async def context(self, query: str | None = None, *, max_tokens: int | None = None) -> str:
-        """Return what the memory knows for the agent's instructions. Without a query, the user's last message is the query."""
+        """Return a context block for the agent's instructions. Without a query, the user's last message is the query."""
         return await asyncio.to_thread(self._conversation.context, query, max_tokens)
 
     async def end(self) -> None:
-        """End the conversation, so that Holdfast learns from it now. Otherwise it does so when the conversation is idle."""
+        """End the conversation, so that Holdfast learns from it now instead of when it becomes idle."""
         await completed(asyncio.to_thread(self._conversation.end))
 
 
 def _message(item: TResponseInputItem) -> holdfast.NewMessage:
-    """Return the message for an item. Calls of tools and reasoning have no text, so nothing is learned from them."""
+    """Return the message for an item. Tool calls and reasoning have no text, so nothing is learned from them."""
     if not isinstance(item, Mapping):
         raise holdfast.InvalidInput(f"An item of a session is a dict, not {type(item).__name__}. Nothing was stored.")
     kind, role = item.get("type"), item.get("role")

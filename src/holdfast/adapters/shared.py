@@ -24,7 +24,7 @@ def extra_missing(framework: str, extra: str, error: ImportError) -> holdfast.Ex
 
 
 def check_engine(memory: object) -> holdfast.Engine:
-    """Return the argument if it is an ``Engine``; otherwise raise ``InvalidInput``."""
+    """Return the argument if it is an ``Engine``. Otherwise raise ``InvalidInput``."""
     if not isinstance(memory, holdfast.Engine):
         raise holdfast.InvalidInput(
             f"An adapter needs the memory that holdfast.open() returns, not {type(memory).__name__}. Its async calls use threads."
@@ -33,7 +33,7 @@ def check_engine(memory: object) -> holdfast.Engine:
 
 
 def check_items(memory: object) -> holdfast.Engine:
-    """Return the memory if it is an engine that has the kind of adapters' items, or raise InvalidInput."""
+    """Return the memory if it is an engine that has the kind of adapters' items. Otherwise raise InvalidInput."""
     engine = check_engine(memory)
     if ITEM not in engine.preset.kinds:
         raise holdfast.InvalidInput(
@@ -43,14 +43,14 @@ def check_items(memory: object) -> holdfast.Engine:
 
 
 def session_of(memory: holdfast.Engine, id: str | None, owner: Owner) -> holdfast.Session:
-    """Return the session with an id, or a new one. The same id of another owner names another session."""
+    """Return the session with an id, or a new session. Two owners can use the same id for different sessions."""
     return memory.session(id=id, shared=not any(owner.values()), **owner)
 
 
 def root_label(adapter: str, owner: Owner) -> str:
     """Return the first label of an adapter's namespaces.
 
-    Reads of a user also see data that all users share. The label contains the owner, so that an adapter with a user never sees
-    the items of an adapter without one.
+    Reads of a user also see data that all users share. The label contains the owner, so that an adapter with a user
+    never sees the items of an adapter without a user.
     """
     return " ".join([adapter, *(f"{part}={name}" for part, name in owner.items() if name is not None)])

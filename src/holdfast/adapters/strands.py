@@ -1,7 +1,7 @@
 """A memory store for Strands Agents. Requires the extra ``holdfast-memory[strands]``.
 
-Searching returns relevant memories and messages of the user. Conversations that Strands hands over are stored in a session,
-and Holdfast extracts memories from them.
+Searching returns relevant memories and messages of the user. Conversations that Strands passes on are stored in a
+session, and Holdfast extracts memories from them.
 """
 
 import asyncio
@@ -42,8 +42,8 @@ class HoldfastMemoryStore:
         store = HoldfastMemoryStore(memory, user="ana", extraction=True)
         agent = Agent(plugins=[MemoryManager(stores=[store])])
 
-    With ``namespace``, the store reads and writes only memories of that namespace. Without one, it searches everything that the
-    user may see, also memories and messages from other programs.
+    With ``namespace``, the store reads and writes only memories of that namespace. Without a namespace, it searches
+    everything that the user may see, including memories and messages from other programs.
     """
 
     def __init__(
@@ -62,9 +62,10 @@ class HoldfastMemoryStore:
         session_id: str | None = None,
         relevant_only: bool = True,
     ) -> None:
-        """Create a store. ``session_id`` resumes a session; without one, each agent gets a new session.
+        """Create a store. ``session_id`` resumes a session. Without it, each agent gets a new session.
 
-        With ``relevant_only=False``, :meth:`search` also returns weak matches and repetitions, up to the maximum number.
+        With ``relevant_only=False``, :meth:`search` also returns weak matches and repetitions, up to the maximum
+        number.
         """
         if not name.strip():
             raise holdfast.InvalidInput("name must not be empty.")
@@ -116,7 +117,7 @@ class HoldfastMemoryStore:
     async def add_messages(self, messages: Sequence[Mapping[str, Any]], context: "AddMessagesContext | None" = None) -> list[str]:
         """Store messages in the session of this run, and queue the extraction of memories. Return the ids of the messages.
 
-        A repeated batch is stored once. Only text is stored; a message without text is skipped.
+        A repeated batch is stored only once. Only text is stored. A message without text is skipped.
         """
         self._check_writable()
         numbers = context.sequence_numbers if context is not None else None
@@ -136,7 +137,7 @@ class HoldfastMemoryStore:
         return [message.id for message in stored]
 
     def _message_id(self, numbers: Sequence[int] | None, place: int, text: str) -> str | None:
-        """Return a client id that stays the same when Strands repeats a batch, or None if it does not number the messages."""
+        """Return a client id that stays the same when Strands repeats a batch. Return None if it does not number messages."""
         if numbers is None:
             return None
         return f"{self._run}-{numbers[place]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

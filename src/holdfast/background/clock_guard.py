@@ -1,8 +1,9 @@
 """Protects data from a wrong clock.
 
-Purging cannot be undone, so a clock that jumps ahead must not cause it. The store records the time up to which the clock is
-trusted. Data is purged by that time, and not by the clock. After a jump ahead the trusted time stands still until the clock
-agrees with the jump for a while, or until a person confirms it. Expired memories are hidden by the clock all the same.
+Purging cannot be undone, so a clock that jumps ahead must not cause it. The store records the time up to which the
+clock is trusted. Data is purged according to that time, not according to the clock. After a jump ahead, the trusted
+time does not advance until the clock has stayed at the new time for a while, or until a person confirms the clock.
+Expired memories are still hidden according to the clock.
 """
 
 import json
@@ -30,14 +31,14 @@ _PRECISION = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class ClockRecord:
-    """The time up to which the clock is trusted, and the time it jumped to since, if it did."""
+    """The time up to which the clock is trusted, and the time of a jump since then, if there was one."""
 
     trusted: datetime
     jumped_to: datetime | None = None
 
 
 def observe(record: ClockRecord, now: datetime) -> ClockRecord:
-    """Return the record after one more look at the clock."""
+    """Return the record after reading the clock once more."""
     trusted, jumped_to = record.trusted, record.jumped_to
     if jumped_to is not None:
         if now < jumped_to - _TOLERANCE:
@@ -57,7 +58,7 @@ class ClockGuard:
         self._clock = clock
 
     def trusted_now(self) -> datetime:
-        """Look at the clock, and return the time by which data may be purged."""
+        """Read the clock, and return the time according to which data may be purged."""
         before = self._read()
         after = observe(before, self._clock.now())
         if after.jumped_to is not None and before.jumped_to is None:
@@ -66,7 +67,7 @@ class ClockGuard:
         return after.trusted
 
     def confirm(self) -> datetime:
-        """Trust the present time."""
+        """Trust the current time."""
         now = self._clock.now()
         self._write(ClockRecord(now))
         return now

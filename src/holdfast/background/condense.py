@@ -1,9 +1,9 @@
 """Condensing: summarize messages, update the base document, compact memories, and split long topic pages.
 
-Summaries are merged into the base document. Compacting reduces the memories of a kind to its cap, the maximum number that
-the preset sets. Each task is a separate job, so that the failure of one does not stop the others. A job reads what is due
-when it runs. It computes outside any transaction, and writes only if its input has not changed. Nothing is lost: a summary
-is stored next to its messages, and memories removed by compacting can be restored with undo.
+Summaries are merged into the base document. Compacting reduces the memories of a kind to its cap, the maximum number
+that the preset sets. Each task is a separate job, so that the failure of one does not stop the others. A job reads its
+input when it runs. It computes outside any transaction, and writes only if its input has not changed. Nothing is lost:
+a summary is stored next to its messages, and memories removed by compacting can be restored with undo.
 """
 
 import hashlib
@@ -91,7 +91,9 @@ class Condenser:
             self._queue(tx, "compact", scope, members[-1].id, len(members))
 
     def enforce_caps(self) -> None:
-        """Queue compactions for all apps over the cap, whatever added their memories: an import, an undo, a restored file.
+        """Queue compactions for all apps over the cap.
+
+        An import, an undo or a restored file may have added the memories.
 
         A compaction that was undone, or that found only pinned memories, is not repeated until a memory is added.
         """
@@ -159,7 +161,7 @@ class Condenser:
     # Handlers
 
     def _roll_up(self, job: Job) -> Work:
-        """Summarize all messages except the newest ones."""
+        """Summarize all messages except the newest."""
         scope = self._scope(job)
         waiting = self.unsummarized(self._store, scope)
         taken = waiting[: due(len(waiting), self._preset.roll_up)] if self._preset.roll_up else []
@@ -186,7 +188,7 @@ class Condenser:
         )
 
     def _distill(self, job: Job) -> Work:
-        """Merge recent facts, and all summaries except the newest ones, into the base document."""
+        """Merge recent facts, and all summaries except the newest, into the base document."""
         scope, rules = self._scope(job), self._preset.base
         waiting = self.unincorporated(self._store, scope)
         taken = waiting[: due(len(waiting), rules.when)] if rules else []
@@ -220,7 +222,7 @@ class Condenser:
         return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in before])
 
     def _facts_for_base(self, scope: Scope) -> tuple[list[Memory], list[str]]:
-        """Return the facts that the base document is written from, oldest first, and the texts of ended facts."""
+        """Return the facts for the base document, oldest first, and the texts of facts that have ended."""
         kinds = (self._preset.default_kind,)
         live = MemoryFilter(exactly=scope, kinds=kinds, unexpired_at=self._clock.now(), limit=_MAX_RANKED_FACTS)
         facts = durable_facts(self._store.memories(live), limit=_MAX_FACTS_FOR_BASE, newest=_MAX_NEW_FACTS_FOR_BASE)
@@ -326,7 +328,7 @@ def _scope_hash(scope: Scope) -> str:
 
 
 def _as_many_as_fit(messages: Sequence[Message]) -> int:
-    """Return how many of the oldest messages fit into one summary. Another job summarizes the rest immediately."""
+    """Return the number of oldest messages that fit into one summary. Another job summarizes the rest immediately."""
     size = 0
     for number, message in enumerate(messages[:_MAX_MESSAGES]):
         size += len(message.text)
@@ -340,6 +342,6 @@ def _flaws(problem: str | None, flaws: Sequence[str]) -> tuple[str, ...]:
 
 
 def _all_live(tx: Transaction, memories: Sequence[Memory]) -> bool:
-    """Return True if these memories are all still live in the store, and none has a newer revision there."""
+    """Return True if all these memories are still live in the store and have no newer revision there."""
     current = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=[memory.id for memory in memories]))}
     return current == {memory.id: memory.revision for memory in memories}

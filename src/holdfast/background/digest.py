@@ -110,7 +110,7 @@ class Digester:
 
     @property
     def sentence_reader(self) -> SentenceReader | None:
-        """The model that reads the user's sentences. None if only rules do."""
+        """The model that reads the user's sentences. None if only rules read them."""
         return self._reader
 
     def close_session(
@@ -144,7 +144,7 @@ class Digester:
             tx.add_job(new_job("digest", payload, effect=f"digest:{session.id}:{last[0].seq}", now=self._clock.now()))
 
     def close_idle_sessions(self) -> int:
-        """Close sessions without recent messages, including those a killed process left open; returns how many."""
+        """Close sessions without recent messages, including sessions that a killed process left open. Return their number."""
         if self._preset.idle_after is None:
             return 0
         idle = SessionFilter(statuses=["open"], idle_since=self._clock.now() - self._preset.idle_after)
@@ -179,12 +179,15 @@ class Digester:
         )
 
     def _was_redone(self, job: Job) -> bool:
-        """Return True if the messages of a redo job have been digested again by the model already."""
+        """Return True if the model has already digested the messages of a redo job again."""
         earlier = self._store.jobs(ids=(str(job.payload.get("of")),)) if job.kind == REDO else []
         return bool(earlier) and earlier[0].error is None
 
     def _mark(self, tx: Transaction, job: Job, span: _Span, outcome: Outcome) -> None:
-        """Queue a redo job for messages that rules digested because the model failed. After a redo, clear the note of the failure."""
+        """Queue a redo job for messages that rules digested because the model failed.
+
+        After a redo, clear the record of the failure.
+        """
         if job.kind == REDO:
             for earlier in tx.jobs(ids=(str(job.payload.get("of")),)):
                 tx.set_job(replace(earlier, error="; ".join(outcome.flaws)[:500] or None))
@@ -230,7 +233,7 @@ class Digester:
             self._condenser.follow_up(tx, scope)
 
     def _extract_and_reconcile(self, span: _Span, *, by_rules: bool) -> _Extracted:
-        """Extract memories from a span, and reconcile them with known ones. With ``by_rules``, no model is asked."""
+        """Extract memories from a span, and reconcile them with known memories. With ``by_rules``, no model is used."""
         messages = extractable(span.messages)
         if not messages:
             return _Extracted(puts=(), shown=(), outcome=Outcome())
@@ -258,7 +261,7 @@ class Digester:
         return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent)
 
     def _not_explicit(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[Put]:
-        """Return the proposed memories without those that were stored when the user asked for it in the same messages."""
+        """Return the proposed memories, except those that were already stored because the user asked for it in these messages."""
         asked = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         explicit = [memory for memory in asked if memory.origin == "explicit"]
         return [
@@ -268,14 +271,14 @@ class Digester:
         ]
 
     def _trusts(self, span: _Span) -> dict[str, float]:
-        """Return the trust of the messages of a span. It depends on what was said before them in the session."""
+        """Return the trust of each message of a span. It depends on the earlier messages of the session."""
         wanted = MessageFilter(
             session=span.session.id, exactly=span.session.scope, up_to_seq=span.to, newest=_MAX_EARLIER_MESSAGES
         )
         return trust_of(self._store.messages(wanted))
 
     def _neighbors(self, puts: Sequence[Put], *, without: Sequence[Memory]) -> list[list[Neighbor]]:
-        """Return the known memories that are similar to each proposed one, except those in ``without``."""
+        """Return the known memories that are similar to each proposed memory, except those in ``without``."""
         left_out = {memory.id for memory in without}
         found = find_neighbors(self._store, self._embedding, puts, self._clock.now(), kinds=self._learned_kinds())
         return [[neighbor for neighbor in neighbors if neighbor.memory.id not in left_out] for neighbors in found]
@@ -297,7 +300,10 @@ class Digester:
         return extract(self._preset.extractor, conversation, model)
 
     def _reconciled(self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]) -> tuple[list[Put], tuple[str, ...]]:
-        """Reconcile new memories with known ones. If the sentence reader cannot be used, rules compare alone, and a note says so."""
+        """Reconcile new memories with known memories.
+
+        If the sentence reader cannot be used, rules compare, and a note says so.
+        """
         try:
             return self._reconciled_with(self._reader, proposed, related), ()
         except ModelError as error:
@@ -306,7 +312,7 @@ class Digester:
     def _reconciled_with(
         self, reader: SentenceReader | None, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]
     ) -> list[Put]:
-        """Reconcile new memories with known ones, separately for each speaker."""
+        """Reconcile new memories with known memories, separately for each speaker."""
         calibration = calibration_for(self._embedding.name or "")
         puts: list[Put] = []
         for speaker in dict.fromkeys(put.metadata.get("speaker") for put in proposed):
@@ -335,7 +341,7 @@ class Digester:
         return [memory for memory in found if memory.id not in left_out][:_MAX_SHOWN_MEMORIES]
 
     def _learned_kinds(self) -> list[str] | None:
-        """Return the kinds that learning may read and change, or None for all. Plain and internal kinds are left alone."""
+        """Return the kinds that learning may read and change, or None for all kinds. Plain and internal kinds are left out."""
         kinds = self._preset.kinds
         learned = [kind.name for kind in kinds if not kind.plain and not kind.internal]
         return learned if len(learned) < len(kinds) else None
@@ -343,9 +349,9 @@ class Digester:
     def _derived_from(self, messages: Sequence[Message]) -> tuple[list[Memory], list[Memory]]:
         """Return the memories from these messages that matter when the messages are digested again.
 
-        The first list holds the retired automatic memories, which must not be added again, and the live ones that the new
-        digest may replace: those that were extracted by rules and never changed or pinned. The second list holds the other live
-        memories, which stay as they are.
+        The first list contains the retired automatic memories, which must not be added again, and the live memories
+        that the new digest may replace, because rules extracted them and nobody changed or pinned them. The second list
+        contains the other live memories, which are not changed.
         """
         found = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         earlier = [memory for memory in found if memory.origin == "auto" and self._is_untouched_rule_memory(memory)]
@@ -378,9 +384,10 @@ def _any_erased(tx: Transaction, shown: Collection[str]) -> bool:
 def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Sequence[Memory], *, by_model: bool) -> list[Put]:
     """When messages are digested again, let a model's memories replace the earlier rule-based memories of the same messages.
 
-    A memory is replaced if it says the same, or is the summary of the same conversation. If an equal earlier memory was
-    retired, for example forgotten, the new memory is dropped: both come from the same messages, so the user has not restated
-    it. It is also dropped if a memory says the same that the user edited, pinned or stored.
+    A memory is replaced if the new memory says the same, or if both summarize the same conversation. If an equal
+    earlier memory was retired, for example forgotten, the new memory is dropped: both come from the same messages, so
+    the user has not restated it. The new memory is also dropped if the user edited, pinned or stored a memory that says
+    the same.
     """
     kept: list[Put] = []
     taken: set[str] = set()
@@ -396,7 +403,7 @@ def _replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Se
 
 
 def _says_the_same(memory: Memory, put: Put) -> bool:
-    """Return True if two memories of the same messages say the same: one has most words of the other."""
+    """Return True if two memories of the same messages say the same: one contains most words of the other."""
     if not set(memory.sources) & set(put.sources):
         return is_same_statement(memory.text, put.text)
     is_summary = memory.kind == put.kind and "conversation" in put.metadata and "conversation" in memory.metadata

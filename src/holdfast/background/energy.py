@@ -1,9 +1,9 @@
 """Energy limits for memory work, which is the work of Holdfast's background jobs.
 
 A battery-powered host reports its battery level. Below 20%, background work stays queued until the level rises. A host
-may also report its total energy use. Then memory work is limited to a share of the total, and jobs that need a model wait
-until the share allows them. Jobs that use only rules need almost no energy and keep running. Energy is counted in abstract
-units: a model call of a digest counts as 12.
+may also report its total energy use. Memory work is then limited to a share of the total, and jobs that need a model
+wait until the share allows them. Jobs that use only rules need almost no energy and keep running. Energy is counted in
+abstract units: a model call of a digest counts as 12.
 """
 
 import json
@@ -63,7 +63,7 @@ class Energy:
         self._waits_for: str | None = None
 
     def level(self) -> float:
-        """Return the host's battery level from 0 to 1; 1 if the host does not report a level."""
+        """Return the host's battery level from 0 to 1. Return 1 if the host does not report a level."""
         if self._level is None:
             reported = self._store.setting(_REPORTED_LEVEL)
             return 1.0 if not reported else float(reported)
@@ -74,7 +74,7 @@ class Energy:
             return 1.0
 
     def report_level(self, level: float | None) -> None:
-        """Store the battery level for all processes that use the store, or remove it. A callback of the host takes precedence."""
+        """Store or remove the battery level for all processes that use the store. A callback of the host takes precedence."""
         if level is not None and (isinstance(level, bool) or not isinstance(level, int | float) or not 0 <= level <= 1):
             raise InvalidInput(f"The battery level must be a number from 0 to 1, not {level!r}.")
         with self._store.write(durable=False) as tx:
@@ -99,7 +99,7 @@ class Energy:
         return allowed
 
     def _room(self) -> float:
-        """Return the energy units that memory work may still use; infinite if the host reports nothing or no model is used."""
+        """Return the energy units that memory work may still use. Infinite if the host reports nothing or no model is used."""
         reported = _reported(self._store)
         if reported is None or not self._asks_model:
             return math.inf
@@ -120,7 +120,10 @@ class Energy:
             tx.set_setting(_REPORTED, json.dumps([used + units, before]))
 
     def share(self) -> float | None:
-        """Return memory work's share of all energy used since the host's first report; None if the host has not reported."""
+        """Return memory work's share of all energy used since the host's first report.
+
+        Return None if the host has not reported.
+        """
         reported = _reported(self._store)
         if reported is None:
             return None
@@ -152,9 +155,10 @@ def _consumed(reads: Reads) -> float:
 
 
 def _reported(reads: Reads) -> tuple[float, float] | None:
-    """Return two amounts of energy, in units; None if the host has not reported any energy.
+    """Return two amounts of energy, in units. Return None if the host has not reported any energy.
 
-    The first is the host's reported total. The second is what memory work had used before the host's first report.
+    The first is the total that the host reported. The second is the energy that memory work had used before the host's
+    first report.
     """
     stored = reads.setting(_REPORTED)
     if stored is None:

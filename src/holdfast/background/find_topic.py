@@ -73,7 +73,7 @@ class TopicFinder:
     def about(self, text: str, scope: Scope, *, earlier: str = "") -> DetectedTopic:
         """Return the topic of a scope that a text is about. Uses a chat model if there is one, otherwise vectors and words.
 
-        ``earlier`` is what the user said just before. Vectors and words of both texts are compared.
+        ``earlier`` is the user's previous text. The vectors and words of both texts are compared.
         """
         pages = self.known(scope)
         if not pages:
@@ -154,9 +154,9 @@ class TopicFinder:
         return outcome, note
 
     def note(self, writer: Writer, note: Put, made: Sequence[Memory]) -> None:
-        """Store a note that records a conversation's topic. Its sources are the conversation's memories of that topic, if any.
+        """Store a note that records a conversation's topic. Its sources are the conversation's memories on that topic, if any.
 
-        If there are now more notes than the preset allows, the oldest ones expire.
+        If there are now more notes than the preset allows, the oldest notes expire.
         """
         rules = self._preset.topics
         if rules is None:
@@ -176,7 +176,7 @@ class TopicFinder:
         return topic_of(page, self._rows(page), name_vector=self._name_vectors.get(name))
 
     def _subjects(self, text: str) -> "Vectors | None":
-        """Return the vectors of everyday subjects in the language of a text; None without an embedder."""
+        """Return the vectors of everyday subjects in the language of a text. Return None without an embedder."""
         language = prompt_language([text])
         if language not in self._subject_vectors:
             made = self._embedding.documents(list(subject_texts(language)))
@@ -186,7 +186,7 @@ class TopicFinder:
         return self._subject_vectors[language]
 
     def _rows(self, page: Sequence[Memory]) -> "Vectors | None":
-        """Return the vectors of a page's lines, cached for the life of the process; None without an embedder."""
+        """Return the vectors of a page's lines, cached for the life of the process. Return None without an embedder."""
         missing = [memory for memory in page if memory.item not in self._vectors]
         made = self._embedding.documents([str(memory) for memory in missing])
         if missing and made is None:

@@ -57,7 +57,7 @@ class Housekeeping:
         self._waiting: dict[str, Sequence[bytes]] = {}
 
     def tick(self) -> int:
-        """Run the clean-up tasks that are due; returns the number of items processed."""
+        """Run the clean-up tasks that are due. Return the number of items processed."""
         self._condenser.enforce_caps()
         done = self._digester.close_idle_sessions() + self._finish_scrubbing()
         if _is_due(self._next_clean_up, self._clock.now(), self._preset.clean_every):
@@ -65,10 +65,10 @@ class Housekeeping:
         return done
 
     def clean_up(self) -> int:
-        """Purge old data; returns the number of items purged.
+        """Purge old data. Return the number of items purged.
 
-        This covers expired memories, forgotten memories past the undo window, and messages and traces past their retention.
-        After a jump of the clock, purging waits (see ``clock_guard``).
+        This covers expired memories, forgotten memories past the undo window, and messages and traces past their
+        retention. If the clock jumps, purging is paused (see ``clock_guard``).
         """
         self._next_clean_up = self._clock.now() + self._preset.clean_every
         now = self.clock_guard.trusted_now()
@@ -94,10 +94,10 @@ class Housekeeping:
         return unused + len(purged) + len(old_messages)
 
     def _expire_unused(self, now: datetime) -> int:
-        """Expire automatic memories that were neither used nor restated for a long time; returns how many.
+        """Expire automatic memories that were neither used nor restated for a long time. Return their number.
 
-        Being part of a context block counts as use. Memories about identity, health and family, and standing instructions,
-        do not expire. Expiry can be undone.
+        Being part of a context block counts as use. Memories about identity, health and family, and standing
+        instructions, do not expire. Expiry can be undone.
         """
         if self._preset.unused_after is None:
             return 0
@@ -115,7 +115,7 @@ class Housekeeping:
         return len(unused)
 
     def _erase_withheld(self, now: datetime) -> int:
-        """Erase the messages that users asked not to keep, if no end of their sessions does it; returns how many."""
+        """Erase messages that users asked not to keep, if their sessions never end. Return the number of erased messages."""
         before = now - PAUSE
         if self._preset.idle_after is not None or self._preset.keep_off_record:
             return 0
@@ -160,7 +160,7 @@ class Housekeeping:
         return int(self.scrub("due"))
 
     def scrub(self, when: ScrubTime = "now") -> bool:
-        """Overwrite erased data, and complete the pending receipts. Return False if that must wait."""
+        """Overwrite erased data, and complete the pending receipts. Return False if this must wait."""
         waiting = dict(self._waiting)
         complete, residue = self._store.scrub([needle for needles in waiting.values() for needle in needles], when=when)
         if complete:
@@ -171,11 +171,11 @@ class Housekeeping:
         return complete
 
     def complete_later(self, receipt: str, needles: Sequence[bytes]) -> None:
-        """Complete a pending receipt when the bytes have been overwritten: scan for the needles then."""
+        """Complete a pending receipt later: after the bytes have been overwritten, scan the files for the needles."""
         self._waiting[receipt] = needles
 
     def _empty_log(self) -> int:
-        """Empty the store's log after a removal that needs no rewriting of the files."""
+        """Empty the store's log after a removal that does not require rewriting the files."""
         complete, _ = self._store.scrub([], rewrite=False)
         if complete:
             note_scrubbed(self._store, complete=True, rewrite=False)
@@ -195,13 +195,13 @@ class Housekeeping:
         return [message.id for message in old if message.seq <= digested[message.session, message.scope]]
 
     def _past_undo(self, now: datetime) -> list[str]:
-        """Return the ids of the messages that a wish of their user has hidden longer ago than the undo window."""
+        """Return the ids of messages that the user's wish hid, and whose undo window has passed."""
         hidden = self._store.messages(MessageFilter(forgotten_by_wish=True))
         limit = now - self._preset.undo_window
         return [message.id for message in hidden if message.action and time_of(message.action.partition(":")[2]) < limit]
 
     def renew(self, tx: Transaction, ids: Collection[str], now: datetime) -> None:
-        """Restart the lifetime of used memories. Applies only to kinds whose memories are renewed by use."""
+        """Restart the lifetime of used memories. This applies only to kinds that are renewed by use."""
         kinds = {kind.name: kind for kind in self._preset.kinds if kind.renewed_by_use and kind.lifetime}
         if not kinds:
             return
@@ -214,9 +214,10 @@ class Housekeeping:
         return end_of_day(now, tx.user(user).timezone if user else "UTC")
 
     def check(self, embedding: Embedding, *, recall_timeout: float | None = None) -> list[Finding]:
-        """Check for dead jobs and problems of the embedder; returns the findings.
+        """Check for dead jobs and problems of the embedder. Return the findings.
 
-        With ``recall_timeout``, an embedder outside this process is called, to see whether it answers within that time.
+        With ``recall_timeout``, an embedder outside this process is called, to check whether it answers within that
+        time.
         """
         dead = self._store.jobs(states=["dead"])
         waiting = self._store.jobs(states=["queued", "running"])
@@ -231,5 +232,8 @@ class Housekeeping:
 
 
 def _is_due(time: datetime, now: datetime, interval: timedelta) -> bool:
-    """Return True if a task is due. A time further away than the interval means that the clock went back."""
+    """Return True if a task is due.
+
+    If its time is further away than the interval, the clock went back, and the task is due, too.
+    """
     return now >= time or time - now > interval

@@ -1,4 +1,4 @@
-"""Threads that run several jobs at once, so that a silent model holds up only the jobs that wait for it."""
+"""Threads that run several jobs at once, so that a silent model delays only the jobs that wait for it."""
 
 import logging
 import threading
@@ -32,7 +32,7 @@ class JobThreads:
         self._stopping = False
 
     def step(self) -> bool:
-        """Start another thread if there may be a job for it, and wait briefly. Return True if a job was done or is running."""
+        """Start another thread if there may be a job for it, and wait briefly. Return True if a job finished or is running."""
         with self._changed:
             done = self._done
             if not self._is_dry or not self._running:

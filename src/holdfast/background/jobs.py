@@ -1,9 +1,10 @@
 """Durable jobs: leased, retried with back-off, and marked dead after too many failures.
 
-A handler is the function that runs a kind of job. It computes outside any transaction and returns the job's effect, which
-is a function that writes the result to the store. The effect and the job's completion commit together, and only if the
-worker still holds the lease. So a handler may run twice, but the result is written once. If a model fails and rules do the
-work instead, the job is done. Its ``error`` then describes the failure, and the job can be run again.
+A handler is the function that runs a kind of job. It computes outside any transaction and returns the job's effect,
+which is a function that writes the result to the store. The effect and the job's completion commit together, and only
+if the worker still holds the lease. A handler may therefore run twice, but the result is written once. If a model fails
+and rules do the work instead, the job counts as done. Its ``error`` then describes the failure, and the job can be run
+again.
 
 A job is dead after five failures. The death of a worker is not a failure of its job: another worker takes the job over.
 After three deaths, the job waits longer before each attempt, so that other jobs run. After 20 deaths, it is dead.
@@ -42,7 +43,7 @@ Handler: TypeAlias = Callable[[Job], Work]
 
 
 class Deferred(Exception):
-    """Raised by a handler whose job must wait, for example for a model. This is no failure of the job."""
+    """Raised by a handler if its job must wait, for example for a model. This does not count as a failure of the job."""
 
     def __init__(self, reason: str, *, usage: Usage, model: str | None) -> None:
         super().__init__(reason)
@@ -90,7 +91,7 @@ def session_payload(session: SessionRecord) -> dict[str, Any]:
 
 
 def session_of(reads: Reads, job: Job) -> SessionRecord | None:
-    """Return the session that a job's payload names, or None. Jobs of older versions name only the id."""
+    """Return the session that a job's payload names, or None. Jobs queued by older versions contain only the session's id."""
     id, payload = str(job.payload["session"]), job.payload
     if "scoped" not in payload:
         return reads.session(id)
@@ -112,7 +113,7 @@ class JobRunner:
         lease: timedelta = LEASE_DURATION,
         exclusive: Collection[str] = (),
     ) -> None:
-        """Store the arguments. Of the kinds in ``exclusive``, one job per scope runs at a time."""
+        """Store the arguments. For kinds in ``exclusive``, only one job per scope runs at a time."""
         self._store = store
         self._clock = clock
         self._handlers = handlers
@@ -121,7 +122,7 @@ class JobRunner:
         self._exclusive = exclusive
 
     def run_one(self) -> bool:
-        """Run one job that is due; returns False if there is none."""
+        """Run one job that is due. Return False if there is none."""
         # Check without the write lock first: an idle worker must not take it every second.
         now = self._clock.now()
         waiting = self._store.jobs(states=["queued", "running"], limit=_MAX_CHECKED)
@@ -240,14 +241,14 @@ def _failures(job: Job) -> int:
 
 
 def _pause(number: int) -> timedelta:
-    """Return the pause before an attempt: none for 0, five seconds for 1, twice as long for each further number."""
+    """Return the pause before an attempt: none for 0, five seconds for 1, and twice as long for each further number."""
     return min(_FIRST_RETRY * 2 ** (number - 1), _MAX_PAUSE) if number > 0 else timedelta(0)
 
 
 def _can_rerun(job: Job) -> bool:
     """Return True if a job can be queued again.
 
-    A dead or queued job can be. So can a finished digest that recorded problems.
+    This is the case for a dead or queued job, and for a finished digest that recorded problems.
     """
     return job.state in ("dead", "queued") or (job.state == "done" and job.error is not None and job.kind == "digest")
 

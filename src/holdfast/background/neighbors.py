@@ -1,4 +1,4 @@
-"""Finds known memories of a scope that are similar to new texts ("neighbors"), to reconcile new memories with known ones."""
+"""Find known memories of a scope that are similar to new texts ("neighbors"), for reconciling new memories with them."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ def find_neighbors(
 ) -> list[list[Neighbor]]:
     """Return, for each proposed memory, the live memories of the same scope that are similar by meaning, words or key.
 
-    ``kinds`` are the kinds that learning may touch; None stands for all. Memories in a namespace are left out.
+    ``kinds`` contains the kinds that learning may change; None means all kinds. Memories in a namespace are left out.
     """
     scopes = {put.scope for put in puts}
     filled = {scope for scope in scopes if store.memories(MemoryFilter(exactly=scope, kinds=kinds, unexpired_at=now, limit=1))}
@@ -67,10 +67,10 @@ def find_known(
     limit: int,
     kinds: Collection[str] | None = None,
 ) -> list[Memory]:
-    """Return up to ``limit`` live memories of a scope that are most similar to any of the texts, best first.
+    """Return up to ``limit`` live memories of a scope: those that are most similar to any of the texts, best first.
 
-    If the scope has at most ``limit`` memories, all are returned, newest first. Summaries, pinned memories and memories in a
-    namespace are left out. ``kinds`` are the kinds that learning may touch; None stands for all.
+    If the scope has at most ``limit`` memories, all are returned, newest first. Summaries, pinned memories and memories
+    in a namespace are left out. ``kinds`` contains the kinds that learning may change; None means all kinds.
     """
     newest = store.memories(MemoryFilter(exactly=scope, kinds=kinds, namespace=(), unexpired_at=now, limit=limit + 1))
     if len(newest) <= limit:

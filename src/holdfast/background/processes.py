@@ -1,7 +1,8 @@
 """Names of worker processes, and detection of dead workers on this machine.
 
 A killed worker holds its job until the lease expires. If the process is known to be gone, another worker takes over
-immediately. A wrong guess costs only time: the effect of a job is written only by the worker that holds the lease.
+immediately. If the detection is wrong, only time is lost, because a job's effect is written only by the worker that
+holds the lease.
 """
 
 import os
@@ -27,7 +28,10 @@ def _token() -> str:
 
 
 def is_gone(worker: str | None) -> bool:
-    """Return True if a worker ran on this machine and its process no longer exists. Always False for other machines."""
+    """Return True if a worker ran on this machine and its process no longer exists.
+
+    Return False for workers on other machines.
+    """
     host, _, process = (worker or "").rpartition(":")[0].rpartition(":")[0].rpartition(":")
     token = (worker or "").split(":")[-2:-1]
     if host != socket.gethostname() or not process.isdecimal():

@@ -99,7 +99,7 @@ class Scheduler:
                 pass
 
     def drain(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Run all queued work; returns the number of steps."""
+        """Run all queued work. Return the number of steps."""
         self.flush()
         self._embedding.end_pauses()
         self._chat.presence.end_pauses()
@@ -121,7 +121,7 @@ class Scheduler:
         return steps + embedded
 
     def run_once(self) -> bool:
-        """Run one step; returns False if there is nothing to do."""
+        """Run one step. Return False if there is nothing to do."""
         return self._run_due() or self._store.tidy()
 
     def flush(self) -> None:
@@ -144,7 +144,7 @@ class Scheduler:
         return busy
 
     def _run_jobs(self) -> bool:
-        """Run a job, or wait for those that run. Return False if there is none."""
+        """Run a job, or wait for running jobs. Return False if there are none."""
         if self._threads is not None:
             return self._threads.step()
         with self._one_job:  # so that drain() waits for the job of the thread

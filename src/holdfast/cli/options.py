@@ -125,7 +125,7 @@ def with_flags(
 
 
 def with_user(flags: Flags) -> Flags:
-    """Return the flags with the default user if neither a user nor ``--shared`` is given, and say whose memory is used.
+    """Return the flags with the default user, if neither a user nor ``--shared`` is given. Print whose memory is used.
 
     If no user was ever chosen, a person at a terminal is asked once, and the answer is stored in the settings.
     """
@@ -167,7 +167,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmati
 
 @contextmanager
 def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
-    """Open the engine that the flags select. The engine's warnings go to stderr. A repeated warning is printed once."""
+    """Open the engine that the flags select. The engine's warnings are printed on stderr, each only once."""
     with notes(as_json=flags.json, quiet=quiet, traces=flags.debug):
         try:
             opened = _open(flags)
@@ -187,7 +187,7 @@ def _open(flags: Flags) -> "Engine":
 
 
 def convert_store(flags: Flags, *, yes: bool = False) -> None:
-    """Offer to convert the store of another program: move its file aside, and import it into a new store in its place."""
+    """Offer to convert another program's store: move its file aside, and import it into a new store at the same path."""
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import store_path  # noqa: PLC0415  (as above)
     from holdfast.importers.convert import moved_aside  # noqa: PLC0415  (as above)
@@ -214,7 +214,7 @@ def check_models(flags: Flags, settings: "Settings | None" = None) -> None:
 
 
 def digest_waiting(memory: "Engine") -> None:
-    """Digest ended and idle sessions that no worker has processed yet. After one second, no further job is started."""
+    """Digest ended and idle sessions that no worker has processed yet. No further job is started after one second."""
     until = time.monotonic() + _MAX_DIGEST_SECONDS
     services(memory).digester.close_idle_sessions()
     while time.monotonic() < until and services(memory).jobs.run_one():

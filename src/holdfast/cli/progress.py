@@ -27,7 +27,10 @@ class Progress:
         self._label = ""
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` items are finished. A ``total`` of 0 means that the total is unknown: then ``done`` is shown."""
+        """Show that ``done`` of ``total`` items are finished.
+
+        If ``total`` is 0, the total is unknown, and only ``done`` is shown.
+        """
         if self._quiet:
             return
         if label != self._label:

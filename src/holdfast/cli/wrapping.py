@@ -70,7 +70,7 @@ class Flow:
         self._rest = ""
 
     def feed(self, text: str) -> None:
-        """Add text. The last word is held back, since the next piece may continue it."""
+        """Add text. The last word is held back, because the next piece may continue it."""
         units = list(_units(self._rest + text))
         # The next piece may continue the last word.
         self._rest = units.pop() if units and not units[-1].isspace() else ""

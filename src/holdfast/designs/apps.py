@@ -6,7 +6,7 @@
     memory = await agent.create_memory(request)
     block = SensitiveLoop(agent).format_memories_for_context(agent.get_memories("calendar"))
 
-Names are those of the design in snake case. ``AppMemory.to_json`` returns the design's own field names.
+The names of the design are used in snake case. ``AppMemory.to_json`` returns the design's own field names.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _ALL = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppMemory:
-    """A memory of an app. ``metadata`` has ``importance`` (0 to 10), ``tags`` and ``relatedConversations``."""
+    """A memory of an app. ``metadata`` contains ``importance`` (0 to 10), ``tags`` and ``relatedConversations``."""
 
     id: int
     app_id: str
@@ -82,7 +82,7 @@ class MemoryCreationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCompactionRequest:
-    """The memories of an app that has more than its maximum."""
+    """The memories of an app that has more memories than its maximum."""
 
     app_id: str
     existing_memories: Sequence[AppMemory] = ()
@@ -116,7 +116,7 @@ class MemorySubAgent:
         self._level = logging.INFO if debug_mode else logging.DEBUG
 
     async def create_memory(self, request: MemoryCreationRequest) -> AppMemory | None:
-        """Create the memory of an ended conversation. Return None if nothing is worth keeping, or if that failed."""
+        """Create the memory of an ended conversation. Return None if nothing is worth keeping, or if the creation failed."""
         return await asyncio.to_thread(self._create, request)
 
     def _create(self, request: MemoryCreationRequest) -> AppMemory | None:
@@ -144,7 +144,7 @@ class MemorySubAgent:
         return self._as_app_memory(made)
 
     async def compact_memories(self, request: MemoryCompactionRequest) -> None:
-        """Bring an app down to its maximum: delete memories or merge them. :meth:`decisions` lists what was done."""
+        """Reduce the memories of an app to its maximum by deleting or merging memories. :meth:`decisions` lists the results."""
         await asyncio.to_thread(self._compact, request.app_id)
 
     def _compact(self, app_id: str) -> None:
@@ -156,7 +156,7 @@ class MemorySubAgent:
             )
 
     def decisions(self, app_id: str, limit: int = 20) -> list[MemoryCompactionDecision]:
-        """Return what compactions did to an app's memories, newest first."""
+        """Return the decisions of compactions of an app's memories, newest first."""
         made = []
         for each in self.engine.apps.compactions(app_id, limit=limit):
             target = self.engine.get(each.merged_into or each.memory)
@@ -181,7 +181,7 @@ class MemorySubAgent:
         return len(self._memories(app_id))
 
     def delete_memory(self, app_id: str, memory_id: int) -> bool:
-        """Erase one memory of an app; return False if it does not exist."""
+        """Erase one memory of an app. Return False if it does not exist."""
         found = find_numbered(self.engine, memory_id, self._memories(app_id))
         if found is not None:
             self.engine.erase(id=found.id)
@@ -256,7 +256,7 @@ class SensitiveLoop:
         return self._agent.get_memories(app_id)
 
     def format_memories_for_context(self, memories: Sequence[AppMemory]) -> str:
-        """Return memories of one app as a block for the system prompt; empty if there are none."""
+        """Return memories of one app as a block for the system prompt. The block is empty if there are no memories."""
         engine = self._agent.engine
         layout, now = engine.preset.layout, services(engine).clock.now()
         if not memories or layout is None:
@@ -277,6 +277,6 @@ class SensitiveLoop:
 
 
 def _is_from(memory: types.Memory, conversation: str) -> bool:
-    """Return True if a memory was made from a conversation, or another one was merged into it that was."""
+    """Return True if a memory was derived from a conversation, directly or through a memory that was merged into it."""
     related = memory.metadata.get(RELATED) or ()
     return memory.metadata.get(CONVERSATION) == conversation or conversation in related

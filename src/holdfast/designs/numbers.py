@@ -25,7 +25,10 @@ def find_numbered(engine: Engine, number: int, memories: Iterable[types.Memory])
 
 
 def resolve(engine: Engine, id: int | str, memories: Sequence[types.Memory]) -> str | None:
-    """Return the engine's id of a memory that is named by its integer id or by the engine's id itself."""
+    """Return the engine's id of a memory, given by its integer id or by the engine's id.
+
+    Return None if there is no such memory.
+    """
     if isinstance(id, str):
         return id
     found = find_numbered(engine, id, memories)

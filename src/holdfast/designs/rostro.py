@@ -49,7 +49,7 @@ class MemoryManager:
         return self._present().context(persona=persona).text
 
     def get_history(self) -> list[dict[str, str]]:
-        """Return the last ten turns of the conversation; empty after the conversation was closed."""
+        """Return the last ten turns of the conversation, or an empty list after the conversation was closed."""
         return [{"role": each.role, "content": each.text} for each in self._present().window()]
 
     def on_user_message(self, text: str) -> None:
@@ -65,7 +65,7 @@ class MemoryManager:
         self._session.end()
 
     def _present(self) -> Session:
-        """Return the current session; start a new one if the last was closed."""
+        """Return the current session. If the last session was closed, start a new one."""
         known = services(self.engine).store.session(self._session.id, self._session.scope)
         if known is not None and known.status != "open":
             self._session = self.engine.session(user=self._user)

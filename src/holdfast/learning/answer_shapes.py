@@ -1,8 +1,9 @@
-"""Accept the shapes in which models answer, besides the one that a prompt asks for.
+"""Accept the formats in which models answer, in addition to the format that a prompt asks for.
 
-Models that were set up for one of the designs answer in its own shape: ``{"facts": [{"key": ..., "value": ...}]}``, a list of
-``{"fact": ..., "type": ...}``, a list of sentences, ``{"targetMemoryId": 3, "newContent": ...}``, or plain text for a
-paragraph. Each function takes a parsed answer and returns it in the shape of the schema. What it does not know stays as it is.
+Models that were set up for one of the designs answer in that design's format: ``{"facts": [{"key": ..., "value":
+...}]}``, a list of ``{"fact": ..., "type": ...}``, a list of sentences, ``{"targetMemoryId": 3, "newContent": ...}``,
+or plain text for a paragraph. Each function takes a parsed answer and returns it in the format of the schema. Unknown
+formats are returned unchanged.
 """
 
 from collections.abc import Mapping
@@ -42,7 +43,7 @@ _MERGED_NAMES: Final = ("text", "newContent", "new_content", "content")
 def as_items(value: Any, *, text: str, key: str | None, defaults: Mapping[str, Any]) -> Any:
     """Return an answer as ``{"items": [...]}``.
 
-    ``text`` and ``key`` are the names of an item's text and key. ``defaults`` holds values of fields that a shape lacks.
+    ``text`` and ``key`` are the field names of an item's text and key. ``defaults`` contains values for missing fields.
     """
     found = _list_in(value, is_pairs=key is not None)
     if found is None:
@@ -51,7 +52,7 @@ def as_items(value: Any, *, text: str, key: str | None, defaults: Mapping[str, A
 
 
 def as_decision(value: Any) -> Any:
-    """Return the answer of a compaction with the names ``target`` and ``text``."""
+    """Return the answer of a compaction with the field names ``target`` and ``text``."""
     if not isinstance(value, Mapping):
         return value
     target, text = _first(value, _TARGET_NAMES), _first(value, _MERGED_NAMES)
@@ -63,7 +64,10 @@ def as_decision(value: Any) -> Any:
 
 
 def _list_in(value: Any, *, is_pairs: bool) -> list[Any] | None:
-    """Return the list of items in an answer; None if there is none. An empty list alone is no answer: it has the wrong type."""
+    """Return the list of items in an answer, or None if there is none.
+
+    A bare empty list is no answer, because it has the wrong type.
+    """
     if isinstance(value, list):
         return value or None
     if not isinstance(value, Mapping):

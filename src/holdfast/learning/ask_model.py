@@ -54,7 +54,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerShape:
-    """How an answer is read. ``schema`` is the form that the model is asked for."""
+    """The accepted formats of an answer. ``schema`` is the format that the model is asked for."""
 
     schema: Schema
     adapt: Callable[[Any], Any] = lambda value: value
@@ -99,7 +99,7 @@ def complete(
 def _completed(
     call: Callable[[Sequence[Turn]], Reply], turns: Sequence[Turn], reply: Reply, shape: AnswerShape, answer: StructuredAnswer
 ) -> StructuredAnswer:
-    """Return an answer together with its rest, if it was cut off. If the rest cannot be had, the flaws say so."""
+    """Return an answer that was cut off together with its rest. If the rest is not available, the flaws say so."""
     instruction = prompt_turns(load_prompt("repair", _language(turns), part="-rest"))[-1]
     for _ in range(_MAX_CONTINUATIONS):
         if reply.stop != "length" or not (shape.items or shape.plain):
@@ -114,7 +114,10 @@ def _completed(
 
 
 def _joined(answer: StructuredAnswer, reply: Reply, shape: AnswerShape) -> StructuredAnswer:
-    """Return an answer with the items of a second reply, or with the text of the second reply if that is complete."""
+    """Return an answer combined with a second reply.
+
+    If the answer is a list, the new items of the reply are added. Otherwise a complete reply replaces the answer.
+    """
     spent = answer.usage + reply.usage
     before = tuple(flaw for flaw in answer.flaws if flaw != _CUT_OFF)
     try:
@@ -174,7 +177,7 @@ def _language(turns: Sequence[Turn]) -> str | None:
 
 @cache
 def load_prompt(name: str, language: str | None, *, part: str = "") -> Prompt:
-    """Load a prompt by name in a language, or in English if the prompt has no version in that language.
+    """Load a prompt by name in a language. If there is no translation, load the English prompt.
 
     ``part`` is the end of a section's name, for a file with several prompts.
     """
@@ -193,7 +196,7 @@ def load_prompt(name: str, language: str | None, *, part: str = "") -> Prompt:
 
 @cache
 def _consent() -> Mapping[str, str]:
-    """Return the sentence about the user's wishes that every prompt carries, by language."""
+    """Return the sentence about the user's wishes that is part of every prompt, by language."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "tools.toml").read_text("utf-8"))
     return {language: texts["consent"]["text"].strip() for language, texts in table.items() if isinstance(texts, dict)}
 

@@ -1,10 +1,10 @@
 """Extract memories from a conversation with a chat model, or with rules if there is no model.
 
 The model answers with a list of items. An :class:`Extractor` defines the prompt, the fields of an item, and the
-function that turns an item into a memory. It also defines rules for extracting without a model. If the model fails,
-the rules are used for that conversation, and the outcome records the failure. The model sees messages and memories as
+function that turns an item into a memory. It also defines rules for extracting without a model. If the model fails, the
+rules are used for that conversation, and the outcome records the failure. The model sees messages and memories as
 numbered lines, never their ids. Each item is checked against its messages (``answer_check``). The messages of a refused
-item are left to the rules or the sentence reader, and the outcome says why.
+item are left to the rules or the sentence reader, and the outcome contains the reason.
 """
 
 import re
@@ -115,7 +115,7 @@ class Extractor:
 
     @property
     def answer_shape(self) -> AnswerShape:
-        """The shapes of answers that are accepted."""
+        """The formats of answers that are accepted."""
         key = "key" if "key" in self.fields else None
         adapt = partial(as_items, text=self.text, key=key, defaults=self.defaults)
         return AnswerShape(schema=self.schema, adapt=adapt, items="items")
@@ -151,7 +151,7 @@ def extract(extractor: Extractor, conversation: ExtractionInput, model: ChatMode
 
 
 def _extract_locally(extractor: Extractor, conversation: ExtractionInput, messages: Sequence[Message]) -> Outcome:
-    """Extract without a chat model. If the sentence reader cannot be used, the rules work alone, and the outcome says so."""
+    """Extract without a chat model. If the sentence reader cannot be used, only rules are used, and the outcome says so."""
     if conversation.reader is not None:
         try:
             return Outcome(changes=tuple(extractor.rules(messages, conversation.reader)), prompt=extractor.version)
@@ -162,7 +162,7 @@ def _extract_locally(extractor: Extractor, conversation: ExtractionInput, messag
 
 
 def reader_flaw(error: ModelError) -> str:
-    """Return the note on a job whose sentence reader cannot be used."""
+    """Return the note for a job whose sentence reader cannot be used."""
     return f"the sentence reader cannot be used, rules took over: {error}"[:300]
 
 
@@ -204,7 +204,7 @@ def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results:
 def _left_to_rules(
     extractor: Extractor, part: ExtractionInput, kept: Sequence[Put], refused: Sequence[Message], results: _Results
 ) -> list[Put]:
-    """Return what rules extract from the messages of refused items, except what the model's other items say."""
+    """Return the memories that rules extract from the messages of refused items, except repetitions of accepted items."""
     ids = {message.id for message in refused if message.role == "user"}
     if not ids:
         return []
@@ -276,7 +276,7 @@ def _checked_put(
 
 
 def _dates(item: Mapping[str, Any], evidence: Evidence) -> dict[str, str]:
-    """Return the dates of an item that follow from its messages. Others are left out."""
+    """Return the dates of an item that follow from its messages. Other dates are left out."""
     found = {name: _DAY.match(str(item.get(name) or "")) for name in (HAPPENED_AT, ENDED_AT)}
     return {name: day[0] for name, day in found.items() if day is not None and states_date(day[0], evidence)}
 
@@ -299,7 +299,7 @@ def newest_that_fit(messages: Sequence[Message], *, characters: int) -> list[Mes
 
 
 def _count_shared_terms(text: str, others: frozenset[str]) -> tuple[int, int]:
-    """Return how many terms of a text occur in ``others``, and how many terms the text has.
+    """Return the number of a text's terms that occur in ``others``, and the number of all its terms.
 
     Words for the user in a report, such as "user" in "the user likes tea", do not count.
     """

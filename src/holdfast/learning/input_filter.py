@@ -1,4 +1,4 @@
-"""Select the text that memories may be extracted from: what users and their assistant wrote themselves.
+"""Select the text that memories may be extracted from: text that users and their assistant wrote themselves.
 
 Memories that were put into a prompt are injected text. They must not be extracted again, or they would confirm
 themselves. Web pages, files, tool output, code and quotes are not statements of the speaker.
@@ -48,7 +48,7 @@ _GAP = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
 def extractable(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages of users and assistants, with injected text removed. Messages that are then empty are dropped."""
+    """Return the messages of users and assistants without injected text. Messages that become empty are dropped."""
     kept = []
     for message in messages:
         if message.action is not None or message.role not in _EXTRACTED_ROLES or message.origin in OUTSIDE_ORIGINS:
@@ -60,7 +60,7 @@ def extractable(messages: Sequence[Message]) -> list[Message]:
 
 
 def own_words(text: str) -> str:
-    """Return the part of a user's message that the user wrote: without quotations and injected text."""
+    """Return the part of a user's message that the user wrote, without quotations and injected text."""
     left = without_injected_text(without_quotations(text))
     return text if left.strip() == text.strip() else left
 
@@ -131,8 +131,7 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
 def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
     """Return the block that a closing tag closes. Remove this block and the blocks nested in it from ``opened``.
 
-    Return None if no open block has the tag's name and the innermost block has its own closing tag further on. The tag is
-    then only text.
+    Return None if no open block has the tag's name and the innermost block is closed later. The tag is then plain text.
     """
     places = [place for place, block in enumerate(opened) if block.name == tag.name]
     if not places and last_closing.get(opened[-1].name, -1) > tag.start:

@@ -1,7 +1,7 @@
 """Reject a model's text that must not replace memories: refusals, loops, markup, another language, or too little content.
 
-Each check looks for one typical failure of models. A trait that a replaced text also has is not a failure. For example,
-the new text may contain HTML if a replaced text contains HTML.
+Each check looks for one typical failure of models. A property that a replaced text also has is not a failure: the new
+text may contain HTML if a replaced text contains HTML.
 """
 
 import re
@@ -83,7 +83,7 @@ def rejection_reason(text: str, *, replaces: Sequence[str], max_characters: int)
 
 
 def _length_problem(text: str, replaces: Sequence[str], max_characters: int) -> str | None:
-    """Return the reason why a text is too long or too short, given the texts it replaces; None if its length is fine."""
+    """Return the reason why a text is too long or too short to replace the given texts. Return None if its length is fine."""
     if len(text) > max_characters:
         return f"the text has {len(text)} characters and may have {max_characters}"
     replaced = [words for words in map(_words, replaces) if words]

@@ -1,8 +1,8 @@
 """Decide whether a memory from work on a project belongs to the project or to the user.
 
-Identity and standing preferences belong to the user, so that they are known in every project: "I live in Lyon", "I prefer short
-answers", "call me Lu". Everything else belongs to the project: decisions, facts about the code, and rules for it. In doubt it is
-the project, so that nothing about one project shows up in another.
+Identity and standing preferences belong to the user, so that they are known in every project: "I live in Lyon", "I
+prefer short answers", "call me Lu". Everything else belongs to the project: decisions, facts about the code, and rules
+for it. In doubt, a memory belongs to the project, so that no memory about one project appears in another.
 """
 
 import re
@@ -43,9 +43,10 @@ class _Words:
 
 
 def placed(puts: Sequence[Put], *, project: str | None, reader: SentenceReader | None = None) -> list[Put]:
-    """Return new memories of a session, those about the user without the app. Without a project, nothing changes.
+    """Return the new memories of a session, with the app removed from memories about the user.
 
-    The reader tells decisions about the user's life ("I decided to move to Berlin") from those about the project.
+    Without a project, nothing changes. The reader distinguishes decisions about the user's life ("I decided to move to
+    Berlin") from decisions about the project.
     """
     if project is None:
         return list(puts)
@@ -67,7 +68,7 @@ def belongs_to_user(
     language: str | None = None,
     reader: SentenceReader | None = None,
 ) -> bool:
-    """Return True if a text is about who the user is, or what the user prefers in every project."""
+    """Return True if a text is about the user's identity, or about preferences of the user that apply in every project."""
     words = _words(language or detect_language(text) or "")
     folded = " ".join(fold(text).split())
     narrated = words.narrator.match(folded)
@@ -89,7 +90,7 @@ def belongs_to_user(
 
 
 def _read(text: str, reader: SentenceReader | None) -> Reading | None:
-    """Return what the reader says about a text. None if there is no reader, or if it cannot be used."""
+    """Return the reader's reading of a text. Return None if there is no reader, or if it cannot be used."""
     try:
         return None if reader is None else reader.read(text)
     except ModelError:
@@ -113,12 +114,12 @@ def _personal_keys() -> re.Pattern[str]:
 
 @cache
 def _words(language: str) -> _Words:
-    """Return the words of a language, or those of all if the language is not known."""
+    """Return the words of a language. If the language is unknown, return the words of all languages."""
     tables = [_table()[each] for each in ([language] if language in _LANGUAGES else _LANGUAGES)]
     patterns = {name: "|".join(_joined(table[name]) for table in tables) for name in tables[0]}
     return _Words(**{name: re.compile(rf"\b(?:{pattern})\b") for name, pattern in patterns.items()})
 
 
 def _joined(pattern: str) -> str:
-    """Return a pattern that is written over several lines as one line."""
+    """Return a multi-line pattern as one line."""
     return "".join(line.rstrip() for line in pattern.splitlines())

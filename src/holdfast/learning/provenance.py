@@ -1,7 +1,8 @@
 """Trust of the text that memories are derived from.
 
-A chat model chooses which messages it names as the sources of a memory, so these do not decide how far the memory is trusted.
-What the model was shown does, unless the memory repeats the user's own words.
+A chat model chooses which messages it names as the sources of a memory, so the named sources do not determine the
+memory's trust. Its trust is the lowest trust of all text that the model was shown, unless the memory repeats the user's
+own words.
 """
 
 import re
@@ -22,10 +23,10 @@ _LANGUAGES = ("en", "es")
 
 
 def trust_of(messages: Sequence[Message]) -> dict[str, float]:
-    """Return the trust of each message of a conversation, by its id. The messages must be in order, from the first one on.
+    """Return the trust of each message of a conversation, by id. The messages must be in order, starting with the first.
 
-    A reply of the assistant is trusted like the user's words, unless it was written after text of a tool, a web page or a file,
-    or after a quotation. Then it may repeat that text, and has its trust.
+    A reply of the assistant is trusted like the user's words. If it was written after text of a tool, a web page or a
+    file, or after a quotation, it may repeat that text and gets the trust of that text.
     """
     lowest = 1.0
     trusts: dict[str, float] = {}
@@ -47,9 +48,9 @@ def lowest_trust(messages: Sequence[Message], trusts: Mapping[str, float]) -> fl
 
 
 def repeats_own_words(text: str, messages: Sequence[Message], *, min_share: float) -> bool:
-    """Return True if a memory repeats what the user stated: all its names and numbers, and ``min_share`` of its words.
+    """Return True if a memory repeats the user's statements.
 
-    Questions do not count. A user who asks about a claim has not made it.
+    All its names and numbers, and ``min_share`` of its words, must occur in the statements. Questions do not count, because a user who asks about a claim has not made it.
     """
     stated = [
         sentence
@@ -67,7 +68,10 @@ def repeats_own_words(text: str, messages: Sequence[Message], *, min_share: floa
 
 
 def _names(text: str) -> list[str]:
-    """Return the names, numbers and addresses in a text. The first word of a sentence is no name because of its capital."""
+    """Return the names, numbers and addresses in a text.
+
+    The first word of a sentence is not a name just because it is capitalized.
+    """
     found = []
     for match in _NAME.finditer(text):
         word = match[0].rstrip(".:")

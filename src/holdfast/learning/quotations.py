@@ -1,7 +1,7 @@
-"""Find quotations in a user's message by their shape: pasted e-mails, letters, chats, logs and code.
+"""Find quotations in a user's message by their form: pasted e-mails, letters, chats, logs and code.
 
-Each is text that somebody or something else wrote. The rules need several signs of a shape, because people also write
-lists, greetings and names themselves. They know the headers and closings of English and Spanish.
+A quotation is text that another person or a program wrote. The rules require several signs of a form, because people
+also write lists, greetings and names themselves. They know English and Spanish headers and closings.
 """
 
 import itertools
@@ -54,7 +54,7 @@ _MIN_LINES = 3
 
 
 def without_quotations(text: str) -> str:
-    """Remove pasted e-mails, letters, chats, logs and code from a text. A text without any stays unchanged."""
+    """Remove pasted e-mails, letters, chats, logs and code from a text. A text without quotations is returned unchanged."""
     lines = text.split("\n")
     if len(lines) < 2:
         return text
@@ -65,9 +65,10 @@ def without_quotations(text: str) -> str:
 
 
 def _emails(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the lines of pasted e-mails. One begins with two header lines, or with a line that introduces a forwarded message.
+    """Yield the line ranges of pasted e-mails.
 
-    It goes on to the end: nothing shows where the text of another person ends and the user's begins.
+    An e-mail begins with two header lines, or with a line that introduces a forwarded message. It runs to the end of
+    the text, because nothing shows where the quoted text ends and the user's text begins.
     """
     for at, line in enumerate(lines):
         if _FORWARDED.match(line):
@@ -85,14 +86,14 @@ def _emails(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _is_envelope(headers: list[str], rest: list[str]) -> bool:
-    """Return True if header lines belong to an e-mail, and not to a route from one city to another."""
+    """Return True if header lines belong to an e-mail, and not to a route such as "from" one city "to" another."""
     return any(map(_MAIL_HEADER.match, headers)) or "@" in "".join(headers) or (bool(rest) and not rest[0].strip())
 
 
 def _letters(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the lines of pasted letters: from a greeting on a line of its own to a closing with a name after it.
+    """Yield the line ranges of pasted letters. A letter runs from a greeting on its own line to a closing followed by a name.
 
-    A letter that the whole message consists of is the user's own words to the assistant, unless it is addressed to others.
+    If the whole message is a letter, it is the user's own text to the assistant, unless it is addressed to others.
     """
     for at, line in enumerate(lines):
         if not _GREETING.match(line) or (at == 0 and not _is_formal(line)):
@@ -112,7 +113,7 @@ def _is_formal(line: str) -> bool:
 
 
 def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield runs of lines from chats, logs and code."""
+    """Yield the line ranges of chats, logs and code."""
     for shape, enough in ((_CHAT_LINE, 2), (_LOG_LINE, _MIN_LINES), (_CODE_LINE, _MIN_LINES)):
         start = None
         count = last = 0

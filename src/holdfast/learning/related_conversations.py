@@ -19,8 +19,8 @@ _MAX_RELATED: Final = 5
 def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCalibration | None) -> Put:
     """Return a Put (a memory to store) whose metadata lists the conversations of similar memories, most similar first.
 
-    A memory is similar if it shares a tag with the Put or has nearly the same meaning. Only the memories already found for
-    reconciling are compared; nothing is searched here.
+    A memory is similar if it shares a tag with the Put or has nearly the same meaning. Only the memories that were
+    already found for reconciling are compared. Nothing is searched here.
     """
     own = put.metadata.get(CONVERSATION)
     if own is None:

@@ -1,7 +1,7 @@
 """Read the user's wishes about memory: "don't save this", "forget ...", "remember ...".
 
-Rules and the sentence reader decide together. A rule that matches counts, unless the reader is almost certain that there
-is no wish. A reader that is sure counts without a rule. Without a reader, the rules work alone.
+Rules and the sentence reader decide together. A matching rule counts, unless the reader is almost certain that there is
+no wish. If the reader is sure of a wish, no rule needs to match. Without a reader, only the rules decide.
 """
 
 import unicodedata
@@ -47,7 +47,7 @@ _ASKED_REASON: Final = "asked to remember"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadWish:
-    """A wish of the user about memory."""
+    """A user's wish about memory."""
 
     wish: WishName
     reach: Reach = "message"
@@ -59,7 +59,7 @@ class ReadWish:
 
 
 def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = None) -> ReadWish | None:
-    """Return the wish about memory that a message of the user states, or None. ``before`` is the turn before it."""
+    """Return the wish about memory in a user's message, or None. ``before`` is the previous turn."""
     ruled = find_wish(text)
     sure = None
     possible = _possible(text, before)
@@ -82,21 +82,24 @@ def _is_off_record(part: str, *, before: str, reader: SentenceReader | None) -> 
 
 
 def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
-    """Return the wish to obey if rules and reader differ: not to keep something goes first, then to forget something."""
+    """Return the wish to obey if rules and reader differ.
+
+    A wish not to keep something takes precedence, then a wish to forget.
+    """
     named = {wish for wish in (ruled.wish if ruled else None, sure) if wish is not None}
     order: Sequence[WishName] = ("off_record", "forget", "remember")
     return next((wish for wish in order if wish in named), None)
 
 
 def _possible(text: str, before: str) -> set[WishName]:
-    """Return the wishes for which a message has words. Most messages have none, so they need not be read."""
+    """Return the wishes that the words of a message allow. For most messages there are none, so they need not be read."""
     answered = before if before.rstrip().endswith("?") else ""  # "Shall I note that?" "Better not."
     folded = fold_places(f"{answered} {text[:_MAX_CHARACTERS]}")
     return {wish for wish in _MIN_SURE if may_wish(wish, folded)} if text.strip() else set()
 
 
 def _certain(text: str, before: str, reader: SentenceReader, possible: Collection[WishName]) -> tuple[WishName | None, float]:
-    """Return the possible wish of which the reader is sure, or None, and its probability that there is no wish."""
+    """Return the possible wish that the reader is sure of (or None), and the probability that there is no wish."""
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]
     texts = [whole, *(sentences if len(sentences) > 1 else ())]
@@ -110,7 +113,7 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Collectio
 
 
 def _is_readable(text: str) -> bool:
-    """Return True if the reader knows the script of a text. It takes letters of other scripts for one unknown word."""
+    """Return True if the reader knows the script of a text. It treats letters of other scripts as one unknown word."""
     letters = [letter for letter in text if letter.isalpha()]
     return 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) >= len(letters)
 
@@ -120,14 +123,14 @@ def _wishes(reader: SentenceReader, text: str, before: str) -> Mapping[Wish, flo
 
 
 def lifts_off_record(text: str, *, before: str = "", reader: SentenceReader | None = None) -> bool:
-    """Return True if a message allows that what follows is kept again."""
+    """Return True if a message allows the following messages to be kept again."""
     if resumes(text):
         return True
     return reader is not None and _wishes(reader, text[:_MAX_CHARACTERS], before)["resume"] >= _MIN_RESUME
 
 
 def asked_puts(extractor: Extractor, message: Message, *, before: Message | None, reader: SentenceReader | None) -> list[Put]:
-    """Return the memories that a message asks to remember, as the extractor's rules word them.
+    """Return the memories that a message asks to store, in the wording of the extractor's rules.
 
     ``before`` is the turn before the message. It is needed for a reply such as "yes, do".
     """

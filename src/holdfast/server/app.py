@@ -94,7 +94,7 @@ class Server:
 
     @property
     def path_words(self) -> set[str]:
-        """The fixed parts of all paths, which the log shows. Other parts may be names."""
+        """The fixed parts of all paths. The log shows only these parts, because others may be names."""
         return path_words([*(getattr(route, "path", "") for route in self.api.routes), *self._extra_apps])
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -102,7 +102,7 @@ class Server:
         await self._around(scope, receive, send)
 
     async def _inside(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request to the application that is registered for its exact path, or else to the API.
+        """Pass a request to the application that is registered for its exact path. If there is none, pass it to the API.
 
         A Starlette mount is not used, because a mount at ``/mcp`` would also match longer paths such as ``/mcp/other``.
         """
@@ -196,6 +196,6 @@ def _serve_document(api: FastAPI) -> None:
 
     @api.api_route("/openapi.json", methods=["GET", "HEAD"], include_in_schema=False)
     def openapi(caller: Calling) -> JSONResponse:
-        """Return the OpenAPI document. It needs a key where other requests do."""
+        """Return the OpenAPI document. It requires a key if other requests do."""
         caller.may("read")
         return JSONResponse(api.openapi())

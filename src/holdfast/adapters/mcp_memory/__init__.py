@@ -1,6 +1,7 @@
-"""The knowledge graph of MCP's official memory server: its nine tools, with the same arguments and results. It needs no extra.
+"""The knowledge graph of MCP's official memory server: its nine tools, with the same arguments and results.
 
-``holdfast mcp --tools graph`` serves the tools. :class:`KnowledgeGraph` has the same calls in Python.
+No extra is needed. ``holdfast mcp --tools graph`` serves the tools. :class:`KnowledgeGraph` has the same calls in
+Python.
 """
 
 from holdfast.adapters.mcp_memory.graph import Entity, Graph, KnowledgeGraph, Relation

@@ -24,7 +24,7 @@ Relation = TypedDict("Relation", {"from": str, "to": str, "relationType": str})
 
 
 class Entity(TypedDict):
-    """A thing with a name and a type, and what is known about it."""
+    """A thing with a name, a type and observations."""
 
     name: str
     entityType: str
@@ -62,13 +62,13 @@ class Deletion(TypedDict):
 class KnowledgeGraph:
     """Entities with observations, and relations between them.
 
-    Texts are stored exactly. Several processes can change the graph at once.
+    Texts are stored unchanged. Several processes can change the graph at once.
     """
 
     def __init__(
         self, memory: holdfast.Engine, *, user: str | None = None, app: str | None = None, agent: str | None = None
     ) -> None:
-        """Use a memory that was opened with the kind ``holdfast.adapters.ITEM``. Each owner has a graph of its own."""
+        """Use a memory that was opened with the kind ``holdfast.adapters.ITEM``. Each owner has a separate graph."""
         self._memory = check_items(memory)
         self._owner: Owner = {"user": user, "app": app, "agent": agent}
         self._root = root_label("mcp_memory", self._owner)
@@ -76,7 +76,7 @@ class KnowledgeGraph:
     # Changing
 
     def create_entities(self, entities: Sequence[Entity]) -> list[Entity]:
-        """Add entities. Those whose name exists are left as they are. Return the new ones."""
+        """Add entities. Entities with an existing name are not changed. Return the new entities."""
 
         def attempt() -> list[Entity]:
             names = [entity["name"] for entity in entities]
@@ -93,7 +93,7 @@ class KnowledgeGraph:
         return _repeated(attempt)
 
     def create_relations(self, relations: Sequence[Relation]) -> list[Relation]:
-        """Add relations. Return those that are new."""
+        """Add relations. Return the new relations."""
 
         def attempt() -> list[Relation]:
             known = {_relation_key(_relation(found)) for found in self._listed("relations")}
@@ -105,7 +105,7 @@ class KnowledgeGraph:
         return _repeated(attempt)
 
     def add_observations(self, observations: Sequence[Contents]) -> list[Added]:
-        """Add observations to entities, each once. If an entity does not exist, raise NotFound and change nothing."""
+        """Add observations to entities, each only once. If an entity does not exist, raise NotFound and change nothing."""
 
         def attempt() -> list[Added]:
             found = {memory.key: memory for memory in self._named([each["entityName"] for each in observations])}
@@ -148,7 +148,7 @@ class KnowledgeGraph:
         self._forget(self._named(names))
 
     def delete_relations(self, relations: Sequence[Relation]) -> None:
-        """Delete relations. Unknown ones are ignored."""
+        """Delete relations. Unknown relations are ignored."""
         gone = {_relation_key(relation) for relation in relations}
         self._forget(memory for memory in self._listed("relations") if memory.key in gone)
 
@@ -162,9 +162,9 @@ class KnowledgeGraph:
         }
 
     def search_nodes(self, query: str) -> Graph:
-        """Return the entities that contain the query in their name, type or observations, without regard to case.
+        """Return the entities that contain the query in their name, type or observations, ignoring case.
 
-        If there are none, return those that are relevant to the query by meaning.
+        If there are none, return the entities that are relevant to the query by meaning.
         """
         folded = query.lower()
         entities = [_entity(memory) for memory in self._listed("entities")]
@@ -245,7 +245,7 @@ class KnowledgeGraph:
 
 
 def _repeated(attempt: Callable[[], T]) -> T:
-    """Make a change. If another writer was faster, read again and repeat it."""
+    """Make a change. If another writer changed the graph first, read it again and repeat the change."""
     for _ in range(_MAX_ATTEMPTS - 1):
         with suppress(holdfast.RevisionConflict):
             return attempt()
@@ -253,7 +253,7 @@ def _repeated(attempt: Callable[[], T]) -> T:
 
 
 def _order(place: int) -> int:
-    """Return a number by which entities and relations are listed in the order of their creation."""
+    """Return a number that sorts entities and relations in the order of their creation."""
     return time.time_ns() + place
 
 

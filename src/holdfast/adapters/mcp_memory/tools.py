@@ -1,4 +1,4 @@
-"""The nine tools of MCP's official memory server, independent of a version of the protocol."""
+"""The nine tools of MCP's official memory server, independent of the protocol version."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ class GraphTool:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The tool as MCP lists it."""
+        """The tool's definition for MCP."""
         return {
             "name": self.name,
             "title": self.title,
@@ -205,7 +205,7 @@ _RELATION = _object(
 
 
 def _check(value: Any, schema: Schema, where: str) -> None:
-    """Raise InvalidInput if a value does not fit a schema. Additional properties are allowed."""
+    """Raise InvalidInput if a value does not match a schema. Additional properties are allowed."""
     if schema["type"] == "string":
         if not isinstance(value, str):
             raise holdfast.InvalidInput(f"{where} must be a text, not {type(value).__name__}.")

@@ -1,4 +1,4 @@
-"""The client of mem0's calls for asyncio."""
+"""The asyncio client with mem0's methods."""
 
 import asyncio
 import functools
@@ -24,10 +24,10 @@ def _awaited(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[A
 
 
 class AsyncMemory:
-    """The calls of mem0's ``AsyncMemory``: those of :class:`Memory`, each awaited."""
+    """The methods of mem0's ``AsyncMemory``: those of :class:`Memory`, as coroutines."""
 
     def __init__(self, memory: holdfast.Engine | None = None, *, hard_delete: bool = False) -> None:
-        """Use a memory, or open the default one. The arguments are those of :class:`Memory`."""
+        """Use a memory, or open the default memory. Takes the arguments of :class:`Memory`."""
         self._client = Memory(memory, hard_delete=hard_delete)
 
     add = _awaited(Memory.add)

@@ -1,4 +1,4 @@
-"""The client with mem0's calls."""
+"""The client with mem0's methods."""
 
 import itertools
 import logging
@@ -41,11 +41,11 @@ Results: TypeAlias = dict[str, list[Item]]
 
 
 class MemoryNotFound(holdfast.NotFound, ValueError):
-    """There is no memory with this id. It is a ``ValueError``, as in mem0."""
+    """There is no memory with this id. As in mem0, this is a ``ValueError``."""
 
 
 class Memory:
-    """The calls of mem0's ``Memory``.
+    """A client with the methods of mem0's ``Memory``.
 
     ::
 
@@ -53,11 +53,11 @@ class Memory:
         memory.add("I am vegetarian and allergic to nuts.", user_id="ana")
         memory.search("What can she eat?", filters={"user_id": "ana"})
 
-    ``user_id`` is the user in Holdfast. ``agent_id`` and ``run_id`` are metadata that filters can name.
+    ``user_id`` is the user in Holdfast. ``agent_id`` and ``run_id`` are metadata that can be used in filters.
     """
 
     def __init__(self, memory: holdfast.Engine | None = None, *, hard_delete: bool = False) -> None:
-        """Use a memory, or open the default one. With ``hard_delete``, deleting erases data for good instead of hiding it."""
+        """Use a memory, or open the default memory. With ``hard_delete``, deleting erases data for good instead of hiding it."""
         self._owned = memory is None
         self._memory = holdfast.open() if memory is None else check_engine(memory)
         self._hard_delete = hard_delete
@@ -141,7 +141,7 @@ class Memory:
         return [self._labeled(memory, extra) for memory in reversed(found)]
 
     def _wait_for(self, session: str) -> None:
-        """Wait until no digest of a session is queued or running. Runs queued jobs itself, unless another worker runs them."""
+        """Run queued jobs until no digest of a session is queued or running. After some time, give up and log a warning."""
         until = time.monotonic() + _MAX_SECONDS
         while True:
             self._memory.drain()
@@ -154,7 +154,7 @@ class Memory:
             time.sleep(0.02)
 
     def _labeled(self, memory: holdfast.Memory, extra: Item) -> Item:
-        """Add the metadata of a call to a memory that was extracted by it. Entries that the memory has already stay."""
+        """Add the metadata of a call to a memory that the call extracted. Existing entries are kept."""
         event = "ADD" if memory.revision == 1 else "UPDATE"
         wanted = {**extra, **memory.metadata}
         if wanted != memory.metadata:
@@ -169,7 +169,7 @@ class Memory:
         expiration_date: date | str | None = _UNSET,
         data: str | None = None,
     ) -> dict[str, str]:
-        """Change the text or add metadata of a memory. ``data`` is an old name of ``text``."""
+        """Change the text of a memory, or add metadata. ``data`` is an old name of ``text``."""
         text = data if text is None else text
         if text is None and metadata is None and expiration_date is _UNSET:
             raise holdfast.InvalidInput("At least one of text, metadata or expiration_date must be provided.")
@@ -188,7 +188,7 @@ class Memory:
         return {"message": "Memory deleted successfully!"}
 
     def delete_all(self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None) -> dict[str, str]:
-        """Delete all memories of a user, an agent or a run. If several are given, all must match."""
+        """Delete all memories of a user, an agent or a run. If several arguments are given, all must match."""
         given = {"user_id": read_entity(user_id), "agent_id": read_entity(agent_id), "run_id": read_entity(run_id)}
         filters = {name: value for name, value in given.items() if value is not None}
         if not filters:
@@ -212,7 +212,7 @@ class Memory:
     # Reading
 
     def get(self, memory_id: str) -> Item | None:
-        """Return a memory, or None if there is none with this id."""
+        """Return a memory, or None if no memory has this id."""
         try:
             return memory_item(self._live(memory_id), score=None)
         except MemoryNotFound:
@@ -289,7 +289,7 @@ class Memory:
     # Selecting
 
     def _readers(self, filters: Filters) -> list[str | None]:
-        """Return the users whose memories a filter can select. None stands for memories that belong to no user."""
+        """Return the users whose memories a filter can select. None represents memories that belong to no user."""
         named = mem0_filters.users_named(filters)
         return list(named) if named is not None else [None, *self._users()]
 
@@ -336,7 +336,10 @@ class Memory:
         return (memory for memory in selected if show_expired or not is_expired(memory))
 
     def _listed(self, users: Iterable[str | None], where: Item | None) -> Iterator[holdfast.Memory]:
-        """Yield the memories of users, newest first. Memories that all users share are left out, unless None is among them."""
+        """Yield the memories of users, newest first.
+
+        Memories that all users share are left out, unless ``users`` contains None.
+        """
         for user in users:
             for offset in itertools.count(0, _PAGE):
                 page = self._memory.memories(user=user, kinds=self._kinds, where=where, limit=_PAGE, offset=offset)

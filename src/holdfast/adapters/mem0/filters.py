@@ -1,4 +1,4 @@
-"""The filters of mem0: check them, evaluate them, and translate what the store can filter by itself."""
+"""The filters of mem0: check and evaluate them, and translate the parts that the store can filter by itself."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ ANY = "*"
 
 
 def check(filters: Filters) -> None:
-    """Raise InvalidInput if a filter has an unknown operator or the wrong form."""
+    """Raise InvalidInput if a filter has an unknown operator or the wrong format."""
     if not isinstance(filters, Mapping):
         raise holdfast.InvalidInput(f"filters is a dict, not {type(filters).__name__}.")
     for name, condition in filters.items():
@@ -49,7 +49,7 @@ def _check_operator(operator: str, value: Any) -> None:
 
 
 def conjuncts(filters: Filters) -> Iterator[tuple[str, Any]]:
-    """Yield the conditions that must all hold, including those in AND."""
+    """Yield the conditions that must all hold, including the conditions in AND."""
     for name, condition in filters.items():
         if name == "AND":
             for each in condition:
@@ -68,7 +68,7 @@ def entities_named(filters: Filters) -> set[str]:
 
 
 def users_named(filters: Filters) -> list[str] | None:
-    """Return the users to search, or None if the filter does not limit them."""
+    """Return the users to search, or None if the filter does not restrict them."""
     for name, condition in conjuncts(filters):
         if name == "user_id":
             values = _equal_values(condition)
@@ -92,13 +92,16 @@ def _equal_values(condition: Any) -> Sequence[Any] | None:
 
 
 def as_where(filters: Filters) -> dict[str, Any] | None:
-    """Return a filter for ``recall`` and ``memories`` that all matches pass. :func:`matches` decides about the rest."""
+    """Return a filter for ``recall`` and ``memories`` that lets all matches pass.
+
+    :func:`matches` then makes the final decision.
+    """
     parts = [found for name, condition in conjuncts(filters) if (found := _translated(name, condition)) is not None]
     return {"$and": parts} if parts else None
 
 
 def _translated(name: str, condition: Any) -> dict[str, Any] | None:
-    """Return a condition as the store understands it, or None if the store cannot decide about it."""
+    """Return a condition in the store's format, or None if the store cannot evaluate it."""
     if name in ("OR", "NOT"):
         parts = [_all_of(each) for each in condition]
         either = None if any(part is None for part in parts) else {"$or": parts}
@@ -108,7 +111,10 @@ def _translated(name: str, condition: Any) -> dict[str, Any] | None:
 
 
 def _comparison(condition: Any) -> dict[str, Any] | None:
-    """Return the comparison of one entry, or None if the store cannot make it: it ignores no case and knows no dates."""
+    """Return the comparison of one entry.
+
+    Return None if the store cannot make it, because it must ignore case or compare dates.
+    """
     if isinstance(condition, Mapping):
         if "icontains" in condition or any(isinstance(value, str) and _DATE.match(value) for value in condition.values()):
             return None
@@ -131,7 +137,7 @@ def _plain(value: Any) -> Any:
 
 
 def matches(filters: Filters, payload: Mapping[str, Any]) -> bool:
-    """Return True if a memory matches. ``payload`` has its metadata, ids, times and text under the names of mem0."""
+    """Return True if a memory matches. ``payload`` contains its metadata, ids, times and text under mem0's names."""
     return all(_matches(name, condition, payload) for name, condition in filters.items())
 
 
@@ -151,7 +157,7 @@ def _matches(name: str, condition: Any, payload: Mapping[str, Any]) -> bool:
 
 
 def _entry(payload: Mapping[str, Any], name: str) -> Any:
-    """Return an entry of the payload. A dot leads into a nested object, unless an entry has the whole name."""
+    """Return an entry of the payload. A name with dots is a path into nested objects, unless an entry has the whole name."""
     if name in payload:
         return payload[name]
     value: Any = payload

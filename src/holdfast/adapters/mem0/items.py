@@ -1,4 +1,4 @@
-"""Convert between the arguments and results of mem0 and memories."""
+"""Convert between the arguments and results of mem0 and Holdfast's memories."""
 
 import hashlib
 import logging
@@ -20,7 +20,7 @@ _EVENTS = {"created": "ADD", "revised": "UPDATE", "restored": "UPDATE", "retired
 
 
 def read_filters(filters: Filters | None, **entities: str | None) -> Item:
-    """Return the filters, with the entities that were given as arguments. Raise InvalidInput if they name no entity."""
+    """Return the filters, including the entities given as arguments. Raise InvalidInput if no entity is named."""
     mem0_filters.check(filters or {})
     wanted: Item = {**(filters or {}), **{name: value for name, value in entities.items() if value is not None}}
     for name in ENTITIES:
@@ -33,7 +33,7 @@ def read_filters(filters: Filters | None, **entities: str | None) -> Item:
 
 
 def read_limit(limit: int) -> int:
-    """Return the maximum number of results, or raise InvalidInput."""
+    """Return the maximum number of results. Raise InvalidInput if it is invalid."""
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
         raise holdfast.InvalidInput(f"top_k must be a whole number, 0 or more, not {limit!r}.")
     return limit
@@ -76,7 +76,7 @@ def without_identity(metadata: Mapping[str, Any]) -> Item:
 
 
 def namespace_of(extra: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a namespace per agent and run, so that equal texts of two of them stay two memories."""
+    """Return a separate namespace for each agent and run, so that equal texts of two agents or runs stay two memories."""
     labels = [f"{name}={extra[name]}" for name in ("agent_id", "run_id") if extra.get(name)]
     return ("mem0", *labels) if labels else ()
 
@@ -92,7 +92,7 @@ def read_expiration(value: date | str | None) -> str | None:
 
 
 def read_moment(value: datetime | str | float) -> datetime:
-    """Return the time of a timestamp: seconds since 1970, an ISO text, or a time. Times without a zone are in UTC."""
+    """Return the time of a timestamp: seconds since 1970, an ISO text, or a time. Times without a zone are treated as UTC."""
     if isinstance(value, int | float):
         return datetime.fromtimestamp(value, UTC)
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -106,7 +106,7 @@ def is_expired(memory: holdfast.Memory) -> bool:
 
 
 def payload_of(memory: holdfast.Memory) -> Item:
-    """Return the entries that a filter can name."""
+    """Return the entries of a memory that a filter can name."""
     core = {"id": memory.id, "data": memory.text, "memory": memory.text, "hash": _hash(memory), "user_id": memory.scope.user}
     times = {"created_at": memory.created_at.isoformat(), "updated_at": memory.updated_at.isoformat()}
     return {**memory.metadata, **core, **times}
@@ -117,7 +117,7 @@ def _hash(memory: holdfast.Memory) -> str:
 
 
 def memory_item(memory: holdfast.Memory, **more: Any) -> Item:
-    """Return a memory in the form of mem0."""
+    """Return a memory in mem0's format."""
     payload = payload_of(memory)
     rest = {name: value for name, value in memory.metadata.items() if name not in _PROMOTED}
     item = {"id": memory.id, "memory": memory.text, "hash": payload["hash"], "metadata": rest or None, **more}
@@ -126,14 +126,14 @@ def memory_item(memory: holdfast.Memory, **more: Any) -> Item:
 
 
 def hit_item(hit: holdfast.Hit, *, explain: bool) -> Item:
-    """Return a hit in the form of mem0, with its score."""
+    """Return a hit in mem0's format, with its score."""
     assert hit.memory is not None
     details = {"score_details": {reason.arm: reason.score for reason in hit.why}} if explain else {}
     return {**memory_item(hit.memory, score=hit.score), **details}
 
 
 def change_item(change: holdfast.ChangeRecord, old: str | None, new: str | None) -> Item:
-    """Return a change in the form of mem0's history."""
+    """Return a change in the format of mem0's history."""
     after = change.after
     return {
         "id": change.id,

@@ -1,6 +1,6 @@
 """Memory for Pydantic AI. Requires the extra ``holdfast-memory[pydantic-ai]``.
 
-:class:`HoldfastMemory` is a capability: it learns from conversations and adds what is relevant to the instructions.
+:class:`HoldfastMemory` is a capability: it learns from conversations and adds relevant memories to the instructions.
 :class:`HoldfastFiles` is a store for the ``Memory`` capability of Pydantic AI's harness: files that a model writes itself.
 """
 

@@ -48,7 +48,7 @@ class HoldfastMemory(AbstractCapability[Any]):
         check_engine(self.memory)
 
     def get_instructions(self) -> Any:
-        """Return a function that returns the memories which are relevant to the prompt of a run."""
+        """Return a function that returns the memories that are relevant to the prompt of a run."""
 
         async def relevant(ctx: RunContext[Any]) -> str | None:
             query = _text(ctx.prompt)
@@ -91,7 +91,7 @@ class HoldfastMemory(AbstractCapability[Any]):
         return toolset
 
     async def after_run(self, ctx: RunContext[Any], *, result: Any) -> Any:
-        """Store what was said in the run, and queue the extraction of memories."""
+        """Store the messages of the run, and queue the extraction of memories."""
         new = [message for each in result.new_messages() for message in _new_messages(each)] if self.learn else []
         if new:
             session = session_of(self.memory, _session_id(ctx), self._owner(ctx))

@@ -34,14 +34,15 @@ class HoldfastFiles:
 
         agent = Agent(model, capabilities=[Memory(store=HoldfastFiles(memory, user="ana"))])
 
-    Files are stored exactly. Several processes can write at once: the version of a file is compared in the transaction that
-    writes it. A deleted file leaves its name and version behind, so that an old version is never taken for a new one.
+    Files are stored unchanged. Several processes can write at once: the version of a file is compared in the
+    transaction that writes it. A deleted file leaves its name and version behind, so that an old version is never taken
+    for a new one.
     """
 
     def __init__(
         self, memory: holdfast.Engine, *, user: str | None = None, app: str | None = None, agent: str | None = None
     ) -> None:
-        """Use a memory that was opened with the kind ``holdfast.adapters.ITEM``. Each owner has files of its own."""
+        """Use a memory that was opened with the kind ``holdfast.adapters.ITEM``. Each owner has separate files."""
         self._memory = check_items(memory)
         self._owner: Owner = {"user": user, "app": app, "agent": agent}
         self._root = root_label("pydantic_ai", self._owner)
@@ -66,7 +67,7 @@ class HoldfastFiles:
         )
 
     async def get_operation(self, operation: MemoryOperation) -> MemoryMutation | None:
-        """Return the result of an operation that was made before, or None."""
+        """Return the result of an operation that was already made, or None."""
         return await asyncio.to_thread(self._receipt, operation)
 
     async def write(
@@ -86,7 +87,7 @@ class HoldfastFiles:
         metadata: Mapping[str, str] | None,
         operation: MemoryOperation | None = None,
     ) -> MemoryMutation:
-        """Create or replace a file, if it has the expected version, and keep metadata with it."""
+        """Create or replace a file, if it has the expected version, and store metadata with it."""
         _check_path(path)
         stored = {"operation": operation.id if operation else None, "metadata": _checked_metadata(metadata)}
         file = {"text": content, "metadata": stored, "index": [f"{path}\n{content}"]}
@@ -143,7 +144,7 @@ class HoldfastFiles:
         return (self._root, part, *path.split("/")[:-1])
 
     def _file(self, path: str) -> holdfast.Memory | None:
-        """Return a file, also a deleted one."""
+        """Return a file, even if it was deleted."""
         return self._item(self._namespace("files", path), path.rsplit("/", maxsplit=1)[-1])
 
     def _item(self, namespace: tuple[str, ...], key: str) -> holdfast.Memory | None:
@@ -260,7 +261,7 @@ def _has_word(memory: holdfast.Memory | None, query: str) -> bool:
 
 
 def _snippet(text: str, query: str, max_chars: int) -> str:
-    """Return the part of a text around the first word of the query that it contains."""
+    """Return the part of a text around the first word that the text shares with the query."""
     folded = text.lower()
     places = [place for word in query.lower().split() if (place := folded.find(word)) >= 0]
     start = max(0, min(min(places, default=0) - max_chars // 3, len(text) - max_chars))

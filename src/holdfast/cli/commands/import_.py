@@ -42,9 +42,11 @@ def importing(
 ) -> None:
     """Import conversations, memories and documents of other programs.
 
-    PATH is a file or folder of another program, or an export of Holdfast; `-` reads pasted text from standard input. PATH is only
-    read. The whole file is checked first: if it is damaged, nothing is stored. If an import was interrupted, run it again: it adds
-    nothing twice. If PATH is also the --store, it is converted: PATH is kept under another name. Background work learns from the imported conversations afterwards; `holdfast worker` or `serve` does it.
+    PATH is a file or folder of another program, or an export of Holdfast; `-` reads pasted text from standard input.
+    PATH is only read. The whole file is checked first: if it is damaged, nothing is stored. If an import was
+    interrupted, run it again: it adds nothing twice. If PATH is also the --store, the store is converted, and the old
+    file is kept under another name. Background work learns from the imported conversations afterwards; `holdfast
+    worker` or `serve` does it.
     """
     from holdfast.importers.formats import find_format  # noqa: PLC0415  (heavy: not needed for --help)
 
@@ -71,7 +73,7 @@ def importing(
 
 
 def _is_store(flags: Flags, path: Path) -> bool:
-    """Return True if the file to import is at the path of the store."""
+    """Return True if the file to import is the store itself."""
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (as above)
 

@@ -18,7 +18,7 @@ from holdfast.types import Finding
 def backup(flags: Flags, file: Path) -> None:
     """Write a consistent copy of the store to a file.
 
-    FILE must not exist. Erased data is not in the copy. Other programs can use the store while the backup runs.
+    FILE must not exist. The copy contains no erased data. Other programs can use the store while the backup runs.
     """
     with open_memory(flags) as memory:
         target = memory.backup(file)
@@ -69,7 +69,7 @@ def _bundled_postgres() -> list[Finding]:
 
 
 def _model_findings(flags: Flags, *, reported: Collection[str]) -> list[Finding]:
-    """Check the models named in the settings. Checks that already ``reported`` a problem are left out."""
+    """Check the models named in the settings. Checks in ``reported`` are left out, because they already reported a problem."""
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.readiness import model_problems  # noqa: PLC0415  (as above)

@@ -45,7 +45,7 @@ def _line(session: SessionRecord) -> str:
 @_list_options
 @with_flags()
 def sessions(flags: Flags, **options: Any) -> None:
-    """List sessions, or show one."""
+    """List sessions, or show a session."""
     if click.get_current_context().invoked_subcommand is None:
         _print_sessions(flags, **options)
 

@@ -116,7 +116,7 @@ def plan_install(target: Target, flags: Flags, variables: Mapping[str, str], *, 
 
 
 def alone(target: Target, flags: Flags, variables: Mapping[str, str]) -> str:
-    """Return a settings file with nothing but the entry for the MCP server."""
+    """Return a settings file that contains only the entry for the MCP server."""
     return target.form.alone(target.form.shaped(_entry(arguments(flags, target, variables))))
 
 
@@ -133,7 +133,7 @@ def _plan_hooks(plan: Plan, form: HookSettings, path: Path, commands: Mapping[st
 
 
 def plan_removal(target: Target) -> Plan:
-    """Return the changes that undo an installation. A file that has nothing else in it is removed."""
+    """Return the changes that undo an installation. A file that contains nothing else is removed."""
     plan = Plan()
     try:
         path = target.server_path
@@ -161,7 +161,10 @@ def _or_none(content: bytes, *, beside: Mapping[str, Any] | None = None) -> byte
 
 
 def arguments(flags: Flags, target: Target, variables: Mapping[str, str]) -> list[str]:
-    """Return the options of the installed commands. Paths are absolute, because assistants start them in another folder."""
+    """Return the options of the installed commands.
+
+    Paths are absolute, because assistants start the commands in another folder.
+    """
     named: dict[str, Any] = {
         "user": flags.user,
         "app": flags.app,
@@ -183,7 +186,7 @@ def _entry(options: Sequence[str]) -> ServerEntry:
 
 
 def hook_words(target: Target, event: str, options: Sequence[str]) -> list[str]:
-    """Return the command of a hook. Without another variable, the file with variables is needed for the folders alone."""
+    """Return the command of a hook. If the user chose folders, the command reads them from the file with variables."""
     folders = ["--env-file", str(environment_path())] if chosen_folders() and "--env-file" not in options else []
     return [*executable(), "hook", event, "--client", target.client, *options, *folders]
 

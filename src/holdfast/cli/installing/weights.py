@@ -12,7 +12,10 @@ from holdfast.models.local.weights import locate, pull
 
 
 def fetch_missing(flags: Flags, settings: Settings) -> list[str]:
-    """Download missing weights and return the names of their models. A failure is a note: search by words works without."""
+    """Download missing weights and return the names of their models.
+
+    A failure is only a warning, because search by words still works.
+    """
     preset = make_preset(settings)
     names = (settings.embedder or preset.embedder or registry.DEFAULT_MODEL, settings.reader, settings.reranker)
     fetched: list[str] = []

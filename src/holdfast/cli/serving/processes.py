@@ -190,7 +190,7 @@ def _serve_as_worker(
 ) -> None:
     """Serve in one of several processes, until a stop signal or until the main process has ended.
 
-    If the main process ended and this process went on, the port would stay in use.
+    Otherwise the port would stay in use after the main process has ended.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -1,8 +1,9 @@
 """Balances connections between processes that accept on one socket.
 
-By default, the process that wakes first accepts a connection. A keep-alive client then stays with that process. Of fifty
-clients, one of two processes may get thirty-five, and its responses take twice as long. So each process publishes its
-number of connections. If another process has fewer connections, a process waits before it accepts the next one.
+By default, the process that wakes first accepts a connection. A keep-alive client then stays with that process. With
+fifty clients and two processes, one process may get thirty-five clients, and its responses take twice as long.
+Therefore each process publishes its number of connections. If another process has fewer connections, a process waits
+before it accepts the next connection.
 """
 
 import asyncio

@@ -81,7 +81,7 @@ class TenantWorker:
     def _try_turn(self, tenant: str) -> int:
         """Run some steps for a tenant and return their number. If a step fails, report the error and return 0.
 
-        If the previous tenant's steps failed, too, the store is probably the problem. Then the error is raised.
+        If the previous tenant's steps also failed, the store is probably the problem, and the error is raised.
         """
         try:
             done = self._turn(tenant)

@@ -30,11 +30,13 @@ def chat(
 ) -> None:
     """Chat with an assistant that remembers.
 
-    Type a message, or a command such as /remember or /why; /help lists them. /end or Ctrl-D ends the session and shows the new
-    memories. Each message is on disk before the model replies. If the program is killed, the session is digested later.
+    Type a message, or a command such as /remember or /why. /help lists the commands. /end or Ctrl-D ends the session
+    and shows the new memories. Each message is on disk before the model replies. If the program is killed, the session
+    is digested later.
 
-    Without a chat model (HOLDFAST_CHAT) messages are stored all the same, and the system prompt is shown instead of a reply.
-    With --json, each line of input produces one line of JSON. Exits with 1 if the model failed to answer the last message.
+    Without a chat model (HOLDFAST_CHAT), messages are still stored, and the system prompt is shown instead of a reply.
+    With --json, each line of input produces one line of JSON. Exits with 1 if the model failed to answer the last
+    message.
     """
     from holdfast.agent.agent import Agent  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.cli.terminal_chat.conversation import TerminalChat  # noqa: PLC0415  (as above)

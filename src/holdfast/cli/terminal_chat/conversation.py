@@ -87,7 +87,7 @@ class TerminalChat:
         self._say_redacted()
 
     def _say_consent(self) -> None:
-        """Print what a wish about memory changed."""
+        """Print the result of a wish about memory."""
         done = self.agent.consent
         if done is None:
             return

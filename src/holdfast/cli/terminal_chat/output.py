@@ -76,7 +76,7 @@ class ChatOutput:
             self._flow(safe(text))
 
     def _flow(self, text: str) -> None:
-        """Print a piece of text. On a terminal, it is wrapped between words; elsewhere it is unchanged."""
+        """Print a piece of text. On a terminal, the text is wrapped between words. Elsewhere it is unchanged."""
         width = columns(sys.stdout)
         if width is None:
             click.echo(text, nl=False)

@@ -1,4 +1,4 @@
-"""The memory interface of Lo-Bug: retrieve memories before a reply, extract facts after it. Models are passed as functions.
+"""The memory interface of Lo-Bug: retrieve memories before a reply, extract facts after it. Models are functions.
 
 ::
 
@@ -15,7 +15,7 @@
     db.append_message("assistant", reply)
     background.add_task(memory.process_exchange, text, reply)
 
-``database`` has the tables, ``manager`` retrieval and extraction, ``conversation`` the working memory.
+``database`` contains the tables, ``manager`` retrieval and extraction, and ``conversation`` the working memory.
 """
 
 from holdfast.designs.lobug.conversation import ConversationManager

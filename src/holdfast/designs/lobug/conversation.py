@@ -16,7 +16,7 @@ log = logging.getLogger("holdfast")
 
 
 class ConversationManager:
-    """The messages that a model sees, at most 20, and the system prompt in front of them."""
+    """The messages that a model sees, at most 20, preceded by the system prompt."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class ConversationManager:
         """The current state of the device as one line, or None."""
 
     def add_message(self, role: str, content: str) -> None:
-        """Add a message. If the conversation is full, the oldest message leaves it."""
+        """Add a message. If the conversation is full, the oldest message is removed."""
         self.messages.append({"role": role, "content": content})
 
     def add_user_message(self, content: str) -> None:
@@ -49,7 +49,7 @@ class ConversationManager:
         self.messages.clear()
 
     def reload_from_db(self, db: MemoryDB) -> None:
-        """Replace the messages by the last ones of the log, after a restart. Noise is left out."""
+        """Replace the messages with the last messages of the log, for example after a restart. Noise is left out."""
         recent = db.session.window()
         self.messages.clear()
         self.messages.extend({"role": each.role, "content": each.text} for each in recent)
@@ -57,7 +57,7 @@ class ConversationManager:
     def build_messages(self) -> list[dict[str, str]]:
         """Return the input of a chat function: personality, memories and sensor state as system prompt, then the messages.
 
-        If the memories cannot be read, a warning is logged and the prompt has none.
+        If the memories cannot be read, a warning is logged, and the prompt contains no memories.
         """
         parts = (self.personality, self._memories(), self._sensors())
         system = "\n\n".join(part for part in parts if part)

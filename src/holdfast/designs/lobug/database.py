@@ -48,7 +48,7 @@ class FactRow:
 
 
 class MemoryDB:
-    """The tables of the design, in one file. It is opened by :meth:`initialize`, or on first use."""
+    """The tables of the design, in one file. :meth:`initialize` or the first use opens the file."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class MemoryDB:
         """Messages that were appended and not yet passed to ``MemoryManager.process_exchange``."""
 
     def initialize(self) -> None:
-        """Open the file, and create it if needed."""
+        """Open the file, or create it if it does not exist."""
         assert self.engine
 
     def use(
@@ -79,7 +79,7 @@ class MemoryDB:
         chat_fn: Callable[..., Any] | ChatModel | str | None = None,
         config: MemoryConfig | None = None,
     ) -> None:
-        """Set the models and the config. This closes the file; the next use opens it again."""
+        """Set the models and the config. This closes the file. The next use opens it again."""
         self.close()
         self.config = config or self.config
         given = {"embedder": embed_fn, "chat": chat_fn}
@@ -103,7 +103,7 @@ class MemoryDB:
         return self.engine.session(id=self.conversation, shared=True)
 
     def close(self) -> None:
-        """Close the file; the next use opens it again."""
+        """Close the file. The next use opens it again."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
@@ -152,7 +152,7 @@ class MemoryDB:
         source: str = "conversation",
         fact_type: str = "personal",
     ) -> int:
-        """Store a fact with its vector and return its id. Without a vector, the embedder in use computes it."""
+        """Store a fact with its vector and return its id. Without a vector, the current embedder computes it."""
         vector = None if embedding is None else self._services.embedding.given(embedding)
         kept = self.engine.remember(content, kind="fact", metadata={"type": fact_type, "source": source}, origin="auto")
         embedder = self._services.embedding.embedder()
@@ -175,7 +175,7 @@ class MemoryDB:
         return sorted(rows, key=lambda row: (row.distance, row.id))
 
     def delete_fact(self, fact_id: int) -> bool:
-        """Forget a fact; return False if the id does not exist."""
+        """Forget a fact. Return False if the id does not exist."""
         found = find_numbered(self.engine, fact_id, self._of_kind("fact"))
         try:
             return found is not None and self.engine.forget(found.id) > 0
@@ -210,7 +210,7 @@ class MemoryDB:
             tx.set_setting(name, str(max(upto, int(tx.setting(name) or 0))))
 
     def get_base_memory(self) -> str:
-        """Return the base document; empty if there is none yet."""
+        """Return the base document, or an empty text if there is none yet."""
         found = self._of_kind("base")
         return found[0].text if found else ""
 

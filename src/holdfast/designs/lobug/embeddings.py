@@ -1,4 +1,4 @@
-"""The embedding functions of a program: one model per process, set once at its start."""
+"""The embedding functions of a program. Each process has one model, which is set at the start."""
 
 import threading
 from collections.abc import Callable, Sequence

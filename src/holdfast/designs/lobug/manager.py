@@ -1,4 +1,4 @@
-"""Retrieves memories before a reply; extracts facts and updates summaries after it."""
+"""Retrieves memories before a reply. Extracts facts and updates summaries after a reply."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class MemoryContext:
 
 
 class MemoryManager:
-    """Retrieves memories before a reply; extracts facts and updates summaries after it.
+    """Retrieves memories before a reply. Extracts facts and updates summaries after a reply.
 
     Without ``chat_fn``, facts are extracted by rules.
     """
@@ -84,7 +84,7 @@ class MemoryManager:
         self.engine.drain()
 
     def get_base_memory(self) -> str:
-        """Return the base memory document; empty if there is none yet."""
+        """Return the base memory document, or an empty text if there is none yet."""
         return self.db.get_base_memory()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The design's three prompts as lists of messages for a chat function. They are the prompts that the engine uses itself."""
+"""The design's three prompts as message lists for a chat function. The engine itself uses the same prompts."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

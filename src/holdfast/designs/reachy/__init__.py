@@ -6,7 +6,7 @@
     await memory.remember_fact("User prefers to be called Alex", category="user_profile")
     results = await memory.search("what is the user's name?", MemoryType.FACT)
 
-``memory`` has the manager, ``tools`` the three tools for a model, ``loop`` the agent loop.
+``memory`` contains the manager, ``tools`` the three tools for a model, and ``loop`` the agent loop.
 """
 
 from holdfast.designs.reachy.loop import ReachyAgentLoop

@@ -20,14 +20,14 @@ class ReachyAgentLoop:
     def __init__(
         self, memory: MemoryManager, client: Any = None, model: str = "claude-sonnet-4-5", system_prompt: str = ""
     ) -> None:
-        """Use a client of Anthropic's library. Without one, the chat model of the memory answers."""
+        """Use a client of Anthropic's library. Without a client, the memory's chat model answers."""
         self._memory = memory
         self._client = client
         self._model = model
         self._system_prompt = system_prompt
 
     async def process(self, user_input: str) -> str:
-        """Return the reply to a message. Both are added to the window."""
+        """Return the reply to a message. The message and the reply are added to the window."""
         self._memory.add_to_context_window("user", user_input)
         window = self._memory.get_context_window()
         first = next((place for place, each in enumerate(window) if each["role"] == "user"), 0)

@@ -37,7 +37,8 @@ class MemoryType(Enum):
 class Memory:
     """A single memory. Memories of type fact never expire.
 
-    ``expires_at`` is computed from the type unless it is given: after 30 days, or at the end of the day.
+    If ``expires_at`` is not given, it depends on the type: a conversation expires after 30 days, a context at the end
+    of the day.
     """
 
     id: str
@@ -77,8 +78,8 @@ class MemoryManager:
     ) -> None:
         """Open the memory in a folder. ``opening`` are further arguments of ``holdfast.open``.
 
-        ``config`` is a settings file, such as the design's YAML, or a mapping. It may also set ``index`` to ``chroma``. Then the
-        first two arguments are not used.
+        ``config`` is a settings file, such as the design's YAML, or a mapping. It may also set ``index`` to ``chroma``.
+        If ``config`` is given, the first two arguments are not used.
         """
         settings = ReachySettings(path=str(persist_path), context_window_size=context_window_size)
         self.engine = open_engine(preset="reachy", settings=settings if config is None else config, **opening)
@@ -87,7 +88,7 @@ class MemoryManager:
         self._session = self.engine.session(user=user)
 
     async def store(self, content: str, memory_type: MemoryType, metadata: Mapping[str, Any] | None = None) -> Memory:
-        """Store a memory. A memory of type context replaces the previous one with the same ``context_key``."""
+        """Store a memory. A memory of type context replaces the previous memory with the same ``context_key``."""
         key = context_key(content, metadata or {}) if memory_type is MemoryType.CONTEXT else None
         stored = await self._awaited.remember(content, kind=memory_type.value, key=key, metadata=metadata, user=self._user)
         return _as_memory(stored)
@@ -111,7 +112,7 @@ class MemoryManager:
     def _score(self, hit: types.Hit) -> float:
         """Return a hit's cosine, or its text score if it has no cosine.
 
-        The cosine is converted to the scale of the embedder for which the preset's thresholds were chosen.
+        The cosine is converted to the scale of the embedder that the preset's thresholds were chosen for.
         """
         embedder = services(self.engine).embedding.embedder()
         if hit.similarity is None or embedder is None:
@@ -119,7 +120,7 @@ class MemoryManager:
         return min(max(self.engine.preset.recall.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
 
     async def forget(self, memory_id: str) -> bool:
-        """Forget a memory; return False if the id does not exist."""
+        """Forget a memory. Return False if the id does not exist."""
         try:
             return await self._awaited.forget(memory_id, user=self._user) > 0
         except NotFound:
@@ -170,7 +171,7 @@ class MemoryManager:
 
 
 def _expiry(memory_type: MemoryType, created_at: datetime) -> datetime | None:
-    """Return the end of a memory's life if the time zone of the user is that of ``created_at``."""
+    """Return the time at which a memory expires, assuming that the user's time zone is that of ``created_at``."""
     lifetime = REACHY.kind(memory_type.value).lifetime
     if lifetime is None:
         return None

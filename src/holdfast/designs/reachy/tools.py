@@ -1,4 +1,7 @@
-"""The design's three tools as functions, for a program with its own MCP server. ``holdfast --preset reachy mcp`` serves them, too."""
+"""The design's three tools as functions, for a program with its own MCP server.
+
+``holdfast --preset reachy mcp`` also serves them.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -14,7 +17,7 @@ _manager: MemoryManager | None = None
 
 
 def use_manager(manager: MemoryManager | None) -> None:
-    """Set the manager that the tools use. Without one, they open the design's default folder on first use."""
+    """Set the manager that the tools use. Without a manager, the tools open the design's default folder on first use."""
     global _manager  # noqa: PLW0603  (one manager per process, as in the design)
     _manager = manager
 

@@ -10,7 +10,7 @@
     registry.register(ForgetTool(manager))
     agent = AgentLoop(tools=registry, memory=manager)
 
-``memory`` has the facts and their store, ``agent`` the tools and the agent loop.
+``memory`` contains the facts and their store, ``agent`` the tools and the agent loop.
 """
 
 from holdfast.designs.rumi.agent import (

@@ -1,6 +1,7 @@
-"""Rumi's agent loop: tools that a model calls, and the hooks where a conversation meets the memory.
+"""Rumi's agent loop: tools that a model calls, and hooks that connect a conversation with the memory.
 
-The loop builds the system prompt of a conversation and learns from it when it ends. Calling the model is up to the host.
+The loop builds the system prompt of a conversation, and learns from the conversation when it ends. The host calls the
+model.
 """
 
 import asyncio
@@ -121,7 +122,7 @@ class ToolRegistry:
         return [*self._tools.values()]
 
     async def execute(self, name: str, **arguments: Any) -> ToolResult:
-        """Run a tool by name. An unknown name is a failed result."""
+        """Run a tool by name. An unknown name returns a failed result."""
         tool = self._tools.get(name)
         if tool is None:
             problems = tool_texts(_LANGUAGE)["problems"]
@@ -143,7 +144,7 @@ class _Skills(Protocol):
 
 
 class AgentLoop:
-    """The hooks of an agent: its system prompt, with all facts, and the end of a conversation."""
+    """The hooks of an agent: one builds the system prompt with all facts, the other runs at the end of a conversation."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ class _HasContent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of a conversation. Any object with ``role`` and ``content``, or a mapping with both, serves as well."""
+    """A message of a conversation. Any object or mapping with ``role`` and ``content`` can be used instead."""
 
     role: str
     content: str
@@ -47,7 +47,7 @@ class Message:
 class Fact:
     """A fact with a key and a value. The ``id`` is None until the fact is stored.
 
-    ``created_at`` is for imports: a fact that is stored with it keeps this date.
+    ``created_at`` is for imports: if it is given, the fact is stored with this date.
     """
 
     id: int | None = None
@@ -75,11 +75,11 @@ class MemoryStore:
         return self._engine
 
     def init_db(self) -> None:
-        """Open the file, and create it if needed."""
+        """Open the file, or create it if it does not exist."""
         assert self.engine
 
     def use(self, llm: LLMClient) -> None:
-        """Set the chat model that extracts facts. This closes the file; the next use opens it again."""
+        """Set the chat model that extracts facts. This closes the file. The next use opens it again."""
         self.close()
         self._opening = {**self._opening, "chat": llm}
 
@@ -102,7 +102,7 @@ class MemoryStore:
         return _oldest_first(self.engine, self.engine.memories(key=key, limit=_ALL))
 
     def delete(self, fact_id: int | str) -> bool:
-        """Forget a fact by its integer id, or by the engine's id; return False if it does not exist."""
+        """Forget a fact by its integer id or by the engine's id. Return False if it does not exist."""
         if isinstance(fact_id, bool) or not isinstance(fact_id, int | str):
             raise InvalidInput(f"fact_id must be an integer, not {type(fact_id).__name__}.")
         found = resolve(self.engine, fact_id, self.engine.memories(limit=_ALL))
@@ -121,7 +121,7 @@ class MemoryStore:
             return 0
 
     def close(self) -> None:
-        """Close the file; the next use opens it again."""
+        """Close the file. The next use opens it again."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
@@ -137,14 +137,14 @@ class MemoryManager:
             store.use(llm)
 
     def load_all(self) -> list[Fact]:
-        """Return all facts, to be shown in the prompt. This counts as use, so that the facts do not expire."""
+        """Return all facts for the prompt. This counts as use, so that the facts do not expire."""
         engine = self.store.engine
         memories = engine.memories(limit=_ALL)
         services(engine).reader.uses.note(memories)
         return _oldest_first(engine, memories)
 
     def format_for_prompt(self, facts: Sequence[Fact]) -> str:
-        """Return the facts as text for the system prompt; empty if there are none."""
+        """Return the facts as text for the system prompt, or an empty text if there are no facts."""
         layout, now = self.store.engine.preset.layout, services(self.store.engine).clock.now()
         assert layout is not None
         hits = [types.Hit(memory=_as_memory(fact, now), score=1.0) for fact in facts]

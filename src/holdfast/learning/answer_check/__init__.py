@@ -1,1 +1,1 @@
-"""Check what a model says against the messages it comes from. ``check.py`` is the entry point."""
+"""Check a model's statements against the messages that they come from. Start with ``check.py``."""

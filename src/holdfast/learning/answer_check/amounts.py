@@ -34,7 +34,7 @@ class Said:
 
 
 def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str | None:
-    """Return why a number, time or date of an item does not follow from the texts; None if all do."""
+    """Return why a number, time or date of an item does not follow from the texts. Return None if all of them do."""
     dates, rest = cut_dates(item)
     if any(not _is_computed(each, said, known) for each in dates):
         return "a date"
@@ -51,14 +51,17 @@ def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str |
 
 
 def shares_amount(item: str, said: Sequence[Said]) -> bool:
-    """Return True if an item has a number of the texts, or a date that they name. The day of a message does not count."""
+    """Return True if an item has a number that occurs in the texts, or a date that they name.
+
+    The day of a message does not count.
+    """
     dates, rest = cut_dates(item)
     numbers = {number for each in said for number in _numbers(each.text)}
     return bool(_numbers(rest) & numbers) or any(_is_computed(each, said, (), today=False) for each in dates)
 
 
 def _is_computed(wanted: StatedDate, said: Sequence[Said], known: Sequence[str], *, today: bool = True) -> bool:
-    """Return True if a date is stated, or can be computed from what was said and when."""
+    """Return True if a date is stated, or can be computed from the texts and the days on which they were said."""
     if any(_fits(wanted, other) for text in known for other in cut_dates(text)[0]):
         return True
     for each in said:
@@ -77,7 +80,7 @@ def _overlap(days: tuple[date, date], spans: Sequence[tuple[date, date]]) -> boo
 
 
 def _fits(wanted: StatedDate, other: StatedDate) -> bool:
-    """Return True if no part of two dates differs, and they have a part in common."""
+    """Return True if two dates have a part in common and no part that differs."""
     pairs = [(getattr(wanted, part), getattr(other, part)) for part in ("year", "month", "day")]
     both = [(one, two) for one, two in pairs if one is not None and two is not None]
     return bool(both) and all(one == two for one, two in both)
@@ -90,7 +93,7 @@ def _is_age(year: int, said: Said) -> bool:
 
 
 def _spans(said: Said) -> Iterable[tuple[date, date]]:
-    """Yield the spans of days that a text names, as first and last day. The first span is the day on which it was said."""
+    """Yield the spans of days that a text names, as first and last day. The first span is the day on which the text was said."""
     today = said.at.date()
     yield today - timedelta(days=1), today + timedelta(days=1)
     plain = bare(said.text.casefold())
@@ -114,7 +117,7 @@ def _is_vague(plain: str) -> bool:
 
 
 def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
-    """Yield the spans of words such as "this month", and a wide one for times that cannot be computed."""
+    """Yield the spans for words such as "this month", and a wide span for times that cannot be computed."""
     if re.search(r"\b(?:this month|este mes)\b", plain):
         yield from StatedDate(today.year, today.month, None).days(today)
     elif re.search(r"\b(?:this year|este ano)\b", plain):
@@ -135,7 +138,7 @@ def _names_time(plain: str) -> bool:
 
 
 def _numbers(text: str) -> set[str]:
-    """Return the numbers of a text, in digits. "52,000", "52000" and "52 mil" are one number."""
+    """Return the numbers of a text, in digits. "52,000", "52000" and "52 mil" are the same number."""
     written = re.sub(r"(?<=\d)[.,\u00a0 ](?=\d{3}\b)", "", text.casefold())
     written = re.sub(r"(?<=\d),(?=\d)", ".", written)
     digits = set()
@@ -151,7 +154,7 @@ def _trimmed(number: str) -> str:
 
 
 def _is_counted(number: str, numbers: set[str], said: Sequence[Said]) -> bool:
-    """Return True if a number was stated, or counts things that were listed: "Leo and Ada" are two."""
+    """Return True if a number was stated, or is the number of listed things: "Leo and Ada" are two."""
     if number in numbers:
         return True
     if not number.isdigit() or int(number) > _MAX_COUNT:
@@ -161,13 +164,13 @@ def _is_counted(number: str, numbers: set[str], said: Sequence[Said]) -> bool:
 
 
 def _other_half(time: str) -> str:
-    """Return the same time in the other half of the day, for a source without "pm"."""
+    """Return the same time in the other half of the day, for sources that state no "am" or "pm"."""
     hour, minute = map(int, time.split(":"))
     return f"{hour - 12}:{minute:02}" if hour > 12 else f"{hour + 12}:{minute:02}"
 
 
 def _other_currency(wanted: Iterable[str], have: Iterable[str]) -> bool:
-    """Return True if an amount of money was stated in another currency only."""
+    """Return True if an amount of money was stated only in another currency."""
     stated = [key.split(" ", 1) for key in have if " " in key]
     for number, unit in (key.split(" ", 1) for key in wanted if " " in key):
         units = {other for amount, other in stated if amount == number and other in _CURRENCIES}

@@ -1,8 +1,9 @@
 """Check an item of a model's answer against the messages it comes from.
 
-An item is refused if it has no content, or if a name, number, date, person or negation in it contradicts the messages. A
-computed date ("last night" as a calendar date) and a stated consequence ("KPMG let me go", so "no longer works at KPMG")
-are accepted. In doubt, an item is accepted: what is refused here is left to the sentence reader or the rules.
+An item is refused if it has no content, or if a name, number, date, person or negation in it contradicts the messages.
+A computed date ("last night" as a calendar date) and a stated consequence ("KPMG let me go", so "no longer works at
+KPMG") are accepted. In doubt, an item is accepted. The messages of a refused item are left to the sentence reader or
+the rules.
 """
 
 import re
@@ -41,7 +42,7 @@ _MIN_TYPO_RATIO: Final = 0.88
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSentence:
-    """A sentence that an item may come from. ``reply`` is what the user's reply to a question of the assistant makes of it."""
+    """A sentence that an item may come from. ``reply`` states how the user's reply to the assistant's question affects it."""
 
     text: str
     voice: Voice
@@ -49,14 +50,14 @@ class SourceSentence:
     reply: Polarity | None = None
 
     def words(self, user_names: frozenset[str]) -> tuple[Word, ...]:
-        """Return the words of the sentence, as the reply leaves them."""
+        """Return the words of the sentence, taking the reply into account."""
         read = read_sentence(self.text, self.voice, user_names)
         return read if self.reply is None else under_reply(read, self.reply)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What an item is checked against."""
+    """The texts and names that an item is checked against."""
 
     sources: Sequence[SourceSentence]
     """Sentences of the messages that the item comes from."""
@@ -69,7 +70,7 @@ class Evidence:
 
 
 def problem(item: str, evidence: Evidence) -> str | None:
-    """Return why an item must not be stored, in a few words; None if it may be."""
+    """Return the reason why an item must not be stored, in a few words. Return None if the item may be stored."""
     read = read_sentence(item, "report", evidence.user_names, _names_of_others(evidence))
     content = [word for word in read if word.is_content and word.text not in words("empty")]
     if not content and not any(word.is_person for word in read):
@@ -84,10 +85,10 @@ def problem(item: str, evidence: Evidence) -> str | None:
 
 
 def distortion(text: str, evidence: Evidence, *, names_and_numbers: bool = False) -> str | None:
-    """Return what a sentence of a summary states wrongly, in a few words; None if nothing.
+    """Return what a sentence of a summary states wrongly, in a few words. Return None if nothing is wrong.
 
-    A summary tells in its own words, so few of them need to occur in the messages. With ``names_and_numbers``, only these are
-    checked.
+    A summary uses its own words, so few of them need to occur in the messages. With ``names_and_numbers``, only names
+    and numbers are checked.
     """
     read = read_sentence(text, "report", evidence.user_names, _names_of_others(evidence))
     is_listed = detect_language(text) in ("en", "es", None)
@@ -98,7 +99,7 @@ def distortion(text: str, evidence: Evidence, *, names_and_numbers: bool = False
 
 
 def without_distortions(text: str, evidence: Evidence) -> tuple[str, tuple[str, ...]]:
-    """Return a text without the sentences that state something wrongly, and what was wrong with these."""
+    """Return a text without the sentences that state something wrongly, and the errors in the removed sentences."""
     kept, wrong = [], []
     for sentence in split_sentences(text):
         reason = distortion(sentence, evidence)
@@ -110,7 +111,7 @@ def without_distortions(text: str, evidence: Evidence) -> tuple[str, tuple[str, 
 
 
 def _unstated(item: str, read: Sequence[Word], evidence: Evidence, *, is_listed: bool) -> str | None:
-    """Return which name, person, number or date of an item nobody stated; None if all were stated."""
+    """Return the name, person, number or date of an item that no text states. Return None if all are stated."""
     said = [Said(each.text, each.at) for each in (*evidence.sources, *evidence.context) if each.reply != "no"]
     if is_listed and _unknown_name(item, said, evidence):
         return "an item with a name that nobody mentioned"
@@ -121,7 +122,7 @@ def _unstated(item: str, read: Sequence[Word], evidence: Evidence, *, is_listed:
 
 
 def _names_of_others(evidence: Evidence) -> frozenset[str]:
-    """Return the words that name others in the texts. The first word of a sentence may be one."""
+    """Return the words that name other people in the texts. The first word of a sentence may be such a word."""
     texts = [*(each.text for each in (*evidence.sources, *evidence.context)), *evidence.known]
     first = {match[1] for text in texts if (match := re.match(r"\W*([^\W\d_]{3,})", text)) and match[1][0].isupper()}
     found = {bare(part.casefold()) for text in texts for name in find_names(text) for part in name.split()}
@@ -152,7 +153,7 @@ def _is_date_word(parts: Sequence[str]) -> bool:
 
 
 def _is_misspelled(name: str, shown: set[str]) -> bool:
-    """Return True if a message has the name with a typing error: "philadelpia"."""
+    """Return True if a message contains the name with a typing error, such as "philadelpia"."""
     return len(name) >= _MIN_TYPO_LENGTH and any(
         abs(len(word) - len(name)) <= 1
         and word[:1] == name[:1]
@@ -163,7 +164,7 @@ def _is_misspelled(name: str, shown: set[str]) -> bool:
 
 
 def _unknown_person(read: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if an item names a sort of person, such as a sister, that no text mentions."""
+    """Return True if an item names a type of person, such as a sister, that no text mentions."""
     texts = [*(each.text for each in (*evidence.sources, *evidence.context)), *evidence.known]
     known = hints() | people()
     mentioned = {
@@ -182,7 +183,7 @@ def _unknown_person(read: Sequence[Word], evidence: Evidence) -> bool:
 
 
 def _is_contradicted(person: Person, mentioned: set[Person]) -> bool:
-    """Return True if only the other gender of a person was mentioned."""
+    """Return True if only a person of the other gender was mentioned."""
     family = {other.gender for other in mentioned if other.family == person.family}
     return person.gender != "any" and bool(family) and person.gender not in family and family != {"any"}
 
@@ -206,13 +207,13 @@ def _is_grounded(item: str, content: Sequence[Word], evidence: Evidence) -> bool
 
 
 def _abbreviated(item: str, evidence: Evidence) -> bool:
-    """Return True if a source has the initials of a name of the item: "NYC"."""
+    """Return True if a source contains the initials of a name in the item, such as "NYC"."""
     initials = {word for each in evidence.sources for word in re.findall(r"\b[A-Z]{2,5}\b", each.text)}
     return any("".join(part[0] for part in name.split()).upper() in initials for name in find_names(item))
 
 
 def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if an item repeats the assistant's question and nothing of the reply, although the reply states something."""
+    """Return True if an item repeats only the assistant's question, although the reply states something."""
     asked = [word for each in evidence.sources if each.voice == "assistant" for word in each.words(evidence.user_names)]
     said = [word for each in evidence.sources if each.voice != "assistant" for word in each.words(evidence.user_names)]
     stated = {stem for word in said if word.is_content and word.text not in words("empty") for stem in word.stems}
@@ -222,7 +223,7 @@ def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
 
 @dataclass(slots=True)
 class _Votes:
-    """How many words of an item agree with the messages in one respect, and how many do not."""
+    """The number of an item's words that agree with the messages in one respect, and the number that do not."""
 
     agree: int = 0
     differ: int = 0
@@ -278,7 +279,10 @@ def _vote_on_polarity(votes: _Votes, word: Word, meant: Sequence[Word], *, past:
 
 
 def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if the sources deny of the user what the item says of another: "I'm not diabetic. That was my father"."""
+    """Return True if the item says something of another person that the sources deny of the user.
+
+    An example is "I'm not diabetic. That was my father".
+    """
     about_other = all("user" not in word.owners for word in content if word.owners)
     wanted = {stem for word in content for stem in word.stems}
     denied = any(
@@ -290,7 +294,7 @@ def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
 
 
 def _may_be_same(one: frozenset[Owner], other: frozenset[Owner]) -> bool:
-    """Return True if two words may be about the same one. Unknown owners fit any."""
+    """Return True if two words may be about the same person. An unknown owner matches any person."""
     if not one or not other:
         return True
     return any(_same_owner(a, b) for a in one for b in other)

@@ -26,8 +26,8 @@ def evidence_for(
 ) -> Evidence:
     """Return the evidence for an item that comes from ``sources``, in a conversation of ``messages``.
 
-    Of the user's messages, only sentences that the user states count, not quotations. A question of the assistant counts
-    together with the user's reply to it.
+    From the user's messages, only the user's own sentences count, not quotations. A question of the assistant counts
+    only together with the user's reply.
     """
     own: list[SourceSentence] = []
     context: list[SourceSentence] = []
@@ -45,7 +45,7 @@ def evidence_for(
 
 
 def evidence_in_texts(texts: Sequence[str], at: datetime) -> Evidence:
-    """Return the evidence for a text that is made of other texts, such as memories."""
+    """Return the evidence for a text that is derived from other texts, such as memories."""
     return Evidence(sources=[each for text in texts for each in source_sentences(text, "report", at)], known=texts)
 
 
@@ -61,7 +61,7 @@ def _sentences(message: Message, before: Message | None, *, is_source: bool) -> 
 
 
 def _answered(before: Message, reply: Polarity) -> Iterator[SourceSentence]:
-    """Yield the assistant's sentences that the user's reply is about: the questions, or all of them after a yes or a no."""
+    """Yield the assistant's sentences that a reply is about: only the questions, or all sentences after a yes or a no."""
     for text in split_sentences(before.text):
         if text.rstrip().endswith("?") or reply != "open":
             yield SourceSentence(text=text, voice="assistant", at=before.at, reply=reply)

@@ -1,4 +1,4 @@
-"""Read a sentence word by word: who each word is about, and whether it is denied, only imagined, or asked."""
+"""Read a sentence word by word: whom each word is about, and whether it is denied, only imagined, or part of a question."""
 
 import re
 import unicodedata
@@ -43,7 +43,7 @@ _NUMBER_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A word of a sentence, with what the sentence says about it."""
+    """A word of a sentence: whom it is about, and whether it is denied, imagined or asked."""
 
     text: str
     """The word in lower case and without accents."""
@@ -69,7 +69,7 @@ class Word:
 def read_sentence(
     text: str, voice: Voice, user_names: frozenset[str] = frozenset(), other_names: frozenset[str] = frozenset()
 ) -> tuple[Word, ...]:
-    """Read a sentence. ``user_names`` are folded words that name the user, ``other_names`` those that name others."""
+    """Read a sentence. ``user_names`` contains folded words that name the user, ``other_names`` folded words that name others."""
     spelled = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     plain = [bare(word) for word in spelled]
     language = detect_language(text)
@@ -104,7 +104,7 @@ def _in_digits(word: str, *, spanish: bool) -> str:
 
 
 def under_reply(read: tuple[Word, ...], polarity: Polarity) -> tuple[Word, ...]:
-    """Return the words of the assistant's question as the user's reply leaves them: denied after a "no"."""
+    """Return the words of the assistant's question, changed by the user's reply. After a "no", they are denied."""
     if polarity == "yes":
         return read
     denied: dict[Polarity, Polarity] = {"yes": "no", "no": "yes", "open": "open"}
@@ -143,7 +143,7 @@ def _is_content(word: str, user_names: frozenset[str]) -> bool:
 
 
 def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str], *, spanish: bool) -> list[frozenset[Owner]]:
-    """Return, for each word, who it is about: the nearest one who was named before it."""
+    """Return, for each word, whom it is about: the person named most recently before it."""
     found: list[frozenset[Owner]] = []
     current: frozenset[Owner] = frozenset()
     joined = False
@@ -168,7 +168,7 @@ def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str],
 
 
 def _with_later_subject(owners: list[frozenset[Owner]], plain: list[str]) -> list[frozenset[Owner]]:
-    """Return the owners with a subject that follows its verb, as in "murió mi abuelo"."""
+    """Return the owners, corrected for a subject that follows its verb, as in "murió mi abuelo"."""
     found = list(owners)
     for at, word in enumerate(plain):
         before = at - 2 if at > 1 and plain[at - 1] in words("speaker", "possessive") else None
@@ -178,7 +178,7 @@ def _with_later_subject(owners: list[frozenset[Owner]], plain: list[str]) -> lis
 
 
 def _named(spelled: list[str], plain: list[str], at: int, voice: Voice, names: set[str], *, spanish: bool) -> Owner | None:
-    """Return who a word names as the one that the next words are about; None if it names nobody."""
+    """Return the person named by a word, whom the next words are about. Return None if the word names nobody."""
     word = plain[at].removesuffix("'s")
     before = plain[at - 1] if at else ""
     if word in people():
@@ -196,7 +196,7 @@ def _named(spelled: list[str], plain: list[str], at: int, voice: Voice, names: s
 
 
 def _spoken_of(spelled: str, plain: str, voice: Voice, *, spanish: bool) -> Owner | None:
-    """Return whom a pronoun or verb form of a speaker stands for: "I" and "tengo" for the speaker."""
+    """Return the person meant by a pronoun or verb form: "I" and "tengo" mean the speaker."""
     if voice == "assistant":
         return "user" if plain in words("speaker", "second") else None
     is_past = _SPANISH_PAST.match(spelled) and spelled not in _NO_VERBS
@@ -208,13 +208,13 @@ def _spoken_of(spelled: str, plain: str, voice: Voice, *, spanish: bool) -> Owne
 
 
 def _is_whose(plain: list[str], at: int) -> bool:
-    """Return True if a word for a person only says whose the person before it is: "a friend of my child"."""
+    """Return True if a word for a person only says to whom the previously named person belongs, as in "a friend of my child"."""
     place = next((step for step in range(at - 1, max(-1, at - 4), -1) if plain[step] in ("of", "de", "del")), 0)
     return place > 0 and plain[place - 1] in people()
 
 
 def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None:
-    """Return who a word of a report names. "The user's sister" and "la hermana del usuario" are about the sister."""
+    """Return the person whom a word of a report names. "The user's sister" and "la hermana del usuario" are about the sister."""
     word = plain[at].removesuffix("'s")
     if word in words("user"):
         owned = plain[at].endswith("'s") and any(next_word in people() for next_word in plain[at + 1 : at + 4])
@@ -225,13 +225,13 @@ def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None
 
 
 def _is_self(before: list[str]) -> bool:
-    """Return True if a word for a person follows "I'm a" or "as a": it then describes the speaker."""
+    """Return True if a word for a person follows "I'm a" or "as a" and so describes the speaker."""
     described = [word for word in before[-3:] if word not in words("speaker", "articles")]
     return bool(described) and described[-1] in ("i'm", "im", "am", "soy", "as")
 
 
 def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> list[Polarity]:
-    """Return, for each word, whether its clause affirms or denies it. A clause about an end leaves that open."""
+    """Return, for each word, whether its clause affirms or denies it. In a clause about an end, this is left open."""
     idle = _idle(plain)
     denied = disliked = False
     found: list[Polarity] = []
@@ -246,7 +246,7 @@ def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> li
 
 
 def _about_end(plain: list[str], voice: Voice) -> list[bool]:
-    """Return, for each word, whether it stands in a part about an end, which affirms and denies at once.
+    """Return, for each word, whether it is in a part about an end. Such a part affirms and denies at once.
 
     "No longer" in a report denies.
     """
@@ -261,7 +261,7 @@ def _about_end(plain: list[str], voice: Voice) -> list[bool]:
 
 
 def _in_part(plain: list[str], holds: Callable[[list[str]], bool]) -> list[bool]:
-    """Return, for each word, whether something holds for the part of the sentence between two pauses."""
+    """Return, for each word, whether ``holds`` is True for the part of the sentence between the two nearest pauses."""
     found: list[bool] = []
     part: list[str] = []
     for word in [*plain, "."]:
@@ -273,7 +273,7 @@ def _in_part(plain: list[str], holds: Callable[[list[str]], bool]) -> list[bool]
 
 
 def _idle(plain: list[str]) -> set[int]:
-    """Return the places of words that deny nothing, as in "not only"."""
+    """Return the positions of negative words that deny nothing, as in "not only"."""
     return {place for idiom in table()["polarity"]["idioms"] for place in _places(plain, bare(idiom).split())}
 
 

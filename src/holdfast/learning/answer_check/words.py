@@ -11,13 +11,13 @@ Gender = Literal["male", "female", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A sort of person or animal, such as a sister: its family (``sibling``) and its gender."""
+    """A type of person or animal, such as a sister: its family (``sibling``) and its gender."""
 
     family: str
     gender: Gender
 
     def may_be(self, other: "Person") -> bool:
-        """Return True if two words may stand for the same one: "kid" and "daughter", but not "son" and "daughter"."""
+        """Return True if two words may mean the same person: "kid" and "daughter", but not "son" and "daughter"."""
         return self.family == other.family and (self.gender == other.gender or "any" in (self.gender, other.gender))
 
 
@@ -39,7 +39,7 @@ def words(*path: str) -> frozenset[str]:
 
 @cache
 def people() -> dict[str, Person]:
-    """Return a map from each word for a person to the person."""
+    """Return a mapping from each word for a person to the type of person."""
     genders: tuple[Gender, ...] = ("male", "female", "any")
     return {
         word: Person(group["family"], gender)
@@ -51,5 +51,5 @@ def people() -> dict[str, Person]:
 
 @cache
 def hints() -> dict[str, Person]:
-    """Return a map from words that show that there is a person, such as "pregnant", to the person."""
+    """Return a mapping from words that imply a person, such as "pregnant", to the type of person."""
     return {word: Person(group["family"], "any") for group in table()["people"] for word in group.get("hint", "").split()}

@@ -1,1 +1,1 @@
-"""Decide which new facts supersede, correct or repeat known ones. Start with ``reconcile.py``."""
+"""Decide which new facts supersede, correct or repeat known facts. Start with ``reconcile.py``."""

@@ -1,7 +1,7 @@
 """Detect changes of facts that fill no slot (a known attribute): endings, corrections, switches and new values.
 
-Without a slot, only the words show that two statements are about the same thing. So a change found here never counts as
-certain. If a new statement could refer to several old statements, no old statement is retired.
+Without a slot, only the words show that two statements are about the same thing. Therefore a change found here never
+counts as certain. If a new statement could refer to several old statements, no old statement is retired.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ _MAX_CHARACTERS: Final = 300
 
 
 def change_in_words(old: str, new: str, language: str | None = None) -> str | None:
-    """Return why a new statement supersedes an old statement ("ended", "corrected" or "changed"); None if it does not."""
+    """Return why a new statement supersedes an old statement ("ended", "corrected" or "changed"). Return None if it does not."""
     if max(len(old), len(new)) > _MAX_CHARACTERS:
         return None
     if ends(old, new, language) or is_given_up(old, new, language):

@@ -1,7 +1,7 @@
-"""Compare claims with the sentence reader: which claims of a known memory does a new statement end or repeat?
+"""Compare claims with the sentence reader, to find the claims of a known memory that a new statement ends or repeats.
 
-A memory may hold several claims, one per sentence: "Lives in Berlin. Locker code 4411." Each is compared by itself, so
-that a move to Munich ends the first and leaves the second.
+A memory may contain several claims, one per sentence: "Lives in Berlin. Locker code 4411." Each claim is compared
+separately, so that a move to Munich ends the first claim and leaves the second.
 """
 
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ class ClaimChange:
 
 
 class ClaimComparer:
-    """Compares claims, each pair once."""
+    """Compares claims. Each pair is compared only once."""
 
     def __init__(self, reader: SentenceReader) -> None:
         self._reader = reader
         self._known: dict[tuple[str, str], Comparison] = {}
 
     def change(self, old: str, new: str) -> ClaimChange | None:
-        """Return how a new statement changes an old memory, or None if it ends none of its claims."""
+        """Return how a new statement changes an old memory. Return None if it ends none of the memory's claims."""
         claims = split_sentences(old)
         if not 0 < len(claims) <= _MAX_CLAIMS or len(split_sentences(new)) != 1 or len(new.split()) > _MAX_NEW_WORDS:
             return None
@@ -49,7 +49,7 @@ class ClaimComparer:
         return ClaimChange(kept=kept, certain=max(ends) >= _CERTAIN_ENDS)
 
     def repeats(self, old: str, new: str) -> bool:
-        """Return True if a new statement says the same as an old one."""
+        """Return True if a new statement says the same as an old statement."""
         short = max(len(old.split()), len(new.split())) <= _MAX_OLD_WORDS
         return short and self._compare(old, new).repeats >= _MIN_REPEATS
 

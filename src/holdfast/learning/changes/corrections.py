@@ -1,7 +1,7 @@
 """Detect that a named thing is gone or has another version number, and that a name or value was wrong.
 
 "We had to put Biscuit down" says that Biscuit is gone. "Everything runs Django 5 now" gives Django another number. In
-both, the new statement repeats the name from the old statement. A correction such as "I got her name wrong, it's
+both cases, the new statement repeats the name from the old statement. A correction such as "I got her name wrong, it's
 Henley" must contain a name spelled like the old name. Otherwise the correction must have the same topic as the old
 statement and state another number.
 """
@@ -118,7 +118,7 @@ def _renumbered(old: SlotClause, new: SlotClause, language: str) -> bool:
 def is_corrected(old: str, new: str, language: str | None = None) -> bool:
     """Return True if the new statement corrects the old statement.
 
-    It must say that a name or value in the old statement was wrong, and state the right one.
+    It must say that a name or value in the old statement was wrong, and state the right name or value.
     """
     if _WRONG.search(new) is None:
         return False

@@ -1,8 +1,9 @@
 """Detect endings of things that fill no slot (a known attribute): "cancelled HelloFresh", "ya no juego al pádel".
 
 Statements are compared by their terms. An ending supersedes an old statement if three conditions hold. Both statements
-are about the same person. The old statement contains all terms of the ended thing. This sort of ending fits that sort of
-statement: selling ends owning, and finishing ends an activity in progress, but neither ends a taste, a job or a home.
+are about the same person. The old statement contains all terms of the ended thing. The type of ending matches the type
+of statement: selling ends owning, and finishing ends an activity in progress, but neither ends a taste, a job or a
+home.
 """
 
 import re
@@ -156,7 +157,7 @@ def _endings(clause: SlotClause, sort: str, predicate: str, words: SlotPhrases, 
 
 
 def _verb_of(predicate: str, sort: str, clause: SlotClause, changes: ChangePhrases) -> tuple[str, str]:
-    """Split what has ended into its verb and the rest: "playing tennis" into "playing" and "tennis".
+    """Split the ended activity into its verb and the rest: "playing tennis" into "playing" and "tennis".
 
     The verb is empty if only a thing is named, such as "the ukulele".
     """
@@ -198,7 +199,7 @@ def _is_head_noun(old: SlotClause, ending: Ending, changes: ChangePhrases, langu
 
 
 def _can_end(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str) -> bool:
-    """Return True if this sort of ending can apply to this sort of statement. Selling ends owning, but not liking."""
+    """Return True if this type of ending can apply to this type of statement. Selling ends owning, but not liking."""
     predicate, is_a = old.predicate, changes.verbs
     if is_a["like"].match(predicate):
         return (
@@ -215,7 +216,7 @@ def _can_end(old: SlotClause, ending: Ending, changes: ChangePhrases, language: 
 
 
 def _can_end_own(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str, *, same: bool) -> bool:
-    """Return True if this sort of ending can apply to a statement about something that the user has or does."""
+    """Return True if this type of ending can apply to a statement about something that the user has or does."""
     predicate, is_a = old.predicate, changes.verbs
     owned, in_progress = bool(is_a["have"].match(predicate)), bool(is_a["progress"].match(predicate))
     if is_a["be"].match(predicate) and not owned and not in_progress:

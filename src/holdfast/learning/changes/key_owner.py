@@ -1,4 +1,4 @@
-"""Keep the keys of the user for the user: what is said of a relative goes under a key for relatives."""
+"""Reserve the user's keys for facts about the user. A statement about a relative gets a key for relatives."""
 
 from typing import Final
 
@@ -17,9 +17,10 @@ _KEYS: Final = {
 
 
 def key_of_owner(key: str, text: str, language: str | None = None) -> str:
-    """Return the key for a value, or another key if the value describes someone else than the user.
+    """Return the key for a value. If the value describes someone other than the user, return another key.
 
-    "su hermana es médica" under ``trabajo`` goes to ``familia``. Keys that name no attribute of the user stay as they are.
+    "su hermana es médica" under ``trabajo`` goes to ``familia``. Keys that name no attribute of the user stay
+    unchanged.
     """
     if attribute_of(key) is None:
         return key
@@ -33,7 +34,7 @@ def key_of_owner(key: str, text: str, language: str | None = None) -> str:
 
 
 def _language(text: str, given: str | None) -> str:
-    """Return the language of a key for a text. A text that is too short to be detected is judged by its function words."""
+    """Return the language of the key for a text. If the text is too short to detect it, its function words decide."""
     detected = given or detect_language(text)
     if detected is None:
         words = set(fold(text).split())

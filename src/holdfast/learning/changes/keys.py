@@ -1,4 +1,7 @@
-"""Unify keys with the same meaning: ``trabajo``, ``empleo`` and ``work`` are one key, spelled as the store already has it."""
+"""Unify keys with the same meaning.
+
+``trabajo``, ``empleo`` and ``work`` are one key, in the spelling that the store already has.
+"""
 
 import re
 import tomllib
@@ -43,15 +46,15 @@ def canonical_key(key: str, known: Collection[str] = ()) -> str:
 
 
 def known_spelling(key: str, known: Collection[str], *, synonyms: bool) -> str:
-    """Return the known key that this key stands for, or the key itself if there is none.
+    """Return the known key that matches this key, or the key itself if there is none.
 
-    Case, accents and separators do not matter. With ``synonyms``, keys with the same meaning stand for each other.
+    Case, accents and separators are ignored. With ``synonyms``, keys with the same meaning match, too.
     """
     return key if key in known else next(iter(equal_keys(key, known, synonyms=synonyms)), key)
 
 
 def equal_keys(key: str, known: Collection[str], *, synonyms: bool) -> list[str]:
-    """Return the known keys that this key stands for, those with the same spelling first."""
+    """Return the known keys that match this key. Keys with the same spelling come first."""
     spelled = [other for other in known if _spelling(other) == _spelling(key)]
     if not synonyms:
         return spelled
@@ -73,7 +76,7 @@ def attribute_of(key: str) -> str | None:
 
 
 def is_lasting_key(key: str) -> bool:
-    """Return True if values under this key matter for good, such as a name, an allergy or the members of the family."""
+    """Return True if values under this key matter permanently, such as a name, an allergy or family members."""
     table = _synonyms()
     return table.group.get(_plain(key)) in table.lasting
 
@@ -122,7 +125,7 @@ def _synonyms() -> _Synonyms:
 def split_key(text: str) -> tuple[str | None, str]:
     """Split ``key: value``. If the part before the colon is not the name of an attribute, return None and the whole text.
 
-    A request before it is dropped: "remember: city: Madrid" is split like "city: Madrid".
+    A request before the key is dropped: "remember: city: Madrid" is split like "city: Madrid".
     """
     before, colon, after = text.partition(":")
     key, value = before.strip(), after.strip()

@@ -25,10 +25,10 @@ def moments_of(text: str) -> dict[str, frozenset[str]]:
 
 
 def times_differ(old: str, new: str, *, moved: bool) -> bool:
-    """Return True if the new time contradicts the old one, such as Friday and Monday.
+    """Return True if the new time contradicts the old time, as Monday contradicts Friday.
 
-    If ``moved``, the new text says that something was moved. Then times of different sorts, such as Friday and the 12th,
-    also contradict each other.
+    ``moved`` means that the new text says that something was moved. In that case, times of different sorts, such as
+    Friday and the 12th, also contradict each other.
     """
     before, after = moments_of(old), moments_of(new)
     if not before or not after:
@@ -64,7 +64,7 @@ def _named(text: str, moments: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _days_by_month(text: str, months: list[re.Pattern[str]]) -> list[str]:
-    """Return the day numbers that stand next to the name of a month, as in "May 5" or "5 de mayo"."""
+    """Return the day numbers next to the name of a month, as in "May 5" or "5 de mayo"."""
     days = []
     for month in months:
         for match in month.finditer(text):

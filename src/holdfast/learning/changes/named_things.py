@@ -26,14 +26,14 @@ _CALLED: Final = re.compile(r"['’]s name is |\b(?:named|called)\b")
 
 
 class NamedThing(NamedTuple):
-    """The sort of a person, animal or thing, as a set of stems, and its folded name."""
+    """A person, animal or thing: its type as a set of stems, and its folded name."""
 
     sort: frozenset[str]
     name: str
 
 
 def named_thing(text: str, language: str | None = None) -> NamedThing | None:
-    """Return what a statement names, or None if it says anything else or anything more."""
+    """Return the thing that a statement names. Return None if the statement says anything else or anything more."""
     plain = fold(one_line(text)).strip(" .!")
     for form in _FORMS:
         found = form.fullmatch(plain)

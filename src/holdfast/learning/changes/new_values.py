@@ -1,7 +1,7 @@
 """Detect a new value of something that fills no slot (a known attribute), such as another time, dose or floor.
 
 Statements are compared by their terms: "physio got bumped to Friday" is about the physio session on Wednesday. The new
-statement must contain a word of change, share the topic, and state a different value of the same sort.
+statement must contain a word of change, have the same topic, and state a different value of the same type.
 """
 
 import re
@@ -144,7 +144,7 @@ def _same_topic(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> b
 
 
 def _names_differ(old: StatedValue, new: StatedValue) -> bool:
-    """Return True if each stated value contains a name that the other lacks, as in "call with Ana" and "call with Eva"."""
+    """Return True if each value has a name that the other lacks, as in "call with Ana" and "call with Eva"."""
     before, after = frozenset(names(old.text)), frozenset(names(new.text))
     return bool(before - after) and bool(after - before)
 

@@ -1,4 +1,4 @@
-"""Load, for each language, the patterns that read slots (attributes with values) from texts. Patterns are compiled once."""
+"""Load the patterns that read slots (attributes with values) from texts, for each language. Patterns are compiled once."""
 
 import re
 import tomllib

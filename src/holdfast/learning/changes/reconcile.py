@@ -1,8 +1,8 @@
-"""Compare new facts with known ones: refresh a repeated fact, supersede a changed one, add the rest.
+"""Compare new facts with known facts: refresh a repeated fact, supersede a changed fact, and add the rest.
 
 Nothing is written here. The input is Puts (memories to store). A Put that repeats a memory becomes a refresh of that
-memory. A Put that supersedes memories lists them in ``replaces``. Any other Put is returned unchanged, and so is a Put in
-doubt: a duplicate can be merged later, but a memory retired by mistake is lost to recall.
+memory. A Put that supersedes memories lists them in ``replaces``. Any other Put, and any doubtful Put, is returned
+unchanged: a duplicate can be merged later, but a memory retired by mistake is lost to recall.
 """
 
 from collections.abc import Iterator, Sequence
@@ -62,7 +62,7 @@ _CORRECTION_WINDOW: Final = timedelta(hours=2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbor:
-    """An existing memory of the same scope that may be about the same thing as a new one."""
+    """An existing memory of the same scope that may be about the same thing as a new memory."""
 
     memory: Memory
     cosine: float | None = None
@@ -72,7 +72,7 @@ class Neighbor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileRules:
-    """A preset's settings for comparing new facts with known ones."""
+    """A preset's settings for comparing new facts with known facts."""
 
     supersede: bool = True
     same_distance: float | None = 0.15
@@ -118,7 +118,7 @@ def reconcile(
 ) -> list[Put]:
     """Return the Puts to store, in order, given new Puts and the existing memories related to each of them.
 
-    The sentence reader compares claims where the rules see no change. Without one, the rules decide alone.
+    If the rules find no change, the sentence reader compares the claims. Without a reader, only the rules decide.
     """
     batch = _Batch(rules=rules, calibration=calibration, reader=reader)
     for put, found in zip(puts, related, strict=True):
@@ -128,7 +128,7 @@ def reconcile(
 
 
 class _Batch:
-    """The Puts decided so far, and the ids of the memories they retire."""
+    """The Puts decided so far, and the ids of the memories that they retire."""
 
     def __init__(
         self, *, rules: ReconcileRules, calibration: DocumentCalibration | None, reader: SentenceReader | None = None
@@ -160,9 +160,9 @@ class _Batch:
         self._append(put)
 
     def _append(self, put: Put) -> None:
-        """Add a Put to the batch, and drop the earlier Puts of the batch that it supersedes.
+        """Add a Put to the batch, and drop earlier Puts of the batch that it supersedes.
 
-        If an earlier Put says the same, the new Put is not added. Its sources are added to those of the earlier Put.
+        If an earlier Put says the same, the new Put is not added. Instead, its sources are added to the earlier Put.
         """
         for at, earlier in enumerate(self.puts):
             if earlier.id is not None or (earlier.scope, earlier.kind) != (put.scope, put.kind):
@@ -220,7 +220,7 @@ class _Batch:
     def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
         """Return the Put with ``replaces`` set to the memories that the Put supersedes.
 
-        Clauses of these memories that still hold are added to the batch as Puts of their own.
+        Clauses of these memories that still hold are added to the batch as separate Puts.
         """
         ended = _certain_or_only(list(self._ended(put, found))) if self._rules.supersede else []
         if not ended and self._rules.supersede:
@@ -251,7 +251,7 @@ class _Batch:
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _ended_by_reader(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
-        """Yield the memories that the Put supersedes as the sentence reader sees it."""
+        """Yield the memories that the Put supersedes according to the sentence reader."""
         for neighbor in found:
             old, comparer = neighbor.memory, self._comparer_for(neighbor, put)
             if comparer is None or not _may_retire(put, old, by_slot=True):
@@ -262,7 +262,7 @@ class _Batch:
                 yield _Retired(memory=old, why="changed", certain=change.certain, kept=change.kept)
 
     def _says_more(self, neighbor: Neighbor, put: Put) -> bool:
-        """Return True if the reader finds that the Put repeats a memory of its kind, and the Put has more details."""
+        """Return True if the reader finds that the Put repeats a memory of its kind with more details."""
         old = neighbor.memory
         comparer = self._comparer_for(neighbor, put)
         if comparer is None or old.kind != put.kind or old.origin == "explicit":
@@ -271,14 +271,14 @@ class _Batch:
         return fuller and _is_similar(neighbor) and comparer.repeats(old.text, put.text)
 
     def _comparer_for(self, neighbor: Neighbor, put: Put) -> ClaimComparer | None:
-        """Return what compares a memory with a Put, or None if they are too far apart or no single statements."""
+        """Return the comparer for a memory and a Put. Return None if they are too dissimilar or not single statements."""
         single = {neighbor.memory.kind, put.kind} <= _SINGLE_STATEMENTS
         return self._comparer if neighbor.close and single else None
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
         """Return a Put whose text is a known statement with the correction applied.
 
-        If no known statement fits the correction, return the given Put unchanged.
+        If the correction matches no known statement, return the given Put unchanged.
         """
         for at, earlier in reversed(list(enumerate(self.puts))):
             if earlier.id is None and earlier.scope == put.scope and corrects(earlier.text, correction):
@@ -296,12 +296,12 @@ class _Batch:
 
 
 def _is_similar(neighbor: Neighbor) -> bool:
-    """Return True if a memory is so similar by its vector that the reader may find a repetition."""
+    """Return True if a memory's vector is so similar that the reader may find a repetition."""
     return neighbor.cosine is not None and neighbor.cosine >= _MIN_REPEAT_COSINE
 
 
 def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
-    """Return the certain matches. Without one, return the only match, if there is just one."""
+    """Return the certain matches. If there are none, return the match if there is exactly one."""
     certain = [each for each in ended if each.certain]
     return certain or (ended if len(ended) == 1 else [])
 
@@ -312,7 +312,7 @@ def may_replace(put: Put, old: Memory) -> bool:
 
 
 def _is_outdated(put: Put, old: Memory) -> bool:
-    """Return True if a known memory is newer than the Put and supersedes the Put. The Put is then stored as history only."""
+    """Return True if a known memory is newer than the Put and supersedes it. The Put is then stored only as history."""
     if put.valid_from is None or put.valid_from >= old.valid_from or not _comparable(old.kind, put.kind):
         return False
     return _end_reason(put.text, put.key, old.text, old.key, put.language or old.language) is not None
@@ -345,7 +345,7 @@ def _end_reason_for_put(earlier: Put, put: Put) -> tuple[str, bool] | None:
 
 
 def _end_reason(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
-    """Return the reason why the new statement supersedes the old one, and whether that is certain; None if it does not."""
+    """Return why the new statement supersedes the old statement, and whether that is certain. Return None if it does not."""
     if denies_another_time(old, new):
         return None
     before = slots_of(old, key=old_key, language=language)
@@ -368,7 +368,7 @@ def _same_but_fuller(old: Memory, put: Put) -> bool:
 
 
 def _is_fuller(old: Memory, put: Put) -> bool:
-    """Return True if the new statement has a fuller slot value than the old one: "Portland, Oregon" for "Portland"."""
+    """Return True if the new statement has a fuller slot value than the old statement: "Portland, Oregon" for "Portland"."""
     language = put.language or old.language
     return any(
         one.attribute == other.attribute and says_more(one, other)
@@ -406,7 +406,7 @@ def _refreshed(old: Memory, put: Put) -> Put:
 
 
 def _merge_into(earlier: Put, put: Put) -> Put:
-    """Return the Put, which now also replaces all memories that an earlier Put of the batch would have replaced.
+    """Return the Put, extended so that it also replaces all memories that an earlier Put of the batch would have replaced.
 
     The earlier Put was never stored, so it need not be retired.
     """

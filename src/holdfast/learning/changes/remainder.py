@@ -26,8 +26,8 @@ _SUBJECT: Final = re.compile(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )
 def remainder(old: Memory | Put, put: Put) -> list[Put]:
     """Return a Put (a memory to store) for the parts of an old statement that the new statement does not change.
 
-    Of several sentences, those stay that the new statement does not concern. Of a sentence that it changes, those clauses
-    stay that state another attribute. The Put is in a list, which is empty if nothing stays.
+    Sentences that the new statement does not concern stay. In a sentence that it changes, the clauses that state
+    another attribute stay. The Put is returned in a list, which is empty if nothing stays.
     """
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     changes = slots_of(put.text, key=put.key, language=put.language)
@@ -49,7 +49,10 @@ def remainder(old: Memory | Put, put: Put) -> list[Put]:
 
 
 def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
-    """Return a Put (a memory to store) for the claims of an old statement that still hold, in a list. Without claims, it is empty."""
+    """Return a list with a Put (a memory to store) for the claims of an old statement that still hold.
+
+    Without claims, it is empty.
+    """
     if not claims:
         return []
     text = " ".join(claim if claim.endswith((".", "!", "?")) else f"{claim}." for claim in claims)

@@ -1,4 +1,4 @@
-"""Detect that a new wish for a reply style contradicts an old one and supersedes it.
+"""Detect that a new wish for a reply style contradicts an old wish and supersedes it.
 
 "Keep answers short" and "go into detail from now on" have no slot in common. But both are wishes, and their words are
 opposites on one scale of style: short and long, formal and informal, lists and prose.
@@ -51,7 +51,7 @@ def _sides(text: str) -> dict[int, int]:
 
 
 def _other_things(old: str, new: str) -> bool:
-    """Return True if the two wishes name different sorts of text, such as emails and answers."""
+    """Return True if the two wishes name different types of text, such as emails and answers."""
     before, after = (frozenset(_THING.findall(folded(text))) for text in (old, new))
     kinds = [frozenset().union(*(meaning(word.rstrip("s"), None) for word in words)) for words in (before, after)]
     return bool(kinds[0] and kinds[1]) and kinds[0].isdisjoint(kinds[1])

@@ -2,8 +2,8 @@
 
 A cosine alone cannot decide. It was measured on 60 pairs with one meaning, 60 look-alikes (one word of the fact
 differs) and 60 unrelated pairs. Half of the pairs are English and half Spanish; they are in
-``tests/learning/changes/statement_pairs.toml`` and were embedded as documents.
-The table lists the 10th, 50th and 90th percentile of the cosine:
+``tests/learning/changes/statement_pairs.toml`` and were embedded as documents. The table lists the 10th, 50th and 90th
+percentile of the cosine:
 
 ====================  =====================  =====================  =====================
 cosine: 10%/50%/90%   one meaning            look-alikes            unrelated
@@ -13,11 +13,11 @@ arctic-embed-s        0.87 / 0.94 / 0.98     0.83 / 0.92 / 0.96     0.66 / 0.72 
 all-minilm-l6-v2      0.69 / 0.83 / 0.93     0.54 / 0.75 / 0.89     0.01 / 0.20 / 0.48
 ====================  =====================  =====================  =====================
 
-The thresholds are 0.95 (talk), 0.90 (arctic) and 0.75 (minilm). No unrelated pair is above them. For arctic and minilm, 47
-and 46 of the pairs with one meaning are above them, and 35 and 30 of the look-alikes. So the cosine rules out unrelated
-pairs, and the words separate one meaning from a look-alike. With both checks, 25 (arctic) and 26 (minilm) of the 60 pairs
-with one meaning are merged, and no look-alike is. The table of synonyms was tuned on these pairs; expect fewer merges on
-other data.
+The thresholds are 0.95 (talk), 0.90 (arctic) and 0.75 (minilm). No unrelated pair is above the threshold. With arctic
+and minilm, 47 and 46 of the pairs with one meaning are above it, and 35 and 30 of the look-alikes. The cosine therefore
+rules out unrelated pairs, and the words separate one meaning from a look-alike. With both checks, 25 (arctic) and 26
+(minilm) of the 60 pairs with one meaning are merged, and no look-alike is merged. The table of synonyms was tuned on
+these pairs; expect fewer merges on other data.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def calibration_for(embedder: str) -> DocumentCalibration | None:
 
 
 def is_near(cosine: float | None, distance: float | None, calibration: DocumentCalibration | None) -> bool:
-    """Return True if the cosine of two documents shows that they are at most ``distance`` apart.
+    """Return True if the cosine of two documents shows that their distance is at most ``distance``.
 
     Return False if the cosine or the distance is None.
     """
@@ -77,7 +77,7 @@ def is_near(cosine: float | None, distance: float | None, calibration: DocumentC
 def same_words(old: str, new: str, language: str | None = None) -> bool:
     """Return True if two statements have the same content words in the same order, ignoring case.
 
-    Two ways to name the same thing are the same too: "has a cat named Michi" and "their cat is called Michi".
+    Statements that only name the same thing also count: "has a cat named Michi" and "their cat is called Michi".
     """
     if (thing := named_thing(old, language)) is not None and thing == named_thing(new, language):
         return True
@@ -95,7 +95,7 @@ def same_but_for_wording(old: str, new: str, language: str | None = None) -> boo
 
 
 def adds_detail(old: str, new: str) -> bool:
-    """Return True if the new statement has a number or a name that the old one lacks."""
+    """Return True if the new statement contains a number or a name that the old statement does not contain."""
     return bool(numbers(new) - numbers(old)) or bool(set(names(new)) - _words(old))
 
 
@@ -149,7 +149,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _beyond(old: str, new: str, language: str | None) -> frozenset[str]:
-    """Return the content stems of the new statement that have no related stem in the old one."""
+    """Return the content stems of the new statement that have no related stem in the old statement."""
     before = meaning(old, language)
     return frozenset(word for word in meaning(new, language) - before if not any(_related(word, other) for other in before))
 

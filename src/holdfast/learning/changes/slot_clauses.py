@@ -86,7 +86,7 @@ def expanded(text: str) -> str:
 
 
 def clauses_of(text: str, words: SlotPhrases, *, plans: bool = False) -> list[SlotClause]:
-    """Return the clauses that state something as true. If ``plans``, include clauses about plans and wishes."""
+    """Return the clauses that state something as true. With ``plans``, include clauses about plans and wishes."""
     return list(_clauses(text, words, plans=plans))
 
 
@@ -140,9 +140,9 @@ def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
 
 
 def _inherited_subject(clause: str, before: str | None, words: SlotPhrases) -> str | None:
-    """Return the subject of a clause that does not name one.
+    """Return the subject of a clause that does not name its subject.
 
-    It is the user if the clause begins with "my", otherwise the subject of the previous clause.
+    If the clause begins with "my", the subject is the user. Otherwise it is the subject of the previous clause.
     """
     owned = re.match(words.clauses["my"].pattern + r"\b", clause, re.IGNORECASE)
     return USER if owned or words.clauses["first"].match(clause) else before

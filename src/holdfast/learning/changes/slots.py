@@ -1,8 +1,8 @@
 """Read slots (subject, attribute and value) from statements by rules, in English and Spanish.
 
-"I live in Portland", "The user lives in Portland" and ``location: Portland`` all fill the slot *residence* of the
-user. Two statements that fill the same slot are about the same thing, so the newer one can supersede the older one.
-A statement that no rule matches has no slot and supersedes nothing.
+"I live in Portland", "The user lives in Portland" and ``location: Portland`` all fill the slot *residence* of the user.
+Two statements that fill the same slot are about the same thing, so the newer statement can supersede the older one. A
+statement that no rule matches has no slot and supersedes nothing.
 """
 
 import re
@@ -114,9 +114,10 @@ def _as_changed(slot: Slot) -> Slot:
 
 
 def _candidate_languages(text: str, language: str | None) -> Sequence[str]:
-    """Return the languages to try, the more likely ones first.
+    """Return the languages to try, the most likely first.
 
-    For a short text, these are all supported languages, because the language of a short text cannot be detected reliably.
+    For a short text, all supported languages are returned, because the language of a short text cannot be detected
+    reliably.
     """
     known = [code for code in (language, detect_language(text)) if code in LANGUAGES]
     return tuple(dict.fromkeys((*known, *LANGUAGES))) if not known or len(text) < 200 else tuple(dict.fromkeys(known))
@@ -289,7 +290,7 @@ def _opinion(rule: SlotRule, about: str, words: SlotPhrases) -> str | None:
 
 
 def _value(groups: dict[str, str | None], rule: SlotRule, words: SlotPhrases) -> str | None:
-    """Return a value in comparable form, or None if the value is not of the sort that the rule requires."""
+    """Return a value in comparable form. Return None if the value is not of the type that the rule requires."""
     raw = groups.get("v") or ""
     if rule.value in {"moment", "scale"}:
         fits = moments_of(raw) or rule.sense == "ends" if rule.value == "moment" else _on_a_scale(raw)
@@ -322,7 +323,7 @@ def _until_stop(value: str, words: SlotPhrases) -> str:
 
 
 def _place(value: str, words: SlotPhrases) -> str:
-    """Return the place name in a description of a home ("Lyon" in "a small flat in Lyon"); an empty string if there is none."""
+    """Return the place name in a description of a home ("Lyon" in "a small flat in Lyon"), or an empty string."""
     if not words.clauses["article"].match(value):
         return value
     inner = _IN_PLACE.match(value)

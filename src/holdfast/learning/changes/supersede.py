@@ -29,14 +29,14 @@ _TOKEN: Final = re.compile(r"[^\W_]+(?:['.@+-][^\W_]+)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """A bare correction: a statement that names only the new value, and perhaps the old one."""
+    """A bare correction: a statement that names only the new value, and perhaps the old value."""
 
     new: str
     old: str | None
 
 
 def retires(old: Slot, new: Slot) -> str | None:
-    """Return the reason why the new slot supersedes the old one ("moved", "ended" ...), or None if it does not."""
+    """Return the reason why the new slot supersedes the old slot ("moved", "ended" ...), or None if it does not."""
     if _has_parted(old, new):
         return "ended"
     if old.past or not same_subject(old, new):
@@ -67,7 +67,7 @@ def _differs(old: Slot, new: Slot) -> bool:
 
 
 def same_value(old: Slot, new: Slot) -> bool:
-    """Return True if two values are equal or one is a fuller form of the other."""
+    """Return True if two values are equal, or if one is a fuller form of the other."""
     if old.attribute.startswith(("when ", "birthday")):
         return not times_differ(old.value, new.value, moved=False)
     before, after = _tokens(old.value), _tokens(new.value)
@@ -75,12 +75,15 @@ def same_value(old: Slot, new: Slot) -> bool:
 
 
 def says_more(old: Slot, new: Slot) -> bool:
-    """Return True if the new value is a fuller form of the old one."""
+    """Return True if the new value is a fuller form of the old value."""
     return _tokens(old.value) < _tokens(new.value)
 
 
 def correction_of(text: str, language: str | None = None) -> Correction | None:
-    """Return the correction if the text is only a correction ("actually it's the 14th, not the 12th"); otherwise None."""
+    """Return the correction if the text is only a correction, such as "actually it's the 14th, not the 12th".
+
+    Otherwise return None.
+    """
     plain = expanded(text)
     for code in dict.fromkeys((language, *LANGUAGES)):
         if code not in LANGUAGES:
@@ -120,7 +123,7 @@ def denies_another_time(old: str, new: str) -> bool:
 
 
 def amended(old: str, correction: Correction) -> str:
-    """Return the old statement with the denied value replaced by the new one.
+    """Return the old statement with the denied value replaced by the new value.
 
     If the denied value is unknown or does not occur exactly once, append the correction to the statement instead.
     """
@@ -206,7 +209,7 @@ def _same_attribute(old: Slot, new: Slot) -> bool:
 
 
 def _opposed(old: str, new: str) -> bool:
-    """Return True if two preferences are opposites on one scale."""
+    """Return True if two preferences are at opposite ends of one scale."""
     sides = shared_words().sides
     before = dict(sides[word] for word in _TOKEN.findall(old) if word in sides)
     after = dict(sides[word] for word in _TOKEN.findall(new) if word in sides)

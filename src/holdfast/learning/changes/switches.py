@@ -1,6 +1,6 @@
 """Detect a switch between things of one kind: "switched to Firefox" supersedes "I use Chrome".
 
-A table lists which things are of one kind. Two things with the same head noun, such as oat milk and regular milk, are also
+A table lists the things of each kind. Two things with the same head noun, such as oat milk and regular milk, are also
 of one kind. The new statement must contain a word of change, such as "switched" or "now", and have the same subject. It
 must not name a different purpose: Discord for gaming does not replace Slack for work.
 """

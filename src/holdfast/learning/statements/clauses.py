@@ -118,7 +118,7 @@ def _mask_quote(match: re.Match[str]) -> str:
 
 
 def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[StatementClause]:
-    """Yield the clauses of a sentence that state something. Its questions and commands are dropped."""
+    """Yield the clauses of a sentence that state something. Questions and commands are dropped."""
     is_question = sentence.rstrip(_EDGES + ")").endswith("?")
     cuts = _clause_boundaries(folded, book, is_question=is_question)
     spans = zip([0, *(after for _, after in cuts)], [*(before for before, _ in cuts), len(sentence)], strict=True)
@@ -161,7 +161,7 @@ def _is_announced(folded: str, stated: str) -> bool:
 def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> StatementClause | None:
     """Return a part of a sentence as a clause, without introductory words.
 
-    Return None if the part is a question, a command or a quote, or if it is too short.
+    Return None if the part is a question, a command or a quote, or is too short.
     """
     if book.asked_after.match(folded):
         return None
@@ -280,8 +280,8 @@ def _begins_clause(rest: str, book: Rulebook, *, tight: bool, is_question: bool)
 def _has_own_subject(folded: str, book: Rulebook, *, tight: bool) -> bool:
     """Return True if a clause can stand alone.
 
-    Every Spanish clause can stand alone, because Spanish omits subjects. An English clause can stand alone if it begins with a
-    subject. Without a subject, it can if it follows a pause and has at least three words.
+    Every Spanish clause can stand alone, because Spanish omits subjects. An English clause can stand alone if it begins
+    with a subject, or if it follows a pause and has at least three words.
     """
     if book.language == "es" or _SUBJECT.match(folded):
         return True

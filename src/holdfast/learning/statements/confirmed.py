@@ -1,4 +1,4 @@
-"""Extract what the assistant observed about the user, if the user's next message confirms it."""
+"""Extract the assistant's observations about the user that the user's next message confirms."""
 
 import re
 from collections.abc import Iterator, Sequence

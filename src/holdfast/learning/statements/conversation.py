@@ -37,7 +37,7 @@ _TRAILING_DOTS = re.compile(r"\s*(?:\.{2,}|…)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcedStatement:
-    """A statement with its source messages. The last source is the latest message that states it."""
+    """A statement with its source messages. The last source is the latest message that contains the statement."""
 
     statement: Statement
     sources: tuple[Message, ...]
@@ -52,9 +52,9 @@ def is_spoken_by_user(message: Message) -> bool:
 
 
 def sourced_statements(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[SourcedStatement]:
-    """Return the users' statements in a conversation. A corrected statement is returned in its corrected form only.
+    """Return the users' statements in a conversation. A corrected statement is returned only in its corrected form.
 
-    The reader decides what is worth keeping. Without one, rules do.
+    The reader decides which statements are worth keeping. Without a reader, rules decide.
     """
     found: list[SourcedStatement] = []
     for place, message in enumerate(messages):
@@ -141,7 +141,7 @@ def _word_overlap(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _without_last_message(found: list[SourcedStatement], message: Message) -> list[SourcedStatement]:
-    """Return the statements without those that the speaker of ``message`` takes back.
+    """Return the statements without those that the speaker of ``message`` retracts.
 
     These are the statements of one message: the latest earlier message in which this speaker stated something.
     """

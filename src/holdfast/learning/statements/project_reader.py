@@ -11,9 +11,10 @@ _KEEP: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class ProjectReader:
-    """A sentence reader that also keeps how a project is built, run and organized: "the API runs on port 8080".
+    """A sentence reader that also keeps facts about how a project is built, run and organized: "the API runs on port 8080".
 
-    The state of the moment ("the tests are failing") has a time, and a fact about the world is no work of the user.
+    Temporary states ("the tests are failing") do not count, because they have a time. Facts about the world do not
+    count, because they are not about the user's work.
     """
 
     inner: SentenceReader
@@ -24,7 +25,7 @@ class ProjectReader:
         return self.inner.name
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
-        """Read a sentence of the user. ``before`` is the turn before, or an empty string."""
+        """Read one of the user's sentences. ``before`` is the previous turn, or an empty string."""
         reading = self.inner.read(sentence, before=before)
         is_project_fact = (
             reading.area == "work"
@@ -36,5 +37,5 @@ class ProjectReader:
         return replace(reading, keep=max(reading.keep, _KEEP), owner="user") if is_project_fact else reading
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new one of the same person."""
+        """Compare an old claim with a new claim of the same person."""
         return self.inner.compare(old, new)

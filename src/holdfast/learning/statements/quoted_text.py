@@ -1,4 +1,4 @@
-"""Remove the parts of a message that its speaker did not write: code, tagged blocks and injected memories."""
+"""Remove the parts of a message that the speaker did not write: code, tagged blocks and injected memories."""
 
 import re
 
@@ -12,7 +12,7 @@ _BLOCK_END = re.compile(r"\[(?:/|end|fin)[^\[\]\n]{0,80}\]", re.IGNORECASE)
 def without_quoted_text(text: str, *, in_line: bool = True) -> str:
     """Return a message in which code, tagged blocks and blocks of memories are replaced by a line break.
 
-    Code within a line is replaced by underscores, unless ``in_line`` is False.
+    Code within a line is replaced with underscores, unless ``in_line`` is False.
     """
     text = _FENCED.sub("\n", text)
     text = _IN_LINE.sub(lambda match: "_" * len(match[0]), text) if in_line else text

@@ -1,8 +1,8 @@
-"""Find statements with the reader, a small model that reads each sentence of the user with the turn before it.
+"""Find statements with the sentence reader, a small model that reads each of the user's sentences with the previous turn.
 
-The reader decides what is worth keeping. Rules only name the attribute of a statement and cut away what is not part of
-it. Statements are quotes. A reply is kept with the question that it answers, and a sentence that points back ("she moved
-there") is kept with the sentence before it.
+The reader decides which sentences are worth keeping. Rules only name the attribute of a statement and remove text that
+is not part of it. Statements are quotes. A reply is kept with the question that it answers, and a sentence that points
+back ("she moved there") is kept with the previous sentence.
 """
 
 import re
@@ -108,9 +108,9 @@ _MAX_IMPORTANCE: Final = 10.0
 
 
 def read_statements(message: Message, *, before: str, reader: SentenceReader) -> list[Statement]:
-    """Return the statements of a message that are worth keeping, in order. ``before`` is the turn before it.
+    """Return the statements of a message that are worth keeping, in order. ``before`` is the previous turn.
 
-    There are none if the user asks that the message is not kept.
+    If the user asks not to keep the message, the list is empty.
     """
     language = message.language or detect_language(message.text)
     books = rulebooks(language)
@@ -127,7 +127,7 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Context:
-    """The turn before a message, the rules for its language, and the reader."""
+    """The turn before a message, the rules for the message's language, and the reader."""
 
     before: str
     books: tuple[Rulebook, ...]
@@ -138,14 +138,14 @@ class _Context:
     """What was read already. A message of one sentence is read once."""
 
     def read(self, text: str) -> Reading:
-        """Read a text of the user after the turn before."""
+        """Read one of the user's texts together with the previous turn."""
         if text not in self.known:
             self.known[text] = self.reader.read(text, before=self.before)
         return self.known[text]
 
 
 def own_sentences(text: str, language: str | None) -> list[str]:
-    """Return the sentences of a message that the user states: no code, no logs, no text to translate or summarize."""
+    """Return the sentences of a message that the user states, without code, logs, and text to translate or summarize."""
     return list(_own_sentences(text, rulebooks(language or detect_language(text))))
 
 
@@ -178,7 +178,7 @@ def _statements(message: Message, sentences: Sequence[str], context: _Context) -
 
 
 def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRule | None]]:
-    """Return the clauses of a text if each states another attribute, as "my name is Ana and I live in Lyon" does."""
+    """Return the clauses of a text if each states a different attribute, as in "my name is Ana and I live in Lyon"."""
     folded = fold_clause(text)
     for book in books:
         found = [(clause.text, book.find(clause.folded)) for clause in clauses(text, folded, book)]
@@ -189,21 +189,21 @@ def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRul
 
 
 def _asks_to_confirm(folded: str, books: Sequence[Rulebook]) -> bool:
-    """Return True if a sentence only asks whether something is so: "I live in Lyon, right?"."""
+    """Return True if a sentence only asks for confirmation, such as "I live in Lyon, right?"."""
     tail = _STOP.split(folded)[-1]
     is_tag = len(tail.split()) <= _MAX_TAG_WORDS and any(book.shows("tag", tail) for book in books)
     return folded.endswith("?") and tail != folded and is_tag
 
 
 def _before_question(sentence: str) -> str:
-    """Return what stands before the question at the end of a sentence: "I'm vegan" in "I'm vegan, anything for me?"."""
+    """Return the text before the question at the end of a sentence: "I'm vegan" in "I'm vegan, anything for me?"."""
     stops = [stop.start() for stop in _STOP.finditer(sentence)] if sentence.rstrip().endswith("?") else []
     stated = _REASON.sub("", sentence[: stops[-1]]) if stops else ""
     return stated if len(stated.split()) > _MIN_WORDS else ""
 
 
 def _own_sentences(text: str, books: Sequence[Rulebook]) -> Iterator[str]:
-    """Yield the sentences that the user states. Those after a request such as "translate this" are not the user's own."""
+    """Yield the sentences that the user states. Sentences after a request such as "translate this" are not the user's own."""
     for sentence in _sentences(text):
         folded = fold_clause(sentence)
         if any(book.shows("text_command", folded) or book.shows("text_writing", folded + "\n") for book in books):
@@ -221,7 +221,10 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _asked_text(sentence: str, book: Rulebook) -> str:
-    """Return what follows a request to remember: "the key is under the pot". Empty if the sentence is no such request."""
+    """Return the text after a request to remember, such as "the key is under the pot".
+
+    Empty if the sentence is no such request.
+    """
     folded = fold_clause(sentence)
     for start in (0, *_after_leads(folded, book)):
         lead = book.asked.match(folded[start:])
@@ -231,7 +234,7 @@ def _asked_text(sentence: str, book: Rulebook) -> str:
 
 
 def _without_lead(text: str, books: Sequence[Rulebook]) -> str:
-    """Return a text without introductory words, such as "and" or "by the way", if a rule matches what follows them."""
+    """Return a text without introductory words such as "and" or "by the way", if a rule matches the rest."""
     folded = fold_clause(text)
     for book in books:
         starts = [start for start in _after_leads(folded, book) if book.find(folded[start:]) is not None]
@@ -266,7 +269,7 @@ def _is_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> boo
 
 
 def _says_enough(text: str, rule: StatementRule | None, context: _Context) -> bool:
-    """Return True if the words that are left still state something. A rule, a decision or a reply is enough."""
+    """Return True if the remaining words still state something. A rule match, a decision or a reply is enough."""
     reading = context.read(text)
     if rule is not None or reading.reply or _CONCLUDED.search(fold_clause(text)):
         return True
@@ -274,7 +277,7 @@ def _says_enough(text: str, rule: StatementRule | None, context: _Context) -> bo
 
 
 def _stands_alone(text: str, own: str, reading: Reading, rule: StatementRule | None, context: _Context) -> bool:
-    """Return True if a memory of these words can be understood weeks later. ``own`` is the text without its context."""
+    """Return True if a memory with these words can be understood weeks later. ``own`` is the text without its context."""
     folded = fold_clause(own)
     if is_unfinished(folded) or (text == own and is_question(folded)):
         return False
@@ -295,10 +298,10 @@ def _stands_alone(text: str, own: str, reading: Reading, rule: StatementRule | N
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:
-    """Return the part of a sentence that carries the fact; empty if that is only a request or a question.
+    """Return the part of a sentence that contains the fact. It is empty if the sentence is only a request or a question.
 
-    Of a request, that is the clause that the reader marks. A question after a statement is cut off. Otherwise, and of a
-    standing instruction, the whole sentence stays.
+    In a request, the fact is the clause that the reader marks. A question after a statement is cut off. In other cases,
+    and in a standing instruction, the whole sentence is returned.
     """
     stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
     after = stops[0] if stops else len(sentence)
@@ -315,7 +318,7 @@ def _words_to_keep(sentence: str, reading: Reading) -> str:
 
 
 def _with_context(text: str, reading: Reading, previous: str, context: _Context) -> str:
-    """Return a statement with the words that it cannot be understood without."""
+    """Return a statement together with the words that are needed to understand it."""
     folded = fold_clause(text)
     lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)
     dangling = _POINTS_BACK.match(text) or lost

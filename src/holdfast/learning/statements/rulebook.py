@@ -26,7 +26,7 @@ Doubt in these words makes the whole clause uncertain.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRule:
-    """A pattern for one sort of statement, with the properties of the resulting memory."""
+    """A pattern for one type of statement, with the properties of the resulting memory."""
 
     key: str
     kind: StatementKind
@@ -88,7 +88,7 @@ class Rulebook:
         return rule is not None and not self.is_passing(clause, rule)
 
     def is_passing(self, clause: str, rule: StatementRule) -> bool:
-        """Return True if a folded clause, which a rule matches, holds only for the moment or is uncertain."""
+        """Return True if a folded clause that a rule matches is only temporary or uncertain."""
         return self.shows("momentary", clause) or (rule.kind != "decision" and self._is_vague(clause))
 
     def _is_vague(self, clause: str) -> bool:
@@ -129,7 +129,10 @@ def rulebook(language: str) -> Rulebook:
 
 
 def rulebooks(language: str | None) -> tuple[Rulebook, ...]:
-    """Return the rulebooks of all languages, that of a text's language first. Rules of another language sometimes match, too."""
+    """Return the rulebooks of all languages, the rulebook of the text's language first.
+
+    Rules of another language sometimes match, too.
+    """
     return tuple(rulebook(code) for code in sorted(LANGUAGES, key=lambda code: code != language))
 
 

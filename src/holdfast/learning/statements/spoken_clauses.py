@@ -30,7 +30,7 @@ class SpokenSentence:
 def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
     """Yield the sentences of a message.
 
-    Stop at a request such as "translate this": the text after it is not something that the speaker states.
+    Stop at a request such as "translate this", because the speaker does not state the text after it.
     """
     if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
         return

@@ -1,7 +1,7 @@
 """Check whether the words of a statement can be understood, and are about the user, without the conversation.
 
-A memory is read weeks later and alone. The checks are about grammar: who is spoken of, whether a pronoun has something
-to refer to, and whether the words are a question or the rest of a sentence.
+A memory is read weeks later and without context. The checks concern grammar: whom the words are about, whether a
+pronoun has a referent, and whether the words are a question or the rest of a sentence.
 """
 
 import re
@@ -64,21 +64,21 @@ def is_question(folded: str) -> bool:
 
 
 def is_unfinished(folded: str) -> bool:
-    """Return True if a text breaks off, as messages do that are sent in pieces: "I started to annotate my books as"."""
+    """Return True if a text breaks off, as in messages that are sent in pieces: "I started to annotate my books as"."""
     return _UNFINISHED.search(folded) is not None
 
 
 def without_subordinator(text: str) -> str:
-    """Return a clause without the conjunction that ties it to words that are cut off: "I hated it" of "because I hated it"."""
+    """Return a clause without a leading conjunction whose main clause is cut off: "because I hated it" becomes "I hated it"."""
     found = _SUBORDINATOR.match(text)
     return text if found is None else text[found.end() :]
 
 
 def is_about_nobody(folded: str, reading: Reading, *, has_question: bool) -> bool:
-    """Return True if an English statement is neither about the user nor surely about somebody of the user's.
+    """Return True if an English statement is neither about the user nor surely about a person close to the user.
 
-    That is advice ("wash it not too often"), praise of the listener, and talk about the world. Instructions leave the user
-    out, and so do replies that are kept with their question.
+    Examples are advice ("wash it not too often"), praise of the listener, and general statements. Return False for
+    instructions and for replies that are kept with their question, because they need not mention the user.
     """
     instructs = reading.area == "instruction" and reading.act == "request"
     if has_question or instructs or _FIRST_PERSON.search(folded):
@@ -90,9 +90,10 @@ def is_about_nobody(folded: str, reading: Reading, *, has_question: bool) -> boo
 
 
 def points_nowhere(text: str, folded: str) -> bool:
-    """Return True if a pronoun of an English statement refers to something that the statement does not name.
+    """Return True if a pronoun in an English statement refers to something that the statement does not name.
 
-    Only the first clause is checked: a pronoun of a later one ("I hate cilantro, it tastes like soap") refers to an earlier one.
+    Only the first clause is checked. A pronoun in a later clause refers to an earlier clause ("I hate cilantro, it
+    tastes like soap").
     """
     first = _CLAUSE.search(folded, _MIN_CLAUSE_CHARACTERS)
     for found in _BACK.finditer(folded, 0, first.start() if first else len(folded)):

@@ -1,8 +1,8 @@
 """Find statements by rules: facts about the speaker, decisions, plans, discoveries, and requests to remember something.
 
-They are used if there is no sentence reader. A clause is kept if a rule matches it and it is neither momentary nor vague,
-or if the user asked to remember it. A rule must match at the beginning of a clause. Therefore "if I lived in Rome" and
-"she said I am a fool" are not statements. Statements are quotes; nothing is rephrased here. The rules are in
+The rules are used if there is no sentence reader. A clause is kept if a rule matches it and it is neither temporary nor
+vague, or if the user asked to remember it. A rule must match at the beginning of a clause. Therefore "if I lived in
+Rome" and "she said I am a fool" are not statements. Statements are quotes; nothing is rephrased here. The rules are in
 ``learning/words``, one file per language.
 """
 
@@ -51,7 +51,7 @@ def statements(message: Message) -> list[Statement]:
 
 
 def retracts(text: str) -> bool:
-    """Return True if a message takes back the speaker's previous message."""
+    """Return True if a message retracts the speaker's previous message."""
     return any(rulebook(language).shows("retract", fold_clause(text)) for language in LANGUAGES)
 
 
@@ -93,7 +93,7 @@ def _in_sentence(sentence: SpokenSentence, book: Rulebook, before: Statement | N
 
 
 def _adds_time(folded: str, book: Rulebook) -> bool:
-    """Return True if a sentence only adds a time to the sentence before it: "due in November"."""
+    """Return True if a sentence only adds a time to the previous sentence: "due in November"."""
     words = folded.split()
     return (
         2 <= len(words) <= _MAX_ADDITION_WORDS
@@ -135,7 +135,7 @@ def _statement(clause: StatementClause, book: Rulebook, before: Statement | None
 
 
 def _key(clause: StatementClause, rule: StatementRule, before: Statement | None) -> str:
-    """Return the key of a clause. A clause such as "His name is Rex" gets the key of the statement before it."""
+    """Return the key of a clause. A clause such as "His name is Rex" gets the key of the previous statement."""
     refers_back = re.match(r"(?:his|her|its|their|he|she|it|they|se llaman?)\b", clause.folded)
     return before.key if refers_back and before is not None else rule.key
 

@@ -1,4 +1,4 @@
-"""Cut away the parts of a sentence that are no part of the statement: conjunctions in front, requests and doubts behind."""
+"""Remove parts of a sentence that do not belong to the statement: leading conjunctions, final requests and doubts."""
 
 import re
 from collections.abc import Callable
@@ -30,13 +30,13 @@ _MAX_LOSS: Final = 0.15
 
 
 def trimmed(text: str, read: Callable[[str], Reading]) -> str:
-    """Return a statement without its lead and without the request, question or doubt at its end."""
+    """Return a statement without introductory words, and without a request, question or doubt at its end."""
     text = text.lstrip(")]}\\.,;: ")
     return _without_tail(text.removeprefix(lead[0]) if (lead := _LEAD.match(text)) else text, read)
 
 
 def _without_tail(text: str, read: Callable[[str], Reading]) -> str:
-    """Return a text up to the clause that asks for something, if nothing after it is worth keeping and the rest says as much."""
+    """Return a text without a final request, if the request is not worth keeping and the rest says as much."""
     for pause in _TAIL.finditer(text):
         head, tail = text[: pause.start()], text[pause.end() :]
         long_enough = len(head.split()) >= _MIN_HEAD_WORDS and len(tail.split()) >= _MIN_TAIL_WORDS

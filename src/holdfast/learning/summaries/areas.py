@@ -48,7 +48,7 @@ _HOME: Final = re.compile(
 
 
 def area_of(memory: Memory) -> Area:
-    """Return the area of life of a memory. Its key decides; without a telling key, the words of its text do."""
+    """Return the area of life of a memory. Its key decides or, if the key says nothing, the words of its text."""
     if memory.key is not None:
         attribute = attribute_of(memory.key)
         if attribute in _BY_ATTRIBUTE:

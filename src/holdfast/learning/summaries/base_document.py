@@ -59,7 +59,7 @@ _SELF = re.compile(
 class _Item:
     """One line of the document, with its section.
 
-    A higher ``recency`` is newer. ``value``, from 0 to 1, says how much the line matters.
+    A higher ``recency`` means newer. ``value``, from 0 to 1, is the importance of the line.
     """
 
     section: int
@@ -187,7 +187,7 @@ def _slot(statement: str) -> str | None:
 def _choose(items: Sequence[_Item], wanted: dict[str, Detail], max_words: int, language: str) -> list[_Item]:
     """Choose lines within the word limit, one at a time.
 
-    Valuable lines are preferred. Lines with names, numbers or dates that no chosen line contains are preferred too.
+    Valuable lines are preferred, and so are lines with names, numbers or dates that no chosen line contains.
     """
     room = max_words - sum(len(heading.split()) + 1 for heading in HEADINGS[language])
     chosen: list[_Item] = []

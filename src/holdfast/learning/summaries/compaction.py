@@ -1,8 +1,8 @@
 """Reduce the memories to a maximum number, the cap. Each step deletes one memory or merges two.
 
-A chat model decides if one is configured; it sees numbered lines, never ids. Without a model, rules weigh importance, age,
-use and redundancy. If the model fails or its decision is invalid, the oldest memory is deleted. Pinned memories are never
-touched.
+A chat model decides if one is configured; it sees numbered lines, never ids. Without a model, rules weigh importance,
+age, use and redundancy. If the model fails or its decision is invalid, the oldest memory is deleted. Pinned memories
+are never changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -240,7 +240,7 @@ def _read(data: Mapping[str, Any], working: _MemorySet) -> Decision | str:
 
 
 def _bad_pair(target: Memory, newest: Memory) -> str | None:
-    """Return the reason why the newest memory cannot be merged into a given memory; None if it can."""
+    """Return the reason why the newest memory cannot be merged into a given memory, or None if it can be merged."""
     if target.id == newest.id:
         return "it merges the new memory into itself"
     if newest.pinned:
@@ -251,7 +251,7 @@ def _bad_pair(target: Memory, newest: Memory) -> str | None:
 
 
 def _bad_text(target: Memory, text: str, working: _MemorySet) -> str | None:
-    """Return the reason why a merged text is invalid; None if it is valid."""
+    """Return the reason why a merged text is invalid, or None if it is valid."""
     newest = working.newest
     if not text:
         return "the merged text is empty"

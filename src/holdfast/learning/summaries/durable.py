@@ -1,4 +1,4 @@
-"""Choose what a base document is written from: durable facts by rank, and summaries without what has ended."""
+"""Select the input for a base document: durable facts by rank, and summaries without facts that have ended."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,7 +17,7 @@ _MIN_ENDED_WORDS: Final = 2
 
 
 def durable_facts(memories: Sequence[Memory], *, limit: int, newest: int) -> list[Memory]:
-    """Return the facts for the base document, oldest first: the newest ones, and the best of the rest by rank.
+    """Return the facts for the base document, oldest first: the newest facts, and the best of the rest by rank.
 
     Identity, health, family and standing instructions rank first, then importance. Small talk is left out.
     """
@@ -32,7 +32,7 @@ def _rank(memory: Memory) -> tuple[bool, float, int]:
 
 
 def is_notable(text: str) -> bool:
-    """Return False for small talk: a text without a name, number or date, and about no area of life."""
+    """Return False for small talk: a text without a name, number or date that is about no area of life."""
     return bool(areas_of(text) or details(text))
 
 

@@ -123,7 +123,7 @@ def language_of(messages: Sequence[Message], language: str | None = None) -> str
 def spoken(messages: Iterable[Message]) -> list[Message]:
     """Return the messages of users and assistants. Tool and system messages are left out.
 
-    Messages with an ``action``, a marker such as ``IGNORE``, are left out too.
+    Messages with an ``action``, a marker such as ``IGNORE``, are left out, too.
     """
     return [message for message in _truncate(messages) if message.role in ("user", "assistant") and message.action is None]
 
@@ -162,7 +162,7 @@ def wanted_details(messages: Sequence[Message]) -> dict[str, Detail]:
 
 
 def add_details(text: str, wanted: Iterable[Detail], *, max_characters: int, language: str) -> str:
-    """Append a closing clause with the wanted details (names, numbers, dates) that the text lacks, as many as fit."""
+    """Append a closing clause with the wanted details (names, numbers, dates) that are missing in the text, as many as fit."""
     by_key = {detail.key: detail for detail in wanted}
     lost = missing(by_key, text)
     remaining = [detail for key, detail in by_key.items() if key in lost]
@@ -222,7 +222,8 @@ def _score(said: _QuotableSentence, rank: float) -> float:
 def _choose(candidates: Sequence[_QuotableSentence], wanted: dict[str, Detail], form: _ReportFormat) -> list[_QuotableSentence]:
     """Choose sentences one at a time, within the limits of the format.
 
-    Sentences with a high score are preferred. Sentences with names, numbers or dates that are not covered yet are preferred too.
+    Sentences with a high score are preferred, and so are sentences with names, numbers or dates that are not covered
+    yet.
     """
     chosen: list[_QuotableSentence] = []
     covered: set[str] = set()

@@ -1,4 +1,4 @@
-"""Recognize memories that must not expire for lack of use: identity, health, family and standing instructions."""
+"""Recognize memories that must not expire when unused: identity, health, family and standing instructions."""
 
 import re
 from typing import Final
@@ -22,9 +22,9 @@ _INSTRUCTION: Final = re.compile(
 
 
 def is_lasting(memory: Memory, reader: SentenceReader | None = None) -> bool:
-    """Return True if a memory must not expire for lack of use. In doubt, the memory lasts.
+    """Return True if a memory must not expire when unused. In doubt, return True.
 
-    Its key and its words decide. If they say nothing, the sentence reader is asked, if there is one.
+    Its key and its words decide. If they are inconclusive, the sentence reader decides, if there is one.
     """
     if memory.key is not None and is_lasting_key(memory.key):
         return True

@@ -78,7 +78,7 @@ def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64])
 
 
 def join(older: str, newer: str, *, max_characters: int) -> str | None:
-    """Merge two texts. Return the text that covers the other, or else both in sequence; None if both together are too long."""
+    """Merge two texts. Return the text that covers the other, or both in sequence. Return None if both together are too long."""
     if _covers(newer, older):
         return newer
     if _covers(older, newer):

@@ -197,7 +197,10 @@ def _check(written: _Written, name: str, replaces: Sequence[str], max_characters
 def _checked(
     written: _Written, name: str, messages: Sequence[Message], max_characters: int
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the model's text without the sentences that contradict the messages, and its flaws. None if nothing is left."""
+    """Return the model's text without sentences that contradict the messages, and its flaws.
+
+    The text is None if nothing is left.
+    """
     text, flaws = _check(written, name, [message.text for message in messages], max_characters)
     if text is None:
         return None, flaws
@@ -206,7 +209,7 @@ def _checked(
 
 
 def _without_inventions(text: str | None, flaws: tuple[str, ...], texts: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
-    """Return a document without the lines whose names, numbers or dates are in none of the texts, and its flaws."""
+    """Return a document without the lines whose names, numbers or dates occur in none of the texts, and its flaws."""
     if text is None:
         return None, flaws
     evidence = Evidence(sources=(), known=texts)

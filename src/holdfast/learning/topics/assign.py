@@ -1,7 +1,7 @@
 """Detect the topic of a message, and assign new memories to a topic.
 
-A chat model does this or, without a model, rules that compare words and vectors. A topic's page consists of the live
-memories with that topic. New memories that are to go on a topic page are called conclusions here.
+A chat model does this. Without a model, rules compare words and vectors. A topic's page consists of the live memories
+with that topic. New memories for a topic page are called conclusions here.
 """
 
 import re
@@ -132,9 +132,9 @@ def detect(
 ) -> DetectedTopic:
     """Return the topic that a message is about, or None.
 
-    Without a model, rules compare words, also those of the ``earlier`` messages. If ``vector``, the embedding of these texts, is
-    given, the rules also compare vectors. ``calibration`` belongs to the embedder that computed ``vector``, and ``subjects`` are
-    the vectors of everyday subjects (``subject_texts``).
+    Without a model, rules compare words, including the words of ``earlier`` messages. ``vector`` is the embedding of
+    these texts. If it is given, the rules also compare vectors. ``calibration`` belongs to the embedder that computed
+    ``vector``. ``subjects`` contains the vectors of everyday subjects (``subject_texts``).
     """
     if not detect_needed(message, topics):
         return DetectedTopic(None, Usage(), ())
@@ -161,7 +161,7 @@ def _line(topic: KnownTopic, *, with_titles: bool) -> str:
 def _read_topic(data: Mapping[str, object], topics: Sequence[KnownTopic]) -> tuple[str | None, tuple[str, ...]]:
     """Return the topic that the model named. If that topic was not in the prompt, return None and a flaw.
 
-    The name may come as a file name, with a list mark, or as the whole line of the list.
+    The answer may contain the name as a file name, with a list mark, or as a whole line of the list.
     """
     named = data.get("topic")
     if named is None:
@@ -175,7 +175,7 @@ def _read_topic(data: Mapping[str, object], topics: Sequence[KnownTopic]) -> tup
 
 
 def _spellings(named: str) -> Iterator[str]:
-    """Yield the names that an answer may stand for: the answer itself, then without marks, path, extension and explanation."""
+    """Yield the names that an answer may mean: the answer itself, then without marks, path, extension and explanation."""
     yield named
     bare = _LIST_MARK.sub("", named.strip().strip("`\"'*"))
     yield bare
@@ -206,8 +206,8 @@ class _Meanings:
 def _detect_by_rules(message: str, topics: Sequence[KnownTopic], known: _Meanings) -> str | None:
     """Return the topic with the best score, which is computed from name, terms and meaning.
 
-    Return None if the best score, or its lead over the second best, is too low. Single words occur in talk about anything, so
-    if meanings can be compared, words alone do not decide.
+    Return None if the best score, or its lead over the second best, is too low. Single words occur in conversations
+    about anything, so words alone do not decide if meanings can be compared.
     """
     text = message[-_MAX_MESSAGE_CHARACTERS:]
     terms, all_terms = naming_terms(text), content_terms(text)
@@ -280,8 +280,8 @@ def assign(
 ) -> Outcome:
     """Give new memories (``conclusions``) the topic of their conversation, ``topic``.
 
-    If ``topic`` is None and there are at least ``min_conclusions`` different memories, name a topic for them. Fewer memories
-    stay without a topic. If a topic in ``known`` has the name, the memories join it.
+    If ``topic`` is None and there are at least ``min_conclusions`` different memories, name a topic for them. Fewer
+    memories stay without a topic. If a topic in ``known`` has that name, the memories join that topic.
     """
     if not assign_needed(conclusions, topic, min_conclusions=min_conclusions):
         return Outcome(changes=tuple(conclusions), prompt=RULE_VERSION)

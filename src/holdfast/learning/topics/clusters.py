@@ -44,7 +44,7 @@ def content_terms(text: str, *languages: str | None) -> frozenset[str]:
 
 
 def common_language(texts: Iterable[str]) -> str | None:
-    """Return the most frequent language of several texts; None if no language is detected."""
+    """Return the most frequent language of several texts, or None if no language is detected."""
     votes = Counter(filter(None, map(detect_language, texts)))
     return votes.most_common(1)[0][0] if votes else None
 
@@ -100,7 +100,7 @@ def with_words(rows: RowVectors, texts: Sequence[str]) -> RowVectors:
 
 
 def rows_for(count: int, vectors: RowVectors | None) -> RowVectors | None:
-    """Return the vectors as unit rows; raise ``InvalidInput`` unless there is one row per text."""
+    """Return the vectors as unit rows. Raise ``InvalidInput`` unless there is one row per text."""
     if vectors is None:
         return None
     if vectors.ndim != 2 or len(vectors) != count:
@@ -131,7 +131,7 @@ def k_means(rows: RowVectors, count: int) -> Labels:
 
 
 def _initial_centers(rows: RowVectors, count: int, generator: np.random.Generator) -> RowVectors:
-    """Choose initial centers as k-means++ does: each is likely to be far from the earlier ones."""
+    """Choose initial centers as k-means++ does: each center is likely to be far from the earlier centers."""
     chosen = [int(generator.integers(len(rows)))]
     while len(chosen) < count:
         distances = np.clip(1 - (rows @ rows[chosen].T).max(axis=1), 0, None).astype(np.float64) ** 2
@@ -144,8 +144,8 @@ def _initial_centers(rows: RowVectors, count: int, generator: np.random.Generato
 def groups(rows: RowVectors, *, min_groups: int = 2, max_groups: int = 5) -> Labels:
     """Cluster rows and choose the number of clusters. Outliers get the label ``UNPLACED``.
 
-    Clusters are numbered from 0, largest first. Among clusterings of about equal quality, the one with the fewest outliers is
-    chosen, then the one with the most clusters. All rows are unplaced if no clustering is good.
+    Clusters are numbered from 0, largest first. Among clusterings of about equal quality, the clustering with the
+    fewest outliers is chosen, then the one with the most clusters. If no clustering is good, all rows are unplaced.
     """
     labels = np.full(len(rows), UNPLACED, dtype=np.intp)
     centered = unit(rows - rows.mean(axis=0)) if len(rows) else rows

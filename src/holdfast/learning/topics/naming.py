@@ -144,8 +144,8 @@ def _is_stop_word(word: str, language: str | None = None) -> bool:
 def name_by_rules(texts: Sequence[str], *, known: Collection[str] = ()) -> str:
     """Name a topic after the most distinctive word of its texts.
 
-    If less than half of the texts contain that word, add the second most distinctive word. A topic in ``known`` with that name,
-    or with another form of its word, gives its own name.
+    If less than half of the texts contain that word, add the second most distinctive word. If a topic in ``known`` has
+    that name, or another form of its word, the name of that topic is returned.
     """
     words = distinctive(texts)
     stems = [content_terms(text) for text in texts]
@@ -155,7 +155,7 @@ def name_by_rules(texts: Sequence[str], *, known: Collection[str] = ()) -> str:
 
 
 def joined_name(name: str, known: Collection[str]) -> str:
-    """Return the known topic that a name stands for, or the name itself. Case, accents and number do not matter."""
+    """Return the known topic that a name refers to, or the name itself. Case, accents, and singular or plural are ignored."""
     return next(
         (topic for topic in known if fold(topic) == fold(name)),
         next((topic for topic in known if _is_other_form(topic, name)), name),
@@ -180,7 +180,7 @@ def _fallback_name(texts: Iterable[str]) -> str:
 
 
 def name_topic(texts: Sequence[str], *, known: Collection[str], model: ChatModel | None = None) -> TopicName:
-    """Name the topic of some texts: a topic in ``known``, or a new one. The name is always safe, whatever the model returns."""
+    """Name the topic of some texts: a topic in ``known``, or a new topic. The name is always safe, whatever the model returns."""
     by_rules = name_by_rules(texts, known=known)
     if model is None or not texts:
         return TopicName(name=by_rules)
@@ -213,5 +213,5 @@ def _shorten(name: str) -> list[str]:
 
 
 def prompt_language(texts: Iterable[str]) -> str:
-    """Return the prompt language for some texts: Spanish if most are in Spanish, else English."""
+    """Return the prompt language for some texts: Spanish if most are in Spanish, otherwise English."""
     return "es" if common_language(texts) == "es" else "en"

@@ -60,12 +60,12 @@ def _is_kept(character: str) -> bool:
 
 
 def _is_dropped(character: str) -> bool:
-    """Return True for characters that are dropped: invisible ones, enclosing marks, and unassigned or private code points."""
+    """Return True for characters to drop: invisible characters, enclosing marks, and unassigned or private code points."""
     return unicodedata.category(character) in ("Cf", "Me", "Cs", "Co", "Cn") or character == "\ufe0f"
 
 
 def name_key(name: str) -> str:
-    """Normalize a file name for comparison, since some file systems ignore case or store accents in another form."""
+    """Normalize a file name for comparison, because some file systems ignore case or store accents in another form."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 

@@ -71,7 +71,9 @@ def split(
     vectors: RowVectors | None = None,
     taken: Collection[str] = (),
 ) -> Outcome:
-    """Move each memory of a page with more than ``max_lines`` lines to a narrower topic. No new page gets over 85% of the lines.
+    """Move each memory of a page with more than ``max_lines`` lines to a narrower topic.
+
+    No new page gets more than 85% of the lines.
 
     Subtopics get names that are not in ``taken``. Lines that fit no subtopic go to ``<topic>-general``.
     """
@@ -144,7 +146,7 @@ def _without_prefix(topic: str, name: str) -> str:
 
 
 def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) -> dict[int, str]:
-    """Cluster similar lines, and name each cluster by a word that distinguishes it from the others."""
+    """Cluster similar lines, and name each cluster after a word that distinguishes it from the others."""
     labels = groups(term_vectors(texts) if rows is None else with_words(rows, texts))
     places: dict[int, str] = {}
     for label in range(int(labels.max(initial=UNPLACED)) + 1):

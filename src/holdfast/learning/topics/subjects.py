@@ -1,8 +1,8 @@
 """Compare a message with topics by meaning, against a backdrop of everyday subjects.
 
 The cosine of a message and a topic says little by itself: small talk is near to everything (0.45 to 0.55 with
-talk-embed-s), and a question about a topic is at 0.30 to 0.45. What tells is the lead over the other topics and over
-subjects in general.
+talk-embed-s), and a question about a topic is at 0.30 to 0.45. The decisive value is the lead over the other topics and
+over everyday subjects.
 """
 
 import re
@@ -51,8 +51,8 @@ def subject_scores(
 ) -> list[float]:
     """Return a score for each topic: its lead by content and by name, in units of the embedder's calibration span.
 
-    ``names`` are the vectors of the topics' names. A topic scores 0 if an everyday subject other than the one nearest to its
-    name fits the message about as well.
+    ``names`` are the vectors of the topics' names. A topic scores 0 unless its score is well above that of every
+    everyday subject. The subject nearest to the topic's name is not considered.
     """
     query = unit(vector)
     leads = subjects @ query
