@@ -1,8 +1,19 @@
-"""Memories of a project session: where they are stored, corrected and erased."""
+"""Sessions of coding agents: what is stored of a transcript, and where its memories are stored, corrected and erased."""
+
+from pathlib import Path
+
+import pytest
 
 from holdfast import Engine
 from holdfast.learning.placement import PROJECT
+from holdfast.resident.capture import Capture
+from holdfast.resident.events import HookEvent
+from holdfast.resident.scope import AgentScope
 from holdfast.types import Scope
+
+from .support import transcript_line
+
+BOTH = pytest.mark.everywhere("sqlite", "postgres")
 
 
 def _talk(memory: Engine, id: str, *texts: str) -> None:
@@ -45,3 +56,64 @@ def test_a_session_without_a_project_keeps_everything_in_its_app(memory: Engine)
         session.add("user", "I live in Lyon.")
     memory.drain()
     assert [each.scope for each in memory.memories(user="ana", app="kitchen", kind="fact")] == [Scope(user="ana", app="kitchen")]
+
+
+def _hook(memory: Engine, transcript: Path, name: str = "stop") -> int:
+    """Pass an event to a new process that has only the store: ``Capture`` keeps nothing else."""
+    event = HookEvent(client="claude-code", name=name, session="s1", transcript=transcript)
+    return Capture(memory).store(event, AgentScope(parts={"user": "ana", "app": "shop", "agent": None}))
+
+
+def _write(transcript: Path, *lines: tuple[str, str, str]) -> None:
+    with transcript.open("a", encoding="utf-8") as file:
+        file.writelines(transcript_line(*line) for line in lines)
+
+
+def _texts(memory: Engine) -> list[str]:
+    return [message.text for message in memory.session(user="ana", app="shop", id="s1").messages()]
+
+
+@BOTH
+@pytest.mark.ledger("X36")
+@pytest.mark.parametrize(
+    ("start", "lift"),
+    [
+        ("From here on nothing gets written down, I need to vent.", "You can save things again now."),
+        ("De ahora en adelante no guardes nada, por favor.", "Ya puedes volver a guardar cosas."),
+    ],
+    ids=["en", "es"],
+)
+def test_a_withheld_message_is_not_added_again_after_a_restart(memory: Engine, tmp_path: Path, start: str, lift: str) -> None:
+    transcript = tmp_path / "s1.jsonl"
+    _write(transcript, ("u1", "user", start), ("u2", "user", "My boss is called Quxzel."), ("u3", "user", lift))
+    assert _hook(memory, transcript, "session-end") == 3
+    memory.drain()
+    assert _texts(memory) == [lift]
+    _write(transcript, ("u4", "user", "I live in Lyon."))
+    assert _hook(memory, transcript, "session-end") == 1
+    memory.drain()
+    assert _texts(memory) == [lift, "I live in Lyon."]
+    assert [each.text for each in memory.memories(user="ana", app="shop", kind="fact")] == ["I live in Lyon."]
+
+
+@BOTH
+@pytest.mark.ledger("X36")
+def test_an_erased_session_does_not_come_back_from_its_transcript(memory: Engine, tmp_path: Path) -> None:
+    transcript = tmp_path / "s1.jsonl"
+    _write(transcript, ("u1", "user", "I live in Lyon."))
+    assert _hook(memory, transcript) == 1
+    memory.erase(session="s1")
+    assert _hook(memory, transcript) == 0
+    _write(transcript, ("u2", "user", "I work in Nantes."))
+    assert _hook(memory, transcript) == 1
+    assert _texts(memory) == ["I work in Nantes."]
+
+
+def test_a_transcript_that_was_replaced_by_a_shorter_one_is_read_from_its_start(memory: Engine, tmp_path: Path) -> None:
+    transcript = tmp_path / "s1.jsonl"
+    _write(transcript, ("u1", "user", "I live in Lyon, and I have a dog and two cats."), ("u2", "user", "I like tea."))
+    _hook(memory, transcript)
+    transcript.unlink()
+    _write(transcript, ("u3", "user", "I live in Nantes."))
+    assert _hook(memory, transcript) == 1
+    assert _texts(memory)[-1] == "I live in Nantes."

@@ -2,12 +2,13 @@
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from holdfast.engine import Engine
 from holdfast.errors import InvalidInput
+from holdfast.forgetting.records import mark_of
 from holdfast.importers.conversations import fitting
 from holdfast.importers.fields import Fields
 from holdfast.importers.readers.claude_code import said_in_line
@@ -20,17 +21,21 @@ from holdfast.services import services
 from holdfast.session import Session
 from holdfast.types import NewMessage
 
-_MAX_TRACKED: Final = 1_000
-"""Maximum number of transcripts whose read position is kept in memory. A forgotten one is read again from its start."""
+_POSITION: Final = "transcript "
+"""Prefix of the store's settings that hold how far each transcript was read."""
 
 
 class Capture:
-    """Adds the messages of events to sessions. Only one thread at a time does so, so that no message is added twice."""
+    """Adds the messages of events to sessions. Only one thread at a time does so, so that no message is added twice.
+
+    The store remembers how far a transcript was read. So a message that was erased since, for example because the user asked not
+    to keep it, is not added again after a restart.
+    """
 
     def __init__(self, memory: Engine) -> None:
         self._memory = memory
+        self._store = services(memory).store
         self._lock = threading.Lock()
-        self._positions: dict[tuple[str, str], int] = {}
 
     def store(self, event: HookEvent, scope: AgentScope) -> int:
         """Store the new messages of an event, and end the session if the event says so. Return the number of new messages."""
@@ -38,19 +43,31 @@ class Capture:
             return 0
         session = self._memory.session(id=event.session, **scope.parts)
         with self._lock:
-            key = (event.session, str(event.transcript))
-            said, position = list(event.said), 0
-            if event.transcript is not None and event.name != "prompt":
-                lines, position = read_from(event.transcript, self._positions.get(key, 0))
-                said += lines
-            added = self._add(session, event, scope, said)
-            if event.transcript is not None and position:
-                self._note(key, position)
+            if event.transcript is None or event.name == "prompt":
+                added = self._add(session, event, scope, event.said)
+            else:
+                added = self._add_from(event.transcript, session, event, scope)
         if event.name == "session-end":
             session.end()
         return added
 
-    def _add(self, session: Session, event: HookEvent, scope: AgentScope, said: list[Said]) -> int:
+    def _add_from(self, transcript: Path, session: Session, event: HookEvent, scope: AgentScope) -> int:
+        """Store the messages that a transcript contains since it was read last."""
+        name = self._position_name(session, transcript)
+        before = int(self._store.setting(name) or 0)
+        said, position = read_from(transcript, before)
+        added = self._add(session, event, scope, [*event.said, *said])
+        if position != before:
+            with self._store.write(durable=False) as tx:  # a later write that erases messages makes it durable
+                tx.set_setting(name, str(position))
+        return added
+
+    def _position_name(self, session: Session, transcript: Path) -> str:
+        """Return a name that does not tell the user, the project or the session, because it outlives their erasure."""
+        target = {"session": session.id, "transcript": str(transcript)}
+        return _POSITION + mark_of(self._store.setting("secret") or "", target, session.scope)
+
+    def _add(self, session: Session, event: HookEvent, scope: AgentScope, said: Sequence[Said]) -> int:
         new = [
             each
             for each in said
@@ -65,13 +82,7 @@ class Capture:
 
     def _is_known(self, session: Session, said: Said) -> bool:
         own = MessageFilter(session=session.id, exactly=session.scope, client_id=said.id)
-        return bool(services(self._memory).store.messages(own))
-
-    def _note(self, key: tuple[str, str], position: int) -> None:
-        self._positions.pop(key, None)
-        self._positions[key] = position
-        while len(self._positions) > _MAX_TRACKED:
-            del self._positions[next(iter(self._positions))]
+        return bool(self._store.messages(own))
 
 
 def _message(said: Said) -> NewMessage:
