@@ -98,7 +98,7 @@ class Maintenance:
         timeout = services.reader.recall_timeout if deep else None
         found = services.store.check(deep=deep)
         try:
-            found += services.housekeeping.check(services.embedding, recall_timeout=timeout)
+            found += services.housekeeping.check(services.embedding, chat=services.chat.name, recall_timeout=timeout)
         except (StoreCorrupt, ValueError, LookupError, TypeError) as error:  # a value that no version has written
             detail = f"cannot be checked, because the store is damaged: {error}"
             found.append(

@@ -56,6 +56,22 @@ def say(memory: Engine, *said: str, user: str | None = "ana", app: str | None = 
     memory.drain()
 
 
+def test_a_long_queue_is_summarized_without_gaps_and_without_a_job_per_conversation(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset=replace(DEFAULT, roll_up=RollUp(threshold=6, keep=2)))
+    for number in range(60):
+        with memory.session(user="ana", id=f"s{number}") as session:
+            session.add_all({"role": "user", "text": f"Fine, number {number} {place}."} for place in range(5))
+    memory.drain()
+    summaries = sorted(memory.memories(user="ana", kinds=["summary"]), key=lambda found: found.metadata["from"])
+    spans = [(found.metadata["from"], found.metadata["to"]) for found in summaries]
+    assert spans[0][0] == 1
+    assert all(before[1] + 1 == after[0] for before, after in itertools.pairwise(spans)), (
+        "no message is left out or covered twice"
+    )
+    assert 300 - spans[-1][1] < 6, "fewer messages wait than the threshold"
+    assert len([job for job in memory.jobs(limit=1000) if job.kind == "rollup"]) < 50
+
+
 @pytest.mark.ledger("X3")
 @pytest.mark.parametrize(
     "said",

@@ -269,3 +269,39 @@ def test_the_timeout_of_a_call_is_a_setting_and_ends_calls_that_cannot_be_interr
     assert eventually(lambda: memory.jobs()[-1].kind == "redo")
     assert len(silent.asked) == 1, "after a silent call, the next job does not wait for the model"
     assert "is not asked for a moment" in " ".join(job.error or "" for job in memory.jobs())
+
+
+def _finding(memory: Engine) -> str:
+    return next(found.detail for found in memory.doctor() if found.check == "jobs")
+
+
+@pytest.mark.everywhere("sqlite", "postgres")
+@pytest.mark.ledger("X32")
+def test_work_that_waits_for_the_model_is_counted_and_is_no_lag(memory: Engine, clock: FrozenClock) -> None:
+    talk(memory, "I live in Lyon.")
+    clock.advance(timedelta(minutes=1))
+    assert services(memory).jobs.lag() == timedelta(minutes=1), "a conversation waits for its digest"
+    memory.drain()
+    clock.advance(timedelta(hours=1))
+    assert (memory.stats().jobs["queued"], memory.stats().waiting_for_model) == (1, 1)
+    assert services(memory).jobs.lag() == timedelta(0)
+    assert _finding(memory) == "0 waiting, 0 dead; rules digested 1 conversations, which wait until test:model answers again"
+
+
+@pytest.mark.ledger("X32")
+def test_without_a_model_a_redo_is_given_up_after_a_month_and_the_rules_stand(
+    memory: Engine, open_memory: OpenMemory, clock: FrozenClock
+) -> None:
+    talk(memory, "I live in Lyon.")
+    memory.drain()
+    memory.close()
+    alone = open_memory(chat=None)
+    assert _finding(alone) == "0 waiting, 0 dead; rules digested 1 conversations, which wait for a chat model, but none is set"
+    for days, waiting in ((29, 1), (2, 0)):
+        clock.advance(timedelta(days=days))
+        alone.trust_clock()
+        alone.purge_expired()
+        assert alone.stats().waiting_for_model == waiting
+    (given_up,) = alone.jobs(states=["done"])
+    assert (given_up.kind, "no model answered for 30 days" in (given_up.error or "")) == ("redo", True)
+    assert texts(alone) == {"I live in Lyon."}

@@ -9,8 +9,9 @@ a summary is stored next to its messages, and memories removed by compacting can
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from holdfast.background.jobs import Work, new_job
@@ -22,7 +23,7 @@ from holdfast.learning.summaries.base_document import RULE_VERSION as BASE_RULES
 from holdfast.learning.summaries.compaction import compact_to
 from holdfast.learning.summaries.durable import durable_facts, without_ended
 from holdfast.learning.summaries.extractive import RULE_VERSION as REPORT_RULES
-from holdfast.learning.summaries.roll_up import base_put, due, summary_put
+from holdfast.learning.summaries.roll_up import RollUp, base_put, due, summary_put
 from holdfast.learning.summaries.summaries import Summary, distill, distill_with, summarize, summarize_with
 from holdfast.learning.topics.splitting import follow, split
 from holdfast.models.chat_budget import BudgetedChat
@@ -42,6 +43,7 @@ _MAX_ENDED_FACTS = 500
 """Maximum number of ended facts that the base document is checked for."""
 _MAX_MESSAGES = 200
 """Maximum number of messages that one summary covers."""
+_MESSAGES_PER_READ = 250
 _MAX_CONVERSATION_CHARACTERS = 24_000
 """Maximum total length of the messages that one summary covers, in characters."""
 _TITLE_LINES = 2
@@ -70,7 +72,7 @@ class Condenser:
 
     def follow_up(self, tx: Transaction, scope: Scope) -> None:
         """Queue the condensing jobs that are due after a change in a scope, in the transaction of that change."""
-        if self._preset.roll_up and (waiting := self.unsummarized(tx, scope)):
+        if self._preset.roll_up and (waiting := self._next_unsummarized(tx, scope, self._preset.roll_up)):
             count = due(len(waiting), self._preset.roll_up)
             if count:
                 self._queue(tx, "rollup", scope, waiting[count - 1].seq)
@@ -123,14 +125,26 @@ class Condenser:
 
         Messages of imported sessions from which nothing is to be learned are left out.
         """
+        return list(self._unsummarized(reads, scope))
+
+    def _next_unsummarized(self, reads: Reads, scope: Scope, rule: RollUp) -> list[Message]:
+        """Return the oldest messages that no summary covers yet: no more than one summary can need.
+
+        There can be many, because all conversations of a long queue are digested before the first summary is written.
+        """
+        return list(islice(self._unsummarized(reads, scope), max(rule.threshold, _MAX_MESSAGES + rule.keep)))
+
+    def _unsummarized(self, reads: Reads, scope: Scope) -> Iterator[Message]:
         mark = reads.setting(summarized_setting(scope))
         if mark is None:  # no summary yet, or a store from before the marks
             summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), statuses=None))
             mark = str(max((int(memory.metadata.get("to", 0)) for memory in summaries), default=0))
-        found = reads.messages(MessageFilter(exactly=scope, after_seq=int(mark)))
-        sessions = reads.sessions(SessionFilter(ids={message.session for message in found}, exactly=scope)) if found else []
-        unlearned = {session.id: int(session.metadata.get(UNLEARNED_TO, 0)) for session in sessions}
-        return [message for message in found if message.seq > unlearned.get(message.session, 0)]
+        after = int(mark)
+        while found := reads.messages(MessageFilter(exactly=scope, after_seq=after, oldest=_MESSAGES_PER_READ)):
+            sessions = reads.sessions(SessionFilter(ids={message.session for message in found}, exactly=scope))
+            unlearned = {session.id: int(session.metadata.get(UNLEARNED_TO, 0)) for session in sessions}
+            yield from (message for message in found if message.seq > unlearned.get(message.session, 0))
+            after = found[-1].seq
 
     def unincorporated(self, reads: Reads, scope: Scope) -> list[Memory]:
         """Return the summaries that are not in the base document yet, oldest first."""
@@ -163,8 +177,9 @@ class Condenser:
     def _roll_up(self, job: Job) -> Work:
         """Summarize all messages except the newest."""
         scope = self._scope(job)
-        waiting = self.unsummarized(self._store, scope)
-        taken = waiting[: due(len(waiting), self._preset.roll_up)] if self._preset.roll_up else []
+        rule = self._preset.roll_up
+        waiting = self._next_unsummarized(self._store, scope, rule) if rule else []
+        taken = waiting[: due(len(waiting), rule)] if rule else []
         taken = taken[: _as_many_as_fit(taken)]
         messages = extractable(taken)
         if not messages:
@@ -177,7 +192,7 @@ class Condenser:
 
         def unchanged(tx: Transaction) -> bool:
             return ids == {m.id for m in tx.messages(MessageFilter(ids=list(ids)))} and bool(
-                ids & {m.id for m in self.unsummarized(tx, scope)}
+                ids & {m.id for m in islice(self._unsummarized(tx, scope), len(ids))}
             )
 
         outcome = Outcome(

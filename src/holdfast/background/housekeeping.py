@@ -19,9 +19,11 @@ from holdfast.recall.embedding import Embedding
 from holdfast.recall.traces.keeper import Traces
 from holdfast.runtime.clock import end_of_day
 from holdfast.runtime.ids import time_of
-from holdfast.types import OFF_RECORD, Author, Finding, Memory, Retire, Scope
+from holdfast.types import OFF_RECORD, REDO, Author, Finding, Job, Memory, Retire, Scope
 from holdfast.write import Writer
 
+_REDO_PERIOD = timedelta(days=30)
+"""Time after which a redo job is given up, because no model answered. What rules have extracted stays."""
 _DONE_JOB_RETENTION = timedelta(days=7)
 """Time after which a finished job is removed from the list of jobs."""
 _SCRUB_RETRY = timedelta(seconds=30)
@@ -75,6 +77,7 @@ class Housekeeping:
         unused = self._expire_unused(now) + self._erase_withheld(now)
         self._expire_stored_responses(now)
         self._traces.expire(now)
+        self._give_up_redos(now)
         old_messages = list(dict.fromkeys((*self._outlived(now), *self._past_undo(now))))
         done = self._store.jobs(states=["done"], limit=1)
         has_old_jobs = bool(done and done[0].finished_at and done[0].finished_at < now - _DONE_JOB_RETENTION)
@@ -113,6 +116,20 @@ class Housekeeping:
             retired = [Retire(id=memory.id, status="expired", reason=f"not used for {days} days") for memory in unused]
             Writer(tx=tx, preset=self._preset, author=Author(actor="clean-up"), now=now).apply(retired)
         return len(unused)
+
+    def _give_up_redos(self, now: datetime) -> None:
+        """Finish the redo jobs that no model has served for a long time: the model may have been removed."""
+
+        def old(reads: Reads, limit: int | None = None) -> list[Job]:
+            waiting = reads.jobs(states=["queued"], kinds=[REDO], limit=limit)
+            return [job for job in waiting if job.created_at < now - _REDO_PERIOD]
+
+        if not old(self._store, limit=1):
+            return
+        with self._store.write() as tx:
+            for job in old(tx):
+                note = f"no model answered for {_REDO_PERIOD.days} days; what rules extracted stays"
+                tx.set_job(replace(job, state="done", finished_at=now, error=note))
 
     def _erase_withheld(self, now: datetime) -> int:
         """Erase messages that users asked not to keep, if their sessions never end. Return the number of erased messages."""
@@ -213,22 +230,31 @@ class Housekeeping:
         user = memory.scope.user
         return end_of_day(now, tx.user(user).timezone if user else "UTC")
 
-    def check(self, embedding: Embedding, *, recall_timeout: float | None = None) -> list[Finding]:
-        """Check for dead jobs and problems of the embedder. Return the findings.
+    def check(self, embedding: Embedding, *, chat: str | None, recall_timeout: float | None = None) -> list[Finding]:
+        """Check for dead jobs and problems of the embedder; returns the findings. ``chat`` is the name of the chat model.
 
         With ``recall_timeout``, an embedder outside this process is called, to check whether it answers within that
         time.
         """
         dead = self._store.jobs(states=["dead"])
         waiting = self._store.jobs(states=["queued", "running"])
+        redos = [job for job in waiting if job.kind == REDO]
         jobs = Finding(
             check="jobs",
             ok=not dead,
-            detail=f"{len(waiting)} waiting, {len(dead)} dead",
+            detail=f"{len(waiting) - len(redos)} waiting, {len(dead)} dead{_noted(redos, chat)}",
             remedy="See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`" if dead else None,
         )
         vectors = check_vectors(embedding, deep=recall_timeout is not None)
         return [jobs, self.clock_guard.check(), check_embedder(embedding, recall_timeout), *vectors]
+
+
+def _noted(redos: Sequence[Job], chat: str | None) -> str:
+    """Return the words about the conversations that a model is to read again."""
+    if not redos:
+        return ""
+    why = f"until {chat} answers again" if chat else "for a chat model, but none is set"
+    return f"; rules digested {len(redos)} conversations, which wait {why}"
 
 
 def _is_due(time: datetime, now: datetime, interval: timedelta) -> bool:

@@ -22,7 +22,7 @@ from holdfast.chat import Usage, spend_of
 from holdfast.errors import NotFound, StoreError
 from holdfast.protocols import Clock, Reads, SessionFilter, Store, Transaction
 from holdfast.runtime.ids import new_id
-from holdfast.types import Job, SessionRecord, Spend
+from holdfast.types import REDO, Job, SessionRecord, Spend
 
 log = logging.getLogger("holdfast")
 
@@ -50,8 +50,6 @@ class Deferred(Exception):
         self.work = Work(usage=usage, model=model)
 
 
-REDO = "redo"
-"""Kind of a job that digests messages again with the model, after rules digested them because the model failed."""
 REDO_PRIORITY = -10
 _DEFERRAL = timedelta(minutes=1)
 
@@ -70,8 +68,6 @@ MODEL_LEASE_DURATION = timedelta(minutes=30)
 It is long, because the model reads a long conversation in parts, and each part has its own timeout.
 """
 _FIRST_RETRY = timedelta(seconds=5)
-_MAX_CHECKED = 20
-"""Maximum number of waiting jobs that are checked before a job is leased."""
 
 
 def new_job(kind: str, payload: Mapping[str, Any], *, effect: str, now: datetime, priority: int = 0) -> Job:
@@ -125,14 +121,9 @@ class JobRunner:
         """Run one job that is due. Return False if there is none."""
         # Check without the write lock first: an idle worker must not take it every second.
         now = self._clock.now()
-        waiting = self._store.jobs(states=["queued", "running"], limit=_MAX_CHECKED)
-        if not waiting:
-            return False
-        kinds = self._affordable(list(self._handlers))
-        if not kinds or (len(waiting) < _MAX_CHECKED and not any(_may_run(job, kinds, now) for job in waiting)):
-            return False
-        with self._store.write() as tx:
-            job = tx.lease_job(worker=worker_name(), now=now, until=now + self._lease, kinds=kinds, exclusive=self._exclusive)
+        if self._store.next_job(now=now, until=now + self._lease) is None:  # before models are asked whether they are there
+            return self.take_over() > 0
+        job = self._lease_one(self._affordable(list(self._handlers)), now)
         if job is None:
             return self.take_over() > 0
         try:
@@ -143,6 +134,19 @@ class JobRunner:
             log.exception("Job %s (%s) failed, attempt %d", job.id, job.kind, job.attempt)
             self._failed(job, error)
         return True
+
+    def _lease_one(self, kinds: Collection[str], now: datetime) -> Job | None:
+        until = now + self._lease
+        if not kinds or self._store.next_job(now=now, until=until, kinds=kinds, exclusive=self._exclusive) is None:
+            return None
+        with self._store.write() as tx:
+            return tx.lease_job(worker=worker_name(), now=now, until=until, kinds=kinds, exclusive=self._exclusive)
+
+    def lag(self) -> timedelta:
+        """Return the age of the oldest job that is queued or running. A redo job does not count: rules have done its work."""
+        kinds = [kind for kind in self._handlers if kind != REDO]
+        waiting = self._store.jobs(states=["queued", "running"], kinds=kinds, limit=1)
+        return max(timedelta(0), self._clock.now() - waiting[0].created_at) if waiting else timedelta(0)
 
     def take_over(self) -> int:
         """Requeue the jobs of this machine's dead workers. Return their number."""
@@ -228,12 +232,6 @@ class _Deadly(StoreError):
 def deaths(job: Job) -> int:
     """Return the number of workers that died during a job before this attempt."""
     return max(0, job.attempt - 1 - _failures(job))
-
-
-def _may_run(job: Job, kinds: Collection[str], now: datetime) -> bool:
-    """Return True if a job may be due, or its worker may be gone."""
-    is_future = job.created_at <= now < job.not_before and job.not_before - now <= _MAX_PAUSE
-    return job.state == "running" or (job.kind in kinds and not is_future)
 
 
 def _failures(job: Job) -> int:

@@ -75,9 +75,25 @@ class Reads(Protocol):
         ...
 
     def jobs(
-        self, *, states: Collection[JobState] | None = None, ids: Collection[str] | None = None, limit: int | None = None
+        self,
+        *,
+        states: Collection[JobState] | None = None,
+        ids: Collection[str] | None = None,
+        kinds: Collection[str] | None = None,
+        limit: int | None = None,
     ) -> list[Job]:
         """List jobs, oldest first."""
+        ...
+
+    def next_job(
+        self,
+        *,
+        now: datetime,
+        until: datetime | None = None,
+        kinds: Collection[str] | None = None,
+        exclusive: Collection[str] = (),
+    ) -> Job | None:
+        """Return the job that :meth:`Transaction.lease_job` would lease now, or None. It takes no lock."""
         ...
 
     def user(self, user: str) -> UserProfile:

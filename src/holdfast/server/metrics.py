@@ -26,7 +26,6 @@ from holdfast.errors import HoldfastError
 from holdfast.runtime.tracing import Operation, listen
 from holdfast.server.api.problem import AsgiMessage, AsgiScope, Receive, Send, problem_of, problem_response
 from holdfast.server.middleware.security import App, principal_of
-from holdfast.server.routes.stats import lag
 from holdfast.server.tenants import EnginePool
 from holdfast.services import services
 from holdfast.version import __version__
@@ -194,8 +193,13 @@ def store_families(memory: Engine) -> Iterator[Metric]:
     yield _gauge("jobs", "Background jobs by state.", "state", {state: counts.jobs.get(state, 0) for state in _STATES})
     yield _gauge("waiting_for_vectors", "Texts without a vector.", None, {"": counts.waiting_for_vectors})
     yield _gauge("store_bytes", "Size of the store on disk in bytes.", None, {"": counts.bytes})
-    age = lag(memory, services(memory).clock.now())
-    yield _gauge("digestion_lag_seconds", "Age of the oldest job that is not done.", None, {"": age})
+    yield _gauge(
+        "waiting_for_model", "Queued jobs that wait until the chat model answers again.", None, {"": counts.waiting_for_model}
+    )
+    age = services(memory).jobs.lag().total_seconds()
+    yield _gauge(
+        "digestion_lag_seconds", "Age of the oldest job that is not done and does not wait for the model.", None, {"": age}
+    )
     yield from _spend(memory)
     yield from _apps(memory)
     about = {"version": __version__, "preset": memory.preset.name}

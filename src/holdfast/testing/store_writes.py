@@ -139,6 +139,8 @@ class JobPromises:
         assert [job.id for job in store.jobs(states=["queued"])] == ["early", "late"]
         assert [job.id for job in store.jobs(states=["queued"], limit=1)] == ["early"]
         assert [job.id for job in store.jobs(states=("dead", "done"))] == ["dead"]
+        assert [job.id for job in store.jobs(kinds=["other"])] == []
+        assert [job.id for job in store.jobs(states=["queued"], kinds=["digest", "other"], limit=1)] == ["early"]
 
     def test_the_most_urgent_due_job_is_leased(self, store: Store) -> None:
         """Due jobs are leased by priority, then by due time. A job that is not yet due is not leased."""
@@ -146,13 +148,20 @@ class JobPromises:
             tx.add_job(a_job("later", priority=9, not_before=AT + DAY))
             tx.add_job(a_job("low", not_before=AT - DAY))
             tx.add_job(a_job("high", priority=5))
+        next_one = store.next_job(now=AT)
+        with store.write() as tx:
             leased = [tx.lease_job(worker="w", now=AT, until=AT + _LEASE) for _ in range(3)]
-        assert [job.effect if job else None for job in leased] == ["high", "low", None]
+        assert [job.effect if job else None for job in (next_one, *leased)] == ["high", "high", "low", None]
+        assert store.next_job(now=AT) is None
+        expired = store.next_job(now=AT + _LEASE)
+        assert expired is not None
+        assert expired.effect == "high", "its lease has expired"
 
     def test_only_the_wanted_kinds_are_leased(self, store: Store) -> None:
         """``kinds`` limits the jobs that a worker leases."""
         with store.write() as tx:
             tx.add_job(a_job("other", kind="other"))
+            assert tx.next_job(now=AT, kinds=("digest",)) is None
             assert tx.lease_job(worker="w", now=AT, until=AT + _LEASE, kinds=("digest",)) is None
             assert tx.lease_job(worker="w", now=AT, until=AT + _LEASE, kinds=("other", "digest")) is not None
 
@@ -178,6 +187,7 @@ class JobPromises:
             tx.add_job(replace(a_job("first"), kind="digest", payload=ana))
             assert lease(tx) == "first"
             tx.add_job(replace(a_job("second"), kind="compact", payload=ana))
+            assert tx.next_job(now=AT, exclusive=("digest", "compact")) is None
             assert lease(tx) is None
             tx.add_job(replace(a_job("topic"), kind="topic", payload=ana))
             tx.add_job(replace(a_job("bob"), kind="digest", payload={**ana, "user": "bob"}))

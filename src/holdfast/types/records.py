@@ -9,6 +9,8 @@ from holdfast.types.common import TRUST, Act, JobState, KeyLevel, MessageOrigin,
 from holdfast.types.memory import Memory
 from holdfast.types.scope import Scope
 
+REDO: Final = "redo"
+"""Kind of a job that digests messages again with the model, after rules digested them because the model failed."""
 OFF_RECORD: Final = "off_record"
 """Action of a message that the user asked not to keep. It is neither indexed nor recalled, and erased when the session ends."""
 FORGOTTEN: Final = "forgotten"

@@ -213,6 +213,8 @@ class Stats:
     """Names of the embedders whose vectors are stored."""
     bytes: int
     """Size of the store on disk in bytes."""
+    waiting_for_model: int = 0
+    """Number of queued jobs that wait until the chat model answers again. Rules have done their work meanwhile."""
 
     @classmethod
     def of(cls, counts: Mapping[str, Any]) -> "Stats":

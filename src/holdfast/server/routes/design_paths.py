@@ -23,7 +23,7 @@ from holdfast.server.api.responses import Model
 from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.middleware.security import principal_of
 from holdfast.server.middleware.threads import run_chat
-from holdfast.server.routes import device
+from holdfast.server.routes import device, stats
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
 
@@ -88,7 +88,7 @@ class Health(Model):
     store: str | None = None
     """The location of the store."""
     queue: dict[str, int] | None = None
-    """The number of jobs by state."""
+    """The number of jobs by state, and of the queued ones, those that wait until the chat model answers again."""
 
 
 @router.post("/chat/text", operation_id="chat_text", responses=problems(chat=True), openapi_extra=needs("write"))
@@ -166,8 +166,7 @@ def health(request: Request) -> Health:
 def _inside(caller: Caller, settings: Settings) -> Health:
     memory = caller.memory
     chat = services(memory).chat.name
-    jobs = memory.stats().jobs
-    queue = {state: jobs.get(state, 0) for state in ("queued", "running", "dead")}
+    queue = stats.queue(memory.stats()).model_dump()
     ollama = _listens(settings.chat_url or PROVIDERS["ollama"].base_url) if (chat or "").startswith("ollama:") else None
     notices = services(memory).reader.notices
     return Health(

@@ -1,7 +1,6 @@
 """Route for statistics: counts, recall latency, digestion lag (age of the oldest open job) and spend (model usage)."""
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Request
@@ -14,6 +13,7 @@ from holdfast.server.caller import Calling, needs
 from holdfast.server.middleware.latency import Latency
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
+from holdfast.types.results import Stats as StoreCounts
 from holdfast.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
@@ -29,6 +29,8 @@ class Queue(Model):
     """The number of jobs that are running."""
     dead: int
     """The number of jobs that failed and are not retried."""
+    waiting_for_model: int
+    """The number of queued jobs that wait until the chat model answers again. Rules have done their work meanwhile."""
 
 
 class RecallTimes(Model):
@@ -101,7 +103,7 @@ class Stats(Model):
     queue: Queue
     """The number of jobs by state."""
     digestion_lag_seconds: float
-    """The age in seconds of the oldest job that is queued or running; 0 if there is none."""
+    """The age in seconds of the oldest job that is queued or running; 0 if there is none. Jobs that wait for the model do not count."""
     recall_ms: RecallTimes
     """The duration of recent recalls, in milliseconds."""
     memories_per_day: list[MadeOnDay]
@@ -150,8 +152,8 @@ def gathered(memory: Engine, latency: Latency) -> Stats:
         messages=counts.messages,
         sessions=sum(counts.sessions.values()),
         by_kind=dict(counts.memories_by_kind),
-        queue=queue(counts.jobs),
-        digestion_lag_seconds=lag(memory, now),
+        queue=queue(counts),
+        digestion_lag_seconds=services(memory).jobs.lag().total_seconds(),
         recall_ms=RecallTimes(p50=latency.quantile(0.5), p95=latency.quantile(0.95), count=latency.count),
         memories_per_day=[
             MadeOnDay(day=each.day, kind=each.kind, count=each.made)
@@ -169,12 +171,7 @@ def gathered(memory: Engine, latency: Latency) -> Stats:
     )
 
 
-def queue(jobs: Mapping[str, int]) -> Queue:
+def queue(counts: StoreCounts) -> Queue:
     """Return the number of jobs by state."""
-    return Queue(queued=jobs.get("queued", 0), running=jobs.get("running", 0), dead=jobs.get("dead", 0))
-
-
-def lag(memory: Engine, now: datetime) -> float:
-    """Return the age in seconds of the oldest job that is queued or running, or 0 if there is none."""
-    waiting = memory.jobs(states=["queued", "running"], limit=1)
-    return max(0.0, (now - waiting[0].created_at).total_seconds()) if waiting else 0.0
+    numbers = {state: counts.jobs.get(state, 0) for state in ("queued", "running", "dead")}
+    return Queue(**numbers, waiting_for_model=counts.waiting_for_model)

@@ -134,14 +134,19 @@ class PostgresTransaction(SQLTransaction):
         return self._read_locked(lambda: super(PostgresTransaction, self).revisions(id))
 
     def jobs(
-        self, *, states: Collection[JobState] | None = None, ids: Collection[str] | None = None, limit: int | None = None
+        self,
+        *,
+        states: Collection[JobState] | None = None,
+        ids: Collection[str] | None = None,
+        kinds: Collection[str] | None = None,
+        limit: int | None = None,
     ) -> list[Job]:
         """List jobs, oldest first. Jobs that are selected by id are locked until the transaction ends."""
         if ids is not None:
             self._session.execute(
                 "SELECT 1 FROM jobs WHERE tenant = ? AND id = ANY(?) ORDER BY id FOR UPDATE", (self.tenant, list(ids))
             )
-        return super().jobs(states=states, ids=ids, limit=limit)
+        return super().jobs(states=states, ids=ids, kinds=kinds, limit=limit)
 
     def user(self, user: str) -> UserProfile:
         """Return the profile of a user. An unknown user has the default profile."""

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from holdfast.stores.sql.connection import Connection, fetch_value
 from holdfast.stores.sql.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS, memory_hash, message_hash
-from holdfast.types import Finding
+from holdfast.types import REDO, Finding
 
 Expected: TypeAlias = Callable[[Sequence[Any]], bytes]
 
@@ -35,6 +35,7 @@ def stats(connection: Connection, tenant: str) -> dict[str, Any]:
         "users": single("SELECT count(DISTINCT user) FROM partitions WHERE tenant = ? AND user <> ''"),
         "apps": single("SELECT count(DISTINCT app) FROM partitions WHERE tenant = ? AND app <> ''"),
         "jobs": grouped("SELECT state, count(*) FROM jobs WHERE tenant = ?"),
+        "waiting_for_model": single(f"SELECT count(*) FROM jobs WHERE tenant = ? AND state = 'queued' AND kind = '{REDO}'"),
         "vectors": single("SELECT count(*) FROM vectors WHERE tenant = ?"),
         "waiting_for_vectors": single("SELECT count(*) FROM unembedded WHERE tenant = ?"),
         "models": [row[0] for row in connection.execute("SELECT name FROM models WHERE tenant = ? ORDER BY model", (tenant,))],

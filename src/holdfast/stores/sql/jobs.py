@@ -1,20 +1,14 @@
 """Writes of jobs: queueing, leasing and finishing them."""
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar
 
-from holdfast.stores.sql.connection import Connection, fetch, fetch_one, upsert
-from holdfast.stores.sql.rows import JOB_COLUMNS, job_row, marks, stamp, to_job
+from holdfast.stores.sql.connection import Connection, fetch_one, upsert
+from holdfast.stores.sql.leases import next_job
+from holdfast.stores.sql.rows import JOB_COLUMNS, job_row, marks, stamp
 from holdfast.types import Job
-
-_MAX_DELAY = timedelta(minutes=15)
-"""Longer than the pause before any retry of a job."""
-_MAX_LEASE = timedelta(minutes=45)
-"""Longer than the usual lease of a job."""
-_SCOPE_PARTS = ("app", "user", "agent")
 
 
 class JobWrites:
@@ -43,41 +37,16 @@ class JobWrites:
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        A creation time in the future means that the clock went back: the job is due. A job is also due if its lease
-        ends later than any valid lease and later than ``until``. For kinds in ``exclusive``, only one job per scope is
-        leased at a time.
+        For kinds in ``exclusive``, only one job per scope is leased at a time.
         """
-        too_late = max(until, now + _MAX_LEASE)
-        apart, scopes = self._not_in_running_scopes(now, too_late, list(exclusive))
-        chosen = "" if kinds is None else f"AND kind IN ({marks(list(kinds))})"
-        row = fetch_one(
-            self._connection,
-            f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ? AND state IN ('queued', 'running') "
-            "AND (not_before <= ? OR (attempt > 0 AND not_before > ?) OR created_at > ?) "
-            f"AND (state = 'queued' OR lease_until <= ? OR lease_until > ?) {chosen} {apart} ORDER BY priority DESC, not_before, id LIMIT 1 {self._free_row_lock}",
-            (self.tenant, stamp(now), stamp(now + _MAX_DELAY), stamp(now), stamp(now), stamp(too_late), *(kinds or ()), *scopes),
+        found = next_job(
+            self._connection, self.tenant, now=now, until=until, kinds=kinds, exclusive=exclusive, lock=self._free_row_lock
         )
-        if row is None:
+        if found is None:
             return None
-        found = to_job(row)
         leased = replace(found, state="running", attempt=found.attempt + 1, worker=worker, lease_until=until)
         self.set_job(leased)
         return leased
-
-    def _not_in_running_scopes(self, now: datetime, too_late: datetime, kinds: list[str]) -> tuple[str, list[Any]]:
-        """Return a condition, with its values, that excludes jobs of scopes in which a job of these kinds is running."""
-        if not kinds:
-            return "", []
-        rows = fetch(
-            self._connection,
-            f"SELECT payload FROM jobs WHERE tenant = ? AND state = 'running' AND lease_until > ? AND lease_until <= ? AND kind IN ({marks(kinds)})",
-            (self.tenant, stamp(now), stamp(too_late), *kinds),
-        )
-        payloads = [json.loads(row[0]) for row in rows]
-        running = {tuple(str(payload.get(part) or "") for part in _SCOPE_PARTS) for payload in payloads}
-        same = " AND ".join(f"coalesce({self._connection.dialect.in_payload(part)}, '') = ?" for part in _SCOPE_PARTS)
-        conditions = [f"AND NOT (kind IN ({marks(kinds)}) AND {same})" for _ in running]
-        return " ".join(conditions), [value for scope in running for value in (*kinds, *scope)]
 
     def set_job(self, job: Job) -> None:
         """Replace the record of a job."""

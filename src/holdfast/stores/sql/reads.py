@@ -9,6 +9,7 @@ from holdfast.protocols import AppChanges, DayCount, MemoryFilter, MessageFilter
 from holdfast.stores.sql import partitions
 from holdfast.stores.sql.connection import Row, cached_fetch, fetch, guarded
 from holdfast.stores.sql.filters import Clauses, memory_clauses, message_clauses, session_clauses
+from holdfast.stores.sql.leases import next_job
 from holdfast.stores.sql.rows import (
     APP_COLUMNS,
     CHANGE_COLUMNS,
@@ -172,16 +173,33 @@ class SQLReads(TraceReads):
 
     @guarded
     def jobs(
-        self, *, states: Collection[JobState] | None = None, ids: Collection[str] | None = None, limit: int | None = None
+        self,
+        *,
+        states: Collection[JobState] | None = None,
+        ids: Collection[str] | None = None,
+        kinds: Collection[str] | None = None,
+        limit: int | None = None,
     ) -> list[Job]:
         """List jobs, oldest first."""
         check_page(limit=limit)
         sql, values = f"SELECT {JOB_COLUMNS} FROM jobs WHERE tenant = ?", [self.tenant]
-        for column, wanted in (("state", states), ("id", ids)):
+        for column, wanted in (("state", states), ("id", ids), ("kind", kinds)):
             if wanted is not None:
                 sql += f" AND {column} IN ({marks(list(wanted))})"
                 values.extend(wanted)
         return [to_job(row) for row in self._rows(f"{sql} ORDER BY created_at, id LIMIT ?", (*values, self._limit(limit)))]
+
+    @guarded
+    def next_job(
+        self,
+        *,
+        now: datetime,
+        until: datetime | None = None,
+        kinds: Collection[str] | None = None,
+        exclusive: Collection[str] = (),
+    ) -> Job | None:
+        """Return the job that a worker would lease now, or None."""
+        return next_job(self.connection, self.tenant, now=now, until=until or now, kinds=kinds, exclusive=exclusive)
 
     @guarded
     def user(self, user: str) -> UserProfile:
