@@ -7,7 +7,6 @@ from datetime import datetime
 from holdfast.background.condense import Condenser
 from holdfast.background.find_topic import TopicFinder
 from holdfast.background.jobs import (
-    REDO,
     REDO_PRIORITY,
     SUSPECT_DEATHS,
     Deferred,
@@ -36,7 +35,7 @@ from holdfast.presets.base import Paragraph, Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SentenceReader, SessionFilter, Store, Transaction
 from holdfast.recall.conversation_state import with_state
 from holdfast.recall.embedding import Embedding
-from holdfast.types import OFF_RECORD, Author, Job, Memory, Message, Put, SessionRecord, SessionStatus, is_forgotten
+from holdfast.types import OFF_RECORD, REDO, Author, Job, Memory, Message, Put, SessionRecord, SessionStatus, is_forgotten
 from holdfast.write import Writer
 
 _MAX_SHOWN_MEMORIES = 24

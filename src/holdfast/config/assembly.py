@@ -9,7 +9,7 @@ from holdfast.background.digest import Digester
 from holdfast.background.energy import Energy
 from holdfast.background.find_topic import TopicFinder
 from holdfast.background.housekeeping import Housekeeping
-from holdfast.background.jobs import LEASE_DURATION, MODEL_LEASE_DURATION, REDO, JobRunner
+from holdfast.background.jobs import LEASE_DURATION, MODEL_LEASE_DURATION, JobRunner
 from holdfast.background.scheduler import Scheduler, Worker
 from holdfast.consent.wishes import Wishes
 from holdfast.models.chat_budget import BudgetedChat, ChatBudget, ChatSource
@@ -25,6 +25,7 @@ from holdfast.runtime.tracing import watched
 from holdfast.services import Services
 from holdfast.text.limits import Limits
 from holdfast.topic_files import FolderMirrors
+from holdfast.types import REDO
 
 _MAX_CALLS_PER_JOB = 16
 """Maximum number of model calls of one job: six parts of a conversation, their retries, and the topic."""

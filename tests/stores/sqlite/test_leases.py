@@ -1,5 +1,7 @@
 """Leasing jobs from a long queue: what it costs."""
 
+from typing import Any
+
 from holdfast import Engine
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
@@ -14,7 +16,7 @@ def test_a_job_is_leased_from_a_long_queue_without_sorting_it(memory: Engine) ->
             tx.add_job(a_job(f"job {number}", priority=number % 3))
     connection = store.connection
 
-    def explain(_: object, sql: str, values: object) -> bool:
+    def explain(_: object, sql: str, values: Any) -> bool:
         if "FROM jobs" in sql and not sql.startswith("EXPLAIN") and sql not in seen:
             seen.add(sql)
             plans.extend(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values))

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from holdfast.agent.agent import Agent, Answer
-from holdfast.background.jobs import REDO
 from holdfast.cli.console import fail, one_error
 from holdfast.cli.output import memory_line, safe
 from holdfast.cli.terminal_chat.output import ChatOutput, hits_json
 from holdfast.errors import HoldfastError, NoChatModel
 from holdfast.protocols import MemoryFilter
 from holdfast.services import services
-from holdfast.types import Memory
+from holdfast.types import REDO, Memory
 
 if TYPE_CHECKING:
     from collections.abc import Generator
