@@ -126,7 +126,10 @@ class Writer:
         return [other for other in self._with_key(put, put.key) if named_thing(other.text, put.language) == thing][:1]
 
     def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
-        """Return the memories that a change must not retire: if the change is in doubt, those that the user stored."""
+        """Return the memories that a change must not retire.
+
+        If the change is in doubt, these are the memories that the user stored.
+        """
         if not put.doubtful and memory.trust >= self.preset.min_trust:
             return []
         others = [*self._replaced(put), *(self._with_key(put, memory.key) if kind.keyed == "one" else ())]

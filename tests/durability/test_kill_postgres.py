@@ -213,7 +213,7 @@ def crash(server: Server) -> None:
 
 
 def half_applied(url: str) -> list[str]:
-    """Return the rows that were stored without other rows that belong to them. The queries are those for SQLite."""
+    """Return the rows that were stored without other rows that belong to them. Uses the queries for SQLite."""
     with psycopg.connect(url) as connection:
         connection.execute("SET search_path = holdfast, public")
         queries = {what: sql for what, sql in _INVARIANTS.items() if "fulltext" not in sql and "json_" not in sql}

@@ -1,4 +1,4 @@
-"""Reranking: how it moves hits, what it costs, and that no hits are lost if it fails."""
+"""Reranking: how it moves hits and what it costs. No hits are lost if it fails."""
 
 import json
 import re

@@ -190,7 +190,7 @@ class Agent:
         return tool_texts(self.language)["consent"][consent.wish].format(memories=listed, messages=len(consent.messages))
 
     def _context_for(self, message: Message, state: str | None) -> Context:
-        """Return the context block. If recall fails, log the error and return only the persona, so that the chat goes on."""
+        """Return the context block. If recall fails, log the error and return only the persona, so that the chat continues."""
         try:
             return self.session.context(message.text, state=state, persona=self.persona)
         except HoldfastError as error:

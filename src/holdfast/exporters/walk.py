@@ -271,7 +271,7 @@ class Walk:
         yield from self._counted("traces", iter(self._store.traces(wanted)))
 
     def _note_derived(self, known: dict[str, Memory], sources: Sequence[str]) -> list[str]:
-        """Add the memories outside the selection that were derived from these sources. Return the ids of new ones."""
+        """Add the memories outside the selection that were derived from these sources. Return the ids of the added memories."""
         found = self._store.memories(MemoryFilter(sources=sources, statuses=None))
         new = [memory for memory in found if memory.id not in known and not self._selection.owns(memory.scope)]
         new = [memory for memory in new if self._sees(memory.scope) and not self._is_restated(memory, known)]

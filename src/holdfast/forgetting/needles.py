@@ -53,7 +53,7 @@ def _selection(needles: Sequence[bytes]) -> Sequence[bytes]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """Yield the names and texts in a payload or in metadata, as they are written in the stored JSON."""
+    """Yield the names and texts in a payload or in metadata, in the form in which the stored JSON contains them."""
     if isinstance(value, str):
         yield _quoted(value)[1:-1]
     elif isinstance(value, Mapping):

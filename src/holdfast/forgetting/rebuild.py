@@ -68,8 +68,8 @@ def rebuild(
 def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message], read: ReadAgain) -> list[Put]:
     """Extract statements again from the remaining messages, and return only those that are identical to a lost memory.
 
-    A preset may store one paragraph per conversation instead of statements. Then the lost paragraphs are written again from
-    the remaining messages.
+    If the preset stores one paragraph per conversation instead of statements, the lost paragraphs are written again
+    from the remaining messages.
     """
     extractor = writer.preset.extractor
     if isinstance(extractor, Paragraph):

@@ -64,10 +64,7 @@ def as_decision(value: Any) -> Any:
 
 
 def _list_in(value: Any, *, is_pairs: bool) -> list[Any] | None:
-    """Return the list of items in an answer, or None if there is none.
-
-    A bare empty list is no answer, because it has the wrong type.
-    """
+    """Return the list of items in an answer, or None if there is none. A bare empty list has the wrong type and is ignored."""
     if isinstance(value, list):
         return value or None
     if not isinstance(value, Mapping):

@@ -206,7 +206,10 @@ class Preset:
 
     @property
     def learned_kinds(self) -> tuple[Kind, ...]:
-        """The kinds that models may read and write: all except plain kinds. If a preset has only plain kinds, those."""
+        """The kinds that models may read and write: all kinds except plain kinds.
+
+        If all kinds are plain, models may use all of them.
+        """
         return tuple(kind for kind in self.kinds if not kind.plain) or self.kinds
 
     def is_plain(self, name: str) -> bool:

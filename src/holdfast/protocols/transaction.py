@@ -38,9 +38,9 @@ class Transaction(Reads, Protocol):
         ...
 
     def add_revision(self, memory: Memory) -> Memory:
-        """Store a new revision of a memory, which becomes the current one. Also index its text and queue it for embedding.
+        """Store a new revision of a memory, which becomes the current revision. Also index its text and queue it for embedding.
 
-        The revision is numbered after the previous one. The first stored revision keeps the number that it was given.
+        Revisions are numbered consecutively. The first stored revision keeps the number that it was given.
         """
         ...
 

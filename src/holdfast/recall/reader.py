@@ -417,9 +417,10 @@ class Reader:
 
 
 def _with_outside(own: Sequence[Hit], outside: Sequence[Hit], limit: int) -> list[Hit]:
-    """Return the user's own words, then text of other origins.
+    """Return the user's own words, then text of other origins, at most ``limit`` hits.
 
-    A share of the places is reserved for the latter, plus any free ones.
+    A share of the limit is reserved for text of other origins. It also gets the places that the user's words do not
+    fill.
     """
     ids = {hit.id for hit in own}
     others = [hit for hit in outside if hit.id not in ids]

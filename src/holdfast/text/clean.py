@@ -60,7 +60,10 @@ def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
 
 
 def clean_label(name: str | None, *, what: str) -> str | None:
-    """Return a short name that is no identifier (tag, topic, speaker). NUL and lone surrogates are replaced by U+FFFD."""
+    """Return a short name that is not used as an identifier (tag, topic, speaker).
+
+    NUL and lone surrogates are replaced by U+FFFD.
+    """
     return clean_name(storable(name) if isinstance(name, str) else name, what=what)
 
 
@@ -153,10 +156,7 @@ def storable(text: str) -> str:
 
 
 def clean_payload(payload: Any) -> Any:
-    """Return a copy of a payload, as it is after a round trip through JSON. Raise InvalidInput if it is not JSON.
-
-    None stays None.
-    """
+    """Return a copy of a payload after a round trip through JSON. Raise InvalidInput if it is not JSON. None stays None."""
     if payload is None:
         return None
     try:

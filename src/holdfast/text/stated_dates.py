@@ -119,8 +119,8 @@ def begin_and_end(text: str, at: datetime, *, is_event: bool) -> dict[str, str]:
 def _with_year(stated: StatedDate, text: str, before: str, at: datetime) -> str:
     """Return a date in ISO form, or an empty text if its year cannot be inferred.
 
-    If the year is not stated, the words and the tense decide between the last such date before ``at`` and the next one
-    after it.
+    If the year is not stated, the words and the tense decide whether the last such date before ``at`` or the next such
+    date after it is meant.
     """
     if stated.year is not None or stated.month is None:
         return str(stated)

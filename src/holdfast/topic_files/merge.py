@@ -253,7 +253,7 @@ class _Merging:
         return MergedPage(topic=work.topic, title=title, sha=work.file.sha, lines=tuple(lines))
 
     def _rename(self, work: _FileMerge) -> None:
-        """Move all memories of the old topic to the new one, including those that have no line in the file yet."""
+        """Move all memories of the old topic to the new topic, including memories that have no line in the file yet."""
         if not (self._lines.titled and work.base) or digest(work.topic) == work.base.topic:
             return
         own = {line.id for line in work.base_lines}

@@ -55,7 +55,7 @@ class DayScore:
 
     @property
     def present_explicit(self) -> float:
-        """Percentage of the durable facts that are shown, among those that the user asked to remember."""
+        """Percentage of the durable facts with an explicit request to remember that are shown."""
         return _percent(self.explicit - len(self.missing_explicit), self.explicit)
 
     @property

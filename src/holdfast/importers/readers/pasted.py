@@ -28,7 +28,7 @@ def looks_like_list(text: str) -> bool:
 
 
 def read_pasted(path: Path) -> Iterator[Record]:
-    """Yield one memory per line. If any line has a bullet or a date, lines without one are skipped."""
+    """Yield one memory per line. If any line has a bullet or a date, lines without a bullet or date are skipped."""
     lines = [line for line in read_text(path).splitlines() if line.strip() and not _FENCE.match(line)]
     marked = any(_DATED.match(line) or _LISTED.match(line) for line in lines)
     heading = ""

@@ -10,9 +10,9 @@ _NUMERIC = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b|\b(\d{1,2})/(\d{1,2})\b")
 
 
 def moments_of(text: str) -> dict[str, frozenset[str]]:
-    """Return the times that a text names, grouped by sort.
+    """Return the times that a text names, grouped by type.
 
-    The sorts are weekdays, days of a month, months, dates, hours, and words like "tomorrow".
+    The types are weekdays, days of a month, months, dates, hours, and words like "tomorrow".
     """
     found: dict[str, set[str]] = {}
     for language in LANGUAGES:
@@ -40,7 +40,7 @@ def times_differ(old: str, new: str, *, moved: bool) -> bool:
 
 
 def _same(before: frozenset[str], after: frozenset[str]) -> bool:
-    """Return True if two times of one sort agree. An hour without am or pm matches both."""
+    """Return True if two times of the same type agree. An hour without am or pm matches both."""
     if before == after:
         return True
     open_ended = any(hour.startswith("~") for hour in before | after)

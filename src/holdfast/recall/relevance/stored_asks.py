@@ -62,6 +62,6 @@ def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> floa
 
 @lru_cache(maxsize=4096)
 def _terms(text: str, language: str | None) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the terms of the clauses that ask, and those of the other clauses."""
+    """Return the terms of the clauses that ask, and the terms of the other clauses."""
     asking, stating = split_acts(text)
     return frozenset(document_terms(" ".join(asking), language)), frozenset(document_terms(" ".join(stating), language))

@@ -36,7 +36,7 @@ class Described:
 
 
 def _descriptions(model: type[Described]) -> Mapping[str, str]:
-    """Map the fields of a model to their docstrings, including those of its base classes."""
+    """Map the fields of a model, including inherited fields, to their docstrings."""
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if issubclass(base, Described):

@@ -30,7 +30,7 @@ def bound_of(*, filtered: bool, excluded: int) -> int | None:
 
 
 def chosen(known: Sequence[Counted], bound: int | None) -> list[Counted]:
-    """Return the terms that select the candidates: the rarest ones, until together they match about ``bound`` chunks.
+    """Return the rarest terms, which select the candidates. Together they match about ``bound`` chunks.
 
     The rarest term is always used. If it matches more than ``bound`` chunks, only the newest of these are read.
     """

@@ -359,7 +359,7 @@ class SQLiteStore(SQLReads):
     def rebuild_index(self) -> int:
         """Rebuild the external index and return its number of vectors.
 
-        If the store uses no external index, remove what is left of earlier external indexes and return 0.
+        If the store uses no external index, remove earlier external indexes and return 0.
         """
         if self._external is not None:
             return self._external.rebuild()

@@ -64,7 +64,7 @@ def _has_values(value: Any) -> bool:
 
 
 def _fit(value: Any, schema: Schema, where: str) -> _Fit:
-    """Fit a value to one of the schema's types. Types that accept the value as it is are tried first.
+    """Fit a value to one of the schema's types. Types that accept the value unchanged are tried first.
 
     For the other types, the value is converted if that is safe.
     """

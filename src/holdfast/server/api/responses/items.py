@@ -1,4 +1,4 @@
-"""Response bodies for what the store holds: memories, messages and sessions."""
+"""Response bodies for stored data: memories, messages and sessions."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal

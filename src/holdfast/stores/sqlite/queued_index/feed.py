@@ -147,7 +147,7 @@ class IndexFeed:
     def _keep_open(self, build: Build, index: ExternalIndex) -> ExternalIndex:
         """Keep an index open in place of an older build.
 
-        If another thread already opened one, close this index and return that one.
+        If another thread has already opened an index, close this one and return the other.
         """
         with self._lock:
             other = self._opened(build)

@@ -59,9 +59,9 @@ class QueuedIndex:
 
     @property
     def notice(self) -> str | None:
-        """A notice if an index on a server is not used now, otherwise None.
+        """A notice if an index on a server cannot be used now, otherwise None.
 
-        An embedded index that another process uses is no problem.
+        There is no notice if another process uses an embedded index.
         """
         problem = self._breaker.problem
         if problem is None or not self.place.is_remote:
