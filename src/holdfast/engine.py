@@ -303,9 +303,9 @@ class Engine(Maintenance):
     ) -> Receipt:
         """Erase data for good. Give one of ``id``, ``session`` and ``source``, or a scope.
 
-        ``id`` is a memory, ``session`` a session, ``source`` a message. Everything derived from it is erased, too. A scope is
-        any of ``user``, ``app`` and ``agent``; all given parts must match, so ``erase(user=)`` covers all apps. An unknown id
-        raises :class:`holdfast.NotFound`. A scope without data raises no error.
+        ``id`` is a memory, ``session`` a session, and ``source`` a message. Everything derived from the erased data is
+        erased, too. A scope is any of ``user``, ``app`` and ``agent``; all given parts must match, so ``erase(user=)``
+        covers all apps. An unknown id raises :class:`holdfast.NotFound`. A scope without data raises no error.
         """
         owner = {"user": user, "app": app, "agent": agent}
         return by_id.erase_target(self._services, memory=id, session=session, source=source, owner=owner)

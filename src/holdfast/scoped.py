@@ -70,7 +70,7 @@ class ScopedMemory:
     # Sessions
 
     def session(self, *, id: str | None = None, off_record: bool = False) -> Session:
-        """Start a session, or resume the one with this ``id`` in this scope. With ``off_record``, nothing is stored.
+        """Start a session, or resume the session with this ``id`` in this scope. With ``off_record``, nothing is stored.
 
         In ``with ana.session() as session:``, the session ends when the block ends.
         """

@@ -112,9 +112,9 @@ class Session:
         return self._add(made)
 
     def pop(self) -> Message | None:
-        """Remove the last message and return it, or None if the session has no messages.
+        """Remove the last message and return it. Return None if the session has no messages.
 
-        The message is erased with everything derived from it; this cannot be undone.
+        The message is erased with everything derived from it. This cannot be undone.
         """
         if self.off_record:
             return self._unrecorded.pop() if self._unrecorded else None

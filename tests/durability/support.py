@@ -161,7 +161,7 @@ class KillSwitch:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def install(self) -> None:
-        """If the chosen point is a file operation, watch the file operations of all connections opened from now on."""
+        """If the kill point is a file operation, count the file operations of all connections opened from now on."""
         if self._kill_point is not None and self._kill_point.point.startswith("file:"):
             _KillingVFS(self)
 
@@ -383,7 +383,7 @@ def _under_way(acknowledged: Acknowledged) -> list[Operation]:
 
 
 def half_applied(path: Path) -> list[str]:
-    """Read the tables directly, and return the rows that were stored without other rows that belong to them."""
+    """Read the tables directly, and return the rows whose related rows are missing."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     wrong = []
     try:

@@ -1,4 +1,4 @@
-"""Background jobs: queued in the transaction that causes them, retried, listed as dead if they keep failing, never stuck."""
+"""Background jobs are queued in the transaction that causes them, retried, marked dead if they keep failing, and never stuck."""
 
 import signal
 import socket

@@ -277,7 +277,7 @@ def test_a_writer_killed_at_a_named_point_goes_on_where_it_stopped(tmp_path: Pat
 
 
 def test_the_audit_sees_what_was_acknowledged_too_early(tmp_path: Path) -> None:
-    """Acknowledgements sent before the commit must make the audit fail; otherwise it would prove nothing."""
+    """The audit must fail if acknowledgements are sent before the commit. Otherwise the audit would prove nothing."""
     run = Run(tmp_path, seed=1, too_early=True)
     assert run_child(run, Part("left", tmp_path, KillPoint("before commit", 9), too_early=True)) == -signal.SIGKILL
     assert run.acknowledged

@@ -27,7 +27,7 @@ def _open(folder: Path) -> Workspace:
 
 
 def _edit_both_sides(folder: Path) -> None:
-    """Write a page, then edit it by hand, and store another line that the page does not have yet."""
+    """Write a page, edit it by hand, and then store another line that is not on the page yet."""
     workspace = _open(folder)
     for text in (RICE, BROTH, NUTS):
         workspace.keep(text)

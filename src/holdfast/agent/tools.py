@@ -380,7 +380,7 @@ def language_for(memory: Engine, user: str | None) -> str | None:
 
 
 def _label(memory: Memory) -> str | None:
-    """Return a memory's key. If the memory has none, return the ``key`` in its metadata, where kinds without keys store it."""
+    """Return a memory's key. If the memory has no key, return the ``key`` in its metadata, where kinds without keys store it."""
     label = memory.key or memory.metadata.get("key")
     return label if isinstance(label, str) else None
 

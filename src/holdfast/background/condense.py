@@ -158,7 +158,7 @@ class Condenser:
         return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
 
     def _over_cap(self, reads: Reads, scope: Scope) -> list[Memory]:
-        """Return all memories of the kind that has a cap (a maximum number), oldest first, even if the cap is not reached."""
+        """Return all memories of the kind that has a cap (a maximum number), oldest first, even if they are below the cap."""
         kind = self._preset.cap.kind if self._preset.cap else ""
         found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
         return sorted(found, key=lambda memory: (memory.created_at, memory.item))
@@ -333,7 +333,7 @@ def summarized_setting(scope: Scope) -> str:
 
 
 def incorporated_setting(scope: Scope) -> str:
-    """Return the name of the setting that stores the last message whose summary a host marked as part of the base document."""
+    """Return the name of the setting that stores the last message whose summary the host marked as part of the base document."""
     return f"incorporated:{_scope_hash(scope)}"
 
 

@@ -11,7 +11,10 @@ _REMEDY = "Background work embeds the texts again: let a program with the store 
 
 
 def check_embedder(embedding: Embedding, recall_timeout: float | None) -> Finding:
-    """Check that the embedder can be loaded and, given a ``recall_timeout``, that it answers within that time in seconds."""
+    """Check that the embedder can be loaded.
+
+    With ``recall_timeout``, also check that it answers within that number of seconds.
+    """
     if embedding.name is None:
         return Finding(check="embedder", ok=True, detail="none configured; searching by words")
     if embedding.embedder() is None:

@@ -85,7 +85,7 @@ class Energy:
         return self.level() >= MIN_LEVEL
 
     def affordable(self, kinds: Collection[str]) -> list[str]:
-        """Return the given kinds of jobs, leaving out those that must wait for energy. Log once when jobs start to wait."""
+        """Return the given kinds of jobs, except those that must wait for energy. Log once when jobs start to wait."""
         if not self.suffices():
             self._note(f"The battery is below {MIN_LEVEL:.0%}. Background work waits")
             return []

@@ -167,7 +167,7 @@ class Housekeeping:
         ]
 
     def _finish_scrubbing(self) -> int:
-        """Overwrite erased data that could not be overwritten at once, because an open reader still needed it."""
+        """Overwrite erased data that was not overwritten at once because an open reader still needed it."""
         now = self._clock.now()
         if not _is_due(self._next_scrub, now, _SCRUB_RETRY) or (left := self._store.setting(SCRUB)) not in ("pending", "log"):
             return 0

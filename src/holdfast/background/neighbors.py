@@ -94,7 +94,7 @@ def find_known(
 
 
 def _is_document(memory: Memory) -> bool:
-    """Return True if a memory must not be replaced by a single statement: it is a summary of many facts, or it is pinned."""
+    """Return True if a single statement must not replace a memory, because it summarizes many facts or is pinned."""
     return memory.kind in _DOCUMENT_KINDS or memory.pinned
 
 

@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
     """A click group that imports a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
-        """Return the names of all commands, the most common ones first."""
+        """Return the names of all commands, the most common commands first."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  (click's signature)

@@ -27,12 +27,15 @@ def login_name() -> str:
 
 
 def metrics_variable() -> str | None:
-    """Return the folder for shared Prometheus metrics from its environment variable; None if the variable is not set."""
+    """Return the folder for shared Prometheus metrics from its environment variable. Return None if the variable is not set."""
     return variable(_METRICS)
 
 
 def share_metrics(folder: object) -> None:
-    """Set the folder for shared Prometheus metrics, which must be empty. Worker processes started after this call use it."""
+    """Set the folder for shared Prometheus metrics, which must be empty.
+
+    Worker processes started after this call use the folder.
+    """
     os.environ[_METRICS] = str(folder)
 
 

@@ -44,7 +44,7 @@ def find_ollama() -> Ollama | None:
 
 
 def _port() -> int | None:
-    """Return the port of Ollama on this machine; None if ``OLLAMA_HOST`` names another machine."""
+    """Return the port of Ollama on this machine. Return None if ``OLLAMA_HOST`` names another machine."""
     given = environment.variable("OLLAMA_HOST")
     if given is None:
         return _PORT

@@ -1,4 +1,4 @@
-"""Check that the configured models can be used, before work starts: their packages, API keys, weights and servers."""
+"""Before work starts, check that the configured models can be used: their packages, API keys, weights and servers."""
 
 import socket
 from collections.abc import Iterator

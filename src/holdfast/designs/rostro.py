@@ -34,7 +34,7 @@ class MemoryManager:
         user: str | None = None,
         **opening: Any,
     ) -> None:
-        """Open the memory with a config: a YAML file, the ``memory:`` table of one, or ``RostroSettings``."""
+        """Open the memory with a config: a YAML file, its ``memory:`` table, or ``RostroSettings``."""
         settings = RostroSettings() if config is None else config
         self.engine = open_engine(preset="rostro", settings=settings, chat=llm_provider, embedder=embedding_provider, **opening)
         self._user = user

@@ -1,4 +1,4 @@
-"""JSON in the canonical form of RFC 8785, over which Portable AI Memory computes its checksum."""
+"""JSON in the canonical form of RFC 8785. Portable AI Memory computes its checksum over this form."""
 
 import json
 import math

@@ -129,7 +129,10 @@ def _written(file: BinaryIO, part: bytes) -> int:
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file with mode 0600 in the same folder. Rename it when the block ends; remove it if the block raises."""
+    """Open a temporary file with mode 0600 in the same folder.
+
+    Rename the file when the block ends, or remove it if the block raises.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:

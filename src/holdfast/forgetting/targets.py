@@ -94,7 +94,7 @@ def follow_sources(reads: Reads, targets: ErasureTargets) -> None:
 
 
 def is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
-    """Return True if a source that is not erased also stated the memory's present text, so that the memory can stay."""
+    """Return True if a remaining source also stated the memory's current text. The memory can then stay."""
     present = revisions[-1]
     if revisions[0].content_hash == present.content_hash and gone.isdisjoint(revisions[0].sources):
         return True

@@ -1,4 +1,4 @@
-"""Convert the store of another program in place: its file is moved aside, and a new store takes its path."""
+"""Convert the store of another program in place: its file is renamed, and a new store gets the old path."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -36,7 +36,7 @@ _ESCAPED_TWICE = re.compile(r"&amp;(lt|gt|amp);")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructuredAnswer:
-    """A model's answer that fits the schema. ``flaws`` lists dropped parts and other problems; it is empty if there were none."""
+    """A model's answer that matches the schema. ``flaws`` lists dropped parts and other problems, and may be empty."""
 
     data: Any
     flaws: tuple[str, ...] = ()
@@ -224,7 +224,7 @@ def _as_data(value: str | Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The result of an extraction or condensing step. ``flaws`` lists problems in plain words; it is empty if there were none."""
+    """The result of an extraction or condensing step. ``flaws`` lists problems in plain words, and may be empty."""
 
     changes: tuple[Change, ...] = ()
     model: str | None = None

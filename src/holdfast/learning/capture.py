@@ -221,8 +221,8 @@ def _left_to_rules(
 def _sources(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> list[Message]:
     """Return the messages that an item comes from. Numbers that match no message are ignored.
 
-    An item without numbers comes from the user's only message, or from the only message that has most of its words. If no
-    message stands out, the list is empty.
+    An item without numbers comes from the user's only message, or from the only message that contains most of the
+    item's words. If there is no such message, the list is empty.
     """
     numbers = item.get("messages") or ()
     named = [
@@ -282,7 +282,7 @@ def _dates(item: Mapping[str, Any], evidence: Evidence) -> dict[str, str]:
 
 
 def is_same_statement(one: str, other: str) -> bool:
-    """Return True if most terms of one text occur in the other, as with a quote and its paraphrase."""
+    """Return True if most terms of one text occur in the other text, as with a quote and its paraphrase."""
     shared, total = _count_shared_terms(one, _words([other]))
     return total > 0 and shared >= _MIN_SAME_SHARE * total
 

@@ -70,7 +70,7 @@ _SAME_CHARACTER = re.compile(r"(\S)\1{19}")
 
 
 def rejection_reason(text: str, *, replaces: Sequence[str], max_characters: int) -> str | None:
-    """Return the reason why a text must not replace the given texts, or None if it may replace them."""
+    """Return the reason why a text must not replace the given texts, or None if it may."""
     if not _WORD.search(text):
         return "the text is empty"
     reason = _length_problem(text, replaces, max_characters)

@@ -106,7 +106,7 @@ class PocketSphinxTranscriber:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Create a new lock: in the child process, the old one may be held by a thread that no longer exists."""
+        """Create a new lock, because in the child process a thread that no longer exists may hold the old lock."""
         self._lock = threading.Lock()
 
     def transcribe(self, recording: bytes) -> str:

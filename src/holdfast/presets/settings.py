@@ -210,7 +210,7 @@ def read_design(preset: str, table: object) -> DesignSettings:
 
 
 def _checked(preset: str, item: "Field[Any]", value: Any) -> Any:
-    """Return a value converted to the field's type; raise ``SettingsError`` if it is invalid."""
+    """Return a value converted to the field's type. Raise ``SettingsError`` if the value is invalid."""
     if item.type is str:
         text = str(value) if isinstance(value, str | Path) else ""
         if not text.strip():

@@ -23,7 +23,7 @@ from holdfast.types import (
 
 
 class Transaction(Reads, Protocol):
-    """A write transaction. When it ends, either all of its changes are on disk or none."""
+    """A write transaction. When it ends, either all of its changes are on disk or none of them."""
 
     def add_session(self, session: SessionRecord) -> None:
         """Store a new session."""

@@ -62,9 +62,9 @@ def render_block(
     """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped, but shorter hits after it are tried.
 
     Hits that are not relevant are left out. If even the best hit probably does not answer the question, the heading
-    says so. The nonce of ``text`` is new in each block. ``stable`` and ``changing`` contain the same lines for prompt
-    caches. The nonce of ``stable`` depends on ``nonce_key`` and on its lines, so that it stays the same until a pinned
-    memory changes.
+    says so. The nonce of ``text`` is new in each block. For prompt caches, the same lines are also split into
+    ``stable`` (pinned memories) and ``changing`` (hits). The nonce of ``stable`` depends on ``nonce_key`` and on its
+    lines, so that it stays the same until a pinned memory changes.
     """
     words = block_words(language)
     heading = max(words.relevant, words.related, key=count_tokens)

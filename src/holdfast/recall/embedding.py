@@ -106,7 +106,7 @@ class Embedding:
 
     @property
     def fingerprint(self) -> Fingerprint | None:
-        """The recorded fingerprint of the configured model; None before its first use."""
+        """The recorded fingerprint of the configured model. None before the model's first use."""
         return read_fingerprint(self._store, self.name) if self.name is not None else None
 
     @property
@@ -122,7 +122,7 @@ class Embedding:
 
     @property
     def lengths(self) -> list[int]:
-        """The different lengths of the stored vectors. More than one means that vectors of two models are mixed."""
+        """The different lengths of the stored vectors. If there are several, vectors of two models are mixed."""
         return sorted(self._store.vector_lengths(self.name)) if self.name is not None else []
 
     @property
@@ -284,7 +284,7 @@ class Embedding:
     def catch_up_for(self, reader: Scope, *, limit: int, candidates: Callable[[], ChunkIds]) -> int:
         """Embed queued chunks before a recall. Return the number of items that have no vector of this model yet.
 
-        Return 0 if the query itself cannot be embedded, because then no item is found by meaning.
+        Return 0 if the query itself cannot be embedded, because no item is found by meaning in that case.
         """
         if self._is_complete(reader):
             return 0

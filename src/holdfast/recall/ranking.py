@@ -195,7 +195,7 @@ def with_context_gains(
     *,
     periods: Sequence[Period] = (),
 ) -> dict[int, float]:
-    """Return the strength of each item. Messages get gains from their context; memories stay unchanged.
+    """Return the strength of each item. Messages gain strength from their context. The strength of memories stays unchanged.
 
     ``places`` contains the messages.
     """
@@ -232,7 +232,7 @@ def _with_named_speaker_gain(
 ) -> dict[int, float]:
     """Raise the strength of messages by speakers that the question names.
 
-    If there are several speakers and the question names all of them, all strengths stay as they are.
+    If the question names all of several speakers, no strength changes.
     """
     question_words = set(_WORD.findall(fold(question)))
     speakers = {place.speaker for place in places.values() if place.speaker}
@@ -245,8 +245,8 @@ def _with_named_speaker_gain(
 def _with_session_gain(strengths: Mapping[int, float], places: Mapping[int, MessagePlace]) -> dict[int, float]:
     """Return the strengths of messages, adjusted by the strength of their session.
 
-    The strength of a session is the strength of its best message. In a session above the mean of all sessions, messages gain
-    strength. In a session below the mean, messages lose strength.
+    The strength of a session is the strength of its best message. Messages gain strength if their session is stronger
+    than the mean of all sessions, and lose strength if it is weaker.
     """
     best: dict[str, float] = {}
     for seq, value in strengths.items():

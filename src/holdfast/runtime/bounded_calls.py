@@ -27,7 +27,7 @@ class NotAnswered(Exception):
 
 
 class _Call(Generic[T]):
-    """One call: its work, its outcome, and whether its caller has given up on it."""
+    """One call: its work, its outcome, and whether the caller has stopped waiting for it."""
 
     def __init__(self, work: Callable[[], T], context: Context, service: str) -> None:
         self.service = service
@@ -40,7 +40,7 @@ class _Call(Generic[T]):
         self._context = context
 
     def execute(self) -> None:
-        """Do the work and keep its result or its error."""
+        """Do the work and store its result or error."""
         try:
             self.results.append(self._context.run(self._work))
         except BaseException as error:  # noqa: BLE001  (raised again in the thread of the caller)

@@ -19,9 +19,9 @@ def create_folder(path: Path) -> None:
 
 
 def create_file(path: Path) -> bool:
-    """Create an empty file with mode 0600. Return False if the path exists; an existing file is not even opened.
+    """Create an empty file with mode 0600. Return False if the path exists. An existing file is not opened.
 
-    Opening and closing a SQLite file would release the locks that this process holds on it.
+    Opening and closing an existing SQLite file would release the locks that this process holds on it.
     """
     if path.exists():
         return False
@@ -32,7 +32,7 @@ def create_file(path: Path) -> bool:
 
 
 def readers(path: Path) -> str | None:
-    """Return who besides the owner can read a file: ``"everyone"``, ``"its group"``, or None."""
+    """Return who can read a file besides its owner: ``"everyone"``, ``"its group"``, or None for nobody."""
     if os.name == "nt":
         return None
     mode = path.stat().st_mode

@@ -63,7 +63,10 @@ class ServerMetrics:
         self._requests.labels(method if method in _METHODS else "OTHER", route, str(status)).inc()
 
     def registry(self) -> CollectorRegistry:
-        """Return the registry with the counters of this process, or with the sums over all processes that share a folder."""
+        """Return the registry with the counters of this process.
+
+        If processes share a folder, the counters are sums over all of them.
+        """
         folder = metrics_folder()
         if folder is None:
             return self._own

@@ -44,8 +44,8 @@ class _Slot:
 class EnginePool:
     """A thread-safe pool with one engine per tenant.
 
-    Callers lease an engine while they use it. When more than ``max_open`` engines are open, the least recently used ones
-    without a lease are closed. The pool itself leases the operator's engine for its whole lifetime.
+    Callers lease an engine while they use it. When more than ``max_open`` engines are open, the least recently used
+    engines without a lease are closed. The pool itself leases the operator's engine for its whole lifetime.
     """
 
     def __init__(self, open_tenant: Callable[[str], Engine], *, tenant: str, max_open: int = 64) -> None:

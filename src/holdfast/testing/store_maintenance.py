@@ -276,7 +276,7 @@ class TenantPromises:
         assert other.revisions(memory.id) == [memory]
 
     def test_removing_a_scope_removes_nothing_of_another_tenant(self, store: Store, open_store: OpenStore) -> None:
-        """Two tenants can each have a user of the same name. Removing one removes no row of the other."""
+        """Two tenants can each have a user of the same name. Removing one of these users removes no row of the other."""
         other = open_store(tenant="other")
         for each in (store, other):
             scope = Scope(tenant=each.tenant, user="ana")

@@ -29,7 +29,7 @@ class SessionPromises:
         assert store.session("ses_absent") is None
 
     def test_a_session_id_is_unique_within_a_scope(self, store: Store) -> None:
-        """Two scopes can have sessions with the same id. Changing or removing one leaves the other."""
+        """Two scopes can have sessions with the same id. Changing or removing one session does not affect the other."""
         sessions = {scope: a_session("ses_1", scope=scope) for scope in (ANA, BOB, SHARED)}
         with store.write() as tx:
             for session in sessions.values():

@@ -190,7 +190,7 @@ class TextPromises:
         assert "just shellfish" in [chunk.text for chunk in store.missing_vectors("test", limit=9)]
 
     def test_a_message_keeps_its_dialogue_act_and_its_place_has_the_text_of_what_asks(self, store: Store) -> None:
-        """The place of a message contains its text only if the message asks something, or if its act is unknown."""
+        """The metadata of a message contains its text only if the message asks something, or if its act is unknown."""
         plain, asking, old = say(
             store,
             a_message("I live in Lyon", act="statement"),

@@ -166,7 +166,7 @@ class JobPromises:
             assert tx.lease_job(worker="w", now=AT, until=AT + _LEASE, kinds=("other", "digest")) is not None
 
     def test_a_leased_job_is_taken_by_nobody_else(self, store: Store, open_store: OpenStore) -> None:
-        """No other worker can lease a job before its lease expires."""
+        """Until a job's lease expires, no other worker can lease the job."""
         with store.write() as tx:
             tx.add_job(a_job("x"))
             mine = tx.lease_job(worker="me", now=AT, until=AT + _LEASE)

@@ -100,9 +100,9 @@ def _has_symbols(core: str, words: Sequence[str]) -> bool:
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Yield terms of a text in a script without spaces between words: overlapping pairs of characters, and single characters.
+    """Yield the terms of a text in a script without spaces between words.
 
-    Words of other scripts in the same text are also yielded.
+    The terms are pairs of adjacent characters, and single characters. Words of other scripts in the same text are also yielded.
     """
     for piece in _NO_SPACES.split(run):
         if piece:

@@ -120,7 +120,7 @@ class Folder:
         return (name for name in sorted(self.names()) if name.startswith(prefix) and name.endswith(suffix))
 
     def _inside(self, name: str) -> Path:
-        """Return the path of a name in this folder; raise ``InvalidInput`` if it is not a plain file name."""
+        """Return the path of a name in this folder. Raise ``InvalidInput`` if the name is not a plain file name."""
         forbidden = {"/", "\0", os.sep, *((os.altsep, ":") if os.altsep else ())}
         if name in ("", ".", "..") or any(character in name for character in forbidden):
             raise InvalidInput(f"{name!r} is not the name of a file in {self.path}. Use a name without path separators.")

@@ -65,7 +65,7 @@ def flat(text: str) -> str:
 
 
 def page_line(memory: Memory) -> Line:
-    """Return a memory as a line of its page, with the date it is valid from."""
+    """Return a memory as a line of its page, with the date from which it is valid."""
     return Line(text=flat(str(memory)), at=memory.valid_from.astimezone(UTC).date().isoformat())
 
 

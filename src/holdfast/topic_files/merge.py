@@ -203,7 +203,7 @@ class _Merging:
         return sum(self._forgettable(work.base_lines[place]) for place in work.gone)
 
     def _forgettable(self, line: BaseLine) -> bool:
-        """Return True if the memory of a deleted line may be forgotten: it is live and has not changed since the last sync."""
+        """Return True if the memory of a deleted line may be forgotten. It must be live and unchanged since the last sync."""
         return line.id in self._now and digest(self._now[line.id].text) == line.digest
 
     def _why(self, work: _FileMerge) -> Why | None:

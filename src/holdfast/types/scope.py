@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class Scope:
     """Owner of data: a tenant, and optionally an app, a user and an agent.
 
-    Data without one of these parts is shared: without a user, for example, all users of the app share it.
+    If one of these parts is missing, the data is shared. Without a user, for example, all users of the app share the
+    data.
     """
 
     tenant: str = "default"

@@ -1,4 +1,4 @@
-"""One Chroma folder with several processes and threads: only one process uses the folder, and all find every memory."""
+"""One Chroma folder with several processes and threads: only one process uses the folder, but all find every memory."""
 
 import logging
 import os

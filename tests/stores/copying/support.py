@@ -112,7 +112,7 @@ def copy_until_killed(source: str | Path, target: str | Path, *, steps: int, bat
 
 
 def seen(place: str | Path, **more: object) -> str:
-    """Return the content of a store as its users see it: hits, memories, keys, stored responses, costs, jobs, apps and users."""
+    """Return the content of a store from its users' view: hits, memories, keys, stored responses, costs, jobs, apps and users."""
     visible: list[object] = []
     for tenant in TENANTS:
         with open_engine(place, tenant, **more) as memory:

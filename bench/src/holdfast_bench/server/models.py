@@ -103,7 +103,7 @@ def _in_turns(ports: dict[str, int], *, clients: int, seconds: float) -> dict[st
 
 
 def _figures(load: Load, baseline: Load) -> dict[str, Any]:
-    """Return the latencies of one server, and their ratios to those of the server without a model."""
+    """Return the latencies of one server, and their ratios to the latencies of the server without a model."""
     recall, add = milliseconds(load.recalls), milliseconds(load.adds)
     recall_baseline, add_baseline = milliseconds(baseline.recalls), milliseconds(baseline.adds)
     return {

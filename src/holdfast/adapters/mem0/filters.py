@@ -78,7 +78,7 @@ def users_named(filters: Filters) -> list[str] | None:
 
 
 def _equal_values(condition: Any) -> Sequence[Any] | None:
-    """Return the values that a condition allows, or None if it does not list them."""
+    """Return the values that a condition allows, or None if the condition does not list values."""
     if isinstance(condition, Mapping):
         if "eq" in condition:
             return [condition["eq"]]

@@ -68,7 +68,7 @@ def read_messages(given: str | Mapping[str, Any] | Sequence[Mapping[str, Any]]) 
 
 
 def without_identity(metadata: Mapping[str, Any]) -> Item:
-    """Return metadata without the ids of entities, which only the arguments of a call set."""
+    """Return metadata without the ids of entities, because only the arguments of a call set these ids."""
     ignored = sorted(_IDENTITY & set(metadata))
     if ignored:
         log.warning("metadata cannot set %s; they were ignored.", ", ".join(ignored))

@@ -55,7 +55,7 @@ def doctor(flags: Flags, *, quick: bool, rebuild_index: bool, trust_clock: bool)
 
 
 def _bundled_postgres() -> list[Finding]:
-    """Check that the bundled PostgreSQL can search vectors on this CPU, if it is installed."""
+    """Check that the bundled PostgreSQL, if it is installed, can search vectors on this CPU."""
     from holdfast.stores import bundled_postgres  # noqa: PLC0415  (only here)
 
     found = bundled_postgres.probe()

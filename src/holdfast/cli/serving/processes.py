@@ -212,7 +212,10 @@ def _has_started(started: Event, end: threading.Event) -> bool:
 
 
 def _end(running: Sequence[BaseProcess]) -> None:
-    """Send SIGTERM to the server processes and wait until they have finished their requests. Kill the slow ones."""
+    """Send SIGTERM to the server processes and wait until they have finished their requests.
+
+    Kill processes that take too long.
+    """
     for process in running:
         process.terminate()
     until = time.monotonic() + _FINISH_SECONDS + 5

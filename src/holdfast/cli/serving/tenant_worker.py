@@ -41,7 +41,7 @@ class TenantWorker:
         return self._order.sample(sorted(named), len(named))
 
     def run_all(self) -> int:
-        """Run jobs until no tenant has any left, or a stop is requested. Return the number of steps.
+        """Run jobs until no tenant has jobs left, or until a stop is requested. Return the number of steps.
 
         If the jobs of one tenant fail, the jobs of the other tenants still run. The error is raised afterwards.
         """

@@ -129,7 +129,7 @@ def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
 
 
 def _names_time(plain: str) -> bool:
-    """Return True if a text names a day or month, so that no other date follows from it."""
+    """Return True if a text names a day or month. In that case, no other date follows from the text."""
     named = any(
         re.search(rf"\b{name}\b", plain) for name in (*_WEEKDAY_NUMBER, *(m for m in MONTHS if m not in AMBIGUOUS_MONTHS))
     )

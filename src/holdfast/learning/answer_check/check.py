@@ -122,7 +122,7 @@ def _unstated(item: str, read: Sequence[Word], evidence: Evidence, *, is_listed:
 
 
 def _names_of_others(evidence: Evidence) -> frozenset[str]:
-    """Return the words that name other people in the texts. The first word of a sentence may be such a word."""
+    """Return the words in the texts that name other people. A capitalized first word of a text also counts as a name."""
     texts = [*(each.text for each in (*evidence.sources, *evidence.context)), *evidence.known]
     first = {match[1] for text in texts if (match := re.match(r"\W*([^\W\d_]{3,})", text)) and match[1][0].isupper()}
     found = {bare(part.casefold()) for text in texts for name in find_names(text) for part in name.split()}
@@ -223,7 +223,7 @@ def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
 
 @dataclass(slots=True)
 class _Votes:
-    """The number of an item's words that agree with the messages in one respect, and the number that do not."""
+    """Counts, for one property, how many words of an item agree with the messages and how many differ."""
 
     agree: int = 0
     differ: int = 0
@@ -240,7 +240,8 @@ class _Votes:
 def _contradiction(item: str, content: Sequence[Word], evidence: Evidence) -> str | None:
     """Return the reason why an item contradicts its sources, or None.
 
-    An item is wrong if it is about another person, if the sources deny it, or if they only imagine it or ask about it.
+    An item is wrong if it is about another person, if the sources deny it, or if the sources only imagine it or ask
+    about it.
     """
     person, reality = _Votes(), _Votes()
     polarities: dict[int, _Votes] = {}

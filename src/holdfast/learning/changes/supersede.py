@@ -159,7 +159,7 @@ def _ends(old: Slot, new: Slot) -> bool:
 def _ends_value(old: Slot, new: Slot) -> bool:
     """Return True if the value that ended is the old slot's value or a shorter form of it.
 
-    A fuller form also counts, except for a home, a pet or a possession.
+    A fuller form of the old value also counts, except for a home, a pet or a possession.
     """
     before, after = _tokens(old.value), _tokens(new.value)
     return after <= before or (before <= after and old.attribute not in {"pet", "owned", "residence"})
@@ -195,8 +195,8 @@ def same_subject(old: Slot, new: Slot) -> bool:
 def _same_attribute(old: Slot, new: Slot) -> bool:
     """Return True if two attributes are about the same thing.
 
-    A new opinion of coffee is also about coffee at night. A move is about both the town and the dwelling. A statement that
-    moves an appointment may use only a part of the appointment's name.
+    A new opinion of coffee also applies to an old opinion of coffee at night. A move changes both the town and the
+    dwelling. A statement that moves an appointment may use only a part of the appointment's name.
     """
     if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
         return True

@@ -239,7 +239,7 @@ def _last_pause(folded: str, book: Rulebook) -> list[tuple[int, int]]:
 
 
 def _follows_from(boundary: str, before: str, book: Rulebook) -> bool:
-    """Return True if a clause is the consequence of a statement and stays with it: "my gym closes at nine so I go early"."""
+    """Return True if a clause is the consequence of a statement and must stay with it: "my gym closes at nine so I go early"."""
     return _CONSEQUENCE.search(boundary) is not None and book.find(before) is not None
 
 

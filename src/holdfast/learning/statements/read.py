@@ -358,7 +358,7 @@ def _statement(text: str, own: str, reading: Reading, rule: StatementRule | None
 
 
 def _rule(text: str, books: Sequence[Rulebook]) -> StatementRule | None:
-    """Return the first rule that matches the text, or a part of it after a pause."""
+    """Return the first rule that matches the text, or that matches a part of the text after a pause."""
     folded = fold_clause(text)
     starts = [0, *(found.end() for found in islice(_PAUSE.finditer(folded), _MAX_PAUSES))]
     return next((rule for book in books for start in starts if (rule := book.find(folded[start:])) is not None), None)

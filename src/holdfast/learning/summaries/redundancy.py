@@ -56,7 +56,8 @@ def _words(text: str, language: str | None) -> frozenset[str]:
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the overlap of two word sets, 0 to 1.
 
-    It is at least 0.9 if the larger set contains the smaller one, and the smaller one has three or more words.
+    The overlap is at least 0.9 if the larger set contains the whole smaller set, and the smaller set has three or more
+    words.
     """
     if not one or not other:
         return 0.0

@@ -69,8 +69,9 @@ def base_put(
 ) -> Put:
     """Build the ``Put`` (store change) for the base document: a new memory, or the next revision of ``earlier``.
 
-    The new sources are the summaries, the facts and the sources of the earlier document. Therefore erasing one of these
-    sources also finds the new document. Its trust is the lowest trust of the summaries, the facts and the earlier document.
+    The new sources are the summaries, the facts and the sources of the earlier document. Therefore an erasure of one of
+    these sources also affects the new document. Its trust is the lowest trust of the summaries, the facts and the
+    earlier document.
     """
     derived_from = [*summaries, *facts, *([earlier] if earlier else [])]
     if not derived_from:

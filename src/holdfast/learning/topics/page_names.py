@@ -92,5 +92,5 @@ def topic_called(name: str, known: Iterable[str] = ()) -> str:
 
 
 def general(topic: str) -> str:
-    """Return the name of a split page's general topic. Lines that fit none of the other new topics go there."""
+    """Return the name of a split page's general topic, which gets the lines that match none of the other new topics."""
     return f"{slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or 'topic'}-{GENERAL}"

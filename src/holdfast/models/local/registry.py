@@ -139,7 +139,8 @@ class ModelSpec(Spec):
 class PackagedSpec(Spec):
     """An embedder that an extra of Holdfast installs, including its weights. Nothing is downloaded separately.
 
-    Its files are still identified by hash, because the model name stored with a vector must stand for exactly these weights.
+    Its files are still identified by hash, because the model name stored with a vector must identify exactly these
+    weights.
     """
 
     extra: str

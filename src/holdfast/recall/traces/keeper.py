@@ -31,7 +31,7 @@ seconds, 50 bound this to a fifth of a core under load.
 class Traces:
     """The traces of one engine.
 
-    No trace is kept of a question that is off the record, that asks not to be kept, or whose message is withheld or hidden.
+    No trace is kept if a question is off the record or asks not to be kept, or if its message is withheld or hidden.
     """
 
     def __init__(

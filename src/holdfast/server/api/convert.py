@@ -73,7 +73,7 @@ def context(found: types.Context) -> responses.Context:
 
 
 def change(found: types.ChangeRecord) -> responses.Change:
-    """Convert a history entry. The fields of its author become fields of the entry."""
+    """Convert a history entry. The author's fields become fields of the entry itself."""
     author = {name: getattr(found.author, name) for name in ("actor", "model", "prompt", "job")}
     own = {name: getattr(found, name) for name in ("id", "batch", "at", "action", "memory", "revision", "reason")}
     return responses.Change.model_validate({**own, **author, "after": memory(found.after) if found.after else None})

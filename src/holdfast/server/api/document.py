@@ -44,7 +44,7 @@ def describe(api: FastAPI, preset: Preset) -> None:
 
 
 def _add_kinds(schemas: dict[str, Any], preset: Preset) -> None:
-    """Add the schemas that depend on the preset: the names of its kinds, the texts and the keys that they allow."""
+    """Add the schemas that depend on the preset: the names of its kinds, and the texts and keys that the kinds allow."""
     names = [kind.name for kind in preset.kinds]
     schemas[KIND] = {"title": KIND, "type": "string", "description": "The name of a kind of memory.", "enum": names}
     schemas[RECALLED_KIND] = {
@@ -79,7 +79,7 @@ def _resolve_references(part: Any) -> None:
 
 
 def _describe_filter(operation: dict[str, Any]) -> None:
-    """Describe the query parameter ``where`` as JSON. FastAPI only knows that it is text."""
+    """Describe the query parameter ``where`` as JSON, because FastAPI treats it as plain text."""
     for parameter in operation.get("parameters", ()):
         if parameter["name"] == "where":
             parameter.pop("schema")

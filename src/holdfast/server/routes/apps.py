@@ -209,7 +209,7 @@ def apps(caller: Calling, *, uninstalled: Annotated[bool, Query(description="Inc
 def install(body: requests.NewApp, caller: Calling) -> App:
     """Install an app.
 
-    Registers the app. If it is already registered, the given fields are updated and the others keep their value.
+    Registers the app. If it is already registered, the given fields are updated, and the other fields keep their value.
     """
     caller.may("admin", app=body.app_id)
     _whole_app(caller)

@@ -164,7 +164,7 @@ class _Folders:
         self._open = {}
 
     def use(self, folder: Path) -> _Shared:
-        """Open a folder, or share it if this process already has it open."""
+        """Open a folder. If this process already has the folder open, share it."""
         if self._inherited:
             raise IndexUnavailable("this process was forked from one that has Chroma open")
         with self._lock:
@@ -370,7 +370,7 @@ def _translate_errors(*, local: bool) -> Iterator[None]:
 
 
 def _once(close: Callable[[], None]) -> Callable[[], None]:
-    """Return a function that calls ``close`` when it is first called, and does nothing after that."""
+    """Return a function that calls ``close`` on its first call and does nothing on later calls."""
     pending = [close]
     return lambda: pending.pop()() if pending else None
 

@@ -29,7 +29,7 @@ class IndexInvalid(StoreError):
 
 
 class VectorKey(NamedTuple):
-    """Identifies one of the vectors of a model.
+    """Identifies one vector of a model.
 
     A key consists of the partition, the item number, and the number of the chunk in the item.
     """
@@ -127,7 +127,7 @@ class IndexPlace(Protocol):
         ...
 
     def open(self, build: Build) -> ExternalIndex:
-        """Open a build, or create it empty if it is new."""
+        """Open a build. If the build is new, create it empty."""
         ...
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:

@@ -108,7 +108,7 @@ class _Copy:
             )
 
     def _may_be_finished(self) -> bool:
-        """Return True if the target has as many rows in each table as the source, so that it may be a finished copy.
+        """Return True if source and target have the same number of rows in each table, so that the target may be a finished copy.
 
         Return False if the target is empty. Raise ``Conflict`` if the numbers of rows differ.
         """
@@ -127,7 +127,7 @@ class _Copy:
         )
 
     def _copy(self, here: TableLayout, there: TableLayout) -> None:
-        """Copy the rows of a table that come after its bookmark."""
+        """Copy the rows of a table after its bookmark."""
         table = here.table
         mark = self._target.bookmark(table)
         whole, digest = mark.after is None, Digest(here)

@@ -1,4 +1,4 @@
-"""Digest (checksum) of a table: the sum of the hashes of all rows. The order of the rows does not matter."""
+"""Digest (checksum) of a table: the sum of the hashes of all rows. It does not depend on the order of the rows."""
 
 from collections.abc import Sequence
 

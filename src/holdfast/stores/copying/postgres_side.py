@@ -208,7 +208,7 @@ class PostgresSide(Side):
         return last
 
     def text_state(self) -> tuple[int, int]:
-        """Return two counts: the chunks in the full-text index, and the chunks that should be in it because they have terms."""
+        """Return two counts: the chunks in the full-text index, and the chunks with terms, which should all be in the index."""
         with self.guard():
             indexed = expected = 0
             for _ in self.passes():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedTable:
-    """Result for one table: its number of rows, how many of them this run copied, and its digest on each side."""
+    """Result for one table: its number of rows, the number of rows that this run copied, and its digest on each side."""
 
     table: str
     rows: int

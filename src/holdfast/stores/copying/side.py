@@ -93,7 +93,7 @@ class Side(ABC):
 
     @abstractmethod
     def text_state(self) -> tuple[int, int]:
-        """Return two counts: the chunks in the full-text index, and the chunks that should be in it."""
+        """Return two counts: the chunks in the full-text index, and the chunks that should be in the index."""
 
     @abstractmethod
     def decode_vectors(self, stored: Sequence[Row]) -> "list[NDArray[np.float32]]":
@@ -170,7 +170,10 @@ class Side(ABC):
             )
 
     def begin(self, source: str) -> None:
-        """Mark the target as unfinished, so that nobody can open it. Delete the rows that opening the target has created."""
+        """Mark the target as unfinished, so that it cannot be opened.
+
+        Delete the rows that were created when the target was opened.
+        """
         with self.writing() as connection:
             for table in MADE_BY_OPENING:
                 self.empty(connection, table)
@@ -184,7 +187,7 @@ class Side(ABC):
             )
 
     def bookmark(self, table: str) -> Bookmark:
-        """Return the bookmark of a table: how far it was copied."""
+        """Return the bookmark of a table, which records how far the table was copied."""
         with self.guard():
             rows = fetch(self.reader, "SELECT place, count FROM copying WHERE name = ?", (table,))
         if not rows:

@@ -124,7 +124,7 @@ class SQLiteSide(Side):
         )
 
     def text_state(self) -> tuple[int, int]:
-        """Return two counts: the chunks in the full-text index, and the chunks that should be in it."""
+        """Return two counts: the chunks in the full-text index, and the chunks that should be in the index."""
         with self.guard():
             indexed, expected = (
                 fetch_value(self.reader, f"SELECT count(*) FROM {name}") for name in ("fulltext_docsize", "units")

@@ -44,7 +44,7 @@ class PoolLimits:
 
 
 class _Adapters:
-    """A set of psycopg type adapters that belongs to no connection, so that all pooled connections can use the set."""
+    """A set of psycopg type adapters that is independent of a connection, so that all pooled connections can share it."""
 
     connection = None
 

@@ -246,7 +246,7 @@ class PostgresConnections:
             raise StoreError(f"{NAME} rolled back this write, because one of its statements failed. Nothing was stored.")
 
     def _resolve_commit(self, transaction: Transaction, lost: psycopg.Error) -> None:
-        """Return if a transaction was committed. Raise an error if it was rolled back, or if its outcome cannot be determined."""
+        """Return normally if a transaction was committed. Raise an error if it was rolled back, or if its outcome is unknown."""
         deadline = time.monotonic() + self.limits.connect_timeout
         while True:
             status = self._status(transaction)

@@ -227,7 +227,10 @@ class SQLiteStore(SQLReads):
         )
 
     def _allowed(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems | None:
-        """Return the items that match the filter's kinds, metadata and time, or None if the filter restricts none of these."""
+        """Return the items that match the filter's kinds, metadata and time.
+
+        Return None if the filter restricts none of these.
+        """
         if where.said and "message" in where.spaces:
             return self._messages_in_periods(where, seen)
         if not where.selects_memories:
@@ -249,7 +252,7 @@ class SQLiteStore(SQLReads):
         )
 
     def _excluded(self, where: SearchFilter) -> set[int]:
-        """Return the numbers of the messages in the session that the filter excludes."""
+        """Return the message numbers of the session that the filter excludes. The set is empty if it excludes none."""
         if where.without_session is None or "message" not in where.spaces:
             return set()
         rows = self._rows("SELECT seq FROM messages WHERE tenant = ? AND session = ?", (self.tenant, where.without_session))

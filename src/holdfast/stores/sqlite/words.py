@@ -65,7 +65,7 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionTerms:
-    """An inverted index of the chunks of one partition, as they were at the time of ``state``."""
+    """An inverted index of the chunks of one partition, in the state described by ``state``."""
 
     state: PartitionState
     items: "Numbers"

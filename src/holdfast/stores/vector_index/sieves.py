@@ -231,7 +231,7 @@ class Sketches:
         return grown
 
     def ordered(self, order: RowNumbers) -> Sketches:
-        """Return the sketches at these places, in this order."""
+        """Return the sketches at the given places, in the given order."""
         return Sketches(np.ascontiguousarray(self.bits[:, order]), self.distances[order], self.products[order])
 
     @staticmethod

@@ -167,7 +167,7 @@ def labelled(text: str) -> Iterator[Span]:
 def _after(text: str, lowered: str, pattern: re.Pattern[str], *stems: str) -> Iterator[re.Match[str]]:
     """Yield the matches of a pattern at each word that begins with one of the stems.
 
-    The stems are plain strings. They are searched first, because searching a long text for the pattern would be slow.
+    The stems are plain strings. They are found first, because applying the pattern to a whole long text would be slow.
     """
     for stem in stems:
         at = lowered.find(stem)

@@ -31,7 +31,8 @@ class _Shape:
 def shaped(text: str) -> Iterator[Span]:
     """Yield the spans of secrets that match a known pattern.
 
-    For speed on long texts, each pattern is tried only where one of its hints (plain strings it starts with) occurs.
+    For speed on long texts, a pattern is tried only where one of its hints occurs. Hints are the plain strings with
+    which its matches start.
     """
     for shape in _SHAPES:
         group = min(shape.pattern.groups, 1)
