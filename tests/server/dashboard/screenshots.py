@@ -9,16 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx
-
-from tests.server.dashboard.support import Visitor, launched, remember, visit
+from tests.server.dashboard.support import PAGES, Visitor, fill, launched, visit
 from tests.server.http_support import process
 
-SECTIONS = ("health", "keys", "models", "settings", "data", "backups", "proposals")
-PAGES = (
-    "start", "chat", "memories", "people", "people/Marta (sample)", "timeline", "topics", "sessions", "traces", "jobs", "apps", "stats",
-    *(f"admin/{name}" for name in SECTIONS), "settings",
-)  # fmt: skip
 SIZES = {"wide": (1360, 900), "phone": (390, 844)}
 
 
@@ -27,7 +20,7 @@ def take(folder: Path, only: tuple[str, ...] = ()) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Path] = []
     with tempfile.TemporaryDirectory() as home, launched() as browser, process(Path(home)) as server:
-        _fill(server.url)
+        fill(server.url)
         for theme in ("light", "dark"):
             for name, size in SIZES.items():
                 visitor = _visitor(browser, server.url, theme, size)
@@ -45,16 +38,6 @@ def _save(visitor: Visitor, page: str, path: Path) -> Path:
     visitor.page.wait_for_timeout(300)
     visitor.page.screenshot(path=path, full_page=True)
     return path
-
-
-def _fill(url: str) -> None:
-    """Store data for the pages to show."""
-    with httpx.Client(base_url=url, timeout=60) as client:
-        client.post("/v1/samples", json={"language": "en"}).raise_for_status()
-        for text in ("Prefers window seats", "Has a standing meeting on Mondays", "Is allergic to walnuts", "Plays the viola"):
-            remember(url, text)
-        client.post("/v1/backups").raise_for_status()
-        client.post("/v1/work").raise_for_status()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,12 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="the dashboard is w
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+SECTIONS = ("health", "keys", "models", "settings", "data", "backups", "proposals")
+PAGES = (
+    "start", "chat", "memories", "people", "people/Marta (sample)", "timeline", "topics", "sessions", "traces", "jobs", "apps", "stats",
+    *(f"admin/{name}" for name in SECTIONS), "settings",
+)  # fmt: skip
+"""Every page that needs no id, with the person of the sample data."""
 VIEWS = ("chat", "memories", "people", "timeline", "topics", "sessions", "jobs", "apps", "stats", "admin", "settings")
 
 
@@ -122,3 +128,13 @@ def remember(url: str, text: str, **more: Any) -> Mapping[str, Any]:
     assert answer.status_code == 201, answer.text
     kept: Mapping[str, Any] = answer.json()
     return kept
+
+
+def fill(url: str, language: str = "en") -> None:
+    """Store sample data for every page to show."""
+    with httpx.Client(base_url=url, timeout=60) as client:
+        client.post("/v1/samples", json={"language": language}).raise_for_status()
+        for text in ("Prefers window seats", "Has a standing meeting on Mondays", "Is allergic to walnuts", "Plays the viola"):
+            remember(url, text)
+        client.post("/v1/backups").raise_for_status()
+        client.post("/v1/work").raise_for_status()

@@ -34,9 +34,9 @@ def consent(found: types.Consent | None) -> responses.Consent | None:
     )
 
 
-def session(found: types.SessionRecord) -> responses.Session:
+def session(found: types.SessionRecord, *, title: str | None = None) -> responses.Session:
     """Convert a session record."""
-    return responses.Session.model_validate({**_parts(found.scope), **_fields(found, responses.Session)})
+    return responses.Session.model_validate({**_parts(found.scope), **_fields(found, responses.Session), "title": title})
 
 
 def hit(found: types.Hit) -> responses.Hit:

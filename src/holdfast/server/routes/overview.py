@@ -1,7 +1,7 @@
 """Route for the overview of a user: the known facts by area of life, including replaced facts."""
 
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import APIRouter, Path
 from pydantic import Field
@@ -15,7 +15,8 @@ from holdfast.server.api import convert, responses
 from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.api.responses import Model
-from holdfast.server.caller import Calling, Paged, needs
+from holdfast.server.around import around
+from holdfast.server.caller import Caller, Calling, Paged, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import Services, services
 from holdfast.types import Memory, MemoryStatus, Scope
@@ -27,6 +28,8 @@ _RETIRED: tuple[MemoryStatus, ...] = ("superseded", "forgotten", "expired")
 _MAX_DURABLE = 8
 _MAX_RANKED = 2000
 """Number of newest memories from which the durable facts are chosen."""
+_MAX_NAMED = 500
+"""Number of newest memories in which names are looked for: about 50 ms."""
 
 
 class PersonFact(Model):
@@ -70,9 +73,7 @@ def overview(user: _Name, caller: Calling, paged: Paged) -> UserOverview:
     Returns the user's profile, and the user's memories by area of life, including retired memories. The memories are
     paged. The key must not be bound to an app or agent.
     """
-    name = caller.may("read", user=user)["user"] or ""
-    if caller.principal.app is not None or caller.principal.agent is not None:
-        raise Forbidden("This key is bound to an app or agent, and the overview of a user covers all of them. Use another key.")
+    name = _may_see(caller, user)
     found = services(caller.memory)
     (record,) = found.store.user_records([name], unexpired_at=found.clock.now())
     document, durable = _portrait(found, name)
@@ -92,6 +93,79 @@ def overview(user: _Name, caller: Calling, paged: Paged) -> UserOverview:
         ],
         next_offset=more,
     )
+
+
+class Mention(Model):
+    """A memory that mentions a name."""
+
+    id: str
+    """The id of the memory."""
+    text: str
+    """The text of the memory."""
+
+
+class Neighbor(Model):
+    """A name that the memories of a user mention."""
+
+    name: Annotated[str, Field(examples=["Clara"])]
+    """The name, as the newest memory spells it."""
+    kind: Literal["person", "place", "other"]
+    """Whether the words around the name are those of a person or a place. `other` is neither, or not clear."""
+    count: int
+    """The number of memories that mention the name."""
+    memories: list[Mention]
+    """The newest memories that mention the name, at most five."""
+
+
+class NeighborLink(Model):
+    """Two names that the same memories mention."""
+
+    between: tuple[str, str]
+    """The two names."""
+    weight: int
+    """The number of memories that mention both."""
+
+
+class UserAround(Model):
+    """The people and places around a user."""
+
+    names: list[Neighbor]
+    """The names, the most mentioned first."""
+    links: list[NeighborLink]
+    """The pairs of names that are mentioned together."""
+
+
+@router.get("/users/{user}/around", operation_id="user_around", responses=problems(), openapi_extra=needs("read"))
+def user_around(user: _Name, caller: Calling) -> UserAround:
+    """Retrieve the people and places around a user.
+
+    Returns the names in the user's newest live memories, and which of them are mentioned together. No model is used. The key must
+    not be bound to an app or agent.
+    """
+    name = _may_see(caller, user)
+    found = services(caller.memory)
+    own = _live(found, owner={"user": name}, min_trust=found.preset.min_trust, limit=_MAX_NAMED)
+    seen = around(name, found.store.memories(own))
+    return UserAround(
+        names=[
+            Neighbor(
+                name=each.name,
+                kind=each.kind,
+                count=len(each.memories),
+                memories=[Mention(id=memory.id, text=memory.text) for memory in each.memories[:5]],
+            )
+            for each in seen.names
+        ],
+        links=[NeighborLink(between=each.between, weight=each.weight) for each in seen.links],
+    )
+
+
+def _may_see(caller: Caller, user: str) -> str:
+    """Return the name of the user if the caller may see everything about them."""
+    name = caller.may("read", user=user)["user"] or ""
+    if caller.principal.app is not None or caller.principal.agent is not None:
+        raise Forbidden("This key is bound to an app or agent, and the overview of a user covers all of them. Use another key.")
+    return name
 
 
 def _portrait(found: Services, user: str) -> tuple[Memory | None, list[Memory]]:

@@ -14,6 +14,7 @@ from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.routes.idempotency import Route, client_id
+from holdfast.server.titles import title_of
 from holdfast.services import services
 from holdfast.session import Session, resume
 from holdfast.text.clean import clean_name
@@ -46,7 +47,9 @@ def sessions(
     """
     parts = caller.may("read", **whose.parts)
     found = caller.memory.sessions(statuses=status, limit=paged.limit + 1, offset=paged.offset, **parts)
-    items, more = convert.page_of(map(convert.session, found), limit=paged.limit, offset=paged.offset)
+    shown, more = convert.page_of(found, limit=paged.limit, offset=paged.offset)
+    store = services(caller.memory).store
+    items = [convert.session(each, title=title_of(store, each)) for each in shown]
     return responses.Listed(items=items, next_offset=more)
 
 
@@ -56,7 +59,8 @@ def session(id: _Id, caller: Calling, whose: Whose) -> responses.Session:
 
     Returns its status, its scope and its times. The messages are listed separately.
     """
-    return convert.session(caller.session_found(id, "read", whose.parts))
+    found = caller.session_found(id, "read", whose.parts)
+    return convert.session(found, title=title_of(services(caller.memory).store, found))
 
 
 @router.post("/{id}/messages", status_code=201, operation_id="add_message", responses=problems(409), openapi_extra=needs("write"))

@@ -13,6 +13,7 @@ export class Problem extends Error {
 }
 
 function headers(writes) {
+  /** @type {Record<string, string>} */
   const found = { Accept: "application/json" };
   if (key()) found.Authorization = `Bearer ${key()}`;
   if (writes) found["Idempotency-Key"] = randomId();
@@ -35,16 +36,28 @@ function address(path, query) {
   return text ? `${path}?${text}` : path;
 }
 
+/**
+ * The parts of a request.
+ * @typedef {{query?: Record<string, any>, body?: unknown, file?: Blob, signal?: AbortSignal | null, accept?: string}} Request
+ */
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {Request} options
+ */
 async function send(method, path, { query, body, file, signal, accept } = {}) {
-  const options = { method, signal, headers: headers(method !== "GET"), cache: "no-store" };
-  if (accept) options.headers.Accept = accept;
+  const sent = headers(method !== "GET");
+  /** @type {RequestInit} */
+  const options = { method, signal, headers: sent, cache: "no-store" };
+  if (accept) sent.Accept = accept;
   if (body !== undefined) {
     options.body = JSON.stringify(body);
-    options.headers["Content-Type"] = "application/json";
+    sent["Content-Type"] = "application/json";
   }
   if (file) {
     options.body = file;
-    options.headers["Content-Type"] = "application/octet-stream";
+    sent["Content-Type"] = "application/octet-stream";
   }
   let response;
   try {
@@ -80,13 +93,18 @@ function announced(body) {
   return body;
 }
 
+/** @typedef {AbortSignal | null} Signal */
+/** @type {(path: string, query?: Record<string, any>, signal?: Signal) => Promise<any>} */
 export const get = (path, query, signal) => json("GET", path, { query, signal });
+/** @type {(path: string, body?: unknown, signal?: Signal) => Promise<any>} */
 export const post = (path, body = {}, signal) => json("POST", path, { body, signal });
 export const patch = (path, body) => json("PATCH", path, { body });
 export const put = (path, body) => json("PUT", path, { body });
 export const del = (path, query) => json("DELETE", path, { query });
 /** The same requests within the selected scope. */
+/** @type {(path: string, query?: Record<string, any>, signal?: Signal) => Promise<any>} */
 export const getHere = (path, query, signal) => get(path, { ...scope(), ...query }, signal);
+/** @type {(path: string, body?: Record<string, any>, signal?: Signal) => Promise<any>} */
 export const postHere = (path, body, signal) => post(path, { ...scope(), ...body }, signal);
 /** Save a response of the server as a file. */
 export async function download(path, query, name) {
@@ -101,20 +119,31 @@ export async function download(path, query, name) {
 /** Encode one segment of a path. */
 export const part = (name) => encodeURIComponent(name);
 
-/** Read server-sent events; yields {event, data}. */
+/**
+ * Read server-sent events; yields {event, data}.
+ * @param {string} method
+ * @param {string} path
+ * @param {Request} options
+ */
 export async function* events(method, path, { body, file, query, signal } = {}) {
-  const response = await send(method, path, { body, file, query, signal, accept: "text/event-stream, application/json" });
+  const response = await send(method, path, {
+    body,
+    file,
+    query,
+    signal,
+    accept: "text/event-stream, application/json",
+  });
   if (!(response.headers.get("Content-Type") ?? "").includes("event-stream")) {
     yield { event: "answer", data: announced(await response.json()) };
     return;
   }
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = /** @type {ReadableStream} */ (response.body).pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
     const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
-    rest = blocks.pop();
+    rest = blocks.pop() ?? "";
     for (const block of blocks) {
       const found = parse(block);
       if (found?.event === "answer") announced(found.data);

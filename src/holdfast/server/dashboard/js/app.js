@@ -83,16 +83,18 @@ async function findUser() {
   }
 }
 
+const root = /** @type {HTMLElement} */ (document.getElementById("app"));
+
 async function draw() {
   await Promise.all([loadWords(), findUser(), welcome()]);
-  replace(document.getElementById("app"), frame(main));
+  replace(root, frame(main));
   await show({ reload: true });
 }
 
-changed.addEventListener("change", ({ detail }) => {
+changed.addEventListener("change", (/** @type {any} */ { detail }) => {
   if (detail.includes("theme")) {
     applyTheme();
-    replace(document.getElementById("app"), frame(main));
+    replace(root, frame(main));
     mark(parse().name);
   }
   if (detail.includes("key")) {
@@ -139,12 +141,14 @@ function shortcut(event) {
 
 const onRow = () => Boolean(document.activeElement?.closest("[data-row]"));
 function press(action) {
+  /** @type {HTMLElement | null} */
   const found = main.querySelector(`[data-action="${action}"]`);
   if (!found) return false;
   found.click();
   return true;
 }
 function focusSearch() {
+  /** @type {HTMLInputElement | null} */
   const found = main.querySelector("[data-search]");
   if (!found) {
     go("#/memories");
@@ -154,9 +158,9 @@ function focusSearch() {
   found.select?.();
 }
 function step(by) {
-  const rows = [...main.querySelectorAll("[data-row]")];
+  const rows = /** @type {HTMLElement[]} */ ([...main.querySelectorAll("[data-row]")]);
   if (!rows.length) return false;
-  const at = rows.indexOf(document.activeElement?.closest("[data-row]"));
+  const at = rows.findIndex((row) => row === document.activeElement?.closest("[data-row]"));
   rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by))].focus();
   return true;
 }
@@ -164,7 +168,7 @@ function step(by) {
 document.addEventListener("keydown", shortcut);
 window.addEventListener("hashchange", () => show());
 live.addEventListener("change", record);
-redactions.addEventListener("redacted", ({ detail }) => {
+redactions.addEventListener("redacted", (/** @type {any} */ { detail }) => {
   toast(t("redacted", { secrets: detail.map(({ kind, field }) => `${kind} (${field})`).join(", ") }), { seconds: 12 });
 });
 

@@ -36,7 +36,12 @@ export function selection({ changed, shown }) {
         { role: "toolbar", "aria-label": t("bulk.label") },
         h("b", { "aria-live": "polite" }, t("bulk.count", { n: picked.size })),
         button(t("bulk.all"), () => pickAll(), { kind: "small", dataset: { action: "pick-all" } }),
-        button(t("bulk.forget"), act("forget"), { kind: "small", name: "hide", disabled: none, dataset: { action: "bulk-forget" } }),
+        button(t("bulk.forget"), act("forget"), {
+          kind: "small",
+          name: "hide",
+          disabled: none,
+          dataset: { action: "bulk-forget" },
+        }),
         button(t("bulk.erase"), act("erase"), {
           kind: "small danger-text",
           name: "erase",
@@ -114,6 +119,7 @@ function sure(losses, action, number) {
 
 /** Send the ids in steps, and show how many are done. */
 async function perform(ids, action, bar) {
+  /** @type {{changes: any[], receipts: any[]}} */
   const found = { changes: [], receipts: [] };
   const state = h("span", { role: "status" });
   bar.firstElementChild?.append(state);
@@ -132,7 +138,11 @@ function offerUndo(changes, changed) {
       for (const change of changes) await post("/v1/undo", { change });
       changed();
     });
-  toast(t("bulk.forgot", { n: changes.length }), { action: changes.length ? t("undo") : null, onaction: undo, seconds: 12 });
+  toast(t("bulk.forgot", { n: changes.length }), {
+    action: changes.length ? t("undo") : null,
+    onaction: undo,
+    seconds: 12,
+  });
 }
 
 /** One receipt with the sums of several. */

@@ -22,7 +22,7 @@ function figure({ title, note, series, labels, heading, format, draw, walk }) {
     const guide = plot.querySelector(".guide");
     tip.hidden = at < 0 || !guide;
     guide?.classList.toggle("on", at >= 0);
-    if (tip.hidden) return;
+    if (!guide || tip.hidden) return;
     const x = walk(at, width);
     guide.setAttribute("d", `M${x.toFixed(1)} ${EDGE.top}V${HEIGHT - EDGE.bottom}`);
     replace(tip, h("strong", {}, labels[at]), tipRows(series, at, format));
@@ -126,7 +126,7 @@ export function ticks(max, count = 4) {
   if (!(max > 0)) return [0, 1];
   const rough = max / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= rough);
+  const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= rough) ?? 10 * power;
   const made = [];
   for (let value = 0; value < max + step * 0.999; value += step) made.push(Number(value.toPrecision(12)));
   return made;
@@ -134,7 +134,7 @@ export function ticks(max, count = 4) {
 
 function frame(width, max, format, labels, walk) {
   const marks = ticks(max);
-  const top = marks.at(-1);
+  const top = marks[marks.length - 1];
   const y = (value) => HEIGHT - EDGE.bottom - (value / top) * (HEIGHT - EDGE.top - EDGE.bottom);
   const every = Math.max(1, Math.ceil(labels.length / Math.max(2, Math.floor(width / 110))));
   const root = s(

@@ -4,7 +4,13 @@ import { h, freshId } from "./dom.js";
 import { dateTime, number, t } from "./i18n.js";
 import { button, checkbox, field, iconButton, select } from "./ui.js";
 
-/** Open a dialog and return the value it was closed with. `build(close)` returns its content. */
+/**
+ * Open a dialog and return the value it was closed with. `build(close)` returns its content.
+ * @param {string} title
+ * @param {(close: (value?: any) => void) => import("./dom.js").Child} build
+ * @param {{class?: string}} options
+ * @returns {Promise<any>}
+ */
 export function dialog(title, build, { class: more = "" } = {}) {
   return new Promise((resolve) => {
     const id = freshId("dialog");
@@ -35,11 +41,14 @@ export function dialog(title, build, { class: more = "" } = {}) {
     );
     document.body.append(node);
     node.showModal();
-    node.querySelector("[data-first]")?.focus();
+    /** @type {HTMLElement | null} */ (node.querySelector("[data-first]"))?.focus();
   });
 }
 
-/** Ask for confirmation. `points` lists the consequences; `typed` must be typed to confirm. */
+/**
+ * Ask for confirmation. `points` lists the consequences; `typed` must be typed to confirm.
+ * @param {{title: string, points: import("./dom.js").Child[], action: string, danger?: boolean, typed?: string | null, extra?: import("./dom.js").Child}} options
+ */
 export function confirm({ title, points, action, danger = false, typed = null, extra = null }) {
   return dialog(title, (close) => {
     const go = button(action, () => close(true), {

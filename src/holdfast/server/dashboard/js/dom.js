@@ -1,21 +1,48 @@
 // Builds DOM nodes. Text always becomes a text node: nothing in this dashboard parses HTML.
 
-/** Create an element: h("a.link", {href, onclick, dataset, style}, children...). */
+/**
+ * A child of an element. Lists are flattened; null, undefined, false and "" are left out.
+ * @typedef {Node | string | number | boolean | null | undefined | readonly any[]} Child
+ * @typedef {Record<string, any> | null} Props
+ */
+
+/**
+ * Create an element: h("a.link", {href, onclick, dataset, style}, children...).
+ * @template {string} T
+ * @param {T} tag
+ * @param {Props} [props]
+ * @param {...Child} children
+ * @returns {T extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[T] : T extends `${infer N}.${string}` ? N extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[N] : HTMLElement : HTMLElement}
+ */
 export function h(tag, props = {}, ...children) {
   const [name, ...classes] = tag.split(".");
   const node = document.createElement(name || "div");
   if (classes.length) node.classList.add(...classes);
-  return fill(node, props, children);
+  return /** @type {any} */ (fill(node, props, children));
 }
 
-/** Create an SVG element, with the namespace of the sprite in the page. */
+/**
+ * Create an SVG element, with the namespace of the sprite in the page.
+ * @param {string} tag
+ * @param {Props} [props]
+ * @param {...Child} children
+ * @returns {SVGElement}
+ */
 export function s(tag, props = {}, ...children) {
   const [name, ...classes] = tag.split(".");
-  const node = document.createElementNS(document.getElementById("sprite").namespaceURI, name);
+  const sprite = /** @type {Element} */ (document.getElementById("sprite"));
+  const node = /** @type {SVGElement} */ (document.createElementNS(sprite.namespaceURI, name));
   if (classes.length) node.classList.add(...classes);
   return fill(node, props, children);
 }
 
+/**
+ * @template {HTMLElement | SVGElement} E
+ * @param {E} node
+ * @param {Props} props
+ * @param {Child[]} children
+ * @returns {E}
+ */
 function fill(node, props, children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue;
@@ -30,21 +57,31 @@ function fill(node, props, children) {
       name === "disabled" ||
       name === "indeterminate"
     )
-      node[name] = value;
+      Object.assign(node, { [name]: value });
     else node.setAttribute(name, value === true ? "" : String(value));
   }
   append(node, children);
   return node;
 }
 
+/**
+ * @param {Node & ParentNode} node
+ * @param {Child[]} children
+ */
 function append(node, children) {
-  for (const child of children.flat(Infinity)) {
+  for (const child of /** @type {Exclude<Child, readonly any[]>[]} */ (children.flat(Infinity))) {
     if (child === null || child === undefined || child === false || child === "") continue;
     node.append(child instanceof Node ? child : document.createTextNode(String(child)));
   }
 }
 
-/** Replace all children of a node. */
+/**
+ * Replace all children of a node.
+ * @template {Node & ParentNode} E
+ * @param {E} node
+ * @param {...Child} children
+ * @returns {E}
+ */
 export function replace(node, ...children) {
   node.replaceChildren();
   append(node, children);

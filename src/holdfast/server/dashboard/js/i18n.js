@@ -91,6 +91,7 @@ export function milliseconds(value) {
 }
 
 export function duration(seconds) {
+  /** @type {[string, number][]} */
   const steps = [
     ["day", 86400],
     ["hour", 3600],
@@ -124,7 +125,7 @@ export function dayName(value) {
     : capital(longDay(value));
 }
 
-const startOfDay = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate());
+const startOfDay = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
 export const capital = (text) => text.charAt(0).toLocaleUpperCase(language) + text.slice(1);
 
 /** The local date of a time, as YYYY-MM-DD. */
@@ -136,7 +137,8 @@ export function dayOf(value) {
 
 /** Format a time relative to now, such as "5 min. ago". */
 export function ago(value) {
-  const seconds = (asDate(value) - Date.now()) / 1000;
+  const seconds = (asDate(value).getTime() - Date.now()) / 1000;
+  /** @type {[string, number][]} */
   const steps = [
     ["year", 31536000],
     ["month", 2592000],
@@ -145,7 +147,8 @@ export function ago(value) {
     ["hour", 3600],
     ["minute", 60],
   ];
-  const [unit, size] = steps.find(([, each]) => Math.abs(seconds) >= each) ?? [null, 1];
-  if (!unit) return t("time.now");
+  const found = steps.find(([, each]) => Math.abs(seconds) >= each);
+  if (!found) return t("time.now");
+  const [unit, size] = found;
   return format("RelativeTimeFormat", { numeric: "auto", style: "short" }).format(Math.round(seconds / size), unit);
 }

@@ -33,6 +33,9 @@ export const topics = async () => {
   }
 };
 
+/** @param {PromiseSettledResult<any>} result */
+const value = (result) => (result.status === "fulfilled" ? result.value : null);
+
 /** The users, apps and agents that the lists of users, sessions and apps name. */
 export const names = () =>
   once("names", async () => {
@@ -42,9 +45,9 @@ export const names = () =>
       get("/v1/sessions", { limit: 500 }),
       get("/apps"),
     ]);
-    for (const { user } of users.value?.items ?? []) found.user.add(user);
-    for (const session of sessions.value?.items ?? [])
+    for (const { user } of value(users)?.items ?? []) found.user.add(user);
+    for (const session of value(sessions)?.items ?? [])
       for (const part of Object.keys(found)) if (session[part]) found[part].add(session[part]);
-    for (const app of apps.value?.apps ?? []) found.app.add(app.appId);
+    for (const app of value(apps)?.apps ?? []) found.app.add(app.appId);
     return Object.fromEntries(Object.entries(found).map(([part, all]) => [part, [...all].sort()]));
   });

@@ -27,7 +27,11 @@ function setAnswering(state) {
 async function watch() {
   if (document.hidden || (answering && connected && Date.now() - heard < QUIET_MS)) return;
   try {
-    await fetch(new URL("../icon.svg", import.meta.url), { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(QUIET_MS) });
+    await fetch(new URL("../icon.svg", import.meta.url), {
+      method: "HEAD",
+      cache: "no-store",
+      signal: AbortSignal.timeout(QUIET_MS),
+    });
     setAnswering(true);
   } catch {
     if (!document.hidden) setAnswering(false);

@@ -48,7 +48,12 @@ export function lives(title, memories, all) {
   return h(
     "figure.lives",
     {},
-    h("figcaption", {}, h("h3", {}, title), h("span.lives-axis", {}, h("span", {}, fullDay(first)), h("span", {}, t("lives.now")))),
+    h(
+      "figcaption",
+      {},
+      h("h3", {}, title),
+      h("span.lives-axis", {}, h("span", {}, fullDay(first)), h("span", {}, t("lives.now"))),
+    ),
     h(
       "ul",
       {},
@@ -81,7 +86,13 @@ function life(memory, place, known) {
         kindChip(memory.kind),
         memory.key && chip(memory.key, { class: "key", title: t("memory.key") }),
         memory.app && chip(memory.app, { class: "app", title: t("memory.app") }),
-        h("span", {}, isOpen ? t("lives.since", { from: fullDay(from) }) : t("lives.between", { from: fullDay(from), to: fullDay(to) })),
+        h(
+          "span",
+          {},
+          isOpen
+            ? t("lives.since", { from: fullDay(from) })
+            : t("lives.between", { from: fullDay(from), to: fullDay(to) }),
+        ),
       ),
       ending(memory, known),
     ),
@@ -95,5 +106,10 @@ function ending(memory, known) {
   const what = successor
     ? t("lives.replaced", { text: successor.text })
     : t(`retired.${["superseded", "forgotten", "expired"].includes(memory.status) ? memory.status : "forgotten"}`);
-  return h("span.life-end", { dir: "auto" }, what, memory.reason && ` ${t("memory.because", { reason: memory.reason })}`);
+  return h(
+    "span.life-end",
+    { dir: "auto" },
+    what,
+    memory.reason && ` ${t("memory.because", { reason: memory.reason })}`,
+  );
 }

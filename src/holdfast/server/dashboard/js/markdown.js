@@ -82,8 +82,12 @@ const starts = (line, depth) =>
   RULE.test(line) ||
   (depth < DEEPEST && (QUOTE.test(line) || ITEM.test(line)));
 
+/**
+ * @param {string[]} lines
+ * @returns {[HTMLElement, number]} the list, and the line after it
+ */
 function list(lines, start, depth) {
-  const [, indent, mark] = ITEM.exec(lines[start]);
+  const [, indent, mark] = /** @type {RegExpExecArray} */ (ITEM.exec(lines[start]));
   const ordered = /\d/.test(mark);
   const node = h(ordered ? "ol" : "ul");
   let place = start;
@@ -107,12 +111,12 @@ const INLINE = new RegExp(
   [
     /(`{1,8})([^`]|[^`][^]{0,800}?[^`])\1(?!`)/, // code
     /(!?)\[([^\[\]]{0,300})\]\(\s{0,9}<?([^\s()<>]{0,800})>?(?:\s{1,9}"[^"]{0,200}")?\s{0,9}\)/, // link or image
-    /(\*\*|__)(?=\S)([^]{0,800}?\S)\6/, // bold
-    /(\*|_)(?=\S)([^*_]{0,800}?\S)\8(?!\w)/, // italic
+    String.raw`(\*\*|__)(?=\S)([^]{0,800}?\S)\6`, // bold
+    String.raw`(\*|_)(?=\S)([^*_]{0,800}?\S)\8(?!\w)`, // italic
     /~~(?=\S)([^~]{0,800}?\S)~~/, // strikethrough
     /(https?:\/\/[^\s<>"'`)\]]{1,800})/, // bare link
   ]
-    .map((pattern) => pattern.source)
+    .map((pattern) => (typeof pattern === "string" ? pattern : pattern.source))
     .join("|"),
 );
 

@@ -160,7 +160,9 @@ export function contextPanel(context) {
 
 /** What the recall did without, such as search by meaning. */
 export function notices(found) {
-  return (found.notices ?? []).map((notice) => h("p.notice", { role: "status" }, icon("warn", 16), h("span", {}, notice)));
+  return (found.notices ?? []).map((notice) =>
+    h("p.notice", { role: "status" }, icon("warn", 16), h("span", {}, notice)),
+  );
 }
 
 /** The text of a context block, with its stable and changing parts separated. */

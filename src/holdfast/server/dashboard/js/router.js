@@ -15,6 +15,9 @@ export function parse(hash = location.hash) {
   return { name: parts[0] ?? "chat", parts: parts.slice(1), query: Object.fromEntries(new URLSearchParams(search)) };
 }
 
+/**
+ * @param {{name: string, parts?: string[], query?: Record<string, any>}} route
+ */
 export function format({ name, parts = [], query = {} }) {
   const kept = Object.entries(query).filter(([, value]) => value);
   const search = new URLSearchParams(kept).toString();

@@ -6,6 +6,7 @@ const MAX_SAMPLES = 240;
 const INTERVAL_MS = 5000;
 const STORAGE_KEY = "holdfast.samples";
 export const samples = earlier();
+/** @type {any} */
 export let latest = null;
 let last = 0;
 

@@ -15,6 +15,7 @@ export const VIEWS = [
   ["timeline", "t"],
   ["topics", "p"],
   ["sessions", "s"],
+  ["traces", "r"],
   ["jobs", "j"],
   ["apps", "a"],
   ["stats", "i"],
@@ -166,7 +167,7 @@ function more() {
 }
 
 /** Show a dot next to "Jobs" while there are failed jobs. */
-hearing.live.addEventListener("change", ({ detail }) => {
+hearing.live.addEventListener("change", (/** @type {any} */ { detail }) => {
   if (!detail?.jobs) return;
   for (const node of document.querySelectorAll('.nav-item[data-view="jobs"]'))
     node.classList.toggle("has-dead", detail.jobs.dead > 0);
@@ -174,7 +175,7 @@ hearing.live.addEventListener("change", ({ detail }) => {
 
 /** Highlight the current view in the navigation. */
 export function mark(name) {
-  for (const node of document.querySelectorAll(".nav-item[data-view]")) {
+  for (const node of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".nav-item[data-view]"))) {
     const here = node.dataset.view === name || (node.dataset.view === "more" && !ON_PHONE.includes(name));
     if (here) node.setAttribute("aria-current", "page");
     else node.removeAttribute("aria-current");

@@ -2,7 +2,7 @@
 (() => {
   let saved = {};
   try {
-    saved = JSON.parse(localStorage.getItem("holdfast.settings")) || {};
+    saved = JSON.parse(localStorage.getItem("holdfast.settings") ?? "{}") || {};
   } catch {
     /* ignore invalid settings */
   }

@@ -3,7 +3,12 @@
 import { freshId, h, icon, replace } from "./dom.js";
 import { ago, dateTime, has, named, t } from "./i18n.js";
 
-/** A button. `kind` is "primary", "danger", "quiet" or empty. */
+/**
+ * A button. `kind` is "primary", "danger", "quiet" or empty.
+ * @param {string} label
+ * @param {(event: any) => unknown} onclick
+ * @param {{kind?: string, name?: string | null, [attribute: string]: any}} options
+ */
 export function button(label, onclick, { kind = "", name = null, ...rest } = {}) {
   return h(
     "button.button",
@@ -18,6 +23,12 @@ export function iconButton(label, name, onclick, rest = {}) {
   return h("button.icon-button", { type: "button", "aria-label": label, title: label, onclick, ...rest }, icon(name));
 }
 
+/**
+ * A link that looks like a button.
+ * @param {string} label
+ * @param {string} href
+ * @param {{name?: string | null, class?: string}} options
+ */
 export function link(label, href, { name = null, class: more = "" } = {}) {
   return h("a.button", { href, class: more }, name && icon(name), h("span", {}, label));
 }
@@ -46,7 +57,7 @@ const PALETTE = {
 export function tint(kind) {
   if (kind in PALETTE) return PALETTE[kind];
   let sum = 0;
-  for (const letter of String(kind)) sum = (sum * 31 + letter.codePointAt(0)) % 997;
+  for (const letter of String(kind)) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 997;
   return 1 + (sum % 8);
 }
 
@@ -56,7 +67,12 @@ export function kindChip(kind) {
 
 export const chip = (text, more = {}) => h("span.chip", more, text);
 
-/** An input with a label. */
+/**
+ * An input with a label.
+ * @param {string} label
+ * @param {HTMLElement} input
+ * @param {{hint?: import("./dom.js").Child, class?: string}} options
+ */
 export function field(label, input, { hint = null, class: more = "" } = {}) {
   const id = input.id || freshId("field");
   input.id = id;
@@ -104,12 +120,17 @@ export function segmented(label, options, value, onchange) {
 export function skeleton(rows = 4, shape = "row") {
   return h(
     "div.skeleton",
-    { "aria-busy": "true", "aria-label": t("loading") },
+    { role: "status", "aria-busy": "true", "aria-label": t("loading") },
     Array.from({ length: rows }, () => h(`div.bone.${shape}`)),
   );
 }
 
-/** An empty state: what the page is for, and how to fill it. */
+/**
+ * An empty state: what the page is for, and how to fill it.
+ * @param {string} title
+ * @param {import("./dom.js").Child} body
+ * @param {{name?: string, actions?: import("./dom.js").Child[], code?: string | null}} options
+ */
 export function empty(title, body, { name = "spark", actions = [], code = null } = {}) {
   return h(
     "div.empty",
@@ -122,7 +143,11 @@ export function empty(title, body, { name = "spark", actions = [], code = null }
   );
 }
 
-/** An error message: a translated title, the server's detail, and what to do. */
+/**
+ * An error message: a translated title, the server's detail, and what to do.
+ * @param {any} error
+ * @param {(() => unknown) | null} retry
+ */
 export function problem(error, retry = null) {
   const code = error.code ?? "unexpected";
   const title = has(`problem.${code}.title`) ? t(`problem.${code}.title`) : t("problem.unexpected.title");
@@ -151,7 +176,14 @@ export function problem(error, retry = null) {
   );
 }
 
-/** Load data into a box: a placeholder first, then the result or an error message. */
+/**
+ * Load data into a box: a placeholder first, then the result or an error message.
+ * @template F
+ * @param {HTMLElement} box
+ * @param {() => Promise<F>} work
+ * @param {(found: F) => import("./dom.js").Child} draw
+ * @param {{rows?: number, shape?: string, signal?: AbortSignal | null}} options
+ */
 export async function load(box, work, draw, { rows = 4, shape = "row", signal = null } = {}) {
   const bones = setTimeout(() => replace(box, skeleton(rows, shape)), box.childElementCount ? 250 : 0);
   try {
@@ -170,8 +202,13 @@ export async function load(box, work, draw, { rows = 4, shape = "row", signal = 
   }
 }
 
+/** @type {HTMLElement | null} */
 let shelf = null;
-/** Show a short notification, with an optional action. */
+/**
+ * Show a short notification, with an optional action.
+ * @param {string} text
+ * @param {{action?: string | null, onaction?: (() => unknown) | null, bad?: boolean, seconds?: number}} options
+ */
 export function toast(text, { action = null, onaction = null, bad = false, seconds = 7 } = {}) {
   shelf ??= document.body.appendChild(h("div.toasts", { role: "status", "aria-live": "polite" }));
   const node = h("div.toast", { class: bad ? "bad" : "" }, icon(bad ? "warn" : "check"), h("span", {}, text));
@@ -187,7 +224,7 @@ export function toast(text, { action = null, onaction = null, bad = false, secon
           type: "button",
           onclick: () => {
             close();
-            onaction();
+            onaction?.();
           },
         },
         action,
@@ -195,7 +232,7 @@ export function toast(text, { action = null, onaction = null, bad = false, secon
     );
   node.append(iconButton(t("close"), "close", close));
   shelf.append(node);
-  while (shelf.childElementCount > 3) shelf.firstElementChild.remove();
+  while (shelf.childElementCount > 3) shelf.firstElementChild?.remove();
   setTimeout(close, seconds * 1000);
 }
 
@@ -208,7 +245,13 @@ export function failed(error) {
   toast(error.detail ? `${title}: ${error.detail}` : title, { bad: true, seconds: 12 });
 }
 
-/** Run the action of a button. The button is disabled meanwhile, and a failure is shown. */
+/**
+ * Run the action of a button. The button is disabled meanwhile, and a failure is shown.
+ * @template F
+ * @param {any} control
+ * @param {() => Promise<F>} work
+ * @returns {Promise<F | undefined>}
+ */
 export async function attempt(control, work) {
   if (control) control.disabled = true;
   try {

@@ -44,11 +44,7 @@ export function welcome(ui) {
     h("div.welcome-mark", {}, icon("logo", 44)),
     h("h2", {}, t("chat.welcome.title")),
     h("p", {}, t("chat.welcome.body")),
-    h(
-      "p",
-      {},
-      scope().user ? t("chat.welcome.whose", { name: scope().user }) : t("chat.welcome.shared"),
-    ),
+    h("p", {}, scope().user ? t("chat.welcome.whose", { name: scope().user }) : t("chat.welcome.shared")),
     h(
       "div.tries",
       {},

@@ -13,6 +13,7 @@ import { allMessages, asideParts, lastId, learnedChips, noModel, welcome, whoseM
 import { traceChip, tracesOf } from "./traces.js";
 
 // The conversation is kept when the view changes, so that people can look at a memory and come back.
+/** @type {any} */
 let talk = null;
 const place = () => `holdfast.chat.${JSON.stringify(scope())}`;
 
@@ -134,7 +135,7 @@ function bar(ui) {
       {},
       h(
         "button.button.quiet.show-aside",
-        { type: "button", onclick: () => showAside(ui) },
+        { type: "button", onclick: () => showAside() },
         icon("memories"),
         h("span", {}, t("chat.showAside")),
       ),
@@ -246,7 +247,7 @@ async function choose(ui, turn) {
     if (ui.signal.aborted) return;
     refresh(ui);
   }
-  if (getComputedStyle(ui.box.aside).display === "none") showAside(ui);
+  if (getComputedStyle(ui.box.aside).display === "none") showAside();
 }
 
 function refresh(ui) {

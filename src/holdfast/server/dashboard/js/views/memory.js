@@ -66,6 +66,7 @@ function draw(page, found) {
       h("div.actions", {}, memory.status === "live" && liveActions(page, found), eraseButton(page)),
     ),
     memory.status !== "live" && retiredNote(page, memory, history),
+    h("h1.visually-hidden", {}, named("kind", memory.kind)),
     h("p.memory-full", { dir: "auto" }, memory.text),
     marks(memory),
     facts(memory),

@@ -84,7 +84,13 @@ function row(found) {
       h("b", { dir: "auto" }, found.user),
       found.user === settings.user && chip(t("people.current"), { class: "user" }),
     ),
-    h("span.person-counts", {}, t("people.memories", { n: found.memories }), " · ", t("people.sessions", { n: found.sessions })),
+    h(
+      "span.person-counts",
+      {},
+      t("people.memories", { n: found.memories }),
+      " · ",
+      t("people.sessions", { n: found.sessions }),
+    ),
     h(
       "span.person-seen",
       {},

@@ -1,5 +1,6 @@
 // One person: who they are, facts by area of life with their validity over time, sessions, sharing, export and erasure.
 
+import { around } from "../around.js";
 import { download, get, part, post } from "../api.js";
 import { confirm, showReceipt } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";
@@ -40,6 +41,7 @@ function draw({ found, who, apps }, path, signal) {
     heading(found),
     section("about", about(found)),
     facts(found, path, signal),
+    section("around", surroundings(found.user, signal)),
     section("sessions", sessions(found, signal)),
     section("shared", shared(found, apps)),
     section("export", exporting(found)),
@@ -82,7 +84,8 @@ function heading(found) {
 
 /** The base document, or a paragraph of durable facts. Each fact links to its memory. */
 function about({ document, durable }) {
-  if (document) return [h("div", {}, markdown(document.text)), h("a", { href: memoryLink(document.id) }, t("person.document"))];
+  if (document)
+    return [h("div", {}, markdown(document.text)), h("a", { href: memoryLink(document.id) }, t("person.document"))];
   if (!durable.length) return h("p.quiet", {}, t("person.noFacts"));
   return h(
     "p.portrait",
@@ -119,6 +122,15 @@ function facts(found, path, signal) {
   return section("facts", h("p.quiet", {}, t("person.factsNote")), box);
 }
 
+/** The people and places that the memories name. They are found by rules, after the rest of the page is shown. */
+function surroundings(user, signal) {
+  const box = h("div");
+  const ask = () => get(`/v1/users/${part(user)}/around`, {}, signal);
+  const show = (found) => (found.names.length ? around(user, found) : h("p.quiet", {}, t("around.none")));
+  load(box, ask, show, { rows: 2, shape: "line", signal });
+  return box;
+}
+
 /** The newest sessions, with a button for older ones: a list that grows by itself would push the rest of the page away. */
 function sessions({ user, sessions: count }, signal) {
   if (!count) return h("p.quiet", {}, t("person.noSessions"));
@@ -146,7 +158,13 @@ function shared(found, apps) {
           "ul.points",
           {},
           rows.map((app) =>
-            h("li", {}, h("b", {}, app.name || app.appId), " ", app.sharesWith?.length ? sharing(app) : t("person.appPrivate")),
+            h(
+              "li",
+              {},
+              h("b", {}, app.name || app.appId),
+              " ",
+              app.sharesWith?.length ? sharing(app) : t("person.appPrivate"),
+            ),
           ),
         )
       : h("p.quiet", {}, t("person.noApps")),

@@ -3,13 +3,13 @@
 import { del, get, getHere, part, post } from "../api.js";
 import { confirm, showReceipt } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";
-import { capital, clock, dateTime, dayName, dayOf, named, t } from "../i18n.js";
+import { ago, capital, clock, dateTime, dayName, dayOf, fullDay, named, t } from "../i18n.js";
 import { live } from "../live.js";
 import { opening } from "../opening.js";
 import { memoryLink, sessionLink, speaker } from "../parts.js";
 import { go } from "../router.js";
 import { settings } from "../settings.js";
-import { attempt, button, chip, empty, endless, head, kindChip, link, load, segmented, toast, when } from "../ui.js";
+import { attempt, button, chip, empty, endless, head, kindChip, link, load, segmented, toast } from "../ui.js";
 import { traceChip, tracesOf } from "./traces.js";
 
 export function view(route, signal) {
@@ -50,12 +50,22 @@ function overview(status, signal) {
   );
 }
 
+/** The time of a session: relative if it was this week, or else the date. */
+function sessionTime(value) {
+  return Date.now() - Date.parse(value) < 7 * 86400000 ? ago(value) : fullDay(value);
+}
+
 /** A session as a row of a list. The name of `user` is not repeated. */
 export function sessionRow(session, signal, user = settings.user) {
   return h(
     "a.row.session-row",
     { href: sessionLink(session.id), "data-row": true },
-    h("span.session-when", {}, h("b", {}, dateTime(session.last_at)), when(session.last_at)),
+    h(
+      "span.session-when",
+      {},
+      h("b", { dir: "auto" }, session.title ?? t("sessions.untitled")),
+      h("time", { datetime: session.last_at, title: dateTime(session.last_at) }, sessionTime(session.last_at)),
+    ),
     h(
       "span.marks",
       {},
@@ -144,7 +154,8 @@ function draw({ session, messages, made, traces }) {
       h(
         "div",
         {},
-        h("h1", { tabindex: "-1" }, dateTime(session.started_at)),
+        h("h1", { tabindex: "-1", dir: "auto" }, session.title ?? t("sessions.untitled")),
+        h("p.quiet", {}, dateTime(session.started_at)),
         h("p.quiet", {}, t("sessions.messages", { n: messages.length }), " · ", t("sessions.made", { n: count })),
         h(
           "div.marks",

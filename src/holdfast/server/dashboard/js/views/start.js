@@ -40,7 +40,12 @@ function who(setup, user) {
       button(t("scope.pick"), pickScope, { name: "person" }),
     );
   }
-  const input = h("input", { type: "text", value: setup.user ?? "", autocomplete: "name", "aria-label": t("start.who") });
+  const input = h("input", {
+    type: "text",
+    value: setup.user ?? "",
+    autocomplete: "name",
+    "aria-label": t("start.who"),
+  });
   const save = async () => {
     const found = await put("/v1/setup/user", { user: input.value.trim() });
     renew();
@@ -85,9 +90,18 @@ function steps(setup, user) {
     parts[name].node.classList.add("is-done");
     if (following) open(following);
   };
-  replace(parts.say.controls, saying(state, parts.say.result, () => finish("say", "ask")));
-  replace(parts.ask.controls, asking(state, parts.ask.result, () => finish("ask", "forget")));
-  replace(parts.forget.controls, forgetting(state, parts.forget.result, () => finish("forget")));
+  replace(
+    parts.say.controls,
+    saying(state, parts.say.result, () => finish("say", "ask")),
+  );
+  replace(
+    parts.ask.controls,
+    asking(state, parts.ask.result, () => finish("ask", "forget")),
+  );
+  replace(
+    parts.forget.controls,
+    forgetting(state, parts.forget.result, () => finish("forget")),
+  );
   for (const name of ["ask", "forget"]) {
     for (const each of parts[name].node.querySelectorAll("input, button")) each.disabled = true;
     parts[name].node.classList.add("is-waiting");
@@ -143,7 +157,14 @@ function asking(state, result, done) {
     replace(
       result,
       isRecalled
-        ? [h("p", {}, t("start.found", { n: found.hits.length })), h("div.hits", {}, found.hits.map((hit) => hitCard(hit, { open: false })))]
+        ? [
+            h("p", {}, t("start.found", { n: found.hits.length })),
+            h(
+              "div.hits",
+              {},
+              found.hits.map((hit) => hitCard(hit, { open: false })),
+            ),
+          ]
         : h("p", {}, t("start.foundNone")),
       await reply(state),
     );
@@ -165,7 +186,12 @@ async function reply(state) {
       text: state.question,
       ...(state.user ? { user: state.user } : { shared: true }),
     });
-    return h("div.panel-box", {}, h("small.quiet", {}, t("start.says", { model: state.chat })), h("p", { dir: "auto" }, answer.text));
+    return h(
+      "div.panel-box",
+      {},
+      h("small.quiet", {}, t("start.says", { model: state.chat })),
+      h("p", { dir: "auto" }, answer.text),
+    );
   } finally {
     await del(`/v1/sessions/${part(id)}`, owner(state)).catch(() => null);
   }
@@ -181,8 +207,19 @@ function forgetting(state, result, done) {
     const still = await again();
     replace(
       result,
-      h("p", { class: still ? "bad" : "good" }, icon(still ? "warn" : "check", 16), " ", t(still ? "start.stillThere" : "start.gone")),
-      h("div.actions", {}, button(t("undo"), undo, { name: "undo", dataset: { action: "start-undo" } }), eraseButton(state, result)),
+      h(
+        "p",
+        { class: still ? "bad" : "good" },
+        icon(still ? "warn" : "check", 16),
+        " ",
+        t(still ? "start.stillThere" : "start.gone"),
+      ),
+      h(
+        "div.actions",
+        {},
+        button(t("undo"), undo, { name: "undo", dataset: { action: "start-undo" } }),
+        eraseButton(state, result),
+      ),
     );
     done();
   };
@@ -190,7 +227,11 @@ function forgetting(state, result, done) {
     attempt(event.currentTarget, async () => {
       const { items } = await get(`/v1/memories/${part(state.memory.id)}/history`);
       await post("/v1/undo", { change: items.at(-1).id });
-      replace(result, h("p.good", {}, icon("undo", 16), " ", t((await again()) ? "start.back" : "start.backQuiet")), eraseButton(state, result));
+      replace(
+        result,
+        h("p.good", {}, icon("undo", 16), " ", t((await again()) ? "start.back" : "start.backQuiet")),
+        eraseButton(state, result),
+      );
     });
   return button(t("start.forgetGo"), (event) => attempt(event.currentTarget, forget), {
     kind: "primary",
@@ -243,7 +284,11 @@ function samples(setup, fill) {
       {},
       stored && link(t("samples.look"), "#/people", { name: "people" }),
       stored
-        ? button(t("samples.remove"), remove, { kind: "danger-text", name: "erase", dataset: { action: "remove-samples" } })
+        ? button(t("samples.remove"), remove, {
+            kind: "danger-text",
+            name: "erase",
+            dataset: { action: "remove-samples" },
+          })
         : button(t("samples.add"), add, { name: "plus", dataset: { action: "add-samples" } }),
     ),
   );

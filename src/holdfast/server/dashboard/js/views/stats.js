@@ -66,6 +66,7 @@ function draw(stats, range) {
   const days = lastDays(range);
   return [
     tiles(stats),
+    h("h2.visually-hidden", {}, t("stats.history")),
     h(
       "div.charts",
       {},
@@ -117,7 +118,7 @@ function tiles(stats) {
     "dl.tiles",
     {},
     rows.map(([name, value, note]) =>
-      h("div.tile", {}, h("dt", {}, t(`stats.${name}`)), h("dd", {}, value), note && h("small", {}, note)),
+      h("div.tile", {}, h("dt", {}, t(`stats.${name}`)), h("dd", {}, value, note && h("small", {}, note))),
     ),
   );
 }

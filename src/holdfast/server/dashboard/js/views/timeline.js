@@ -69,7 +69,7 @@ async function more(line) {
       await Promise.all(line.streams.map((one) => fillUp(one, line.signal)));
       const [next] = line.streams
         .filter((one) => one.waiting.length)
-        .sort((a, b) => new Date(b.waiting[0].at) - new Date(a.waiting[0].at));
+        .sort((a, b) => Date.parse(b.waiting[0].at) - Date.parse(a.waiting[0].at));
       if (!next) {
         line.done = true;
         break;

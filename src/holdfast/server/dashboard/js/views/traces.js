@@ -74,7 +74,10 @@ function figures(trace) {
   const rows = [
     [t("trace.tokens"), t("trace.tokensOf", { n: number(trace.tokens), max: number(trace.max_tokens) })],
     [t("trace.found"), [number(trace.found), " ", arms.map(([arm, n]) => chip(`${armName(arm)} ${number(n)}`))]],
-    [t("trace.time"), [ms(trace.milliseconds), " ", steps.map(([step, n]) => chip(`${t(`trace.step.${step}`)} ${ms(n)}`))]],
+    [
+      t("trace.time"),
+      [ms(trace.milliseconds), " ", steps.map(([step, n]) => chip(`${t(`trace.step.${step}`)} ${ms(n)}`))],
+    ],
     [t("trace.preset"), [trace.preset, trace.embedder].filter(Boolean).join(" · ")],
   ];
   return h(
@@ -144,4 +147,6 @@ export async function tracesOf(session, signal) {
 
 /** A link to a trace, next to a message. */
 export const traceChip = (id) =>
-  id ? h("a.recalled", { href: traceLink(id), dataset: { action: "trace" } }, icon("search", 15), t("trace.open")) : null;
+  id
+    ? h("a.recalled", { href: traceLink(id), dataset: { action: "trace" } }, icon("search", 15), t("trace.open"))
+    : null;

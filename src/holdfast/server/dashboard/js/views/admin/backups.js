@@ -7,7 +7,13 @@ import { attempt, button, chip, empty, load, toast, when } from "../../ui.js";
 
 export function section(signal) {
   const box = h("div");
-  const fill = () => load(box, () => get("/v1/backups", {}, signal), (found) => draw(found.items, fill), { signal });
+  const fill = () =>
+    load(
+      box,
+      () => get("/v1/backups", {}, signal),
+      (found) => draw(found.items, fill),
+      { signal },
+    );
   fill();
   return box;
 }
@@ -20,7 +26,11 @@ function draw(copies, fill) {
       fill();
     });
   return [
-    h("div.actions.lead-actions", {}, button(t("backups.make"), write, { kind: "primary", name: "plus", dataset: { action: "backup" } })),
+    h(
+      "div.actions.lead-actions",
+      {},
+      button(t("backups.make"), write, { kind: "primary", name: "plus", dataset: { action: "backup" } }),
+    ),
     copies.length
       ? h("div.rows", {}, copies.map(row))
       : empty(t("backups.none.title"), t("backups.none.body"), { name: "copy" }),
@@ -39,7 +49,9 @@ function row(copy) {
       h(
         "div.marks",
         {},
-        copy.exists ? [h("span", {}, bytes(copy.bytes)), when(copy.at, { full: true })] : chip(t("backups.gone"), { class: "retired" }),
+        copy.exists
+          ? [h("span", {}, bytes(copy.bytes)), when(copy.at, { full: true })]
+          : chip(t("backups.gone"), { class: "retired" }),
         !copy.exists && h("span", {}, t("backups.goneNote")),
       ),
     ),

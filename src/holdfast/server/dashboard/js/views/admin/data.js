@@ -7,7 +7,19 @@ import { me, renew } from "../../known.js";
 import { scope } from "../../settings.js";
 import { attempt, button, field, load, problem, select } from "../../ui.js";
 
-const FORMATS = ["holdfast", "chatgpt", "claude", "claude-code", "mem0", "mcp-memory", "letta", "pdf", "pasted", "markdown", "text"];
+const FORMATS = [
+  "holdfast",
+  "chatgpt",
+  "claude",
+  "claude-code",
+  "mem0",
+  "mcp-memory",
+  "letta",
+  "pdf",
+  "pasted",
+  "markdown",
+  "text",
+];
 const TYPES = ["memories", "messages", "sessions", "others"];
 const COUNTS = ["imported", "known", "repeated", "expired", "withheld", "empty", "redacted"];
 const ENDINGS = { jsonl: "jsonl", markdown: "md", pam: "zip" };
@@ -34,19 +46,24 @@ function importForm(signal) {
   const file = h("input", { type: "file" });
   const user = h("input", { type: "text", value: scope().user ?? "", placeholder: t("scope.user.none") });
   let format = "";
-  const formats = select([["", t("import.auto")], ...FORMATS.map((name) => [name, t(`format.${name}`)])], "", (value) => {
-    format = value;
-  });
+  const formats = select(
+    [["", t("import.auto")], ...FORMATS.map((name) => [name, t(`format.${name}`)])],
+    "",
+    (value) => {
+      format = value;
+    },
+  );
   const learn = h("input", { type: "number", min: "0", placeholder: t("import.learnAll") });
   const run = (dryRun) => (event) => {
     const control = event.currentTarget;
-    if (!file.files.length) {
+    if (!file.files?.length) {
       file.focus();
       replace(result, h("p.bad", {}, t("import.choose")));
       return;
     }
     const options = { user: user.value.trim(), format, learn: learn.value };
-    attempt(control, () => send(file.files[0], options, dryRun, result, signal));
+    const [chosen] = file.files;
+    attempt(control, () => send(chosen, options, dryRun, result, signal));
   };
   file.addEventListener("change", () => replace(result));
   return [
@@ -103,7 +120,16 @@ function report(found) {
         h(
           "table.admin-table",
           {},
-          h("thead", {}, h("tr", {}, h("th", { scope: "col" }), ["found", ...used].map((name) => h("th", { scope: "col" }, t(`count.${name}`))))),
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              h("th", { scope: "col" }),
+              ["found", ...used].map((name) => h("th", { scope: "col" }, t(`count.${name}`))),
+            ),
+          ),
           h(
             "tbody",
             {},
@@ -154,6 +180,10 @@ function exporting() {
         ),
       ),
     ),
-    h("div.actions", {}, button(t("export.go"), save, { kind: "primary", name: "copy", dataset: { action: "export" } })),
+    h(
+      "div.actions",
+      {},
+      button(t("export.go"), save, { kind: "primary", name: "copy", dataset: { action: "export" } }),
+    ),
   );
 }

@@ -20,12 +20,18 @@ export function section(signal) {
 
 function draw(keys, who, fill) {
   const active = (key) => !key.revoked_at && !isOver(key);
-  const sorted = [...keys].sort((a, b) => active(b) - active(a) || b.created_at.localeCompare(a.created_at));
+  const sorted = [...keys].sort(
+    (a, b) => Number(active(b)) - Number(active(a)) || b.created_at.localeCompare(a.created_at),
+  );
   return [
     who.keyless && h("p.note-box", {}, t("keys.first")),
     h("details.panel-box", { open: !keys.length }, h("summary", {}, t("keys.create")), form(who, fill)),
     keys.length
-      ? h("div.rows", {}, sorted.map((key) => row(key, fill)))
+      ? h(
+          "div.rows",
+          {},
+          sorted.map((key) => row(key, fill)),
+        )
       : empty(t("keys.none.title"), t("keys.none.body"), { name: "key" }),
   ];
 }

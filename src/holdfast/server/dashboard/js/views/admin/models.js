@@ -13,13 +13,23 @@ export function section(signal) {
   const list = h("div");
   const local = h("div");
   const spend = h("div");
-  load(list, () => get("/v1/models", {}, signal), (found) => h("div.rows", {}, found.items.map(row)), { signal });
+  load(
+    list,
+    () => get("/v1/models", {}, signal),
+    (found) => h("div.rows", {}, found.items.map(row)),
+    { signal },
+  );
   ollama(local, signal);
-  load(spend, () => get("/v1/stats", {}, signal), (stats) => spending(stats.spend ?? []), {
-    rows: 1,
-    shape: "chart",
-    signal,
-  });
+  load(
+    spend,
+    () => get("/v1/stats", {}, signal),
+    (stats) => spending(stats.spend ?? []),
+    {
+      rows: 1,
+      shape: "chart",
+      signal,
+    },
+  );
   return [list, local, h("h2.admin-title", {}, t("models.spend")), spend];
 }
 
@@ -83,7 +93,15 @@ export function ollamaNote(found) {
   return h(
     "div.panel-box.ollama",
     {},
-    h("p", {}, icon("spark", 18), " ", h("b", {}, t("ollama.found")), " ", t("ollama.models", { n: found.models.length })),
+    h(
+      "p",
+      {},
+      icon("spark", 18),
+      " ",
+      h("b", {}, t("ollama.found")),
+      " ",
+      t("ollama.models", { n: found.models.length }),
+    ),
     found.models.length
       ? [
           h("p.quiet", {}, t("ollama.use")),
@@ -97,17 +115,22 @@ function spending(rows) {
   const days = lastDays(DAYS);
   const within = (count) => rows.filter((row) => days.slice(-count).includes(row.day));
   const sum = (some, name) => some.reduce((total, row) => total + row[name], 0);
+  const volume = (some) => {
+    const tokens = sum(some, "input_tokens") + sum(some, "output_tokens");
+    return [t("models.calls", { n: sum(some, "calls") }), " · ", t("models.tokens", { n: number(tokens) })];
+  };
   const tile = (label, some) =>
-    h(
-      "div.tile",
-      {},
-      h("dt", {}, label),
-      h("dd", {}, money(sum(some, "cost"))),
-      h("small", {}, t("models.calls", { n: sum(some, "calls") }), " · ", t("models.tokens", { n: number(sum(some, "input_tokens") + sum(some, "output_tokens")) })),
-    );
+    h("div.tile", {}, h("dt", {}, label), h("dd", {}, money(sum(some, "cost")), h("small", {}, volume(some))));
   const costs = sum(rows, "cost") > 0;
   const value = (row) => (costs ? row.cost : row.calls);
-  const series = bySeries(rows, days, (row) => row.model, value, (name) => name, (_, index) => 1 + (index % 8));
+  const series = bySeries(
+    rows,
+    days,
+    (row) => row.model,
+    value,
+    (name) => name,
+    (_, index) => 1 + (index % 8),
+  );
   return [
     h(
       "dl.tiles",

@@ -9,10 +9,14 @@ import { attempt, button, empty, endless, toast } from "../../ui.js";
 const REPLACES = "proposes_to_replace";
 
 export function section(signal) {
-  return endless((offset) => getHere("/v1/proposals", { limit: 50, offset }, signal), (memory) => row(memory, signal), {
-    signal,
-    whenEmpty: () => empty(t("proposals.none.title"), t("proposals.none.body"), { name: "check" }),
-  });
+  return endless(
+    (offset) => getHere("/v1/proposals", { limit: 50, offset }, signal),
+    (memory) => row(memory, signal),
+    {
+      signal,
+      whenEmpty: () => empty(t("proposals.none.title"), t("proposals.none.body"), { name: "check" }),
+    },
+  );
 }
 
 function row(memory, signal) {
@@ -46,7 +50,7 @@ function row(memory, signal) {
 
 async function replaced(box, ids, signal) {
   const found = await Promise.allSettled(ids.map((id) => get(`/v1/memories/${part(id)}`, {}, signal)));
-  const known = found.filter((each) => each.value).map((each) => each.value);
+  const known = found.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   if (known.length)
     box.replaceChildren(
       h("small.quiet", {}, t("proposals.replaces")),

@@ -83,7 +83,9 @@ function row(item) {
       item.place && h("code.quiet", {}, item.place),
     ),
     h("p.quiet", { lang: "en" }, readable(item.help)),
-    item.variable && item.place !== item.variable && h("small.quiet", {}, t("config.set"), " ", h("code", {}, item.variable)),
+    item.variable &&
+      item.place !== item.variable &&
+      h("small.quiet", {}, t("config.set"), " ", h("code", {}, item.variable)),
   );
 }
 

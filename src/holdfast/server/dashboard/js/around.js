@@ -1,0 +1,129 @@
+// The people and places around a person: a small drawing, and the same as a list, which screen readers and keyboards use.
+
+import { h, s } from "./dom.js";
+import { t } from "./i18n.js";
+import { memoryLink } from "./parts.js";
+
+const WIDTH = 640;
+const HEIGHT = 380;
+const KINDS = ["person", "place", "other"];
+
+/**
+ * Positions on an ellipse around the middle, each kind in one arc. Names that are mentioned together stand next to each other.
+ * @param {{name: string, kind: string}[]} names
+ * @param {{between: [string, string], weight: number}[]} links
+ */
+export function layout(names, links) {
+  const order = KINDS.flatMap((kind) =>
+    byTies(
+      names.filter((each) => each.kind === kind),
+      links,
+    ),
+  );
+  return new Map(
+    order.map((each, index) => {
+      const angle = (index / order.length) * 2 * Math.PI - Math.PI / 2;
+      const far = index % 2 && order.length > 8 ? 0.74 : 1; // two rings, so that the labels of many names do not touch
+      return [
+        each.name,
+        { x: WIDTH / 2 + Math.cos(angle) * 235 * far, y: HEIGHT / 2 + Math.sin(angle) * 150 * far, kind: each.kind },
+      ];
+    }),
+  );
+}
+
+/** Sort names so that each is followed by the name it is mentioned with most often. */
+function byTies(names, links) {
+  const tie = (a, b) =>
+    links.find((each) => each.between.includes(a.name) && each.between.includes(b.name))?.weight ?? 0;
+  const rest = [...names];
+  const sorted = rest.splice(0, 1);
+  while (rest.length) {
+    const last = sorted[sorted.length - 1];
+    const next = rest.reduce((best, each) => (tie(last, each) > tie(last, best) ? each : best), rest[0]);
+    sorted.push(...rest.splice(rest.indexOf(next), 1));
+  }
+  return sorted;
+}
+
+/** The drawing and the list. Choosing a name shows the memories that mention it. */
+export function around(user, { names, links }) {
+  const places = layout(names, links);
+  const list = h(
+    "div.around-list",
+    {},
+    KINDS.map((kind) => group(kind, names)),
+  );
+  const drawing = draw(user, names, links, places);
+  const choose = (name) => {
+    for (const node of drawing.querySelectorAll("[data-name]"))
+      node.classList.toggle("is-chosen", /** @type {SVGElement} */ (node).dataset.name === name);
+    for (const node of list.querySelectorAll("details")) {
+      const chosen = node.dataset.name === name;
+      if (chosen !== node.open) node.open = chosen;
+    }
+  };
+  drawing.addEventListener("click", (event) => {
+    const found = /** @type {Element} */ (event.target).closest("[data-name]");
+    if (found) choose(/** @type {SVGElement} */ (found).dataset.name);
+  });
+  for (const node of list.querySelectorAll("details"))
+    node.addEventListener("toggle", () => node.open && choose(node.dataset.name));
+  return h("div.around", {}, drawing, list);
+}
+
+function draw(user, names, links, places) {
+  const middle = { x: WIDTH / 2, y: HEIGHT / 2 };
+  const line = (from, to, more) =>
+    s("path.tie", { d: `M${from.x.toFixed(1)} ${from.y.toFixed(1)}L${to.x.toFixed(1)} ${to.y.toFixed(1)}`, ...more });
+  return s(
+    "svg.around-drawing",
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
+    names.map((each) => line(middle, places.get(each.name), { class: "to-user" })),
+    links.map((each) =>
+      line(places.get(each.between[0]), places.get(each.between[1]), { "stroke-width": Math.min(1 + each.weight, 4) }),
+    ),
+    s("circle.node.is-user", { cx: middle.x, cy: middle.y, r: 26 }),
+    s("text", { x: middle.x, y: middle.y + 5, "text-anchor": "middle", class: "of-user" }, short(user, 7)),
+    names.map((each) => {
+      const { x, y } = places.get(each.name);
+      const size = Math.min(8 + 2 * each.count, 18);
+      return s(
+        "g",
+        { "data-name": each.name, class: `is-${each.kind}` },
+        s("circle.node", { cx: x.toFixed(1), cy: y.toFixed(1), r: size }),
+        s("text", { x: x.toFixed(1), y: (y + size + 15).toFixed(1), "text-anchor": "middle" }, short(each.name, 16)),
+      );
+    }),
+  );
+}
+
+const short = (text, max) => ([...text].length > max ? `${[...text].slice(0, max - 1).join("")}…` : text);
+
+function group(kind, names) {
+  const some = names.filter((each) => each.kind === kind);
+  if (!some.length) return null;
+  return h(
+    "section",
+    {},
+    h("h3", { class: `is-${kind}` }, t(`around.${kind}`)),
+    some.map((each) =>
+      h(
+        "details",
+        { dataset: { name: each.name } },
+        h(
+          "summary",
+          {},
+          h("b", { dir: "auto" }, each.name),
+          " ",
+          h("span.quiet", {}, t("around.count", { n: each.count })),
+        ),
+        h(
+          "ul",
+          {},
+          each.memories.map((memory) => h("li", {}, h("a", { href: memoryLink(memory.id), dir: "auto" }, memory.text))),
+        ),
+      ),
+    ),
+  );
+}

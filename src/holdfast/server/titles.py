@@ -1,0 +1,39 @@
+"""Titles of sessions: the title that an import brought, or else the first message that says or asks something."""
+
+from holdfast.filters import MessageFilter
+from holdfast.protocols import Store
+from holdfast.text.clean import one_line
+from holdfast.text.sentences import split_sentences
+from holdfast.types import Message, SessionRecord
+
+_MAX_READ = 12
+"""Number of first messages that are read. Greetings are over by then."""
+_MAX_CHARACTERS = 70
+_MIN_CUT = 30
+"""A title is cut between words, unless the last space is before this character."""
+
+
+def title_of(store: Store, session: SessionRecord) -> str | None:
+    """Return a title for a session, or None if its first messages are small talk or not meant for the assistant."""
+    given = session.metadata.get("title")
+    if isinstance(given, str) and given.strip():
+        return _short(one_line(given))
+    wanted = MessageFilter(session=session.id, exactly=session.scope, actions=(None,), oldest=_MAX_READ)
+    said = [each for each in store.messages(wanted) if each.role == "user" and each.text.strip()]
+    telling = [each for each in said if each.act != "small_talk"]
+    chosen = next((each for each in telling if each.act == "statement"), next(iter(telling), None))
+    return _short(_first_sentence(chosen)) if chosen is not None else None
+
+
+def _first_sentence(message: Message) -> str:
+    """Return the first sentence of a message with more than a greeting: at least three words, if there is one."""
+    sentences = [one_line(each) for each in split_sentences(message.text[:2000])]
+    return next((each for each in sentences if len(each.split()) > 2), one_line(message.text[:2000]))
+
+
+def _short(text: str) -> str:
+    if len(text) <= _MAX_CHARACTERS:
+        return text.rstrip(".")
+    cut = text[: _MAX_CHARACTERS - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space >= _MIN_CUT else cut).rstrip(" ,.;:") + "…"

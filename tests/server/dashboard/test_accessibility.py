@@ -1,0 +1,103 @@
+"""Accessibility of every page, checked by axe-core in a real browser: WCAG 2.2 AA, both themes, both languages."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.server.dashboard.support import PAGES, Visitor, fill, launched, visit
+from tests.server.http_support import process
+
+axe = pytest.importorskip("axe_playwright_python.base", reason="axe-playwright-python is not installed")
+
+pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(300), pytest.mark.long]
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+CHECK = """async (rules) => {
+    const found = await axe.run(document, { resultTypes: ["violations"], runOnly: rules });
+    return found.violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html} ${node.failureSummary}`));
+}"""
+STILL = "() => document.getAnimations().every((each) => each.effect.getComputedTiming().endTime === Infinity)"
+"""No animation but the endless ones is left: a color in transition has the wrong contrast."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with process(tmp_path_factory.mktemp("accessible")) as server:
+        fill(server.url)
+        yield server.url
+
+
+def violations(visitor: Visitor, *rules: str) -> list[str]:
+    """Run axe on the page as it is, and return one line per element that breaks a rule."""
+    visitor.page.wait_for_function(STILL)
+    if not visitor.page.evaluate("() => 'axe' in window"):
+        visitor.page.evaluate(axe.AXE_SCRIPT)
+    found: list[str] = visitor.page.evaluate(CHECK, list(rules or RULES))
+    return found
+
+
+@pytest.mark.parametrize("language", ["en-US", "es-ES"])
+def test_every_page_meets_wcag_aa_in_both_themes(browser: Any, url: str, language: str) -> None:
+    """All rules in the light theme. In the dark theme the document is the same, so only its contrast is checked again."""
+    visitor = visit(browser, url, language=language, color_scheme="light")
+    broken = {}
+    for page in PAGES:
+        visitor.go(page)
+        broken[page] = violations(visitor)
+        visitor.page.emulate_media(color_scheme="dark")
+        broken[f"{page}, dark"] = violations(visitor, "color-contrast")
+        visitor.page.emulate_media(color_scheme="light")
+    visitor.context.close()
+    assert not any(broken.values()), {page: found for page, found in broken.items() if found}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_opens_on_a_page_meets_wcag_aa(browser: Any, url: str, theme: Any) -> None:
+    """The chat after a message, a memory with its history, a session, a trace, and the dialogs, at the width of a phone."""
+    visitor = visit(browser, url, size=(390, 844), color_scheme=theme)
+    broken = {}
+    visitor.go("chat")
+    visitor.say("Where do I sit in a plane?")
+    visitor.see(".no-model")
+    broken["chat"] = violations(visitor)
+    memory = httpx.get(f"{url}/v1/memories", params={"user": "ana"}).json()["items"][0]["id"]
+    session = httpx.get(f"{url}/v1/sessions", params={"user": "ana"}).json()["items"][0]["id"]
+    trace = httpx.get(f"{url}/v1/traces", params={"user": "ana"}).json()["items"][0]["id"]
+    for page in (f"memories/{memory}", f"sessions/{session}", f"traces/{trace}"):
+        visitor.go(page)
+        broken[page.split("/")[0]] = violations(visitor)
+    visitor.page.keyboard.press("?")
+    visitor.see("dialog .keys")
+    broken["help"] = violations(visitor)
+    visitor.page.keyboard.press("Escape")
+    visitor.go("people/Marta (sample)")
+    visitor.click(".person-erase [data-action=erase]")
+    visitor.see("dialog .points")
+    broken["confirmation"] = violations(visitor)
+    visitor.context.close()
+    assert not any(broken.values()), {page: found for page, found in broken.items() if found}
+
+
+def test_icons_without_text_have_names(browser: Any, url: str) -> None:
+    """At this width, the navigation shows icons only."""
+    visitor = visit(browser, url, size=(800, 700))
+    visitor.go("topics")
+    assert violations(visitor) == []
+    visitor.context.close()
+
+
+def test_an_input_without_a_label_is_noticed(browser: Any, url: str) -> None:
+    """The check itself fails where it should."""
+    visitor = visit(browser, url)
+    visitor.go("settings")
+    visitor.page.evaluate("() => document.querySelector('#main').append(document.createElement('input'))")
+    assert any(line.startswith("label:") for line in violations(visitor))
+    visitor.context.close()
