@@ -48,6 +48,7 @@ ANA = {"user": "ana"}
 CASES: dict[str, Case] = {
     # First, because later cases store memories of a user "ana" in the other tenant, which the overview there counts.
     "user_overview": Case("read", by_id=True),
+    "user_around": Case("read", by_id=True),
     "begin_session": Case("write", {"id": "{session}", **ANA}, makes=True),
     "list_sessions": Case("read", query=ANA),
     "get_session": Case("read", by_id=True),
