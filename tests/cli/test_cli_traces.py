@@ -16,7 +16,9 @@ def test_a_context_block_leaves_a_trace_that_says_what_was_in_it(holdfast: Holdf
 
     assert found["question"] == "where does the spare key hang?"
     shown = holdfast.json("traces", "show", found["id"])
-    assert next(each for each in shown["candidates"] if each["outcome"] == "shown")["text"] == "The spare key hangs behind the piano"
+    assert (
+        next(each for each in shown["candidates"] if each["outcome"] == "shown")["text"] == "The spare key hangs behind the piano"
+    )
     text = holdfast("traces", "show", found["id"]).stdout
     assert "In the block: 1 item" in text
     assert "behind the piano" in text.split("Left out")[0]

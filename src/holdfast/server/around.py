@@ -54,7 +54,9 @@ def around(user: str, memories: Sequence[Memory]) -> Around:
                 mentions[key].append(memory)
     chosen = sorted(mentions, key=lambda key: -len(mentions[key]))[:_MAX_NAMES]
     neighbors = [
-        Neighbor(spelled[key], kind_of_name(spelled[key], [each.text[:_MAX_TEXT] for each in mentions[key]]), tuple(mentions[key]))
+        Neighbor(
+            spelled[key], kind_of_name(spelled[key], [each.text[:_MAX_TEXT] for each in mentions[key]]), tuple(mentions[key])
+        )
         for key in chosen
     ]
     return Around(neighbors, list(_links(neighbors)))

@@ -21,7 +21,9 @@ _PERSON_BEFORE: Final = re.compile(
     r"\b(?:my|his|her|our|their|your|mi|mis|su|sus|nuestr[oa]s?|tu)(?: [a-z]+){1,2}) $"
 )
 """Words before a person: "with Clara", "her sister Clara", "su hermana Clara"."""
-_PERSON_AFTER: Final = re.compile(r"^(?:['’]s\b|,? (?:and|y) (?:i|yo)\b| (?:is|was|has|can|will|does|doesn't|es|era|esta|tiene|puede|va)\b)")
+_PERSON_AFTER: Final = re.compile(
+    r"^(?:['’]s\b|,? (?:and|y) (?:i|yo)\b| (?:is|was|has|can|will|does|doesn't|es|era|esta|tiene|puede|va)\b)"
+)
 _OTHER_BEFORE: Final = re.compile(r"\b(?:at|for|joined|joins|left|uses?|using|bought|en la empresa|para|usa|compr\w+) $")
 
 

@@ -71,7 +71,11 @@ def test_what_opens_on_a_page_meets_wcag_aa(browser: Any, url: str, theme: Any) 
     memory = httpx.get(f"{url}/v1/memories", params={"user": "ana"}).json()["items"][0]["id"]
     session = httpx.get(f"{url}/v1/sessions", params={"user": "ana"}).json()["items"][0]["id"]
     trace = httpx.get(f"{url}/v1/traces", params={"user": "ana"}).json()["items"][0]["id"]
-    for page, part in ((f"memories/{memory}", ".memory-full"), (f"sessions/{session}", ".message"), (f"traces/{trace}", ".trace")):
+    for page, part in (
+        (f"memories/{memory}", ".memory-full"),
+        (f"sessions/{session}", ".message"),
+        (f"traces/{trace}", ".trace"),
+    ):
         visitor.go(page)
         visitor.see(part)
         broken[page.split("/")[0]] = violations(visitor)

@@ -59,7 +59,11 @@ def test_people_and_places_are_told_apart_and_linked(served: Served) -> None:
         served.client.post("/v1/memories", json={"text": text, "user": "zoe"})
     served.client.post("/v1/memories", json={"text": "His sister Petronella lives in Riga", "user": "someone-else"})
     found = served.client.get("/v1/users/zoe/around").json()
-    assert {each["name"]: each["kind"] for each in found["names"]} == {"Mombasa": "place", "Oduya": "person", "Brightlane": "other"}
+    assert {each["name"]: each["kind"] for each in found["names"]} == {
+        "Mombasa": "place",
+        "Oduya": "person",
+        "Brightlane": "other",
+    }
     assert found["names"][0]["count"] == 2
     assert [sorted(each["between"]) for each in found["links"]] == [["Mombasa", "Oduya"]]
 

@@ -114,7 +114,9 @@ def _candidate(each: TracedCandidate, texts: dict[str, str]) -> str:
     rank = f"{each.rank:3}." if each.rank is not None else "   -"
     score = f"{each.score:.2f}" if each.score is not None else "    "
     text = brief(texts[each.id]) if each.id in texts else "(no longer stored)"
-    reason = "" if each.outcome == "shown" else f"\n            {_REASONS[each.outcome]}{f': {each.repeats}' if each.repeats else ''}"
+    reason = (
+        "" if each.outcome == "shown" else f"\n            {_REASONS[each.outcome]}{f': {each.repeats}' if each.repeats else ''}"
+    )
     return f"{rank} {score}  {each.kind}: {text}  ({each.id}){reason}"
 
 
