@@ -138,7 +138,7 @@ def _texts(memory: Engine, candidates: Iterable[TracedCandidate]) -> dict[str, s
     ids, store = [each.id for each in candidates], services(memory).store
     memories = store.memories(MemoryFilter(ids=ids, statuses=None))
     messages = [each for each in store.messages(MessageFilter(ids=ids)) if each.action is None]
-    return {each.id: each.text for each in (*memories, *messages)}
+    return {**{each.id: each.text for each in memories}, **{each.id: each.text for each in messages}}
 
 
 def _with_texts(trace: Trace, texts: dict[str, str]) -> dict[str, Any]:
