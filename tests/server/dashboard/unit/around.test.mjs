@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { layout } = await import(new URL("../../../../src/holdfast/server/dashboard/js/around.js", import.meta.url));
+const { layout } = await import(
+  new URL("../../../../src/holdfast/server/dashboard/js/views/around.js", import.meta.url)
+);
 
 const named = (kind, ...names) => names.map((name) => ({ name, kind }));
 

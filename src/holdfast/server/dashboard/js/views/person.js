@@ -1,6 +1,6 @@
 // One person: who they are, facts by area of life with their validity over time, sessions, sharing, export and erasure.
 
-import { around } from "../around.js";
+import { around } from "./around.js";
 import { download, get, part, post } from "../api.js";
 import { confirm, showReceipt } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";

@@ -2,7 +2,7 @@
 
 import pytest
 
-from .support import Holdfast
+from tests.cli.support import Holdfast
 
 pytestmark = pytest.mark.ledger("X37")
 

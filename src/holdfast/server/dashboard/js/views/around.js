@@ -1,8 +1,8 @@
 // The people and places around a person: a small drawing, and the same as a list, which screen readers and keyboards use.
 
-import { h, s } from "./dom.js";
-import { t } from "./i18n.js";
-import { memoryLink } from "./parts.js";
+import { h, s } from "../dom.js";
+import { t } from "../i18n.js";
+import { memoryLink } from "../parts.js";
 
 const WIDTH = 640;
 const HEIGHT = 380;
