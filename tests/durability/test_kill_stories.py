@@ -1,4 +1,4 @@
-"""kill -9 during each preset's scenario. A scenario that is resumed after the kill has the same result as without it."""
+"""kill -9 during each preset's scenario. A scenario that is resumed after a kill has the same result as without the kill."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Visibility: a reader sees a row only if each part of the row's scope is missing or equal to the reader's part."""
+"""Visibility: a reader sees a row if and only if each part of the row's scope is missing or equals the reader's part."""
 
 import tempfile
 from collections.abc import Callable, Iterator

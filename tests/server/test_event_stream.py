@@ -1,4 +1,7 @@
-"""The event stream stored for a repeated request: complete up to a limit, and nothing if it is longer."""
+"""The event stream stored for a repeated request.
+
+A stream up to the limit is stored completely; a longer stream is not stored.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -90,9 +90,10 @@ def authorize(
     agent: str | None = None,
     whole: bool = False,
 ) -> ScopeParts:
-    """Return the scope in which the principal may run an operation. Raise an error if it may not. Every operation must call this.
+    """Return the scope in which the principal may run an operation. Raise an error if it may not.
 
-    Set ``whole`` for operations on the whole tenant, such as listing jobs. A bound key may not run such operations.
+    Every operation must call this function first. Set ``whole`` for operations on the whole tenant, such as listing
+    jobs. A bound key may not run such operations.
     """
     if LEVELS.index(principal.level) < LEVELS.index(right):
         raise Forbidden(f"This needs a key with the level {right}; this one has {principal.level}.")

@@ -31,7 +31,7 @@ _PRECISION = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class ClockRecord:
-    """The time up to which the clock is trusted, and the time of a jump since then, if there was one."""
+    """The time up to which the clock is trusted, and the time that the clock has jumped to since then, if it has."""
 
     trusted: datetime
     jumped_to: datetime | None = None

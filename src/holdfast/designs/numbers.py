@@ -25,10 +25,7 @@ def find_numbered(engine: Engine, number: int, memories: Iterable[types.Memory])
 
 
 def resolve(engine: Engine, id: int | str, memories: Sequence[types.Memory]) -> str | None:
-    """Return the engine's id of a memory, given by its integer id or by the engine's id.
-
-    Return None if there is no such memory.
-    """
+    """Return the engine's id of a memory with an integer id, or None if there is none. An engine's id is returned unchanged."""
     if isinstance(id, str):
         return id
     found = find_numbered(engine, id, memories)

@@ -149,7 +149,10 @@ class Walk:
         return SessionEntry(session=session, places={name: id for name, id in places.items() if id is not None})
 
     def _message_before(self, seq: int, *, session: str | None = None, scope: Scope | None = None) -> str | None:
-        """Return the id of the last message up to a sequence number, or None. That exact message may have been removed."""
+        """Return the id of the last message up to a sequence number, or None.
+
+        The message with exactly that number may be removed.
+        """
         found = self._store.messages(MessageFilter(session=session, exactly=scope, up_to_seq=seq, newest=1)) if seq else []
         return found[0].id if found else None
 

@@ -170,7 +170,7 @@ def _same(memory: Memory, tags: tuple[str, ...]) -> Put:
 
 
 def _own_tags(memory: Memory, said: Sequence[Message]) -> tuple[str, ...]:
-    """Return those of a memory's tags whose words occur in the remaining messages."""
+    """Return a memory's tags whose words occur in the remaining messages."""
     stated = fold(" ".join([memory.text if not said else "", *(message.text for message in said)]))
     return tuple(tag for tag in memory.tags if fold(tag) in stated)
 

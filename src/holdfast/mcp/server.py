@@ -95,7 +95,7 @@ def make_server(
 ) -> "Server[Any]":
     """Create the server. ``language`` is the language of its instructions, which are sent before the user is known.
 
-    With ``own_tools=False``, only the extra tools are offered. The instructions are then empty, because they describe
+    With ``own_tools=False``, only the extra tools are offered. There are then no instructions, because they describe
     Holdfast's own tools.
     """
     handlers = RequestHandlers(caller_of, extra=ExtraTools(extra_tools), own_tools=own_tools)

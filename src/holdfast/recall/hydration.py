@@ -28,7 +28,7 @@ def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 
 
 def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
-    """Read messages. Messages of the current session, with an action, or behind a forgotten memory are left out.
+    """Read messages, except messages of the current session, messages with an action, and sources of forgotten memories.
 
     An action is a marker such as ``IGNORE``. A query admits only messages above the minimum trust, or only messages
     below it; the others are left out.

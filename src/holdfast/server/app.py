@@ -94,7 +94,7 @@ class Server:
 
     @property
     def path_words(self) -> set[str]:
-        """The fixed parts of all paths. The log shows only these parts, because others may be names."""
+        """The fixed parts of all paths. The log shows them, but masks other parts, because these may be names."""
         return path_words([*(getattr(route, "path", "") for route in self.api.routes), *self._extra_apps])
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -78,7 +78,10 @@ class Caller:
         return who.keyless or (who.level == "admin" and not who.is_bound and who.tenant == self.pool.tenant)
 
     def operate(self) -> None:
-        """Raise ``Forbidden`` unless the caller administers this server. Its settings, models and backups affect all tenants."""
+        """Raise ``Forbidden`` unless the caller administers this server.
+
+        The server's settings, models and backups affect all tenants.
+        """
         self.may("admin", whole=True)
         if not self.is_operator:
             raise Forbidden("This affects the whole server, and this key belongs to another tenant. Use a key of the operator.")

@@ -113,7 +113,7 @@ def _translated(name: str, condition: Any) -> dict[str, Any] | None:
 def _comparison(condition: Any) -> dict[str, Any] | None:
     """Return the comparison of one entry.
 
-    Return None if the store cannot make it, because it must ignore case or compare dates.
+    Return None if the store cannot compare it: the store does not ignore case or compare dates.
     """
     if isinstance(condition, Mapping):
         if "icontains" in condition or any(isinstance(value, str) and _DATE.match(value) for value in condition.values()):

@@ -92,8 +92,8 @@ def rerun(flags: Flags, id: str) -> None:
 def worker(flags: Flags, *, once: bool, all_tenants: bool) -> None:
     """Run background jobs until stopped.
 
-    Closes idle sessions, digests ended sessions, embeds new text and purges expired data. Ctrl-C or SIGTERM stops it
-    after the current step. You can run several workers at once. With a PostgreSQL store they can run on several
+    Closes idle sessions, digests ended sessions, embeds new text and purges expired data. Ctrl-C or SIGTERM stops the
+    worker after the current step. You can run several workers at once. With a PostgreSQL store they can run on several
     machines, and the database notifies them of new jobs.
     """
     check_models(flags)

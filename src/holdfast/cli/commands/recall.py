@@ -29,7 +29,8 @@ def recall(
 ) -> None:
     """Find memories and messages for a query, best first.
 
-    QUERY is a question or any text. Searches by meaning and by words. New text is made searchable first.
+    QUERY is a question or any text. Searches by meaning and by words. New text is embedded first, so that it is found
+    by meaning, too.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)

@@ -1,7 +1,7 @@
 """Fair queues for requests: tenants take turns, and slow requests do not delay quick ones.
 
-A request runs in a lane. A lane runs a limited number of requests at a time, and a limited number per tenant. The
-others wait, one queue per tenant. When a request ends, the next tenant in line is served. A tenant that sends a
+A request runs in a lane. A lane runs a limited number of requests at a time, and a limited number per tenant. The other
+requests wait in one queue per tenant. When a request ends, the next tenant in line is served. A tenant that sends a
 thousand requests therefore delays its neighbors no more than a tenant that sends two.
 """
 

@@ -89,7 +89,7 @@ def keys(caller: Calling) -> Listed[Key]:
 def create(body: NewKey, caller: Calling) -> MadeKey:
     """Create an access key.
 
-    The secret is only part of this response. Store it: it cannot be retrieved later.
+    The secret is returned only in this response. Store it: it cannot be retrieved later.
     """
     caller.may("admin", user=body.user, app=body.app, agent=body.agent)
     if body.expires_at is not None and as_utc(body.expires_at, what="expires_at") <= services(caller.pool.operator).clock.now():

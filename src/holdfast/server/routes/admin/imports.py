@@ -165,7 +165,7 @@ class _Job:
         self._steps: queue.Queue[tuple[int, int] | ImportReport | HoldfastError] = queue.Queue()
 
     def start(self, options: dict[str, Any]) -> None:
-        """Start the import. Does nothing if another import is running."""
+        """Start the import. Raise ``Conflict`` if another import is running."""
         if not self._content:
             raise InvalidInput("The file is empty. Nothing was imported.")
         if not _RUNNING.acquire(blocking=False):

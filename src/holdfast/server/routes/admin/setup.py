@@ -68,7 +68,7 @@ class RemovedSamples(Model):
 def setup(caller: Calling, request: Request) -> Setup:
     """Retrieve the state of the setup.
 
-    Returns whether the store is empty, the default user, and the stored sample data. The key must not be bound to a
+    Returns the default user, the stored sample data, and whether the store is empty. The key must not be bound to a
     user, app or agent.
     """
     caller.may("read", whole=True)
