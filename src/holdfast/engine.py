@@ -338,7 +338,7 @@ class Engine(Maintenance):
         ``kind`` or ``kinds`` restricts the search to these kinds; ``"message"`` stands for messages. ``namespace``
         restricts it to one namespace, ``namespace_prefix`` to all that start with these labels. ``offset`` skips the
         best hits. With ``distinct=False``, hits that repeat a better hit are returned, too. ``vector`` is the query's
-        vector, if you have computed it with the same embedder; the query may then be empty. Text of tools, web pages,
+        vector, if you have computed it with the same embedder; only then may the query be blank. Text of tools, web pages,
         files and quotations is left out, and so are memories derived from such text. With ``untrusted``, these hits are
         appended after the others.
         """
@@ -373,7 +373,10 @@ class Engine(Maintenance):
         max_tokens: int | None = None,
         untrusted: bool = False,
     ) -> Context:
-        """Return a context block for a system prompt, with at most ``max_tokens`` tokens. ``untrusted`` is as in :meth:`recall`."""
+        """Return a context block for a system prompt, with at most ``max_tokens`` tokens. ``untrusted`` is as in :meth:`recall`.
+
+        With a blank query, as at the start of a conversation, the block has the pinned and the newest memories.
+        """
         return self._in(user=user, app=app, agent=agent).context(query, max_tokens=max_tokens, untrusted=untrusted)
 
     def memories(

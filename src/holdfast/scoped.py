@@ -15,7 +15,7 @@ from holdfast.runtime.ids import new_id
 from holdfast.runtime.tracing import watched
 from holdfast.services import Services
 from holdfast.session import Session
-from holdfast.text.clean import clean_name
+from holdfast.text.clean import clean_name, required_query
 from holdfast.text.fields import check_fields, naming
 from holdfast.types import (
     ChangeRecord,
@@ -339,7 +339,7 @@ class ScopedMemory:
         """
         return self._services.reader.recall(
             self.scope,
-            query,
+            required_query(query, vector=vector),
             limit=limit,
             offset=offset,
             kinds=kind_names(kind, kinds),

@@ -16,7 +16,7 @@ from holdfast.protocols import MessageFilter, Transaction
 from holdfast.recall.conversation_state import ConversationState, conversation_state, with_state
 from holdfast.recall.listing import Kinds, kind_names
 from holdfast.services import Services
-from holdfast.text.clean import clean_metadata
+from holdfast.text.clean import clean_metadata, required_query
 from holdfast.text.fields import check_fields, naming
 from holdfast.text.index_terms import tokenized
 from holdfast.types import NOISE, Context, Hits, Message, MessageOrigin, NewMessage, Receipt, Scope, SessionRecord, is_forgotten
@@ -229,7 +229,7 @@ class Session:
         """
         return self._services.reader.recall(
             self.scope,
-            query,
+            required_query(query),
             limit=limit,
             kinds=kind_names(kind, kinds),
             min_score=min_score,

@@ -61,3 +61,24 @@ def test_what_is_exported_is_imported_by_the_command(filled: Holdfast, tmp_path:
     other("export", str(tmp_path / "again.jsonl"))
     assert (tmp_path / "again.jsonl").read_bytes() == file.read_bytes()
     assert "skipped: 2 already stored" in other("import", str(file)).stdout
+
+
+def test_a_missing_folder_or_user_is_an_error_and_nothing_is_written(filled: Holdfast, tmp_path: Path) -> None:
+    missing = tmp_path / "no" / "such" / "all.jsonl"
+    assert filled.error("export", str(missing))["message"].endswith("Create it first. Nothing was exported.")
+    assert not (tmp_path / "no").exists()
+    file = tmp_path / "anna.jsonl"
+    assert "Did you mean 'ana'?" in filled.error("export", str(file), "--user", "anna")["message"]
+    assert not file.exists()
+
+
+def test_a_user_of_whom_only_questions_are_kept_is_exported(filled: Holdfast, tmp_path: Path) -> None:
+    filled("context", "where is the key?", "--user", "cleo")
+    file = tmp_path / "cleo.jsonl"
+    filled("export", str(file), "--user", "cleo")
+    assert b"where is the key?" in file.read_bytes()
+
+
+def test_a_backup_into_a_missing_folder_is_an_error(filled: Holdfast, tmp_path: Path) -> None:
+    assert filled.error("backup", str(tmp_path / "no" / "copy.db"))["message"].endswith("No backup was written.")
+    assert not (tmp_path / "no").exists()

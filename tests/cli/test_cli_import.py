@@ -109,3 +109,11 @@ def test_on_a_terminal_every_command_offers_the_conversion(holdfast: Holdfast, t
         assert b"is memory.db of the design Rumi. Convert it?" in asked
     assert b"nombre: Lucas" in printed
     assert (tmp_path / ".rumi" / "memory.rumi.db").exists()
+
+
+def test_the_format_may_stand_before_the_path(holdfast: Holdfast, tmp_path: Path) -> None:
+    file = tmp_path / "list.txt"
+    file.write_text("- Prefers tea\n")
+    assert holdfast.json("import", "pasted", str(file), "--user", "ana")["format"] == "pasted"
+    assert "Two formats" in holdfast.error("import", "pasted", str(file), "--format", "text", exit=2)["message"]
+    assert "Give one PATH" in holdfast.error("import", str(file), str(file), exit=2)["message"]

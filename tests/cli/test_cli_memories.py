@@ -303,7 +303,8 @@ def test_erase_takes_one_memory_session_or_source(holdfast: Holdfast) -> None:
     session = holdfast.talk("I'm allergic to peanuts.")
     source = holdfast.json("sessions", "show", session)["messages"][0]["id"]
 
-    receipt = holdfast.json("erase", "--id", id, "--yes")
+    assert "not both" in holdfast.error("erase", id, "--id", id, "--yes", exit=2)["message"]
+    receipt = holdfast.json("erase", id, "--yes")
     assert (receipt["memories"], receipt["status"], receipt["verified"]) == (1, "erased", True)
     assert holdfast.json("erase", "--source", source, "--yes")["messages"] == 1
     assert holdfast.json("erase", "--session", session, "--yes")["sessions"] == 1
@@ -344,3 +345,18 @@ def test_remember_and_revise_say_which_secrets_were_replaced(holdfast: Holdfast)
     revised = holdfast("revise", kept["id"], f"now {key}")
     assert "api key in text" in revised.stderr
     assert holdfast.json("revise", kept["id"], f"then {key}", "--no-redact")["text"] == f"then {key}"
+
+
+def test_erasing_an_unknown_user_names_the_known_one(holdfast: Holdfast) -> None:
+    holdfast("remember", "prefers tea", "--user", "ana")
+    result = holdfast("erase", "--user", "anna", "--yes")
+    assert "nothing was stored" in result.stdout
+    assert "Did you mean 'ana'?" in result.stderr
+
+
+@pytest.mark.parametrize("query", ["", "   "])
+def test_a_recall_needs_a_query_and_a_context_block_does_not(holdfast: Holdfast, query: str) -> None:
+    holdfast("remember", "prefers tea", "--user", "ana")
+    assert "The query is empty." in holdfast.error("recall", query, "--user", "ana", exit=2)["message"]
+    assert "prefers tea" in holdfast("context", query, "--user", "ana").stdout
+    assert "prefers tea" in holdfast("context", "--user", "ana").stdout

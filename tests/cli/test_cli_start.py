@@ -210,3 +210,44 @@ def test_a_bare_command_or_group_prints_its_help_once_and_succeeds(holdfast: Hol
 @pytest.mark.parametrize("args", [(), ("recall",), ("users",), ("keys", "create")])
 def test_dash_h_is_help_everywhere(holdfast: Holdfast, args: tuple[str, ...]) -> None:
     assert holdfast(*args, "-h").stdout == holdfast(*args, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "advice"),
+    [
+        (("show",), "Example: holdfast show mem_"),
+        (("resident", "stop"), "Example: holdfast resident --stop"),
+        (("sessions", "ses_1"), " sessions show ses_1"),
+        (("jobs", "again"), " jobs` are: list, rerun."),
+        (("frobnicate",), "Run `holdfast --help` to list the commands."),
+    ],
+)
+def test_a_usage_error_ends_with_what_to_type_instead(holdfast: Holdfast, args: tuple[str, ...], advice: str) -> None:
+    assert advice in holdfast(*args, exit=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "option"),
+    [
+        (("--user", "ana", "stats"), "--user"),
+        (("--shared", "export", "all.jsonl"), "--shared"),
+        (("--tenant", "acme", "store", "copy", "a.db", "b.db"), "--tenant"),
+    ],
+)
+def test_an_option_before_the_command_is_refused_where_it_would_be_ignored(
+    holdfast: Holdfast, args: tuple[str, ...], option: str
+) -> None:
+    assert holdfast.error(*args, exit=2)["message"].startswith(f"{option} does not apply to ")
+    assert not Path("all.jsonl").exists()
+
+
+def test_a_store_that_does_not_exist_is_created_with_a_note(holdfast: Holdfast, tmp_path: Path) -> None:
+    store = tmp_path / "mistyped.db"
+    note = f"There is no store at {store} yet."
+    assert note in " ".join(holdfast("list", "--store", str(store), "--user", "ana").stderr.split())
+    assert note not in " ".join(holdfast("list", "--store", str(store), "--user", "ana").stderr.split())
+
+
+def test_the_package_runs_as_a_module() -> None:
+    ran = subprocess.run([sys.executable, "-m", "holdfast", "--version"], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout.strip() == f"holdfast {__version__}"

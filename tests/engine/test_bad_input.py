@@ -214,3 +214,12 @@ def test_a_name_that_no_database_stores_is_refused_and_not_changed(memory: Engin
 def test_a_session_id_with_nul_is_refused(memory: Engine) -> None:
     with pytest.raises(InvalidInput, match="NUL or a lone surrogate"):
         memory.session(id="s\x00", user="ana")
+
+
+@pytest.mark.parametrize("query", ["", " \n"])
+def test_a_blank_query_is_refused_by_recall_and_means_the_start_of_a_conversation_for_context(memory: Engine, query: str) -> None:
+    memory.remember("prefers tea", user="ana")
+    for recall in (memory.for_user("ana").recall, memory.session(user="ana").recall):
+        with pytest.raises(InvalidInput, match="The query is empty"):
+            recall(query)
+    assert "prefers tea" in memory.context(query, user="ana").text

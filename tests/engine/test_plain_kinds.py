@@ -85,7 +85,7 @@ def test_a_text_may_be_empty(memory: Engine) -> None:
     assert memory.get(stored.id).text == ""
     assert memory.revise(stored.id, "full").text == "full"
     assert memory.revise(stored.id, "").text == ""
-    assert memory.recall("", user="ana", kind="item")[0].id == stored.id
+    assert memory.memories(user="ana", kind="item")[0].id == stored.id
 
 
 @BOTH

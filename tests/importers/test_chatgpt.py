@@ -57,6 +57,13 @@ def test_without_a_current_node_the_newest_branch_is_read(memory: Engine, tmp_pa
     assert said(memory, "c") == [("user", "first"), ("assistant", "newer")]
 
 
+def test_a_conversation_whose_end_was_deleted_keeps_the_rest(memory: Engine, tmp_path: Path) -> None:
+    talk = chatgpt_talk("c", chatgpt_message("user", "first"), chatgpt_message("assistant", "deleted"))
+    del talk["mapping"]["n1"]
+    memory.import_from(write_json(tmp_path / "c.json", [talk]))
+    assert said(memory, "c") == [("user", "first")]
+
+
 def test_a_circle_of_nodes_ends(memory: Engine, tmp_path: Path) -> None:
     talk = chatgpt_talk("c", chatgpt_message("user", "first"), chatgpt_message("assistant", "second"))
     talk["mapping"]["n0"]["parent"] = "n1"

@@ -56,11 +56,14 @@ class TestMarkdown:
         memory.import_from(file)
         assert memory.memories()[0].created_at.year == 2020
 
-    def test_wrong_properties_are_named(self, memory: Engine, tmp_path: Path) -> None:
-        write(tmp_path / "notes" / "bad.md", "---\nok: 1\ntags: [a\n---\ntext")
-        with pytest.raises(InvalidInput, match=r"bad\.md, line \d+: the properties at the top are not valid YAML"):
-            memory.import_from(tmp_path / "notes")
-        assert memory.memories() == []
+    @pytest.mark.parametrize("wrong", ["tags: [a", "created: {{date}}", "date: 2024-13-45"])
+    def test_wrong_properties_are_text_and_stop_no_import(self, memory: Engine, tmp_path: Path, wrong: str) -> None:
+        write(tmp_path / "notes" / "bad.md", f"---\nok: 1\n{wrong}\n---\nThe key is under the mat.")
+        write(tmp_path / "notes" / "good.md", "Something else.")
+        assert memory.import_from(tmp_path / "notes").memories.imported == 2
+        (bad,) = (each for each in memory.memories() if each.metadata["file"] == "bad.md")
+        assert wrong in bad.text
+        assert "The key is under the mat." in bad.text
 
 
 class TestText:
@@ -116,6 +119,11 @@ def pdf(*pages: str) -> bytes:
 
 class TestPdf:
     """PDF documents, read with pypdf."""
+
+    def test_a_scan_without_text_is_an_error(self, memory: Engine, tmp_path: Path) -> None:
+        pytest.importorskip("pypdf", reason="the extra pdf is not installed")
+        with pytest.raises(InvalidInput, match=r"scan\.pdf has no text\. If it is a scan"):
+            memory.import_from(write(tmp_path / "scan.pdf", pdf("")))
 
     def test_each_page_is_read(self, memory: Engine, tmp_path: Path) -> None:
         pytest.importorskip("pypdf", reason="the extra pdf is not installed")

@@ -292,3 +292,11 @@ def test_a_tool_tells_the_model_which_secrets_were_replaced(memory: Engine) -> N
         assert answer.structured_content["redacted"] == ["api key in text"]
         assert "api key in text" in text_of(answer)
         assert key not in text_of(answer)
+
+
+@pytest.mark.parametrize("query", ["", "  "])
+def test_a_search_without_a_query_says_so(memory: Engine, query: str) -> None:
+    memory.remember("prefers tea")
+    result = _call(memory, "search_memories", {"query": query})
+    assert result.is_error
+    assert "query is empty" in text_of(result)

@@ -166,7 +166,7 @@ def test_nobody_is_asked_where_there_is_nothing_to_put_in_order(open_memory: Cal
     memory = open_memory(reranker=favours)
     memory.remember(FACTS[0], user="ana")
     memory.recall("parrot", user="ana")
-    memory.recall("", user="ana")
+    memory.context("", user="ana")
     assert favours.asked == []
 
 

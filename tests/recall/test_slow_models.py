@@ -260,7 +260,7 @@ def test_without_an_embedder_by_choice_there_is_no_notice(open_memory: OpenMemor
     memory = open_memory(embedder="none")
     memory.remember("the parrot is called Basil", user="ana")
     assert memory.recall("parrot", user="ana").notices == ()
-    assert memory.recall("", user="ana").notices == ()
+    assert memory.context("", user="ana").notices == ()
 
 
 # Rerankers

@@ -74,7 +74,9 @@ class HoldfastMemoryService(BaseMemoryService):
         await asyncio.to_thread(self._memory.remember_all, new, user=user_id, app=app_name)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Return the memories and messages that are relevant to a query, best first."""
+        """Return the memories and messages that are relevant to a query, best first. A blank query finds nothing."""
+        if not query.strip():
+            return SearchMemoryResponse(memories=[])
         hits = await asyncio.to_thread(self._memory.recall, query, user=user_id, app=app_name, limit=self._max_results)
         found = [_entry(hit) for hit in hits if hit.is_relevant or not self._relevant_only]
         return SearchMemoryResponse(memories=found)

@@ -62,6 +62,8 @@ class HoldfastRetriever(BaseRetriever):
         return await asyncio.to_thread(self._recalled, query, k)
 
     def _recalled(self, query: str, k: int | None) -> list[Document]:
+        if not query.strip():
+            return []
         hits = self.memory.recall(
             query,
             user=self.user,

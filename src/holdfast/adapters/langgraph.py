@@ -166,7 +166,7 @@ class HoldfastStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         prefix, where = self._inside(op.namespace_prefix), _where(op.filter)
-        if op.query and self._searches:
+        if op.query and op.query.strip() and self._searches:
             found = self._ranked(op, prefix, where)
         else:
             listed = self.memory.memories(

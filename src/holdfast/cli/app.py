@@ -118,8 +118,10 @@ class LazyGroup(click.Group):
             click.echo(error.format_message())
             sys.exit(0)
         except click.UsageError as error:
+            from holdfast.cli.usage import advice  # noqa: PLC0415  (only after a mistake)
+
             usage = error.ctx.get_usage() if error.ctx else None
-            fail(one_error("usage", error.format_message()), as_json="--json" in flags, before=usage)
+            fail(one_error("usage", error.format_message()), as_json="--json" in flags, before=usage, after=advice(error))
             sys.exit(2)
         except click.Abort:
             fail(one_error("aborted", "Aborted."), as_json="--json" in flags)

@@ -28,14 +28,16 @@ def one_error(code: str, message: str) -> Mapping[str, Mapping[str, str]]:
     return {"error": {"code": code, "message": message}}
 
 
-def fail(error: Mapping[str, Mapping[str, str]], *, as_json: bool, before: str | None = None) -> None:
-    """Print an error on stderr. ``before`` is a line to print above the error, such as the usage line."""
+def fail(error: Mapping[str, Mapping[str, str]], *, as_json: bool, before: str | None = None, after: str | None = None) -> None:
+    """Print an error on stderr. ``before`` and ``after`` are lines to print around it, such as the usage line and an example."""
     if as_json:
         click.echo(json.dumps(error, ensure_ascii=False), err=True)
         return
     if before:
         click.echo(before, err=True)
     click.echo(fit(f"error: {error['error']['message']}", sys.stderr), err=True)
+    if after:
+        click.echo(fit(after, sys.stderr), err=True)
 
 
 _HINTS = "holdfast.hints"

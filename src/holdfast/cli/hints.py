@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.options import Flags
 from holdfast.cli.output import count
+from holdfast.errors import NotFound
 from holdfast.services import services
 from holdfast.text.clean import clean_name, fold
 
@@ -33,6 +34,13 @@ def unknown_user(memory: "Engine", user: str | None) -> str | None:
     near = get_close_matches(fold(name), folded, n=1)
     meant = f" Did you mean {folded[near[0]]!r}?" if near else ""
     return f"There is no user {name!r} in this store.{meant} Run `holdfast users list` to see all."
+
+
+def check_user(memory: "Engine", user: str | None, *, outcome: str) -> None:
+    """Raise NotFound with a hint if the store has no user with this name. ``outcome`` says what that means for the data."""
+    hint = unknown_user(memory, user)
+    if hint is not None:
+        raise NotFound(f"{hint} {outcome}")
 
 
 def nothing_found(memory: "Engine", flags: Flags, *, messages_searched: bool, filters: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ import functools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -72,6 +72,15 @@ _SCOPE = (
     _option("--agent", metavar="NAME", help="Agent whose memories to use. Default: those of no agent."),
     _option("--shared", is_flag=True, help="Use the memories that all users share, instead of a user's."),
 )
+_OWNERS = (
+    _option("--user", metavar="NAME", help="Only data of this user."),
+    _option("--app", metavar="NAME", help="Only data of this app."),
+    _option("--agent", metavar="NAME", help="Only data of this agent."),
+)
+"""Scope options of commands that concern the data of all users unless an option narrows them."""
+settings_option = _option(
+    "--settings", metavar="FILE", help="Settings file, or the YAML file of a design. Default: see docs/reference/settings.md."
+)
 _STORE = (
     _option(
         "--store",
@@ -79,9 +88,7 @@ _STORE = (
         help="Store: a file, a folder, or postgresql://USER@HOST/DATABASE. Default: a file in the data directory.",
     ),
     _option("--preset", metavar="NAME", help="Preset: how memories are extracted and recalled. Default: default."),
-    _option(
-        "--settings", metavar="FILE", help="Settings file, or the YAML file of a design. Default: see docs/reference/settings.md."
-    ),
+    settings_option,
     _option("--tenant", metavar="NAME", help="Tenant whose data to use. Default: default."),
 )
 _OUTPUT = (
@@ -102,12 +109,14 @@ def common_options(function: Function) -> Function:
 
 
 def with_flags(
-    *, scope: bool = True, store: bool = True, default_user: bool = False
+    *, scope: bool = True, store: bool = True, default_user: bool = False, all_users: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the shared options to a command. The command receives the options' values as its first argument, a ``Flags`` object.
 
-    With ``default_user``, the command uses the default user if no user is given.
+    With ``default_user``, the command uses the default user if no user is given. With ``all_users``, it concerns all users then.
+    An option that the command does not have is refused, also if it precedes the command.
     """
+    groups = ((_OWNERS if all_users else _SCOPE) if scope else (), _STORE if store else (), _OUTPUT)
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
@@ -115,13 +124,25 @@ def with_flags(
             meta = click.get_current_context().meta
             given = {item.name: meta[f"holdfast.{item.name}"] for item in fields(Flags) if f"holdfast.{item.name}" in meta}
             flags = Flags(**given)
+            _refuse_others(given)
             if flags.user and flags.shared:
                 raise click.UsageError("Give --user or --shared, not both.")
             function(with_user(flags) if default_user else flags, *args, **kwargs)
 
-        return _with(command, _SCOPE if scope else (), _STORE if store else (), _OUTPUT)
+        return _with(command, *groups)
 
     return decorate
+
+
+def _refuse_others(given: Mapping[str, Any]) -> None:
+    """Raise a usage error for an option before the command that the command does not have: it would be ignored."""
+    context = click.get_current_context()
+    if context.invoked_subcommand is not None:  # the subcommand checks
+        return
+    known = {option.name for option in context.command.params}
+    for name in given:
+        if name not in known:
+            raise click.UsageError(f"--{name} does not apply to `{context.command_path}`.")
 
 
 def with_user(flags: Flags) -> Flags:
@@ -169,6 +190,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmati
 def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
     """Open the engine that the flags select. The engine's warnings are printed on stderr, each only once."""
     with notes(as_json=flags.json, quiet=quiet, traces=flags.debug):
+        _note_new_store(flags)
         try:
             opened = _open(flags)
         except StoreForeign:
@@ -178,6 +200,18 @@ def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
             opened = _open(flags)
         with opened as memory:
             yield memory
+
+
+def _note_new_store(flags: Flags) -> None:
+    """Print a note if ``--store`` names a file that does not exist: the path may be mistyped."""
+    if flags.store is None:
+        return
+    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (as above)
+
+    settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
+    if not is_database(settings) and not store_path(settings).exists():
+        note(f"There is no store at {store_path(settings)} yet. A new, empty one is created.", as_json=flags.json)
 
 
 def _open(flags: Flags) -> "Engine":

@@ -113,6 +113,8 @@ def save(parts: Iterator[bytes], target: str | os.PathLike[str] | BinaryIO, *, r
     path = Path(target).expanduser()
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder. Name a file. Nothing was exported.")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"There is no folder {path.parent}. Create it first. Nothing was exported.")
     if path.exists() and not replace:
         raise Conflict(
             f"{path} exists. Nothing was exported; name another file, or replace it (--replace, or replace=True in Python)."
@@ -133,7 +135,6 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
 
     Rename the file when the block ends, or remove it if the block raises.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

@@ -50,7 +50,7 @@ class RecallQuery:
 
     @property
     def is_empty(self) -> bool:
-        """True if there is nothing to search for. In that case, the newest memories are listed."""
+        """True if there is nothing to search for. In that case, a context block has the newest memories."""
         return not self.text.strip() and self.vector is None
 
     @property

@@ -177,6 +177,13 @@ def clean_query(query: str, *, limit: int = 20_000) -> str:
     return _UNSTORABLE.sub("\ufffd", query[:limit])
 
 
+def required_query(query: str, *, vector: object = None) -> str:
+    """Return the query. Raise InvalidInput if it is blank and no vector stands for it."""
+    if isinstance(query, str) and vector is None and not query.strip():
+        raise InvalidInput("The query is empty. Give a question or some words. To see everything, list the memories instead.")
+    return query
+
+
 def one_line(text: str) -> str:
     """Collapse whitespace and line breaks to single spaces and remove invisible characters."""
     if text.isascii() and text.isprintable() and "  " not in text:  # fast path for most text

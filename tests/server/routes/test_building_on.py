@@ -125,6 +125,8 @@ def test_recall_takes_offset_distinct_namespace_and_vector(served: Served) -> No
     assert len(ask(distinct=False, namespace_prefix=["a"])) == 5
     vector = HashEmbedder().embed(["the same note"], role="query")[0].tolist()
     assert len(ask(query="", vector=vector, distinct=False)) == 5
+    blank = served.client.post("/v1/recall", json={"query": " ", "user": "ana"})
+    assert (blank.status_code, blank.json()["code"]) == (400, "invalid_input")
     wrong = served.client.post("/v1/recall", json={"query": "", "vector": [1.0]})
     assert (wrong.status_code, wrong.json()["code"]) == (409, "conflict")
 

@@ -176,6 +176,8 @@ class KnowledgeGraph:
         return self._with_relations([_entity(memory) for memory in self._named(names)])
 
     def _recalled(self, query: str) -> list[Entity]:
+        if not query.strip():
+            return []
         namespace = self._namespace("entities")
         hits = self._memory.recall(query, kind=ITEM.name, namespace=namespace, limit=_MAX_RECALLED, distinct=False, **self._owner)
         return [_entity(hit.memory) for hit in hits if hit.memory is not None and hit.is_relevant]

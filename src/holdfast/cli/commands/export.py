@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from holdfast.cli.console import say
+from holdfast.cli.hints import check_user
 from holdfast.cli.options import Flags, open_memory, with_flags
 from holdfast.cli.output import count, emit
 from holdfast.cli.progress import Progress
@@ -33,18 +34,20 @@ _NOUNS = {
 )
 @click.option("--session", metavar="ID", help="Export one session, with everything derived from it.")
 @click.option("--replace", is_flag=True, help="Replace FILE if it exists.")
-@with_flags()
+@with_flags(all_users=True)
 def export(flags: Flags, file: Path, *, format: str | None, session: str | None, replace: bool) -> None:
     """Write memories and conversations to a file.
 
     Without options, all data of the tenant is exported. With --user, --app or --agent, all data of that user, app or
     agent is exported: everything that `holdfast erase` would remove with the same options. FILE is `-` for standard
-    output. Only you can read the file. It appears when it is complete.
+    output. Only you can read the file. It appears when it is complete. Its folder must exist.
     """
     chosen: Any = format or _EXTENSIONS.get(file.suffix.lower(), "jsonl")
     shown = Progress("exporting", quiet=flags.json)
     to_stdout = str(file) == "-"
     with open_memory(flags) as memory:
+        if not memory.traces(user=flags.user, limit=1):
+            check_user(memory, flags.user, outcome="Nothing was exported.")
         result = memory.export(
             sys.stdout.buffer if to_stdout else file,
             session=session,
@@ -59,4 +62,4 @@ def export(flags: Flags, file: Path, *, format: str | None, session: str | None,
     if to_stdout:
         say(line, as_json=flags.json)
         return
-    emit(result, [f"{line[:-1]} to {file} ({result.bytes:,} bytes)."], as_json=flags.json)
+    emit(result, [f"{line[:-1]} to {file} ({result.format}, {result.bytes:,} bytes)."], as_json=flags.json)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli.console import say
+from holdfast.cli.hints import unknown_user
 from holdfast.cli.options import Flags, confirm, open_memory, with_flags, with_user, yes_option
 from holdfast.cli.output import count, emit, memory_line, table
 from holdfast.errors import NotFound
@@ -72,36 +73,45 @@ def undo(flags: Flags, change: str) -> None:
     emit(undone, [memory_line(each) for each in undone], as_json=flags.json)
 
 
-@click.command(epilog="Example: holdfast erase --user ana")
-@click.option("--id", help="Memory to erase, with all its revisions.")
+@click.command(epilog="Example: holdfast erase mem_01k4... (one memory), or: holdfast erase --user ana")
+@click.argument("memory_id", metavar="[ID]", required=False)
+@click.option("--id", help="Memory to erase, with all its revisions. The same as ID.")
 @click.option("--session", metavar="ID", help="Session to erase, with everything derived from it.")
 @click.option("--source", metavar="ID", help="Message to erase, with everything derived from it.")
 @click.option("--scrub", is_flag=True, help="Overwrite the bytes now, also in a PostgreSQL store.")
 @yes_option
-@with_flags()
-def erase(flags: Flags, *, id: str | None, session: str | None, source: str | None, scrub: bool, yes: bool) -> None:
+@with_flags(all_users=True)
+def erase(
+    flags: Flags, *, memory_id: str | None, id: str | None, session: str | None, source: str | None, scrub: bool, yes: bool
+) -> None:
     """Remove data for good, including the bytes on disk.
 
-    Choose the data to erase: a memory, a session, a message, or all data of a --user, --app or --agent. A user is
+    Choose the data to erase: the ID of a memory, a session, a message, or all data of a --user, --app or --agent. A user is
     erased across all apps. This cannot be undone. The receipt shows what was removed, and what a scan of the files
     found afterwards.
     """
+    if memory_id and id:
+        raise click.UsageError("Give one memory: ID or --id, not both.")
+    id = memory_id or id
     things = {"memory": id, "session": session, "source": source}
     owners = {"user": flags.user, "app": flags.app, "agent": flags.agent}
     named = [f"{name} {value!r}" for name, value in {**things, **owners}.items() if value is not None]
     if not named:
-        raise click.UsageError("Nothing to erase. Give --id, --session, --source, --user, --app or --agent.")
+        raise click.UsageError("Nothing to erase. Give the ID of a memory, or --session, --source, --user, --app or --agent.")
     # The engine erases everything that any argument selects: `--id X --user ana` would erase all of Ana's data.
     if len([value for value in things.values() if value]) > 1 or (any(things.values()) and any(owners.values())):
-        raise click.UsageError("Give --id, --session or --source alone, or parts of a scope together.")
+        raise click.UsageError("Give the ID of a memory, --session or --source alone, or parts of a scope together.")
     whole = "everything of " if any(owners.values()) else ""
     confirm(f"Erase {whole}{' and '.join(named)} for good?", yes=yes)
     with open_memory(flags) as memory:
+        hint = unknown_user(memory, flags.user)
         receipt = memory.erase(id=id, session=session, source=source, **flags.scope)
         if scrub and receipt.status == "pending":
             memory.scrub()
             receipt = replace(memory.receipt(receipt.id), target=receipt.target)
     emit(receipt, _receipt_lines(receipt), as_json=flags.json)
+    if hint:
+        say(hint, as_json=flags.json)
 
 
 @click.command(epilog="Example: holdfast scrub")

@@ -25,8 +25,20 @@ FORMATS = (
 _SKIPPED = {"known": "already stored", "repeated": "repeated", "expired": "expired", "empty": "without text"}
 
 
+def _format_and_path(_context: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> tuple[str | None, Path]:
+    """Parse ``PATH`` or ``FORMAT PATH``."""
+    match words:
+        case (path,):
+            return None, Path(path)
+        case (format, path) if format in FORMATS:
+            return format, Path(path)
+    raise click.UsageError(
+        f"{len(words)} arguments are given. Give one PATH. To import several files, put them into a folder and give the folder."
+    )
+
+
 @click.command("import", epilog="Example: holdfast import conversations.json --user ana")
-@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("words", nargs=-1, required=True, metavar="[FORMAT] PATH", callback=_format_and_path)
 @click.option("--format", type=click.Choice(FORMATS), help="Format of PATH. Default: recognized by its content.")
 @click.option(
     "--learn", type=click.IntRange(min=0), metavar="N", help="Learn only from the N newest conversations. Default: all."
@@ -38,18 +50,29 @@ _SKIPPED = {"known": "already stored", "repeated": "repeated", "expired": "expir
 )
 @with_flags()
 def importing(
-    flags: Flags, path: Path, *, format: str | None, learn: int | None, dry_run: bool, yes: bool, collection: str
+    flags: Flags,
+    words: tuple[str | None, Path],
+    *,
+    format: str | None,
+    learn: int | None,
+    dry_run: bool,
+    yes: bool,
+    collection: str,
 ) -> None:
     """Import conversations, memories and documents of other programs.
 
-    PATH is a file or folder of another program, or an export of Holdfast; `-` reads pasted text from standard input.
-    PATH is only read. The whole file is checked first: if it is damaged, nothing is stored. If an import was
+    PATH is a file or folder of another program, or an export of Holdfast; `-` reads pasted text from standard input. FORMAT
+    names the format, if it is not recognized. PATH is only read. The whole file is checked first: if it is damaged, nothing is stored. If an import was
     interrupted, run it again: it adds nothing twice. If PATH is also the --store, the store is converted, and the old
     file is kept under another name. Background work learns from the imported conversations afterwards; `holdfast
     worker` or `serve` does it.
     """
     from holdfast.importers.formats import find_format  # noqa: PLC0415  (heavy: not needed for --help)
 
+    first, path = words
+    if first and format and first != format:
+        raise click.UsageError(f"Two formats are given: {first} and {format}. Give one.")
+    format = format or first
     if not dry_run and _is_store(flags, path):
         convert_store(flags, yes=yes)
         return

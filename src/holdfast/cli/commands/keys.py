@@ -42,7 +42,7 @@ def _moment(_context: click.Context, option: click.Parameter, value: str | None)
 
 @click.group(invoke_without_command=True, epilog="Example: holdfast keys create --scope write --user ana --label phone")
 @_operator
-@with_flags()
+@with_flags(all_users=True)
 def keys(flags: Flags, *, operator: str | None) -> None:
     """Create, list and revoke access keys for the server."""
     if click.get_current_context().invoked_subcommand is None:
@@ -56,7 +56,7 @@ def keys(flags: Flags, *, operator: str | None) -> None:
 @click.option("--label", metavar="TEXT", help="Description of the key.")
 @click.option("--expires", callback=_moment, metavar="WHEN", help="Date, or time from now, such as 30d or 12h. Default: never.")
 @_operator
-@with_flags()
+@with_flags(all_users=True)
 def create(flags: Flags, *, level: KeyLevel, label: str | None, expires: str | datetime | None, operator: str | None) -> None:
     """Create an access key and print it, once.
 
@@ -93,7 +93,7 @@ def _refuse_empty(flags: Flags) -> None:
 
 @keys.command("list", epilog="Example: holdfast keys list --tenant acme")
 @_operator
-@with_flags()
+@with_flags(all_users=True)
 def list_keys(flags: Flags, *, operator: str | None) -> None:
     """List access keys, oldest first.
 

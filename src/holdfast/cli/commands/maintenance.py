@@ -8,6 +8,7 @@ import click
 
 from holdfast.cli.options import Flags, open_memory, with_flags
 from holdfast.cli.output import emit, table
+from holdfast.errors import InvalidInput
 from holdfast.services import services
 from holdfast.types import Finding
 
@@ -18,8 +19,10 @@ from holdfast.types import Finding
 def backup(flags: Flags, file: Path) -> None:
     """Write a consistent copy of the store to a file.
 
-    FILE must not exist. The copy contains no erased data. Other programs can use the store while the backup runs.
+    FILE must not exist; its folder must. The copy contains no erased data. Other programs can use the store while the backup runs.
     """
+    if not file.expanduser().parent.is_dir():
+        raise InvalidInput(f"There is no folder {file.parent}. Create it first. No backup was written.")
     with open_memory(flags) as memory:
         target = memory.backup(file)
     size = target.stat().st_size

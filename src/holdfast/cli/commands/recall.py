@@ -32,6 +32,8 @@ def recall(
     QUERY is a question or any text. Searches by meaning and by words. New text is embedded first, so that it is found
     by meaning, too.
     """
+    if not " ".join(query).strip():
+        raise click.UsageError("The query is empty. Give a question or some words. To see everything: holdfast list")
     with open_memory(flags) as memory:
         digest_waiting(memory)
         hits = memory.recall(" ".join(query), kinds=kinds or None, where=where or None, **options, **flags.scope)
@@ -69,14 +71,14 @@ def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
 
 
 @click.command(epilog='Example: holdfast context "plan dinner" --user ana --max-tokens 400')
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1)
 @click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Maximum size of the block. Default: the preset's.")
 @click.option("--untrusted", is_flag=True, help="Also show text of tools, web pages, files and quotations, after the rest.")
 @with_flags(default_user=True)
 def context(flags: Flags, query: tuple[str, ...], *, max_tokens: int | None, untrusted: bool) -> None:
     """Print the context block for a system prompt.
 
-    QUERY is the user's last message. The block goes to stdout; hits that are left out go to stderr.
+    QUERY is the user's last message. Without it, the block is one for the start of a conversation. The block goes to stdout; hits that are left out go to stderr.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)

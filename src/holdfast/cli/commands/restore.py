@@ -83,7 +83,10 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
     # An external index belongs to the present store. The backup itself stays as it is, so its copy needs no further backup.
-    store = make_store(replace(settings, store=str(copy), index="memory"), is_copy=True)
+    try:
+        store = make_store(replace(settings, store=str(copy), index="memory"), is_copy=True)
+    except StoreError as error:  # it names the copy
+        raise type(error)(f"{str(error).replace(str(copy), str(file))} Nothing was changed.") from error
     try:
         if store.setting("secret") is None:  # every used store has one
             raise InvalidInput(

@@ -43,7 +43,7 @@ def _line(session: SessionRecord) -> str:
 
 @click.group(invoke_without_command=True, epilog="Example: holdfast sessions show ses_01k4...")
 @_list_options
-@with_flags()
+@with_flags(all_users=True)
 def sessions(flags: Flags, **options: Any) -> None:
     """List sessions, or show a session."""
     if click.get_current_context().invoked_subcommand is None:
@@ -52,7 +52,7 @@ def sessions(flags: Flags, **options: Any) -> None:
 
 @sessions.command("list", epilog="Example: holdfast sessions list --user ana --status open")
 @_list_options
-@with_flags()
+@with_flags(all_users=True)
 def list_sessions(flags: Flags, **options: Any) -> None:
     """List sessions, most recently active first."""
     _print_sessions(flags, **options)
@@ -61,17 +61,20 @@ def list_sessions(flags: Flags, **options: Any) -> None:
 @sessions.command("show", epilog="Example: holdfast sessions show ses_01k4... --limit 20")
 @click.argument("id")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show only the last N messages.")
-@with_flags()
+@with_flags(all_users=True)
 def show_session(flags: Flags, id: str, limit: int | None) -> None:
     """Show the messages of a session.
 
     ID is the id of a session, as printed by `sessions`. If several users have a session with this id, name one with --user.
     """
     with open_memory(flags) as memory:
-        session = memory.session(id=id, **flags.scope)
+        try:
+            session = memory.session(id=id, **flags.scope)
+        except NotFound:
+            raise NotFound(f"There is no session {id}. Run `holdfast sessions` to see all.") from None
         record = services(memory).store.session(session.id, session.scope)
         if record is None:
-            raise NotFound(f"There is no session {id}.")
+            raise NotFound(f"There is no session {id} in this scope. Run `holdfast sessions` to see all.")
         messages = session.messages(limit=limit)
     lines = [_line(record), *(_message(message) for message in messages)]
     emit({**plain(record), "messages": messages}, lines, as_json=flags.json)
@@ -159,8 +162,11 @@ def default(flags: Flags, name: str | None) -> None:
 def show_user(flags: Flags, name: str) -> None:
     """Show a user's time zone and language."""
     with open_memory(flags) as memory:
+        hint = unknown_user(memory, name)
         profile = services(memory).store.user(name)
     emit(profile, _profile(profile), as_json=flags.json)
+    if hint:
+        say(hint, as_json=flags.json)
 
 
 def _profile(profile: UserProfile) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli.console import say
-from holdfast.cli.options import Flags, with_flags
+from holdfast.cli.options import Flags, settings_option, with_flags
 from holdfast.cli.output import count, emit, plain, table
 from holdfast.cli.progress import Progress
 from holdfast.errors import SettingsError
@@ -33,7 +33,8 @@ def store() -> None:
 @click.option(
     "--target-key-file", type=_key_file, help="File with the key of an encrypted TARGET. Default: the key setting (HOLDFAST_KEY)."
 )
-@with_flags(scope=False)
+@settings_option
+@with_flags(scope=False, store=False)
 def copy(flags: Flags, source: str, target: str, *, source_key_file: Path | None, target_key_file: Path | None) -> None:
     """Copy all tenants from SOURCE to TARGET, then compare both.
 

@@ -102,7 +102,9 @@ class MemoryManager:
         *,
         where: types.Where | None = None,
     ) -> list[SearchResult]:
-        """Search memories by similarity, best first. ``where`` filters by metadata."""
+        """Search memories by similarity, best first. ``where`` filters by metadata. A blank query finds nothing."""
+        if not query.strip():
+            return []
         kinds = [each.value for each in MemoryType] if memory_type is None else [memory_type.value]
         floor = max(min_score, _ANY_SCORE)
         hits = await self._awaited.recall(query, kinds=kinds, limit=limit, where=where, user=self._user, min_score=floor)

@@ -63,8 +63,9 @@ def _branch(talk: Fields) -> list[tuple[str, Fields]]:
 
 
 def _newest_leaf(nodes: Mapping[str, Fields]) -> str:
-    """Return the leaf with the newest message, for exports without a current node."""
-    leaves = [id for id, node in nodes.items() if not node.values.get("children")]
+    """Return the leaf whose message is the newest, for exports without a current node, or with a deleted one."""
+    # A node whose children were deleted is a leaf, too.
+    leaves = [id for id, node in nodes.items() if not any(child in nodes for child in node.values.get("children") or ())]
     return max(leaves, key=lambda leaf: _time_of(nodes[leaf]), default="")
 
 

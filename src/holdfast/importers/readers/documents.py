@@ -33,8 +33,15 @@ def read_pdf(path: Path) -> Iterator[Record]:
         info = reader.metadata
         created = info.creation_date if info is not None else None
         at = created.astimezone(UTC) if created is not None else datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        is_empty = True
         for number, page in enumerate(reader.pages, 1):
-            yield from _notes(path, page.extract_text(), number, at)
+            for note in _notes(path, page.extract_text(), number, at):
+                is_empty = False
+                yield note
+        if is_empty:
+            raise InvalidInput(f"{path.name} has no text. If it is a scan, recognize its text first (OCR). Nothing was imported.")
+    except InvalidInput:
+        raise
     except (PyPdfError, ValueError) as error:
         raise InvalidInput(f"{path.name} cannot be read as PDF: {error}. Nothing was imported.") from error
 

@@ -42,7 +42,7 @@ def read_markdown(path: Path) -> Iterator[Record]:
 
 def _page(file: Path, name: str) -> Iterator[Note]:
     text = read_text(file)
-    properties, body = _properties(text, name)
+    properties, body = _properties(text)
     at = _created(properties) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
     title = str(properties.get("title") or Path(name).stem)
     tags = _tags(properties.get("tags", properties.get("tag")))
@@ -66,17 +66,18 @@ def _labels(name: str) -> list[str]:
     return [part[:100] for part in Path(name).with_suffix("").parts][-5:]
 
 
-def _properties(text: str, name: str) -> tuple[Mapping[str, Any], str]:
-    """Return the properties at the top of a file, and the rest of the file."""
+def _properties(text: str) -> tuple[Mapping[str, Any], str]:
+    """Return the properties at the top of a file, and the rest. Properties that are not valid YAML are part of the text.
+
+    Vaults have such notes: a template with ``created: {{date}}`` is one.
+    """
     found = _FRONT.match(text)
     if found is None:
         return {}, text
     try:
         properties = yaml.safe_load(found[1] or "")
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 2}" if where is not None else ""
-        raise InvalidInput(f"{name}{line}: the properties at the top are not valid YAML. Nothing was imported.") from error
+    except (yaml.YAMLError, ValueError):  # ValueError: a date such as 2024-13-45
+        return {}, f"{found[1] or ''}\n{text[found.end() :]}"
     return (properties if isinstance(properties, Mapping) else {}), text[found.end() :]
 
 

@@ -255,8 +255,17 @@ class Undo(Body):
 class Recall(ScopedBody):
     """A query and filters for its hits."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"properties": {"query": {"pattern": NOT_BLANK}}},
+                {"required": ["vector"], "properties": {"vector": {"type": "array"}}},
+            ]
+        }
+    )
+
     query: Query
-    """The text to find memories and messages for."""
+    """The text to find memories and messages for. It may be blank only if `vector` is given."""
     limit: Limit = 10
     """The maximum number of hits."""
     offset: Offset = 0
@@ -278,7 +287,7 @@ class Recall(ScopedBody):
     distinct: Flag = True
     """False to return hits that repeat a better one."""
     vector: Annotated[list[Annotated[float, Field(strict=True)]] | None, Field(max_length=16_384)] = None
-    """The vector of the query, if you have computed it with the server's embedder. The query may then be empty."""
+    """The vector of the query, if you have computed it with the server's embedder."""
     untrusted: Flag = False
     """True to add text of tools, web pages, files and quotations, and memories derived from it, after the other hits."""
 
@@ -287,7 +296,7 @@ class Context(ScopedBody):
     """A query for which to build a context block."""
 
     query: Query
-    """The text to find memories for, usually the user's last message."""
+    """The text to find memories for, usually the user's last message. If it is blank, the newest memories are used."""
     max_tokens: Tokens = None
     """The maximum size of the block in tokens. Defaults to the preset's budget."""
     untrusted: Flag = False

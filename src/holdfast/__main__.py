@@ -1,0 +1,5 @@
+"""Run the ``holdfast`` executable with ``python -m holdfast``."""
+
+from holdfast.cli import main
+
+main()
