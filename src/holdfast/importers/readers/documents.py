@@ -19,7 +19,16 @@ def read_plain_text(path: Path) -> Iterator[Record]:
 
 
 def read_pdf(path: Path) -> Iterator[Record]:
-    """Yield the sections of each page of a PDF file."""
+    """Yield the sections of each page of a PDF file. Raise InvalidInput if it has no text, as a scan."""
+    is_empty = True
+    for note in _pages(path):
+        is_empty = False
+        yield note
+    if is_empty:
+        raise InvalidInput(f"{path.name} has no text. If it is a scan, recognize its text first (OCR). Nothing was imported.")
+
+
+def _pages(path: Path) -> Iterator[Note]:
     try:
         import pypdf  # noqa: PLC0415  (only installed with the extra)
     except ImportError as error:
@@ -28,22 +37,16 @@ def read_pdf(path: Path) -> Iterator[Record]:
 
     try:
         reader = pypdf.PdfReader(path)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise InvalidInput(f"{path.name} is protected by a password. Nothing was imported; remove the password first.")
-        info = reader.metadata
+        is_locked = reader.is_encrypted and not reader.decrypt("")
+        info = None if is_locked else reader.metadata
         created = info.creation_date if info is not None else None
         at = created.astimezone(UTC) if created is not None else datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        is_empty = True
-        for number, page in enumerate(reader.pages, 1):
-            for note in _notes(path, page.extract_text(), number, at):
-                is_empty = False
-                yield note
-        if is_empty:
-            raise InvalidInput(f"{path.name} has no text. If it is a scan, recognize its text first (OCR). Nothing was imported.")
-    except InvalidInput:
-        raise
+        for number, page in enumerate(() if is_locked else reader.pages, 1):
+            yield from _notes(path, page.extract_text(), number, at)
     except (PyPdfError, ValueError) as error:
         raise InvalidInput(f"{path.name} cannot be read as PDF: {error}. Nothing was imported.") from error
+    if is_locked:
+        raise InvalidInput(f"{path.name} is protected by a password. Nothing was imported; remove the password first.")
 
 
 def _notes(path: Path, text: str, page: int | None, at: datetime) -> Iterator[Note]:
