@@ -17,6 +17,7 @@ REPOSITORY = Path(__file__).parent.parent
 # From the top down. A package or root module imports only from rows below its own: those of one row do not import each
 # other, except where WITHIN says so.
 ROWS: list[set[str]] = [
+    {"__main__"},
     {"cli", "designs", "testing", "adapters"},
     {"resident"},
     {"server", "mcp", "aio"},
@@ -139,4 +140,4 @@ def test_no_folder_has_more_than_twenty_files() -> None:
 
 
 def test_the_root_of_the_package_has_few_modules() -> None:
-    assert len(list(ROOT.glob("*.py"))) <= MAX_ROOT_MODULES
+    assert len([path for path in ROOT.glob("*.py") if path.name != "__main__.py"]) <= MAX_ROOT_MODULES
