@@ -206,7 +206,7 @@ def _note_new_store(flags: Flags) -> None:
     """Print a note if ``--store`` names a file that does not exist: the path may be mistyped."""
     if flags.store is None:
         return
-    from holdfast.config.settings import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (as above)
 
     settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
