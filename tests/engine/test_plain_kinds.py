@@ -1,16 +1,19 @@
 """Plain kinds: an exact key-value store inside a memory, without redaction, learning, history or file rewrites."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import apsw
 import pytest
 
 from holdfast import Conflict, Engine, InvalidInput, Kind, NotFound, RevisionConflict, TextTooLong
 from holdfast.presets import find_preset
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import FrozenClock, ScriptedChat
+from tests.places import Place
 
 BOTH = pytest.mark.everywhere("sqlite", "postgres")
 DEFAULT = find_preset("default")
@@ -120,25 +123,22 @@ def test_compare_and_set_works_on_a_key(memory: Engine) -> None:
     assert len(memory._services.store.revisions(stored.id)) == 1
 
 
-def _watch_scrubs(memory: Engine, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return a list that records, for each later scrub of the store, whether it may rewrite the files."""
-    store = memory._services.store
-    rewrites: list[bool] = []
-    scrub = store.scrub
+def _files_written(place: Place) -> object:
+    """Return a value that changes when the store rewrites its files: SQLite's schema cookie, or PostgreSQL's file numbers."""
+    if place.address is None:
+        with closing(apsw.Connection(str(place.folder / "memory.db"))) as connection:
+            return connection.execute("PRAGMA schema_version").get
+    import psycopg  # noqa: PLC0415  (only if the extra is installed)
 
-    def watch(needles: Any, *, rewrite: bool = True, **more: Any) -> Any:
-        rewrites.append(rewrite)
-        return scrub(needles, rewrite=rewrite, **more)
-
-    monkeypatch.setattr(store, "scrub", watch)
-    return rewrites
+    with psycopg.connect(place.address) as session:
+        return session.execute("SELECT relname, relfilenode FROM pg_class WHERE relkind = 'r' ORDER BY oid").fetchall()
 
 
 @BOTH
 def test_forgetting_removes_at_once_and_rewrites_no_file(
-    memory: Engine, files_with: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+    memory: Engine, place: Place, files_with: Callable[[str], list[str]]
 ) -> None:
-    store, rewrites = memory._services.store, _watch_scrubs(memory, monkeypatch)
+    store, before = memory._services.store, _files_written(place)
     stored = memory.remember("quiet axolotls dream", kind="item", key="k", user="ana", metadata={"x": "loud pangolins sing"})
     other = memory.remember("stays", kind="item", key="other", user="ana")
     memory.drain()
@@ -146,7 +146,7 @@ def test_forgetting_removes_at_once_and_rewrites_no_file(
     with pytest.raises(NotFound):
         memory.get(stored.id)
     memory.drain()
-    assert True not in rewrites
+    assert _files_written(place) == before
     if isinstance(store, SQLiteStore):
         assert files_with("axolotl") == files_with("pangolin") == []
         assert store.setting("scrub") == "done"
@@ -158,15 +158,21 @@ def test_forgetting_removes_at_once_and_rewrites_no_file(
 
 
 @BOTH
-def test_an_expired_value_is_purged_without_rewriting_the_file(
-    memory: Engine, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rewrites = _watch_scrubs(memory, monkeypatch)
+def test_an_expired_value_is_purged_without_rewriting_the_file(memory: Engine, place: Place, clock: FrozenClock) -> None:
+    before = _files_written(place)
     memory.remember("short", kind="item", key="k", user="ana", expires_at=clock.now() + timedelta(minutes=1))
     clock.advance(timedelta(minutes=2))
     assert memory.memories(user="ana") == []
     assert memory.purge_expired() == 1
-    assert True not in rewrites
+    assert _files_written(place) == before
+
+
+@BOTH
+def test_erasing_a_value_rewrites_the_files(memory: Engine, place: Place) -> None:
+    stored = memory.remember("quiet axolotls dream", kind="item", key="k", user="ana")
+    before = _files_written(place)
+    memory.erase(id=stored.id)
+    assert _files_written(place) != before
 
 
 @BOTH

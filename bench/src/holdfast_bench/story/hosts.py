@@ -247,7 +247,8 @@ class RostroHost(Host):
             self._managers[person.id].engine.set_user(person.id, timezone=person.timezone)
 
     def _open(self, user: str) -> rostro.MemoryManager:
-        config = rostro.RostroSettings(db_path=str(self.setup.folder / _FILE), topics_dir="topics")
+        folder = self.setup.folder  # a relative path would be in the current directory
+        config = rostro.RostroSettings(db_path=str(folder / _FILE), topics_dir=str(folder / "topics"))
         return rostro.MemoryManager(config, self.setup.chat, self.setup.embedder, user=user, **self._rest)
 
     @property
