@@ -8,12 +8,16 @@ are skipped.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import pytest
 
 from holdfast.presets import find_preset
+from holdfast.runtime.private_files import create_file, create_folder
+from holdfast.stores.sqlite.store import SQLiteStore
 
 Kind = Literal["sqlite", "postgres", "chroma"]
 KINDS: Sequence[Kind] = ("sqlite", "postgres", "chroma")
@@ -33,17 +37,34 @@ class Place:
             return options
         if self.address is None:
             chosen = {"settings": {"index": "chroma"}} if self.kind == "chroma" else {}
-            return {"path": self.folder / "memory.db", **chosen, **options}
+            return {"path": self._file(encrypted="key" in {**options, **options.get("settings", {})}), **chosen, **options}
         preset = find_preset(options["preset"]) if isinstance(options.get("preset"), str) else options.get("preset")
         if preset is not None and preset.topics_dir is not None and not Path(preset.topics_dir).is_absolute():
             options["preset"] = replace(preset, topics_dir=str(self.folder / preset.topics_dir))  # else in the data directory
         settings = {"scrub_interval": 0, **options.pop("settings", {})}  # so that receipts are complete at once, as with a file
         return {"path": self.address, "settings": settings, **options}
 
+    def _file(self, *, encrypted: bool) -> Path:
+        """Return the path of the store. Unless it is encrypted, a new one is a copy of an empty store, which saves time."""
+        file = self.folder / "memory.db"
+        if not encrypted and not self.folder.exists():
+            create_folder(self.folder)
+            create_file(file)
+            file.write_bytes(_empty_store())
+        return file
+
     @property
     def arguments(self) -> list[str]:
         """Command line arguments that name the store."""
         return ["--store", self.address or str(self.folder / "memory.db")]
+
+
+@cache
+def _empty_store() -> bytes:
+    """Return the bytes of a store file that has all tables and no rows."""
+    with TemporaryDirectory() as folder:
+        SQLiteStore(Path(folder) / "memory.db").close()
+        return (Path(folder) / "memory.db").read_bytes()
 
 
 @contextmanager
