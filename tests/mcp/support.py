@@ -21,6 +21,7 @@ from mcp.types import CallToolResult, GetPromptResult, ReadResourceResult, TextC
 
 from holdfast import Engine
 from holdfast.access.keys import Principal
+from holdfast.config.settings import Settings
 from holdfast.mcp.caller import McpCaller
 from holdfast.mcp.http import make_mcp_app
 from holdfast.mcp.server import make_server
@@ -103,12 +104,24 @@ class Served:
 
 
 @contextmanager
-def serving(pool: EnginePool) -> Iterator[Served]:
-    """Serve a pool with uvicorn on a free loopback port."""
-    app = make_app(pool, mcp_app=make_mcp_app(pool, principal_of, problem_of, version="1"), metrics_app=make_metrics_app(pool))
+def serving(pool: EnginePool, settings: Callable[[str], Settings] = lambda _url: Settings()) -> Iterator[Served]:
+    """Serve a pool with uvicorn on a free loopback port. ``settings`` returns the settings for the server's URL."""
+
+    def make(url: str) -> Any:
+        mcp_app = make_mcp_app(pool, principal_of, problem_of, version="1")
+        return make_app(pool, settings(url), mcp_app=mcp_app, metrics_app=make_metrics_app(pool))
+
+    with running(make) as url:
+        yield Served(url, pool)
+
+
+@contextmanager
+def running(make: Callable[[str], Any]) -> Iterator[str]:
+    """Run an ASGI application with uvicorn on a free loopback port. ``make`` receives the URL and returns the application."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(app, log_level="error", proxy_headers=False, lifespan="on", ws="none")
+        url = f"http://127.0.0.1:{sock.getsockname()[1]}"
+        config = uvicorn.Config(make(url), log_level="error", proxy_headers=False, lifespan="on", ws="none")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
         thread.start()
@@ -117,7 +130,7 @@ def serving(pool: EnginePool) -> Iterator[Served]:
             assert time.monotonic() < until, "the server did not start"
             time.sleep(0.02)
         try:
-            yield Served(f"http://127.0.0.1:{sock.getsockname()[1]}", pool)
+            yield url
         finally:
             server.should_exit = True
             thread.join(20)

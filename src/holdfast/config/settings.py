@@ -211,6 +211,23 @@ class Settings:
             "Default: localhost and the address it listens on."
         },
     )
+    oauth_issuer: str | None = field(
+        default=None,
+        metadata={
+            "help": "The OAuth authorization server whose access tokens the server accepts besides access keys, such as "
+            "`https://login.example.org`. See docs/server.md."
+        },
+    )
+    oauth_resource: str | None = field(
+        default=None, metadata={"help": "The public URL of the MCP server, such as `https://memory.example.org/mcp`, for OAuth."}
+    )
+    oauth_audience: str | None = field(
+        default=None, metadata={"help": "The audience of access tokens. Default: `oauth_resource`."}
+    )
+    oauth_user_claim: str = field(default="sub", metadata={"help": "The claim of an access token that names the user."})
+    oauth_tenant_claim: str | None = field(
+        default=None, metadata={"help": "The claim of an access token that names the tenant. Default: the server's tenant."}
+    )
     rate_limit: int | None = field(
         default=None, metadata={"help": "Requests per second that the server accepts per access key, on average. Default: 50."}
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -10,7 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 from starlette.staticfiles import StaticFiles
 
+from holdfast.access.oauth import OAuth, TokenVerifier
 from holdfast.config.settings import Settings
+from holdfast.errors import SettingsError
 from holdfast.models.transcribers import Transcriber
 from holdfast.server.api.document import describe
 from holdfast.server.caller import Calling
@@ -127,14 +130,34 @@ def make_app(
     """
     chosen = settings or Settings()
     extra_apps = {path: app for path, app in (("/metrics", metrics_app), ("/mcp", mcp_app)) if app is not None}
+    oauth = _oauth(chosen)
+    identify: Identify = pool.identify
+    if oauth is not None:
+        extra_apps |= {path: JSONResponse(dict(oauth.metadata)) for path in oauth.metadata_paths}
+        identify = TokenVerifier(oauth, tenant=pool.tenant).identify(pool.identify)
     running = [cast("Running", app).run for app in (metrics_app, mcp_app) if hasattr(app, "run")]
     api = make_api(pool, chosen, transcriber=transcriber, running=running, close_pool=close_pool)
     return Server(
         api,
         {**extra_apps, **_dashboard()},
-        policy=Policy.of(chosen, host=host),
-        identify=pool.identify,
+        policy=replace(Policy.of(chosen, host=host), challenge=oauth.challenge if oauth else "Bearer"),
+        identify=identify,
         lanes=Lanes.of(computes=computes_here(pool.operator)),
+    )
+
+
+def _oauth(settings: Settings) -> OAuth | None:
+    """Return the authorization server of the settings, if there is one."""
+    if settings.oauth_issuer is None:
+        return None
+    if settings.oauth_resource is None:
+        raise SettingsError("oauth_issuer is set, but oauth_resource is not: the public URL of /mcp. The server was not started.")
+    return OAuth(
+        issuer=settings.oauth_issuer,
+        resource=settings.oauth_resource,
+        audience=settings.oauth_audience,
+        user_claim=settings.oauth_user_claim,
+        tenant_claim=settings.oauth_tenant_claim,
     )
 
 

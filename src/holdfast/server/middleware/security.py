@@ -68,6 +68,8 @@ class Policy:
     """Address that the server listens on."""
     allowed_hosts: tuple[str, ...] = ()
     """Additional host names that the server accepts."""
+    challenge: str = "Bearer"
+    """The ``WWW-Authenticate`` header of responses with status 401."""
     body_limit: int = 1 << 20
     file_limit: int = 32 << 20
     file_paths: tuple[str, ...] = ("/chat/audio", "/v1/import")
@@ -167,7 +169,7 @@ class Security:
     async def _answer(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         headers = _by_name(scope)
         info = _RequestInfo(_request_id(headers))
-        sender = _ResponseSender(send, info.request_id)
+        sender = _ResponseSender(send, info.request_id, self._policy.challenge)
         refusal = self._misdirected(scope, headers)
         if refusal is None:
             await self._inspect(info, scope, headers)
@@ -322,8 +324,9 @@ class _ResponseSender:
     If the request body was cut off (too large or too slow), an error response is sent instead.
     """
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, request_id: str, challenge: str) -> None:
         self._send = send
+        self._challenge = (b"www-authenticate", challenge.encode("latin-1", "replace"))
         self.request_id = request_id
         self.body: LimitedBody | None = None
         self.turn: Turn | None = None
@@ -341,7 +344,10 @@ class _ResponseSender:
         if message["type"] == "http.response.start":
             self.started = True
             self.leave()
-            message = {**message, "headers": _with_security_headers(message.get("headers", ()), self.request_id)}
+            headers = _with_security_headers(message.get("headers", ()), self.request_id)
+            if message["status"] == 401:
+                headers = [*(each for each in headers if each[0] != self._challenge[0]), self._challenge]
+            message = {**message, "headers": headers}
         await self._send(message)
 
     async def refuse(self, problem: Problem, scope: AsgiScope, receive: Receive) -> None:
