@@ -34,6 +34,7 @@ from holdfast import Engine  # noqa: E402  (after its asserts were registered fo
 from holdfast.config.opening import open_engine  # noqa: E402
 from holdfast.testing import FrozenClock, HashEmbedder  # noqa: E402
 from tests.places import Place, a_place, parametrize  # noqa: E402
+from tests.sharing import shared_out  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,6 +45,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run tests that are marked ``everywhere`` once on each backend."""
     parametrize(metafunc)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the long tests first if several workers share the tests."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        items[:] = shared_out(items, workers, file=lambda item: item.path, limit=_time_limit)
+
+
+def _time_limit(item: pytest.Item) -> float | None:
+    """Return the time limit of a long test in seconds, zero for the usual limit, or None if the test is quick."""
+    if item.get_closest_marker("long") is None:
+        return None
+    limit = item.get_closest_marker("timeout")
+    return float(limit.args[0]) if limit is not None and limit.args else 0.0
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

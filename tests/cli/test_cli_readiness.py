@@ -116,6 +116,7 @@ def test_the_doctor_says_that_a_chat_model_is_ready(holdfast: Holdfast) -> None:
     assert [each["detail"] for each in json.loads(ran.stdout) if each["check"] == "chat"] == ["openai:m ready"]
 
 
+@pytest.mark.long
 def test_the_doctor_says_that_the_reader_is_ready(holdfast: Holdfast) -> None:
     found = json.loads(holdfast.run("doctor", "--json", HOLDFAST_EMBEDDER="none").stdout)
     assert [each["detail"] for each in found if each["check"] == "reader"] == ["talk-reader-s ready"]

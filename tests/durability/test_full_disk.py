@@ -41,7 +41,7 @@ def _hits(folder: Path, needle: str) -> int:
 
 
 @pytest.mark.ledger("X27")
-@pytest.mark.parametrize("size", ["2m", "8m"])
+@pytest.mark.parametrize("size", ["2m", pytest.param("8m", marks=pytest.mark.long)])
 def test_a_full_disk_refuses_writes_and_still_erases(tmp_path: Path, size: str) -> None:
     disk, after = tmp_path / "disk", tmp_path / "after"
     disk.mkdir()
@@ -59,6 +59,7 @@ def test_a_full_disk_refuses_writes_and_still_erases(tmp_path: Path, size: str) 
     assert _hits(after, CONTROL) > 0
 
 
+@pytest.mark.long
 def test_a_file_size_limit_refuses_writes_and_still_erases(tmp_path: Path) -> None:
     _check(_told(sys.executable, "-m", "tests.durability.full_disk", str(tmp_path), str(1_500_000)))
     with open_engine(tmp_path / "memory.db", embedder="none", worker="none") as memory:

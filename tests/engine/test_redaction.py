@@ -67,6 +67,7 @@ def _talk(memory: Engine, user: str, id: str, role: str, text: str, **more: Any)
         session.add(role, text, **more)
 
 
+@pytest.mark.long
 def test_300_secrets_reach_neither_files_nor_logs_nor_the_model(open_memory: OpenMemory, folder: Path, debug_log: Path) -> None:
     chat = ScriptedChat(respond=lambda call: json.dumps({"items": []}))
     memory, all_secrets = open_memory(chat=chat), list(secrets(320, seed=77))

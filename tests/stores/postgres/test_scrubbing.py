@@ -78,6 +78,7 @@ def test_one_scrub_completes_the_receipts_of_all_tenants(open_tenant: OpenTenant
         assert _files_with(server.folder, f"{animal} of Ben sleeps")
 
 
+@pytest.mark.long
 def test_a_second_scrub_waits_for_the_interval_unless_it_is_asked_for(
     open_tenant: OpenTenant, as_owner: Run, clock: FrozenClock
 ) -> None:
@@ -204,6 +205,7 @@ class _Load:
 
 
 @pytest.mark.ledger("X5")
+@pytest.mark.long
 def test_large_tables_are_rewritten_while_others_read_and_write_them(
     open_store: OpenPostgres, server: Server, as_owner: Run
 ) -> None:
