@@ -34,7 +34,7 @@ from holdfast import Engine  # noqa: E402  (after its asserts were registered fo
 from holdfast.config.opening import open_engine  # noqa: E402
 from holdfast.testing import FrozenClock, HashEmbedder  # noqa: E402
 from tests.places import Place, a_place, parametrize  # noqa: E402
-from tests.sharing import shared_out  # noqa: E402
+from tools.order_tests import shared_out  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sharing import shared_out
+from tools.order_tests import shared_out
 
 LIMITS = {"soak": 360.0, "kill 1": 240.0, "kill 2": 0.0, "bench": 0.0}
 TESTS = ["a 1", "bench", "a 2", "kill 1", "kill 2", "b 1", "soak", "b 2", "b 3", "b 4"]
