@@ -18,7 +18,7 @@ from holdfast.errors import ModelError, NotFound
 from holdfast.models.local.registry import find
 from holdfast.models.local.weights import locate
 from holdfast.services import services
-from holdfast.testing import FrozenClock, HashEmbedder
+from holdfast.testing import FrozenClock, HashEmbedder, ScriptedChat
 from tests.places import Place
 
 OpenMemory = Callable[..., Engine]
@@ -91,14 +91,60 @@ def test_a_profile_is_facts_with_metadata_that_can_be_filtered(open_memory: Open
     assert [hit.text for hit in memory.recall("battery", where={"volts": {"$gt": 10}})] == ["The battery is new"]
 
 
-def test_nothing_is_extracted_automatically(open_memory: OpenMemory) -> None:
-    memory = open_memory(preset="reachy")
+def test_a_chat_model_stores_by_its_tools_and_nothing_is_extracted(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset="reachy", chat=ScriptedChat("Noted."))
     session = memory.session()
     session.add("user", "I live in Lyon.")
     session.end()
     memory.drain()
     assert memory.memories() == []
     assert memory.jobs() == []
+
+
+def test_without_a_chat_model_rules_learn_from_the_window(open_manager: OpenManager) -> None:
+    async def day() -> None:
+        async with open_manager(user="alex") as memory:
+            memory.add_to_context_window("user", "I live in Lyon.")
+            memory.add_to_context_window("assistant", "Nice.")
+            memory.engine.drain()
+            (fact,) = await memory.search("Lyon", MemoryType.FACT)
+            assert fact.memory.content == "The user lives in Lyon."
+            memory.add_to_context_window("user", "I am allergic to walnuts.")
+            memory.add_to_context_window("user", "What a day!")
+            memory.engine.drain()
+            assert contents(await memory.search("walnuts", MemoryType.FACT)) == ["The user is allergic to walnuts."], "unanswered"
+
+    asyncio.run(day())
+
+
+@pytest.mark.ledger("C2")
+def test_search_finds_the_messages_of_the_window_as_conversations_for_30_days(
+    open_manager: OpenManager, clock: FrozenClock
+) -> None:
+    async def month() -> None:
+        async with open_manager(user="alex") as memory:
+            memory.add_to_context_window("user", "The red ball rolled under the sofa.")
+            (found,) = await memory.search("red ball under the sofa", MemoryType.CONVERSATION)
+            assert found.memory.content == "The red ball rolled under the sofa."
+            assert found.memory.metadata == {"role": "user"}
+            clock.advance(timedelta(days=31))
+            assert await memory.search("red ball under the sofa", MemoryType.CONVERSATION) == []
+            memory.add_to_context_window("user", "The red ball is under the sofa again.")
+            (again,) = await memory.search("red ball under the sofa", MemoryType.CONVERSATION)
+            assert await memory.forget(again.memory.id) is True
+            assert await memory.search("red ball under the sofa", MemoryType.CONVERSATION) == []
+
+    asyncio.run(month())
+
+
+def test_a_request_to_remember_an_event_is_stored_as_a_fact(open_manager: OpenManager) -> None:
+    async def day() -> None:
+        async with open_manager(user="ivy") as memory:
+            memory.add_to_context_window("user", "remember that my recorder concert is on the 20th of March")
+            (found,) = await memory.search("recorder concert", MemoryType.FACT)
+            assert "concert" in found.memory.content
+
+    asyncio.run(day())
 
 
 @pytest.mark.everywhere

@@ -278,10 +278,12 @@ class MemoryTools:
             kinds = [kind for kind in kinds if kind != "message"] + ["message"]
         limit = max(1, min(limit, _MAX_RESULTS))
         hits = self._memory.recall(query, kinds=kinds, limit=limit + len(seen), **self._parts)
-        scored = [(hit, self._score(hit)) for hit in hits if hit.id not in seen and hit.is_relevant]
-        if self._min_score is not None:  # such a design also ranks by this score
-            scored = sorted((each for each in scored if each[1] >= self._min_score), key=lambda each: -each[1])
-        found = [self._shown(hit, score) for hit, score in scored[:limit]]
+        new = [hit for hit in hits if hit.id not in seen]
+        if self._min_score is None:
+            chosen = [hit for hit in new if hit.is_relevant]
+        else:  # such a design also ranks by this score
+            chosen = sorted((hit for hit in new if hit.score >= self._min_score), key=lambda hit: -hit.score)
+        found = [self._shown(hit) for hit in chosen[:limit]]
         return ToolResult(text="\n".join([safe_json(found), *hits.notices]), data=found, notices=hits.notices)
 
     @property
@@ -290,28 +292,14 @@ class MemoryTools:
         preset = self._memory.preset
         return preset.recall.min_cosine if "search_memories" in preset.tools else None
 
-    def _score(self, hit: Hit) -> float:
-        """Return the score of a hit, for comparison with the preset's minimum score.
-
-        If the preset sets no minimum, this is the hit's usual score. Otherwise it is the hit's cosine, converted to the
-        scale of the embedder that the preset was designed for. A hit without a cosine gets its score from the search by
-        words.
-        """
-        embedder = services(self._memory).embedding.embedder()
-        if self._min_score is None:
-            return hit.score
-        if hit.similarity is None or embedder is None:
-            return hit.score_by("text") or 0.0
-        return min(max(self._memory.preset.recall.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
-
-    def _shown(self, hit: Hit, score: float) -> dict[str, Any]:
+    def _shown(self, hit: Hit) -> dict[str, Any]:
         message = hit.message
         origin = {"role": message.role, "session": message.session} if message else {}
         shown = {
             "id": hit.id,
             "content": hit.text if len(hit.text) <= _MAX_TEXT_CHARACTERS else hit.text[: _MAX_TEXT_CHARACTERS - 1] + "…",
             "type": message_type_of(self._memory.preset) if message else hit.kind,
-            "score": score,
+            "score": hit.score,
             "created_at": (message.at if message else hit.memory.created_at if hit.memory else hit.at).isoformat(),
             "metadata": dict(hit.memory.metadata) if hit.memory else origin,
         }

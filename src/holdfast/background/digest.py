@@ -29,6 +29,7 @@ from holdfast.learning.provenance import lowest_trust, trust_of
 from holdfast.learning.related_conversations import with_neighbors
 from holdfast.learning.statements.project_reader import ProjectReader
 from holdfast.learning.summaries.extractive import RULE_VERSION as REPORT_RULES
+from holdfast.learning.summaries.kept_sentences import without_sentences
 from holdfast.learning.summaries.summaries import Summary, paragraph_by_rules, paragraph_with, rate_by_rules
 from holdfast.models.chat_budget import BudgetedChat
 from holdfast.presets.base import Paragraph, Preset
@@ -129,8 +130,13 @@ class Digester:
     def after_message(self, tx: Transaction, session: SessionRecord, message: Message) -> None:
         """Queue the jobs for a new message: topic detection, and a digest if the preset extracts after each turn."""
         self._topics.queue(tx, session, message)
-        if self._preset.extract_at == "turn" and message.role == "assistant":
+        if self._preset.extract_at == "turn" and (message.role == "assistant" or self._is_unanswered(tx, session)):
             self._queue(tx, session)
+
+    def _is_unanswered(self, tx: Transaction, session: SessionRecord) -> bool:
+        """Return True if two messages are not digested yet: the assistant does not answer, as without a chat model."""
+        waiting = MessageFilter(session=session.id, exactly=session.scope, after_seq=session.digested_to, newest=2)
+        return len([message for message in tx.messages(waiting) if message.role == "user"]) > 1
 
     def digest_so_far(self, tx: Transaction, session: SessionRecord) -> None:
         """Queue a digest of the messages so far. The session stays open."""
@@ -236,6 +242,8 @@ class Digester:
         messages = extractable(span.messages)
         if not messages:
             return _Extracted(puts=(), shown=(), outcome=Outcome())
+        if not isinstance(self._preset.extractor, Paragraph):
+            messages = [*self._turn_before(span), *messages]
         model, problem = self._chat.model()
         if by_rules and model is not None:
             model, problem = None, f"{SUSPECT_DEATHS} workers died during this job"
@@ -259,15 +267,27 @@ class Digester:
         shown |= {id for put in puts for id in put.replaces}
         return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent)
 
+    def _turn_before(self, span: _Span) -> list[Message]:
+        """Return the assistant's message before a span, in a list. The first message of the span may answer it."""
+        wanted = MessageFilter(session=span.session.id, exactly=span.session.scope, up_to_seq=span.after, newest=1)
+        before = extractable(self._store.messages(wanted)) if span.after else []
+        return [message for message in before if message.role == "assistant"]
+
     def _not_explicit(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[Put]:
-        """Return the proposed memories, except those that were already stored because the user asked for it in these messages."""
+        """Return the proposed memories without those that were stored when the user asked for it in the same messages.
+
+        A summary of the conversation loses the sentences that were stored so.
+        """
         asked = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
-        explicit = [memory for memory in asked if memory.origin == "explicit"]
-        return [
-            put
-            for put in puts
-            if not any(set(each.sources) & set(put.sources) and is_same_statement(each.text, put.text) for each in explicit)
-        ]
+        explicit = [memory.text for memory in asked if memory.origin == "explicit"]
+        kept = []
+        for put in puts:
+            if "conversation" in put.metadata:
+                text = without_sentences(put.text, lambda sentence: any(is_same_statement(sentence, each) for each in explicit))
+                kept += [replace(put, text=text)] if text else []
+            elif not any(is_same_statement(each, put.text) for each in explicit):
+                kept.append(put)
+        return kept
 
     def _trusts(self, span: _Span) -> dict[str, float]:
         """Return the trust of each message of a span. It depends on the earlier messages of the session."""
@@ -293,7 +313,7 @@ class Digester:
     ) -> Outcome:
         if isinstance(self._preset.extractor, Paragraph):
             own = [message for message in messages if trusts.get(message.id, 1.0) >= self._preset.min_trust]
-            return _paragraph(own, self._preset.extractor, model, trusts) if own else Outcome()
+            return _paragraph(own, self._preset.extractor, model, trusts, self._reader) if own else Outcome()
         reader = ProjectReader(self._reader) if in_project and self._reader is not None else self._reader
         conversation = ExtractionInput(messages=messages, known=known, trusts=trusts, language=_language(messages), reader=reader)
         return extract(self._preset.extractor, conversation, model)
@@ -409,15 +429,21 @@ def _says_the_same(memory: Memory, put: Put) -> bool:
     return is_summary or is_same_statement(memory.text, put.text) or is_same_statement(put.text, memory.text)
 
 
-def _paragraph(messages: Sequence[Message], rules: Paragraph, model: ChatModel | None, trusts: Mapping[str, float]) -> Outcome:
+def _paragraph(
+    messages: Sequence[Message],
+    rules: Paragraph,
+    model: ChatModel | None,
+    trusts: Mapping[str, float],
+    reader: SentenceReader | None,
+) -> Outcome:
     """Return one memory that summarizes a whole conversation. Only the end of a very long conversation is used."""
     messages = newest_that_fit(messages, characters=_MAX_CONVERSATION_CHARACTERS)
     if model:
-        made = paragraph_with(model, messages, max_characters=rules.max_characters, timeout=rules.timeout)
+        made = paragraph_with(model, messages, max_characters=rules.max_characters, timeout=rules.timeout, reader=reader)
     else:
-        text = paragraph_by_rules(messages, max_characters=rules.max_characters)
+        text, flaws = paragraph_by_rules(messages, max_characters=rules.max_characters, reader=reader)
         importance, tags = rate_by_rules(messages)
-        made = Summary(text=text, prompt=REPORT_RULES, importance=importance, tags=tags)
+        made = Summary(text=text, prompt=REPORT_RULES, importance=importance, tags=tags, flaws=flaws)
     put = Put(
         scope=messages[-1].scope,
         kind=rules.kind,

@@ -50,6 +50,7 @@ def build_services(
 ) -> Services:
     """Build the engine's components on an open store."""
     clock = clock or SystemClock()
+    preset = preset if chat is None else preset.with_model()
     embedding = Embedding(store, embedder)
     budgeted = BudgetedChat(store, chat, clock, budget)
     meter = Energy(store, energy, asks_model=chat is not None)

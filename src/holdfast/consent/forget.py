@@ -1,5 +1,6 @@
 """Find the data that a user wishes to be forgotten: the user's own memories and messages about a subject."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +13,7 @@ from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Hit, Memory, Message, Scope
 
-__all__ = ["About", "find_about", "find_everything"]
+__all__ = ["About", "find_about", "find_everything", "without_reason"]
 
 _MAX_HITS: Final = 100
 _MIN_SHARE: Final = 0.5
@@ -21,6 +22,13 @@ _FULL_SHARE: Final = 0.67
 """Share that is required if any memory or message has it."""
 _MIN_SCORE: Final = 0.75
 """Minimum score of a hit that shares too few terms with the subject. It is far above the floor of a context block."""
+
+_REASON: Final = re.compile(
+    r"[,;:.–—]\s|\s+-+\s|\s(?=(?:they|we|it|he|she|i|i'm|i've|i'll|we're|they're|they've|it's|because|cause|since|as i|now that|ya no"
+    r"|porque|ya que|que ya|nos|me han|me lo|lo han|la han|ahora)\b)",
+    re.IGNORECASE,
+)
+"""Matches the place at which a reason begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +63,12 @@ def find_about(reader: Reader, scope: Scope, subject: str) -> About:
         taken = [hit for hit in owned if hit.is_relevant and hit.score >= _MIN_SCORE]
     memories = [(hit.memory, _remainder(hit.memory, terms, floor)) for hit in taken if hit.memory]
     return About(memories=tuple(memories), messages=tuple(hit.message for hit in taken if hit.message))
+
+
+def without_reason(subject: str) -> str:
+    """Return a subject without the reason that follows it: "my locker number" of "my locker number, they moved us"."""
+    head = _REASON.split(subject, maxsplit=1)[0].strip()
+    return head if len(head.split()) > 1 else subject
 
 
 def _recalled(reader: Reader, scope: Scope, subject: str) -> Iterable[Hit]:

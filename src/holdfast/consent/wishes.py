@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from holdfast.consent.forget import About, find_about, find_everything
+from holdfast.consent.forget import About, find_about, find_everything, without_reason
 from holdfast.consent.off_record import OFF_RECORD_UNTIL, after_pause, is_withheld, withhold_previous
 from holdfast.errors import ModelError
 from holdfast.forgetting.targets import own_sources
@@ -116,8 +116,15 @@ class Wishes:
     def _about(self, wish: ReadWish, scope: Scope) -> About:
         if wish.everything:
             return find_everything(self._store, self._preset, scope, self._clock.now())
-        subject = subject_words(wish.subject) or wish.subject
-        return find_about(self._reader, scope, subject) if subject.strip() else About()
+        found = About()
+        for said in dict.fromkeys(
+            (wish.subject, without_reason(wish.subject))
+        ):  # a reason has words that no memory needs to have
+            subject = subject_words(said) or said
+            found = find_about(self._reader, scope, subject) if subject.strip() else About()
+            if found.memories or found.messages:
+                break
+        return found
 
     def _puts(self, wish: ReadWish, message: Message, before: Message | None, reader: SentenceReader | None) -> list[Put]:
         """Return the memories that a message asks to store: in the extractor's wording or, if it finds none, in the user's."""

@@ -77,7 +77,7 @@ def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Mess
             Put(
                 scope=memory.scope,
                 kind=memory.kind,
-                text=paragraph_by_rules(said, max_characters=extractor.max_characters),
+                text=paragraph_by_rules(said, max_characters=extractor.max_characters)[0],
                 tags=tags_of([message.text for message in said]),
                 importance=memory.importance,
                 sources=tuple(message.id for message in said),

@@ -1,6 +1,6 @@
 """The ``Preset`` dataclass, and the dataclasses of its parts, such as ``TopicRules`` and ``RecallPlan``."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Literal
 
@@ -92,6 +92,11 @@ class RecallPlan:
     """If True, a recall ranks by the cosine itself, on the scale of ``measured_by``, and leaves out what is below ``min_cosine``."""
     accumulates: bool = False
     """If True, memories recalled in one turn stay in the context until the conversation ends."""
+    max_messages: int = 0
+    """Maximum number of earlier messages of the user that a context block shows besides the memories.
+
+    It applies only if there is no chat model: rules extract less than a model does, and the user's own words fill the gaps.
+    """
 
     @property
     def floor_shift(self) -> float:
@@ -100,14 +105,6 @@ class RecallPlan:
             return 0.0
         low, high = self.measured_by
         return (self.min_cosine - self.intended_cosine) / (high - low)
-
-    def as_measured(self, cosine: float, calibration: tuple[float, float]) -> float:
-        """Convert a cosine to the scale of the embedder that ``min_cosine`` was chosen for.
-
-        ``calibration`` is the calibration of the embedder that computed the cosine.
-        """
-        (low, high), (own_low, own_high) = self.measured_by, calibration
-        return low + (cosine - own_low) / (own_high - own_low) * (high - low)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +145,8 @@ class Preset:
     """The extractor of memories from a conversation. It uses a chat model, or rules if there is none."""
     extract_at: Literal["turn", "close", "never"] = "close"
     """When to extract memories: after each reply of the assistant, when the conversation ends, or only on request."""
+    model_stores: bool = False
+    """True if a chat model stores memories itself, with its tools. Then memories are extracted only if there is no chat model."""
     reconcile_rules: ReconcileRules = field(default_factory=ReconcileRules)
     """Rules that decide whether a new memory replaces or repeats an existing one."""
     roll_up: RollUp | None = None
@@ -211,6 +210,11 @@ class Preset:
         If all kinds are plain, models may use all of them.
         """
         return tuple(kind for kind in self.kinds if not kind.plain) or self.kinds
+
+    def with_model(self) -> "Preset":
+        """Return the preset as it works with a chat model. The preset itself describes how it works without one."""
+        recall = replace(self.recall, max_messages=0)
+        return replace(self, recall=recall, extract_at="never" if self.model_stores else self.extract_at)
 
     def is_plain(self, name: str) -> bool:
         """Return True if memories of this kind are stored exactly as given.

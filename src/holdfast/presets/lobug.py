@@ -25,7 +25,7 @@ LOBUG = Preset(
     reconcile_rules=ReconcileRules(same_distance=0.15, merge_same="replace"),
     roll_up=RollUp(threshold=30, keep=10),
     base=BaseDocument(when=RollUp(threshold=20, keep=10), kind="base", max_words=400),
-    recall=RecallPlan(limit=5, kinds=("fact",), min_cosine=0.3, intended_cosine=0.3, measured_by=_NOMIC),
+    recall=RecallPlan(limit=5, kinds=("fact",), min_cosine=0.3, intended_cosine=0.3, measured_by=_NOMIC, max_messages=5),
     layout=PromptLayout(
         sections=(
             Section(words="long_term", source="pinned", kinds=("base",)),

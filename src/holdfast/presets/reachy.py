@@ -1,9 +1,13 @@
-"""The preset of Reachy, a robot: three kinds of memory with different lifetimes, and the last turns in the prompt."""
+"""The preset of Reachy, a robot: three kinds of memory with different lifetimes, and the last turns in the prompt.
+
+The robot's chat model stores memories with its tools. Without a chat model, rules extract facts after each turn.
+"""
 
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from holdfast.learning.capture_kinds import TYPED_FACTS
 from holdfast.presets.base import Preset, PromptLayout, RecallPlan, Section
 from holdfast.text.clean import content_hash
 from holdfast.types import Kind
@@ -26,7 +30,9 @@ REACHY = Preset(
             lifetime="day",
         ),
     ),
-    extract_at="never",
+    extractor=TYPED_FACTS,
+    extract_at="turn",
+    model_stores=True,
     recall=RecallPlan(
         limit=5,
         kinds=("conversation", "fact", "context"),

@@ -29,6 +29,7 @@ ROSTRO = Preset(
         measured_by=_OPENAI_SMALL,
         own_embedder="openai:text-embedding-3-small",
         accumulates=True,
+        max_messages=5,
     ),
     topics_dir="topics",
     layout=PromptLayout(

@@ -9,7 +9,7 @@ from datetime import datetime
 from holdfast.filters import check_page
 from holdfast.learning.topics.page_names import page_title
 from holdfast.presets.base import Preset, Section
-from holdfast.protocols import Clock, MemoryFilter, Store, Vectors
+from holdfast.protocols import Clock, Embedder, MemoryFilter, MessageFilter, Store, Vectors
 from holdfast.recall.context_block import render_block
 from holdfast.recall.conversation_state import ConversationState
 from holdfast.recall.embedding import Embedding
@@ -33,6 +33,8 @@ from holdfast.types import Context, Hit, Scope, Trace, Where
 _MAX_PINNED = 50
 _OUTSIDE_SHARE = 0.25
 """Share of the hits that text of tools, web pages, files and quotations gets, if it is wanted and there is enough of the rest."""
+_SEARCH_SLACK = 1.5
+"""How far below the relevance floor a hit may be if the design searches by cosine. The floor is for what nobody asked for."""
 _MAX_LISTED = 200
 """Minimum number of memories that are read to be sorted for a section."""
 
@@ -135,21 +137,30 @@ class Reader:
         return hits
 
     def _by_cosine(self, hits: Sequence[Hit], min_score: float) -> list[Hit]:
-        """Return the hits with their cosines as scores, best first. Without ``min_score``, the preset's minimum applies.
+        """Return the hits with scores on the scale of the preset's minimum cosine, best first.
 
-        The cosine is converted to the scale of the embedder that the minimum was chosen for. A hit without a cosine
-        keeps its score from the search by words.
+        Without ``min_score``, the preset's minimum applies. With the embedder for which the minimum was chosen, the score is the
+        cosine. With another embedder, the minimum stands for a point a little below the relevance floor, because a search was
+        asked for. A hit without a cosine keeps its score from the search by words.
         """
         plan, embedder = self.preset.recall, self._embedding.embedder()
-        floor = min_score or plan.min_cosine or 0.0
+        minimum = plan.min_cosine or 0.0
         scored = []
         for hit in hits:
             if hit.similarity is None or embedder is None:
                 score = hit.score_by("text") or 0.0
+            elif self._is_own(embedder):
+                score = min(max(hit.similarity, 0.0), 1.0)
             else:
-                score = min(max(plan.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
+                low, high = plan.measured_by
+                score = min(max(minimum + (hit.margin + _SEARCH_SLACK) / MEANING_WEIGHT * (high - low), 0.0), 1.0)
             scored.append(replace(hit, score=score))
-        return sorted(_above(scored, floor), key=lambda hit: -hit.score)
+        return sorted(_above(scored, min_score or minimum), key=lambda hit: -hit.score)
+
+    def _is_own(self, embedder: Embedder) -> bool:
+        """Return True for the embedder for which the preset's minimum cosine was chosen, and for a function of the caller."""
+        plan = self.preset.recall
+        return embedder.name == plan.own_embedder or embedder.calibration == plan.measured_by
 
     def _best(self, question: RecallQuery, min_score: float) -> list[Hit]:
         """Return the hits of a query after reranking, best first."""
@@ -385,7 +396,22 @@ class Reader:
         found = self.recall(reader, query, limit=3 * plan.limit, kinds=kinds, without_session=without_session)
         measured = self._measured(found, plan.min_cosine)
         relevant = [hit for hit in measured if hit.is_relevant][: plan.limit]
-        return relevant + [hit for hit in measured if not hit.is_relevant]
+        said = self._recalled_messages(reader, query, without_session)
+        return relevant + said + [hit for hit in measured if not hit.is_relevant]
+
+    def _recalled_messages(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
+        """Return the relevant messages of the user that no recalled memory covers, if the preset shows them."""
+        limit = self.preset.recall.max_messages
+        if not limit:
+            return []
+        # The conversation itself is searched, too, because some sessions never end. Its window is in the prompt already.
+        window = MessageFilter(session=without_session, newest=self.preset.window)
+        shown = {message.id for message in self._store.messages(window)} if without_session else set()
+        kinds = [*(self.preset.recall.kinds or ()), "message"]
+        hits = self.recall(reader, query, limit=6 * limit, kinds=kinds)
+        return [hit for hit in hits if hit.provenance == "user" and hit.message and hit.is_relevant and hit.id not in shown][
+            :limit
+        ]
 
     def _context_kinds(self) -> list[str] | None:
         """Return the kinds to recall for a context block, or None for all. Plain kinds are left out, unless the preset names them."""
@@ -403,7 +429,7 @@ class Reader:
         raises or lowers that floor.
         """
         plan, embedder = self.preset.recall, self._embedding.embedder()
-        if embedder is not None and (embedder.name == plan.own_embedder or embedder.calibration == plan.measured_by):
+        if embedder is not None and self._is_own(embedder):
             return [replace(hit, margin=0.0 if hit.similarity is None else hit.similarity - min_cosine) for hit in hits]
         shift = MEANING_WEIGHT * plan.floor_shift
         return [replace(hit, margin=hit.margin - shift) for hit in hits]

@@ -16,7 +16,7 @@ from holdfast.learning.summaries.lasting import is_lasting
 from holdfast.presets.base import PromptLayout, Section
 from holdfast.recall.context_block import with_persona
 from holdfast.recall.traces.search_log import exclude
-from holdfast.text.clean import count_tokens, escape_line
+from holdfast.text.clean import count_tokens, escape_line, one_line
 from holdfast.text.dates import ago
 from holdfast.types import Context, Hit
 
@@ -147,7 +147,7 @@ def _fill(
             exclude(hit, "origin" if foreign else "floor" if too_weak else "budget")
             left_out.append(hit)
             continue
-        shortened = _shortened(hit.text, section.max_characters)
+        shortened = _shortened(hit.text if hit.message is None else _quoted(hit, line_context.language), section.max_characters)
         line = _line(hit, shortened, words.line, number=len(lines) + 1, whole=section.source == "pinned", context=line_context)
         cost = count_tokens(line + "\n")
         if used + cost > budget:
@@ -193,6 +193,20 @@ def _importance(hit: Hit) -> tuple[bool, float, datetime]:
     if memory is None:
         return False, 0.0, hit.at
     return is_lasting(memory), max(memory.importance, importance_of(str(memory))), memory.valid_from
+
+
+def _quoted(hit: Hit, language: str | None) -> str:
+    """Return a message of the user as a report: with the question that it answers, and with what has changed since."""
+    words = _message_words(language)
+    said = words["answered" if hit.asked else "said"].format(text=one_line(hit.text).strip(), asked=one_line(hit.asked or ""))
+    return said if hit.successor is None else f"{said} ({words['since']}: {one_line(str(hit.successor))})"
+
+
+@cache
+def _message_words(language: str | None) -> Mapping[str, str]:
+    table = tomllib.loads((resources.files("holdfast.prompts") / "sections.toml").read_text("utf-8"))["message"]
+    words: Mapping[str, str] = table.get(language or "en") or table["en"]
+    return words
 
 
 def _shortened(text: str, max_characters: int | None) -> str:

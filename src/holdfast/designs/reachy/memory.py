@@ -1,5 +1,6 @@
 """Typed memories with lifetimes, values by key for the day, and a window of the last turns."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from typing import Any, Self
 
 from holdfast import types
 from holdfast.aio import AsyncEngine
+from holdfast.by_id import erase_target
 from holdfast.config.loading import SettingsSource
 from holdfast.config.opening import open_engine
 from holdfast.errors import NotFound
@@ -102,38 +104,44 @@ class MemoryManager:
         *,
         where: types.Where | None = None,
     ) -> list[SearchResult]:
-        """Search memories by similarity, best first. ``where`` filters by metadata. A blank query finds nothing."""
+        """Search memories by similarity, best first. ``where`` filters by metadata.
+
+        The messages of the context window are searched as memories of type conversation, for 30 days. If something in a message
+        has changed since, its content says to what. A blank query finds nothing.
+        """
         if not query.strip():
             return []
         kinds = [each.value for each in MemoryType] if memory_type is None else [memory_type.value]
+        if where is None and memory_type in (None, MemoryType.CONVERSATION):
+            kinds.append("message")
         floor = max(min_score, _ANY_SCORE)
         hits = await self._awaited.recall(query, kinds=kinds, limit=limit, where=where, user=self._user, min_score=floor)
-        found = [SearchResult(memory=_as_memory(hit.memory), score=self._score(hit)) for hit in hits if hit.memory]
+        found = [SearchResult(memory=_found(hit), score=hit.score) for hit in hits if self._is_unexpired(hit)]
         return sorted((each for each in found if each.score >= min_score), key=lambda each: -each.score)
 
-    def _score(self, hit: types.Hit) -> float:
-        """Return a hit's cosine, or its text score if it has no cosine.
-
-        The cosine is converted to the scale of the embedder that the preset's thresholds were chosen for.
-        """
-        embedder = services(self.engine).embedding.embedder()
-        if hit.similarity is None or embedder is None:
-            return hit.score_by("text") or 0.0
-        return min(max(self.engine.preset.recall.as_measured(hit.similarity, embedder.calibration), 0.0), 1.0)
+    def _is_unexpired(self, hit: types.Hit) -> bool:
+        """Return False for a message that is older than a memory of type conversation can be."""
+        expires_at = None if hit.message is None else _expiry(MemoryType.CONVERSATION, hit.message.at)
+        return expires_at is None or expires_at > services(self.engine).clock.now()
 
     async def forget(self, memory_id: str) -> bool:
-        """Forget a memory. Return False if the id does not exist."""
+        """Forget a memory; return False if the id does not exist. A message is erased with everything derived from it."""
         try:
+            if memory_id.startswith("msg_"):
+                return await asyncio.to_thread(self._erase_message, memory_id)
             return await self._awaited.forget(memory_id, user=self._user) > 0
         except NotFound:
             return False
+
+    def _erase_message(self, id: str) -> bool:
+        return erase_target(services(self.engine), source=id, owner={}, reader=self._session.scope).messages > 0
 
     async def cleanup_expired(self) -> int:
         """Remove expired memories and return their number. This also runs at every start and once an hour."""
         return await self._awaited.purge_expired()
 
     def add_to_context_window(self, role: str, content: str) -> None:
-        """Add a message to the window of the last turns."""
+        """Add a message to the window of the last turns. Without a chat model, rules extract facts from it."""
         self._session.add(role, content)
 
     def get_context_window(self) -> list[dict[str, str]]:
@@ -180,6 +188,22 @@ def _expiry(memory_type: MemoryType, created_at: datetime) -> datetime | None:
     if isinstance(lifetime, timedelta):
         return created_at + lifetime
     return created_at.replace(hour=23, minute=59, second=59, microsecond=0)
+
+
+def _found(hit: types.Hit) -> Memory:
+    """Return a hit as a memory. A message is a memory of type conversation."""
+    if hit.memory is not None:
+        return _as_memory(hit.memory)
+    message = hit.found
+    assert isinstance(message, types.Message)
+    changed = "" if hit.successor is None else f" (since changed to: {hit.successor})"
+    return Memory(
+        id=message.id,
+        content=f"{hit.text}{changed}",
+        memory_type=MemoryType.CONVERSATION,
+        created_at=message.at,
+        metadata={"role": message.role},
+    )
 
 
 def _as_memory(memory: types.Memory) -> Memory:

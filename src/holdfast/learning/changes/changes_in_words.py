@@ -11,14 +11,19 @@ from holdfast.learning.changes.endings import ends
 from holdfast.learning.changes.new_values import gets_another_value
 from holdfast.learning.changes.reply_styles import wants_another_style
 from holdfast.learning.changes.switches import switches
+from holdfast.learning.changes.wording import spoken_words
+from holdfast.text.sentences import split_sentences
 
 _MAX_CHARACTERS: Final = 300
 """Maximum length of a text in characters. A longer text contains more than one statement and is not compared."""
 
+_MAX_SENTENCES: Final = 2
+"""Maximum number of sentences of a new text. One that answers a question is kept with it. A text with more is a summary."""
+
 
 def change_in_words(old: str, new: str, language: str | None = None) -> str | None:
-    """Return why a new statement supersedes an old statement ("ended", "corrected" or "changed"). Return None if it does not."""
-    if max(len(old), len(new)) > _MAX_CHARACTERS:
+    """Return why a new statement supersedes an old statement ("ended", "corrected" or "changed"); None if it does not."""
+    if max(len(old), len(new)) > _MAX_CHARACTERS or len(split_sentences(spoken_words(new)[1])) > _MAX_SENTENCES:
         return None
     if ends(old, new, language) or is_given_up(old, new, language):
         return "ended"

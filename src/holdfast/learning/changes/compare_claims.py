@@ -4,10 +4,13 @@ A memory may contain several claims, one per sentence: "Lives in Berlin. Locker 
 separately, so that a move to Munich ends the first claim and leaves the second.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from holdfast.learning.changes.wording import meaning, spoken_words
 from holdfast.protocols import Comparison, SentenceReader
+from holdfast.protocols.sentence_reader import Area
 from holdfast.text.sentences import split_sentences
 
 _MIN_ENDS: Final = 0.95
@@ -17,6 +20,9 @@ _MIN_REPEATS: Final = 0.95
 _MAX_OLD_WORDS: Final = 14
 _MAX_NEW_WORDS: Final = 25
 """Maximum lengths of claims that are compared. On long sentences of real conversations the reader is often wrong."""
+_CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
+_CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
+"""Areas of a claim that an event or a plan can end: "we moved" ends where someone lives."""
 _MAX_CLAIMS: Final = 6
 """Maximum number of claims of a memory that are compared. A memory with more is a summary."""
 
@@ -38,22 +44,58 @@ class ClaimComparer:
         self._known: dict[tuple[str, str], Comparison] = {}
 
     def change(self, old: str, new: str) -> ClaimChange | None:
-        """Return how a new statement changes an old memory. Return None if it ends none of the memory's claims."""
-        claims = split_sentences(old)
-        if not 0 < len(claims) <= _MAX_CLAIMS or len(split_sentences(new)) != 1 or len(new.split()) > _MAX_NEW_WORDS:
+        """Return how a new statement changes an old memory, or None if it ends none of its claims."""
+        before, words, after = spoken_words(old)
+        claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]
+        news = _claims(spoken_words(new)[1])
+        if not 0 < len(claims) <= _MAX_CLAIMS or not 0 < len(news) <= _MAX_CLAIMS:
             return None
-        ends = [self._compare(claim, new).ends if len(claim.split()) <= _MAX_OLD_WORDS else 0.0 for claim in claims]
+        ends = [self._ends(claim, news, alone=len(news) == 1) for claim in claims]
         if max(ends) < _MIN_ENDS:
             return None
-        kept = tuple(claim for claim, chance in zip(claims, ends, strict=True) if chance < _MIN_ENDS)
-        return ClaimChange(kept=kept, certain=max(ends) >= _CERTAIN_ENDS)
+        kept = [claim for claim, chance in zip(claims, ends, strict=True) if chance < _MIN_ENDS]
+        quoted = (f"{before}{' '.join(kept)}{after}",) if before and kept else tuple(kept)
+        return ClaimChange(kept=quoted, certain=max(ends) >= _CERTAIN_ENDS)
 
     def repeats(self, old: str, new: str) -> bool:
-        """Return True if a new statement says the same as an old statement."""
+        """Return True if a new statement says the same as an old one."""
+        old, new = spoken_words(old)[1], spoken_words(new)[1]
         short = max(len(old.split()), len(new.split())) <= _MAX_OLD_WORDS
         return short and self._compare(old, new).repeats >= _MIN_REPEATS
+
+    def _ends(self, old: str, news: Sequence[str], *, alone: bool) -> float:
+        """Return the probability that one of the new claims ends an old one. ``alone``: there is one new claim."""
+        if len(old.split()) > _MAX_OLD_WORDS:
+            return 0.0
+        related = [new for new in news if len(new.split()) <= _MAX_NEW_WORDS and self._are_related(old, new, alone=alone)]
+        return max((self._compare(old, new).ends for new in related), default=0.0)
+
+    def _are_related(self, old: str, new: str, *, alone: bool) -> bool:
+        """Return True if two claims share a word. A new claim that stands alone may also be about the same area of life.
+
+        The reader is often wrong on others.
+        """
+        if meaning(old, None) & meaning(new, None):
+            return True
+        if not alone:
+            return False
+        areas = {self._reader.read(old).area, self._reader.read(new).area}
+        return len(areas) == 1 or (not areas.isdisjoint(_CHANGING) and not areas.isdisjoint(_CHANGED))
 
     def _compare(self, old: str, new: str) -> Comparison:
         if (old, new) not in self._known:
             self._known[old, new] = self._reader.compare(old, new)
         return self._known[old, new]
+
+
+def _claims(text: str) -> list[str]:
+    """Return the claims of a statement. The answer to a question is kept together with the question."""
+    claims: list[str] = []
+    question = ""
+    for sentence in split_sentences(text):
+        if sentence.endswith("?"):
+            question = sentence
+            continue
+        claims.append(f"{question} {sentence}".strip())
+        question = ""
+    return claims

@@ -148,7 +148,7 @@ class _Batch:
         if self._rules.normalize_keys and put.key is not None:
             key = key_of_owner(put.key, put.text, put.language)
             put = replace(put, key=canonical_key(key, self._known_keys(put, found)))
-        correction = correction_of(put.text, put.language) if self._rules.supersede else None
+        correction = correction_of(put.text, put.language) if self._rules.supersede and not _is_summary(put) else None
         if correction is not None:
             put = self._corrected(put, correction, found)
         if not put.replaces:
@@ -222,7 +222,7 @@ class _Batch:
 
         Clauses of these memories that still hold are added to the batch as separate Puts.
         """
-        ended = _certain_or_only(list(self._ended(put, found))) if self._rules.supersede else []
+        ended = _certain_or_only(list(self._ended(put, found))) if self._rules.supersede and not _is_summary(put) else []
         if not ended and self._rules.supersede:
             ended = _certain_or_only(list(self._ended_by_reader(put, found)))
         if same is not None and all(each.memory.id != same.memory.id for each in ended):
@@ -271,9 +271,9 @@ class _Batch:
         return fuller and _is_similar(neighbor) and comparer.repeats(old.text, put.text)
 
     def _comparer_for(self, neighbor: Neighbor, put: Put) -> ClaimComparer | None:
-        """Return the comparer for a memory and a Put. Return None if they are too dissimilar or not single statements."""
-        single = {neighbor.memory.kind, put.kind} <= _SINGLE_STATEMENTS
-        return self._comparer if neighbor.close and single else None
+        """Return what compares a memory with a Put, or None if they are too far apart or of different kinds."""
+        comparable = _comparable(neighbor.memory.kind, put.kind)
+        return self._comparer if neighbor.close and comparable else None
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
         """Return a Put whose text is a known statement with the correction applied.
@@ -293,6 +293,11 @@ class _Batch:
                 text = amended(old.text, correction)
                 return replace(put, text=text, kind=old.kind, key=old.key, replaces=(old.id,), reason="corrected")
         return put
+
+
+def _is_summary(put: Put) -> bool:
+    """Return True for the summary of a conversation. Rules read one statement; only the reader compares claim by claim."""
+    return "conversation" in put.metadata
 
 
 def _is_similar(neighbor: Neighbor) -> bool:

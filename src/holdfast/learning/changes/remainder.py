@@ -12,6 +12,7 @@ from holdfast.learning.changes.phrases import LANGUAGES, phrases
 from holdfast.learning.changes.slot_clauses import SlotClause, clauses_of
 from holdfast.learning.changes.slots import Slot, slots_of
 from holdfast.learning.changes.supersede import retires
+from holdfast.learning.changes.wording import spoken_words
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Memory, Put
 
@@ -31,7 +32,8 @@ def remainder(old: Memory | Put, put: Put) -> list[Put]:
     """
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     changes = slots_of(put.text, key=put.key, language=put.language)
-    sentences = split_sentences(old.text)
+    before, words, after = spoken_words(old.text)
+    sentences = [each for each in split_sentences(words) if not before or not each.endswith("?")]
     kept: list[str] = []
     any_ended = follows_ended = False
     for sentence in sentences:
@@ -44,7 +46,9 @@ def remainder(old: Memory | Put, put: Put) -> list[Put]:
         staying = [clause for clause in clauses if _stays(clause, put, changes, language)]
         follows_ended = len(staying) < len(clauses)
         any_ended = any_ended or follows_ended
-        kept += [_standing_alone(clause.text, old.text) for clause in staying]
+        kept += [_standing_alone(clause.text, words) for clause in staying]
+    if before and kept:
+        kept = [f"{before}{' '.join(kept)}{after}"]
     return still_true(old, kept) if any_ended else []
 
 
@@ -55,7 +59,7 @@ def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
     """
     if not claims:
         return []
-    text = " ".join(claim if claim.endswith((".", "!", "?")) else f"{claim}." for claim in claims)
+    text = " ".join(claim if claim.endswith((".", "!", "?", '"', "»")) else f"{claim}." for claim in claims)
     return [
         Put(
             scope=old.scope,

@@ -16,13 +16,13 @@ from holdfast.learning.changes.keys import attribute_of
 from holdfast.learning.changes.moments import moments_of
 from holdfast.learning.changes.phrases import LANGUAGES, SlotPhrases, SlotRule, folded, phrases, shared_statuses, shared_words
 from holdfast.learning.changes.slot_clauses import USER, SlotClause, clauses_of, expanded
-from holdfast.learning.changes.wording import content_words, meaning
+from holdfast.learning.changes.wording import content_words, meaning, spoken_words
 from holdfast.text.language import detect_language
 
-_REPORTED: Final = re.compile(r"(?:[^\"«:]{0,40} )?(?:said|dijo): [\"«](?P<text>.+)[\"»]")
-"""Matches a statement that is stored as a quotation of the user."""
 _LABELLED: Final = re.compile(r"(?P<key>[\w][\w -]{1,30}):\s+(?P<text>.+)", re.DOTALL)
 _MAX_CHARACTERS: Final = 1000
+_MAX_VALUE_WORDS: Final = 6
+"""Maximum number of words of a value without a verb, such as "fintech startup in Buenos Aires". A longer text is a sentence."""
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation"})
 _WAS: Final = re.compile(r"(?:\w+ )*?(?:was|were|had been|era|eran|estaba|fue)\b", re.IGNORECASE)
 _IN_PLACE: Final = re.compile(r".*\b(?:in|en)\s+(?=\S)")
@@ -60,15 +60,13 @@ def slots_of(text: str, *, key: str | None = None, language: str | None = None) 
 
 @lru_cache(maxsize=4096)
 def _cached_slots(text: str, key: str | None, language: str | None) -> tuple[Slot, ...]:
-    reported = _REPORTED.fullmatch(text.strip())
-    if reported:  # a statement that could not be put in the third person
-        text = reported["text"]
+    reported, text, _ = spoken_words(text)  # a statement that could not be put in the third person
     labelled = _LABELLED.fullmatch(text.strip()) if key is None else None
     if labelled and attribute_of(labelled.group("key")):
         key, text = labelled.group("key"), labelled.group("text")
     readings = [_reading(text, code) for code in _candidate_languages(text, language)]
     best = max(readings, key=_rating)
-    attribute = attribute_of(key) if key else None
+    attribute = attribute_of(key) if key and not reported and _is_bare(text) else None
     if attribute and _rating(best) < 2:
         return tuple(_bare_value(attribute, text))
     return tuple(best)
@@ -344,6 +342,11 @@ def _activity(predicate: str, words: SlotPhrases) -> str:
     if words.clauses["mental"].match(predicate):
         return ""
     return " ".join(content_words(words.clauses["adverbials"].sub("", _until_stop(predicate, words)), words.language))
+
+
+def _is_bare(text: str) -> bool:
+    """Return True if a text under a key can be its value alone. A sentence under ``work`` may say anything about work."""
+    return len(text.split()) <= _MAX_VALUE_WORDS
 
 
 def _bare_value(attribute: str, text: str) -> Iterator[Slot]:

@@ -18,6 +18,10 @@ _NUMBERS_IN_WORDS: Final = {
     )
     for number, word in enumerate(words.split(), 1)
 }
+_REPORTED: Final = re.compile(
+    r"(?P<before>(?:[^\"«:]{0,40} )?(?:said|dijo): [\"«])(?P<text>.+)(?P<after>[\"»](?: [^\"«»]+)?)", re.DOTALL
+)
+"""Matches a statement that is stored as a quotation of the user."""
 _IRREGULAR: Final = {"goes": "go", "ate": "eat", "drank": "drink", "ran": "run", "taught": "teach"}
 _EMPTY: Final = STOP_WORDS["en"] | STOP_WORDS["es"]
 
@@ -39,6 +43,15 @@ def meaning(text: str, language: str | None) -> frozenset[str]:
             continue
         kept.append(f"={synonym}" if synonym else _stem(word, language))
     return frozenset(kept)
+
+
+def spoken_words(text: str) -> tuple[str, str, str]:
+    """Split a statement that is stored as a quotation: what stands before it, the words of the user, and what follows.
+
+    A statement that is no quotation is returned as the words alone.
+    """
+    reported = _REPORTED.fullmatch(text.strip())
+    return ("", text, "") if reported is None else (reported["before"], reported["text"], reported["after"])
 
 
 def negated(text: str) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final
+from typing import Final, Literal
 
 from holdfast.learning.statements.clauses import clauses, fold_clause
 from holdfast.learning.statements.quoted_text import without_quoted_text
@@ -25,6 +25,7 @@ from holdfast.learning.statements.standalone import (
 )
 from holdfast.learning.statements.trim import trimmed
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
+from holdfast.text.consent.cues import may_wish
 from holdfast.text.language import detect_language
 from holdfast.text.relative_dates import with_dates
 from holdfast.text.sentences import split_sentences
@@ -43,6 +44,7 @@ _MIN_KEEP_ALONE: Final = 0.3
 _MIN_WISH: Final = 0.5
 _MIN_REFUSAL: Final = 0.8
 """Minimum probability of the wish that a sentence is not kept."""
+_REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "forget")
 _MIN_OFF_RECORD: Final = 0.9
 """Minimum probability of the wish that nothing of a message is kept."""
 _MAX_WISH_CHARACTERS: Final = 600
@@ -119,7 +121,8 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader) ->
     context = _Context(before=before, books=books, reader=reader, language=language)
     sentences = list(_own_sentences(message.text, books))
     if any(
-        context.read(text).wishes["off_record"] >= _MIN_OFF_RECORD for text in (message.text[:_MAX_WISH_CHARACTERS], *sentences)
+        context.read(text).wishes["off_record"] >= _MIN_OFF_RECORD and may_wish("off_record", fold_clause(text))
+        for text in (message.text[:_MAX_WISH_CHARACTERS], *sentences)
     ):
         return []
     return list(_statements(message, sentences, context))
@@ -255,7 +258,7 @@ def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
 
 
 def _is_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> bool:
-    if max(reading.wishes["off_record"], reading.wishes["forget"]) >= _MIN_REFUSAL:
+    if any(reading.wishes[wish] >= _MIN_REFUSAL and may_wish(wish, fold_clause(sentence)) for wish in _REFUSALS):
         return False
     if reading.wishes["remember"] >= _MIN_WISH:
         return reading.act != "question" and reading.keep >= _MIN_KEEP_RULED

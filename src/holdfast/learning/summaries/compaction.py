@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import InvalidInput, ModelError
@@ -18,6 +19,7 @@ from holdfast.learning.answer_check.check import distortion
 from holdfast.learning.answer_check.evidence import evidence_in_texts
 from holdfast.learning.answer_shapes import as_decision
 from holdfast.learning.ask_model import Outcome
+from holdfast.learning.changes.wording import spoken_words
 from holdfast.learning.summaries.redundancy import join, long_numbers, near_duplicates, similarities, value
 from holdfast.learning.topics.clusters import RowVectors, rows_for, unit
 from holdfast.learning.topics.naming import prompt_language
@@ -25,7 +27,8 @@ from holdfast.text.clean import fold, one_line
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Change, Memory, MemoryStatus, Put, Retire
 
-RULE_VERSION: Final = "compaction-rules-1"
+RULE_VERSION: Final = "compaction-rules-2"
+_ENDINGS: Final = (".", "!", "?", '"', "»")
 DROPPED: Final[MemoryStatus] = "expired"
 """Status of a memory that compaction deleted. Its source messages can still be recalled.
 
@@ -267,7 +270,11 @@ def _bad_text(target: Memory, text: str, working: _MemorySet) -> str | None:
 
 
 def _decide_by_rules(working: _MemorySet) -> Decision:
-    """Merge the most similar pair of near duplicates, or delete the least valuable memory."""
+    """Merge the most similar pair of near duplicates, or remove the least valuable memory.
+
+    If the least valuable memory is the summary of a conversation and fits into another one, it is merged into the most similar
+    of those. Otherwise it is deleted.
+    """
     similarity = similarities([memory.text for memory in working.memories], working.rows)
     for older, newer in near_duplicates(working.memories, similarity):
         text = join(older.text, newer.text, max_characters=working.max_characters)
@@ -276,7 +283,34 @@ def _decide_by_rules(working: _MemorySet) -> Decision:
     redundancy = similarity.max(axis=1, initial=0.0)
     values = {memory.id: value(memory, working.memories, float(redundancy[n])) for n, memory in enumerate(working.memories)}
     lowest = min(working.unpinned(), key=lambda memory: (values[memory.id], memory.created_at, memory.id))
-    return Decision(action="delete", target=lowest.id, reason="the least valuable by importance, age, use and redundancy")
+    return _merge_of(lowest, working, similarity) or Decision(
+        action="delete", target=lowest.id, reason="the least valuable by importance, age, use and redundancy"
+    )
+
+
+def _merge_of(memory: Memory, working: _MemorySet, similarity: NDArray[np.float64]) -> Decision | None:
+    """Return the decision to merge a memory with the most similar one that leaves room for it; None if there is none."""
+    if "conversation" not in memory.metadata:  # not the summary of a conversation
+        return None
+    place = next(n for n, each in enumerate(working.memories) if each.id == memory.id)
+    for other in sorted(range(len(working.memories)), key=lambda n: -float(similarity[place][n])):
+        partner = working.memories[other]
+        alike = (partner.scope, partner.key, partner.trust) == (memory.scope, memory.key, memory.trust)
+        if other == place or partner.pinned or not alike or "conversation" not in partner.metadata:
+            continue
+        older, newer = sorted((memory, partner), key=lambda each: (each.created_at, each.id))
+        text = _appended(older.text, newer.text)
+        if len(text) <= working.max_characters:
+            return Decision(action="edit", target=older.id, text=text, merged=newer.id, reason="two short memories in one")
+    return None
+
+
+def _appended(one: str, other: str) -> str:
+    """Return two texts as one. Two quotations of the user become one quotation."""
+    (before, words, after), (other_before, more, other_after) = spoken_words(one), spoken_words(other)
+    if before and before == other_before:
+        return f"{before}{words} {more}{after}{other_after[1:]}"
+    return f"{one if one.endswith(_ENDINGS) else f'{one}.'} {other}"
 
 
 def _merge_into(target: Memory, other: Memory, text: str) -> Memory:

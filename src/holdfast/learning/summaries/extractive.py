@@ -5,7 +5,7 @@ Details that no quoted sentence contains are listed in a closing clause, as far 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, zip_longest
 
@@ -54,6 +54,7 @@ _WORDS = {
         "user": "The user",
         "assistant": "The assistant",
         "said": "said",
+        "quotation": 'The user said: "{text}"',
         "asked": "asked",
         "answered": "answered",
     },
@@ -61,6 +62,7 @@ _WORDS = {
         "user": "El usuario",
         "assistant": "El asistente",
         "said": "dijo",
+        "quotation": "El usuario dijo: «{text}»",
         "asked": "preguntó",
         "answered": "respondió",
     },
@@ -108,6 +110,11 @@ def paragraph(messages: Sequence[Message], *, max_characters: int = 200, languag
             max_characters=max_characters, min_sentences=2, max_sentences=4, listed=0.25, language=language_of(messages, language)
         ),
     )
+
+
+def report_words(language: str) -> Mapping[str, str]:
+    """Return the words for speakers and for what they do, such as "The user" and "said"."""
+    return _WORDS[language]
 
 
 def language_of(messages: Sequence[Message], language: str | None = None) -> str:

@@ -18,6 +18,8 @@ from holdfast.learning.summaries import base_document, extractive
 from holdfast.learning.summaries.base_document import distill
 from holdfast.learning.summaries.extractive import add_details, language_of, paragraph, spoken, summarize, wanted_details
 from holdfast.learning.summaries.importance import importance_of, is_worth_keeping, tags_of
+from holdfast.learning.summaries.kept_sentences import paragraph_of_kept
+from holdfast.protocols import SentenceReader
 from holdfast.text.clean import fold, one_line
 from holdfast.text.details import kept
 from holdfast.text.language import detect_language
@@ -98,6 +100,7 @@ def paragraph_with(
     max_characters: int = 200,
     language: str | None = None,
     timeout: float = 60.0,
+    reader: SentenceReader | None = None,
 ) -> Summary:
     """Summarize messages in a paragraph of 2-4 sentences, rate their importance and choose tags.
 
@@ -114,11 +117,11 @@ def paragraph_with(
     text, flaws = _checked(written, "paragraph", messages, max_characters)
     importance, tags = rate_by_rules(messages)
     if text is None or written.data is None:
-        rules = paragraph_by_rules(messages, max_characters=max_characters, language=language)
+        rules, more = paragraph_by_rules(messages, max_characters=max_characters, language=language, reader=reader)
         return Summary(
             text=rules,
             prompt=extractive.RULE_VERSION,
-            flaws=flaws,
+            flaws=(*flaws, *more),
             usage=written.usage,
             importance=importance,
             tags=tags,
@@ -244,12 +247,23 @@ def rate_by_rules(messages: Sequence[Message]) -> tuple[float, tuple[str, ...]]:
     return max(map(importance_of, said), default=0.0), tags_of(texts, max_tags=_MAX_TAGS)
 
 
-def paragraph_by_rules(messages: Sequence[Message], *, max_characters: int, language: str | None = None) -> str:
-    """Return the rule-based paragraph. It is empty if the user said nothing worth keeping."""
+def paragraph_by_rules(
+    messages: Sequence[Message], *, max_characters: int, language: str | None = None, reader: SentenceReader | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """Return the paragraph that is written without a chat model, and its flaws. It is empty if nothing is worth keeping.
+
+    The sentence reader decides what is worth keeping. Without one, or if it cannot be used, rules do.
+    """
+    flaws: tuple[str, ...] = ()
+    if reader is not None:
+        try:
+            return paragraph_of_kept(messages, reader, max_characters=max_characters, language=language), ()
+        except ModelError as error:
+            flaws = (f"the sentence reader cannot be used, rules took over: {error}"[:300],)
     said = [message.text for message in messages if message.role == "user"]
     if said and not any(map(is_worth_keeping, said)):
-        return ""
-    return paragraph(messages, max_characters=max_characters, language=language)
+        return "", flaws
+    return paragraph(messages, max_characters=max_characters, language=language), flaws
 
 
 def _parse_importance(value: object, default: float) -> float:

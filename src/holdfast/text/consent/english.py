@@ -105,6 +105,7 @@ FORGET: Final = (
     rf"{START}forget (?:about )?(?P<subject>(?:where|who|how (?:old|much|many|tall)|which|when) (?:i|my|we|our|the)\b.*)",
     rf"{START}forget (?:about )?(?P<subject>(?:my|our)\b(?! (?:head|manners|question|last question)\b).*)",
     rf"{START}forget (?:about )?(?P<subject>the [\w' -]{{2,40}} (?:i|we) (?:told|gave|mentioned|said|shared|sent)\b.*)",
+    rf"{START}forget (?:about )?(?P<subject>(?:the|that) (?!idea\b|whole\b|rest\b)[\w' -]{{2,40}}?),? please\b(?=$|[,.;!])",
     rf"^{_POLITE}{_ASKING}{_POLITE}forget about (?P<subject>(?!(?:it|that|this|them|the|him|her|me|us|everything)\b)[\w' -]{{3,40}})[.!]*$",
     rf"{START}forget (?P<subject>me)[.!]*(?: [^.]*)?$",
     rf"{START}{_TAKE} (?:out )?(?P<subject>[^.?]{{1,120}}?) {_FROM_MEMORY}\b",

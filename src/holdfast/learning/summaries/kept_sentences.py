@@ -1,0 +1,148 @@
+"""Write a paragraph about a conversation from the user's sentences that are worth keeping, as the sentence reader sees it.
+
+Sentences are quoted whole. Permissions, rules, identity and health come before the rest if there is not room for all of them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from holdfast.learning.changes.wording import spoken_words
+from holdfast.learning.statements.conversation import is_spoken_by_user
+from holdfast.learning.statements.read import own_sentences
+from holdfast.learning.summaries.extractive import clipped, language_of, paragraph, report_words
+from holdfast.learning.summaries.importance import areas_of, importance_of, is_worth_keeping
+from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
+from holdfast.text.clean import fold, one_line
+from holdfast.text.consent.cues import may_wish
+from holdfast.text.details import details
+from holdfast.text.sentences import split_sentences
+from holdfast.types import Message
+
+_MIN_KEEP: Final = 0.5
+"""Minimum probability with which a sentence is kept."""
+_MIN_KEEP_STANDING: Final = 0.15
+"""Minimum probability for a permission, a rule, or a sentence about identity or health."""
+_MIN_KEEP_UNLIKELY: Final = 0.9
+"""Minimum probability for a sentence that looks like small talk, a question, or something not meant."""
+_MIN_IMPORTANCE: Final = 5.5
+"""Importance by its words from which a sentence is kept, whatever its probability. A permission has at least this."""
+_MIN_REFUSAL: Final = 0.8
+_REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "forget")
+_MIN_WISH: Final = 0.5
+_STANDING: Final = frozenset({"permission", "constraint", "identity", "health", "request"})
+_RANKS: Final[dict[Area, float]] = {"instruction": 3.0, "identity": 3.0, "health": 3.0, "family": 2.0, "home": 2.0, "work": 1.0}
+"""How much an area adds to the importance of a sentence when sentences compete for room."""
+_ROOM_FACTOR: Final = 2
+"""Maximum length of a paragraph, as a multiple of the requested length. Sentences are not cut to fit."""
+_MAX_SENTENCE_CHARACTERS: Final = 240
+_MAX_ANSWERS: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    place: int
+    text: str
+    rank: float
+
+
+def paragraph_of_kept(
+    messages: Sequence[Message], reader: SentenceReader, *, max_characters: int, language: str | None = None
+) -> str:
+    """Return a paragraph with the sentences worth keeping, or an empty string if the user said nothing of the sort."""
+    words = report_words(language_of(messages, language))
+    kept = _chosen(_kept(messages, reader), _ROOM_FACTOR * max_characters)
+    if not kept:
+        others = _requests(messages, reader)
+        return paragraph(others, max_characters=max_characters, language=language) if others else ""
+    quoted = " ".join(each.text if each.text.endswith(("!", "…")) else f"{each.text}." for each in kept)
+    text = words["quotation"].format(text=quoted.replace('"', "'"))
+    for answer in _answers(messages, text):
+        longer = f"{text} {words['assistant']} {words['answered']}: {answer}."
+        text = longer if len(longer) <= max_characters else text
+    return text
+
+
+def without_sentences(text: str, is_left_out: Callable[[str], bool]) -> str:
+    """Return a paragraph without some of its sentences, or an empty string if no sentence of the user is left."""
+    before, words, after = spoken_words(text)
+    sentences = split_sentences(words)
+    kept = [sentence for sentence in sentences if not is_left_out(sentence)]
+    return text if len(kept) == len(sentences) else f"{before}{' '.join(kept)}{after}" if kept else ""
+
+
+def _kept(messages: Sequence[Message], reader: SentenceReader) -> list[_Kept]:
+    """Return the user's sentences that are worth keeping, in order."""
+    found: dict[str, _Kept] = {}
+    before = ""
+    for message in messages:
+        if not is_spoken_by_user(message):
+            before = message.text
+            continue
+        for sentence in own_sentences(message.text, message.language):
+            reading = reader.read(sentence, before=before)
+            text = clipped(one_line(sentence), _MAX_SENTENCE_CHARACTERS).rstrip(" .,;:")
+            if _is_kept(sentence, reading):
+                rank = importance_of(sentence) + _RANKS.get(reading.area, 0.0) + 2 * reading.keep
+                shown = f"{_question(before)} {text}".strip() if reading.reply and len(text.split()) < 4 else text
+                found.setdefault(fold(text), _Kept(place=len(found), text=shown, rank=rank))
+    return list(found.values())
+
+
+def _is_kept(sentence: str, reading: Reading) -> bool:
+    folded = fold(sentence)
+    if any(reading.wishes[wish] >= _MIN_REFUSAL and may_wish(wish, folded) for wish in _REFUSALS) or sentence.endswith("?"):
+        return False
+    standing = reading.area == "instruction" or not areas_of(sentence).isdisjoint(_STANDING)
+    strong = importance_of(sentence) >= _MIN_IMPORTANCE and reading.meant not in ("joke", "hypothesis")
+    if strong or reading.wishes["remember"] >= _MIN_WISH:
+        return True
+    if reading.meant != "fact" or reading.act == "smalltalk" or (reading.act == "question" and not standing):
+        return reading.act != "question" and reading.keep >= _MIN_KEEP_UNLIKELY
+    if reading.act == "request":
+        return reading.keep >= _MIN_KEEP_STANDING or bool(details(sentence))
+    if reading.owner == "world" or (reading.time in ("dated", "past") and not standing):
+        return reading.keep >= _MIN_KEEP_UNLIKELY
+    return reading.keep >= (_MIN_KEEP_STANDING if standing else _MIN_KEEP)
+
+
+def _chosen(kept: Sequence[_Kept], room: int) -> list[_Kept]:
+    """Return the sentences that fit, the most important ones first, in the order of the conversation."""
+    chosen = []
+    for each in sorted(kept, key=lambda one: -one.rank):
+        if len(each.text) + 2 <= room:
+            room -= len(each.text) + 2
+            chosen.append(each)
+    return sorted(chosen, key=lambda one: one.place)
+
+
+def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Message]:
+    """Return the exchange about something that was asked for, if the user said nothing lasting. Small talk is left out."""
+    kept: list[Message] = []
+    before = ""
+    for place, message in enumerate(messages):
+        if is_spoken_by_user(message) and is_worth_keeping(message.text):
+            reading = reader.read(message.text[:_MAX_SENTENCE_CHARACTERS], before=before)
+            if reading.act == "request" and reading.meant == "fact" and details(message.text):
+                kept += [message, *(each for each in messages[place + 1 : place + 2] if each.role == "assistant")]
+        before = message.text
+    return kept
+
+
+def _answers(messages: Sequence[Message], text: str) -> list[str]:
+    """Return sentences of the assistant with a name, number or date that a text lacks, such as "Moved to Thursday, 3pm."."""
+    known = details(text)
+    said = [
+        one_line(sentence).rstrip(" .,;:").replace('"', "'")
+        for message in messages
+        if message.role == "assistant" and message.action is None
+        for sentence in split_sentences(message.text)
+        if not sentence.endswith("?") and details(sentence) - known
+    ]
+    return [each for each in dict.fromkeys(said) if len(each.split()) > 2][-_MAX_ANSWERS:]
+
+
+def _question(before: str) -> str:
+    """Return the question at the end of a turn, if there is one."""
+    last = (split_sentences(before) or [""])[-1]
+    return one_line(last) if last.endswith("?") else ""
