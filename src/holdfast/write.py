@@ -126,9 +126,9 @@ class Writer:
         return [other for other in self._with_key(put, put.key) if named_thing(other.text, put.language) == thing][:1]
 
     def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
-        """Return the memories that a change must not retire.
+        """Return the memories that a change would retire but must not.
 
-        If the change is in doubt, these are the memories that the user stored.
+        If the change is doubtful or its trust is low, these are the memories that were not extracted automatically.
         """
         if not put.doubtful and memory.trust >= self.preset.min_trust:
             return []

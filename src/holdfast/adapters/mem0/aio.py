@@ -24,7 +24,7 @@ def _awaited(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[A
 
 
 class AsyncMemory:
-    """The asyncio version of mem0's ``AsyncMemory``. Its methods are the methods of :class:`Memory`, as coroutines."""
+    """A client with the methods of mem0's ``AsyncMemory``. They are the methods of :class:`Memory`, as coroutines."""
 
     def __init__(self, memory: holdfast.Engine | None = None, *, hard_delete: bool = False) -> None:
         """Use a memory, or open the default memory. Takes the arguments of :class:`Memory`."""

@@ -54,7 +54,7 @@ _NAME: Final = re.compile(
 
 
 def is_english(folded: str, language: str | None) -> bool:
-    """Return True if a text is English. If its language is not known, an English function word decides."""
+    """Return True if a text is English. If its language is unknown, it must contain an English function word."""
     return language == "en" or (language is None and _ENGLISH.search(folded) is not None)
 
 

@@ -54,7 +54,7 @@ class DiskSpace:
 
     @property
     def is_very_low(self) -> bool:
-        """True if disk space is so low that every block must be saved."""
+        """True if disk space is so low that no block may be wasted."""
         return self._very_low
 
     @property
