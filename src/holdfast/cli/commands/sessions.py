@@ -45,7 +45,7 @@ def _line(session: SessionRecord) -> str:
 @_list_options
 @with_flags(all_users=True)
 def sessions(flags: Flags, **options: Any) -> None:
-    """List sessions, or show a session."""
+    """List sessions, or show one."""
     if click.get_current_context().invoked_subcommand is None:
         _print_sessions(flags, **options)
 
