@@ -81,7 +81,7 @@ class MemoryFilter:
 
     @property
     def is_selective(self) -> bool:
-        """True if a filter is set that only few memories match. An index lookup is then faster than a scan."""
+        """True if the filter selects only a few memories. An index lookup is then faster than a scan."""
         named = (
             self.ids,
             self.items,

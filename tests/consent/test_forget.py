@@ -125,7 +125,7 @@ def test_the_bytes_are_erased_after_the_undo_window(
 
 
 def _days_pass(memory: Engine, clock: FrozenClock, days: int) -> None:
-    """Advance the clock day by day. Nothing would be purged after a larger jump of the clock."""
+    """Advance the clock in steps of one day, because purging is paused after a larger jump of the clock."""
     for _ in range(days):
         clock.advance(timedelta(days=1))
         memory.drain()

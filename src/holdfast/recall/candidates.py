@@ -79,7 +79,7 @@ def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) ->
 
 
 def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
-    """Return True if the query may admit a message. Whether a user's message contains a quotation is known only from its text."""
+    """Return True if the query may admit a message. Only the message's text, which is not read here, shows its quotations."""
     return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
 
 
