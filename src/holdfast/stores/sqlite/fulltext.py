@@ -40,8 +40,11 @@ def index(
     partition, item = place
     chunks = chunk_terms(text, language)
     above = document_terms(heading, language)
-    for window, (start, end, own) in enumerate(chunks):
-        _add_unit(connection, (tenant, item, window, partition, start, end - start, " ".join([*above, *own])))
+    rows = [
+        (tenant, item, window, partition, start, end - start, " ".join([*above, *own]))
+        for window, (start, end, own) in enumerate(chunks)
+    ]
+    _add_units(connection, tenant, partition, rows)
     return len(chunks)
 
 
@@ -62,8 +65,8 @@ def move(connection: apsw.Connection, tenant: str, item: int, new_item: int, par
     """Move an item's chunks to another item number and partition, using their stored terms. Return the number of chunks."""
     units = fetch(connection, "SELECT window, start, length, terms FROM units WHERE tenant = ? AND item = ?", (tenant, item))
     unindex(connection, tenant, item)
-    for window, start, length, terms in units:
-        _add_unit(connection, (tenant, new_item, window, partition, start, length, terms))
+    rows = [(tenant, new_item, window, partition, start, length, terms) for window, start, length, terms in units]
+    _add_units(connection, tenant, partition, rows)
     return len(units)
 
 
@@ -213,15 +216,18 @@ def merge(connection: apsw.Connection, *, everything: bool) -> bool:
     return connection.total_changes() - before > 1
 
 
-def _add_unit(connection: apsw.Connection, row: tuple[str, int, int, int, int, int, str]) -> None:
-    _, item, window, partition, _, _, terms = row
-    connection.execute(
-        "INSERT INTO units (tenant, item, window, partition, start, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+def _add_units(
+    connection: apsw.Connection, tenant: str, partition: int, rows: Sequence[tuple[str, int, int, int, int, int, str]]
+) -> None:
+    """Add the chunks of an item. A long text has hundreds, and other writers wait meanwhile."""
+    connection.executemany(
+        "INSERT INTO units (tenant, item, window, partition, start, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?)", rows
     )
-    connection.execute(
-        "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)", (item * _MAX_CHUNKS + window, _prefixed(partition, terms))
+    connection.executemany(
+        "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)",
+        [(item * _MAX_CHUNKS + window, _prefixed(partition, terms)) for _, item, window, _, _, _, terms in rows],
     )
-    _count(connection, row[0], partition, 1, _length(terms))
+    _count(connection, tenant, partition, len(rows), sum(_length(row[-1]) for row in rows))
 
 
 def add_copied(connection: Connection, units: Iterable[tuple[int, int, int, str]]) -> None:
@@ -249,7 +255,9 @@ def _count(connection: apsw.Connection, tenant: str, partition: int, units: int,
 
 def _prefixed(partition: int, terms: str) -> str:
     """Prefix each term with the partition's number."""
-    return " ".join(f"p{partition}x{term}" for term in terms.split(" ") if term)
+    if not terms or "  " in terms or terms.strip(" ") != terms:
+        return " ".join(f"p{partition}x{term}" for term in terms.split(" ") if term)
+    return f"p{partition}x" + terms.replace(" ", f" p{partition}x")
 
 
 def _length(terms: str) -> int:
