@@ -74,18 +74,22 @@ def find_targets(reads: Reads, target: Mapping[str, str], scope: Scope | None) -
 
 
 def follow_sources(reads: Reads, targets: ErasureTargets) -> None:
-    """Add the memories derived from erased sources, then the memories derived from those memories."""
+    """Add the memories derived from erased sources, then the memories derived from those memories.
+
+    A memory that is derived from a mixed one depends on its erased part, too.
+    """
     reached = targets.memories | targets.messages
     while reached:
         derived = reads.memories(MemoryFilter(sources=list(reached), statuses=None))
         gone = targets.memories | targets.messages
         reached = set()
         for memory in derived:
-            if memory.id in targets.memories or memory.id in targets.mixed or memory.id in targets.restated:
+            if memory.id in targets.memories or memory.id in targets.mixed:
                 continue
-            if is_restated(reads.revisions(memory.id), gone):
+            if is_restated(reads.revisions(memory.id), gone | set(targets.mixed)):
                 targets.restated[memory.id] = memory
                 continue
+            targets.restated.pop(memory.id, None)
             reached.add(memory.id)
             if gone.issuperset(memory.sources):
                 targets.memories.add(memory.id)
