@@ -112,19 +112,21 @@ def test_a_malformed_header_says_how_to_write_it(header: str) -> None:
 
 @pytest.mark.parametrize("part", ["user", "app", "agent"])
 def test_each_part_binds_on_its_own(part: str) -> None:
-    bound = Principal(level="admin", tenant="default", key="k", **{part: "mine"})  # type: ignore[arg-type]
+    mine: dict[str, Any] = {part: "mine"}
+    other: dict[str, Any] = {part: "other"}
+    bound = Principal(level="admin", tenant="default", key="k", **mine)
     none = {"user": None, "app": None, "agent": None}
     assert bound.is_bound
-    assert authorize(bound, "read") == authorize(bound, "read", **{part: "mine"}) == {**none, part: "mine"}
+    assert authorize(bound, "read") == authorize(bound, "read", **mine) == {**none, **mine}
     with pytest.raises(NotFound, match=f"There is no {part} 'other'"):
-        authorize(bound, "read", **{part: "other"})
+        authorize(bound, "read", **other)
     with pytest.raises(Forbidden, match="whole tenant"):
         authorize(bound, "read", whole=True)
-    mine, other, shared = (Scope(**{part: name}) for name in ("mine", "other", None))
-    assert [may_see(bound, scope) for scope in (mine, other, shared)] == [True, False, True]
-    assert [may_change(bound, scope) for scope in (mine, other, shared)] == [True, False, False]
-    assert not may_see(bound, Scope(tenant="acme", **{part: "mine"}))
-    assert not may_change(bound, Scope(tenant="acme", **{part: "mine"}))
+    scopes = (Scope(**mine), Scope(**other), Scope())
+    assert [may_see(bound, scope) for scope in scopes] == [True, False, True]
+    assert [may_change(bound, scope) for scope in scopes] == [True, False, False]
+    assert not may_see(bound, Scope(tenant="acme", **mine))
+    assert not may_change(bound, Scope(tenant="acme", **mine))
 
 
 def test_an_app_that_shares_is_seen_and_not_changed() -> None:

@@ -1,6 +1,7 @@
 """What an erasure finds: the rows that its target names, what was derived from them, and what stays."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -72,7 +73,8 @@ def test_a_target_names_its_owner_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("part", ["user", "app", "agent"])
 def test_a_part_of_a_scope_is_found_with_its_sessions_and_no_others(memory: Engine, clock: FrozenClock, part: str) -> None:
-    mine, other = Scope(**{part: "mine"}), Scope(**{part: "other"})
+    names: list[dict[str, Any]] = [{part: "mine"}, {part: "other"}]
+    mine, other = (Scope(**name) for name in names)
     for scope in (mine, other):
         memory.session(id=f"of-{getattr(scope, part)}", **{part: getattr(scope, part)}).add("user", "hi")
     kept = derive(memory, clock, "of the other", scope=other)

@@ -113,5 +113,6 @@ def test_what_is_written_carries_the_named_user_app_and_agent(served: Served, na
     memories = [each.scope for each in store.memories(MemoryFilter(owner={"user": parts["user"]}))]
     sessions = [each.scope for each in store.sessions(SessionFilter(owner={"user": parts["user"]}))]
     keys = [each for each in served.pool.gate.list_keys() if each.user == parts["user"]]
-    carried = [(each.user, each.app, each.agent) for each in (*memories, *sessions, *keys)]
+    found: list[Any] = [*memories, *sessions, *keys]
+    carried = [(each.user, each.app, each.agent) for each in found]
     assert carried == [tuple(parts.values())]
