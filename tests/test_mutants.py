@@ -94,6 +94,8 @@ def test_a_line_is_covered_by_the_tests_that_ran_it_also_after_the_file_has_chan
     assert known.tests_of("m.py", 3, 3, ["LIMIT = 1", "new()", "a()", "b()"]) == ["quick", "slow"]
     assert known.tests_of("m.py", 1, 1, ["LIMIT = 1", "a()", "b()"]) == ["quick", "other", "slow"], "it only runs at import"
     assert known.tests_of("unknown.py", 1, 1, []) == []
+    assert known.tests_in("") == ["quick", "other", "slow"]
+    assert known.tests_in("o") == ["other"]
 
 
 def test_a_new_recording_replaces_the_old_one_of_its_tests(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = []
         for number, (area, mutant) in enumerate(sample, 1):
             source = (copy / mutant.path).read_text("utf-8").splitlines()
-            covering = known.tests_of(mutant.path, mutant.line, mutant.last_line, source)
+            covering = known.tests_of(mutant.path, mutant.line, mutant.last_line, source) or known.tests_in(_own_folder(area))
             tests = _within(_own_first(covering, area), known.seconds, chosen.test_seconds)
             result = runner.run(mutant, tests, covering=len(covering))
             results.append((area, result))
@@ -149,7 +149,11 @@ def _alike(mutant: Mutant) -> tuple[str, str, str]:
 
 def _own_first(tests: Sequence[str], area: str) -> list[str]:
     """Put the tests of the mutated area first."""
-    return sorted(tests, key=lambda test: not test.startswith(f"tests/{_OWN_TESTS.get(area, area)}/"))
+    return sorted(tests, key=lambda test: not test.startswith(_own_folder(area)))
+
+
+def _own_folder(area: str) -> str:
+    return f"tests/{_OWN_TESTS.get(area, area)}/"
 
 
 def _within(tests: Sequence[str], seconds: Mapping[str, float], limit: float) -> list[str]:
