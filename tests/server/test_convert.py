@@ -81,7 +81,7 @@ def test_a_change_has_the_values_of_its_author() -> None:
             author=author,
             reason="why",
             after=MEMORY,
-        )  # fmt: skip
+        )
     )
     assert (made.id, made.batch, made.at, made.action, made.memory, made.revision) == (
         "chg_1",
