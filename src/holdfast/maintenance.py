@@ -237,6 +237,7 @@ class Maintenance:
             dry_run=dry_run,
             collection=collection,
             progress=progress,
+            keep_vectors=services.embedding.adopt,
         )
         if not dry_run:
             services.embedding.catch_up_if_few(MAX_EMBEDDED_AT_ONCE)

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from holdfast.cli.app import app
 from holdfast.designs.reachy import MemoryManager
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.importers.run import ImportCounts
+from holdfast.protocols import Role, Vectors
 from holdfast.testing import FrozenClock, HashEmbedder
 
 OpenMemory = Callable[..., Engine]
@@ -226,3 +227,34 @@ def test_the_command_imports_and_counts(robot: Collection, tmp_path: Path) -> No
     wrong = runner.invoke(app, ["import", str(robot.folder), "--collection", "notes"])
     assert wrong.exit_code == 1
     assert "Its collections are: memories" in wrong.stderr
+
+
+class Counting(HashEmbedder):
+    """An embedder that counts the documents it embeds."""
+
+    documents = 0
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
+        self.documents += len(texts) if role == "document" else 0
+        return super().embed(texts, role=role)
+
+
+class Turned(Counting):
+    """Another model with vectors of the same length."""
+
+    def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
+        return super().embed(texts, role=role)[:, ::-1].copy()
+
+
+@pytest.mark.parametrize(("model", "embedded"), [(Counting, 8), (Turned, 48)], ids=["same", "other"])
+def test_vectors_of_the_same_model_are_kept(
+    robot: Collection, open_memory: OpenMemory, model: type[Counting], embedded: int
+) -> None:
+    for number in range(40):
+        robot.store(f"Box {number} is in room {number * 7}", "fact")
+    embedder = model(dimensions=384)
+    memory = open_memory(preset="reachy", embedder=embedder)
+    assert memory.import_from(robot.folder).memories.imported == 40
+    assert abs(embedder.documents - embedded) <= 2  # the sample, and the check of the embedder's first use
+    assert memory.stats().vectors == 40
+    assert memory.recall("Box 31 is in room 217")[0].text == "Box 31 is in room 217"

@@ -64,6 +64,8 @@ class Note:
     trust: float = 1.0
     created_at: datetime | None = None
     expires_at: datetime | None = None
+    vector: bytes | None = None
+    """Vector of the text in the foreign program, as float32 numbers. It is kept if it is of the same model."""
     user: str | None = None
     """User of the memory, if the foreign store names one. It is used if the import names no user."""
     app: str | None = None

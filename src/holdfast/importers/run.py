@@ -88,6 +88,8 @@ class Import:
         self._talk: OpenConversation | None = None
         self._newest: set[str] | None = None
         self._learning = 0
+        self.vectors: dict[str, bytes] = {}
+        """Vectors of imported memories, by text."""
         self._wishes: dict[int, SaidWish] = {}
         self._before = ""
         """The assistant's turn before the next message."""
@@ -160,6 +162,8 @@ class Import:
                 self._count(record, restore.apply(record))
         for note, outcome in zip(notes, self._notes.apply(tx, notes, now) if notes else (), strict=True):
             self._count(note, outcome)
+            if note.vector is not None and outcome == "imported":
+                self.vectors[note.text] = note.vector
 
     def _said(self, tx: Transaction, record: Said, now: datetime) -> Outcome:
         if self._talk is None:

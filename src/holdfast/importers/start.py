@@ -1,6 +1,6 @@
 """Import a file or folder: find its format, read it, and store its records."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 
@@ -30,8 +30,9 @@ def import_path(
     dry_run: bool = False,
     collection: str = "memories",
     progress: Progress | None = None,
+    keep_vectors: Callable[[Mapping[str, bytes]], object] | None = None,
 ) -> ImportResult:
-    """Import a file or folder into the scope that ``owner`` names."""
+    """Import a file or folder into the scope that ``owner`` names. ``keep_vectors`` receives the vectors of texts, if there are any."""
     if learn is not None and learn < 0:
         raise InvalidInput(f"learn is {learn}; it must be 0 or more. Nothing was imported.")
     place = Path(path).expanduser()
@@ -42,4 +43,8 @@ def import_path(
     scope = Scope(tenant=store.tenant, user=parts["user"], app=parts["app"], agent=parts["agent"])
     options = Options(tenant=scope.tenant, collection=collection)
     source = Source(name=chosen.name, records=lambda: chosen.read(place, options), scope=scope)
-    return Import(store, preset, clock, digester, source).run(learn=learn, dry_run=dry_run, progress=progress)
+    run = Import(store, preset, clock, digester, source)
+    result = run.run(learn=learn, dry_run=dry_run, progress=progress)
+    if keep_vectors is not None and run.vectors:
+        keep_vectors(run.vectors)
+    return result

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -21,6 +21,7 @@ import numpy as np
 from holdfast.errors import AnswerInvalid, InvalidInput, ModelError, ModelUnavailable
 from holdfast.protocols import Embedder, MissingVector, Role, Store, Vectors
 from holdfast.recall.caches import QueryCache
+from holdfast.recall.embedder.adoption import is_same_model, unit_vectors
 from holdfast.recall.embedder.calls import EmbedderCalls
 from holdfast.recall.embedder.fingerprint import Fingerprint, FingerprintCheck, checked_vectors, read_fingerprint
 from holdfast.recall.lease import ProcessLease
@@ -34,6 +35,8 @@ log = logging.getLogger("holdfast")
 T = TypeVar("T")
 _RETRY_SECONDS = 30.0
 _BATCH = 32
+_MAX_ADOPTED = 20_000
+"""Maximum number of queued chunks that are compared with the texts of imported vectors."""
 _PROBE_SECONDS = 5.0
 """Maximum time in seconds that a check waits for an embedder."""
 
@@ -274,6 +277,25 @@ class Embedding:
             if deadline is not None and time.monotonic() >= deadline:
                 break
         return done
+
+    def adopt(self, vectors: Mapping[str, bytes]) -> int:
+        """Store vectors that another program computed, by text, if they are of the same model. Return their number.
+
+        A sample is embedded to compare: the vectors of other models point elsewhere.
+        """
+        embedder = self.embedder()
+        waiting = self._missing(limit=_MAX_ADOPTED) if self.name is not None else ()
+        found = unit_vectors(waiting, vectors, embedder.dimensions) if embedder is not None else {}
+        if embedder is None or not found:
+            return 0
+        sample = [chunk for chunk in waiting if (chunk.item, chunk.chunk) in found][:: len(found) // 8 or 1]
+        own = self.documents([chunk.text for chunk in sample])
+        if own is None or not is_same_model(own, [found[chunk.item, chunk.chunk] for chunk in sample]):
+            return 0
+        with self._store.write(durable=False) as tx:
+            self._fingerprint.confirm(tx)
+            tx.put_vectors(embedder.name, list(found), np.stack(list(found.values())))
+        return len(found)
 
     def catch_up_if_few(self, limit: int) -> int:
         """Embed all queued chunks, if there are at most ``limit`` and the embedder runs in this process. Return their number."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import ExtraMissing, InvalidInput, NotFound
-from holdfast.importers.databases import copy_database
+from holdfast.importers.databases import copy_database, rows, tables
 from holdfast.importers.records import Note
 from holdfast.presets.reachy import REACHY, context_key
 from holdfast.runtime.clock import as_utc
@@ -34,6 +34,7 @@ class _Item:
     text: str
     metadata: Mapping[str, Any]
     at: datetime | None
+    vector: bytes | None
 
     @property
     def kind(self) -> str:
@@ -59,6 +60,7 @@ def read_chroma(path: Path, collection: str) -> Iterator[Note]:
             metadata=other,
             created_at=item.at,
             expires_at=item.at + _CONVERSATION_LIFETIME if item.at and item.kind == "conversation" else None,
+            vector=item.vector,
         )
 
 
@@ -71,17 +73,30 @@ def _plain(value: Any) -> Any:
 
 
 def _items(path: Path, collection: str) -> Iterator[_Item]:
-    with _opened(path) as client:
+    with _opened(path) as (client, database):
         names = sorted(each.name for each in client.list_collections())
         if collection not in names:
             raise NotFound(f"{path} has no collection {collection!r}. Its collections are: {', '.join(names) or 'none'}.")
         found = client.get_collection(collection, embedding_function=None)  # without this, Chroma downloads its default model
+        vectors = _vectors(database, str(found.id))
         total, offset = found.count(), 0
         while offset < total:
             page = found.get(limit=_PAGE, offset=offset, include=["documents", "metadatas"])
             for id, text, metadata in zip(page["ids"], page["documents"], page["metadatas"], strict=True):
-                yield _Item(id=id, text=text or "", metadata=metadata or {}, at=_time(metadata or {}))
+                known = metadata or {}
+                yield _Item(id=id, text=text or "", metadata=known, at=_time(known), vector=vectors.get(id))
             offset += _PAGE
+
+
+def _vectors(database: Path, collection: str) -> dict[str, bytes]:
+    """Return the vectors that Chroma's database file has, by id of the entry: those of the newest entries, usually a thousand.
+
+    Chroma moves older ones to graph files. Those are not read, because Chroma trusts them: a damaged one ends the process.
+    """
+    if not {"id", "topic", "vector", "encoding", "seq_id"} <= tables(database).get("embeddings_queue", frozenset()):
+        return {}
+    query = "SELECT id, topic, vector FROM embeddings_queue WHERE encoding = 'FLOAT32' AND vector IS NOT NULL ORDER BY seq_id"
+    return {row["id"]: row["vector"] for row in rows(database, query) if str(row["topic"]).endswith(collection)}
 
 
 def _time(metadata: Mapping[str, Any]) -> datetime | None:
@@ -92,8 +107,8 @@ def _time(metadata: Mapping[str, Any]) -> datetime | None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """Yield a Chroma client on a copy of the database file."""
+def _opened(path: Path) -> Iterator[tuple[Any, Path]]:
+    """Yield a Chroma client on a copy of the database file, and a second copy that Chroma does not open."""
     folder = path.parent if path.name == FILE else path
     if not (folder / FILE).is_file():
         raise InvalidInput(f"{path} is not a Chroma folder: it has no {FILE}. Nothing was imported.")
@@ -109,8 +124,9 @@ def _opened(path: Path) -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="holdfast-", ignore_cleanup_errors=True) as copy:
         try:
             copy_database(folder / FILE, Path(copy) / FILE)
+            copy_database(folder / FILE, Path(copy) / "vectors.sqlite3")
             with chromadb.PersistentClient(path=copy, settings=settings) as client:
-                yield client
+                yield client, Path(copy) / "vectors.sqlite3"
         except (sqlite3.Error, ChromaError) as error:
             raise InvalidInput(
                 f"{folder / FILE} cannot be read as a Chroma database, so nothing was imported: {error}."
