@@ -95,11 +95,11 @@ def test_a_conversion_that_fails_gives_the_file_back(holdfast: Holdfast, tmp_pat
 def test_on_a_terminal_every_command_offers_the_conversion(holdfast: Holdfast, tmp_path: Path) -> None:
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     file = rumi(tmp_path / ".rumi" / "memory.db")
-    command = [executable(), "--preset", "rumi", "--store", str(file), "list"]
-    for answer, code in ((b"n\n", 1), (b"y\n", 0)):
+    command = [executable(), "--preset", "rumi", "--store", str(file)]
+    for answer, code, name in ((b"n\n", 1, "chat"), (b"y\n", 0, "list")):
         ours, theirs = pty.openpty()
         with subprocess.Popen(
-            command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=holdfast.environment
+            [*command, name], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=holdfast.environment
         ) as process:
             os.write(ours, answer)
             printed, asked = process.communicate(timeout=60)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 import click
 
@@ -187,17 +187,17 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmati
 
 
 @contextmanager
-def open_memory(flags: Flags, *, quiet: bool = False) -> Iterator["Engine"]:
+def open_memory(flags: Flags, *, quiet: bool = False, worker: Literal["none", "thread"] = "none") -> Iterator["Engine"]:
     """Open the engine that the flags select. The engine's warnings are printed on stderr, each only once."""
     with notes(as_json=flags.json, quiet=quiet, traces=flags.debug):
         _note_new_store(flags)
         try:
-            opened = _open(flags)
+            opened = _open(flags, worker)
         except StoreForeign:
             if not sys.stdin.isatty():
                 raise
             convert_store(flags)
-            opened = _open(flags)
+            opened = _open(flags, worker)
         with opened as memory:
             yield memory
 
@@ -214,10 +214,10 @@ def _note_new_store(flags: Flags) -> None:
         note(f"There is no store at {store_path(settings)} yet. A new, empty one is created.", as_json=flags.json)
 
 
-def _open(flags: Flags) -> "Engine":
+def _open(flags: Flags, worker: Literal["none", "thread"] = "none") -> "Engine":
     from holdfast.config.opening import open_engine  # noqa: PLC0415  (heavy: not needed for --help)
 
-    return open_engine(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker="none")
+    return open_engine(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker=worker)
 
 
 def convert_store(flags: Flags, *, yes: bool = False) -> None:

@@ -107,6 +107,16 @@ def _finish(flags: Flags, target: "Target", plan: "Plan", *, dry_run: bool, remo
     if not remove and target.hooks is not None and target.hooks.advice:
         say(target.hooks.advice, as_json=flags.json)
     say(target.form.restart if not remove else "Restart the assistant.", as_json=flags.json)
+    if remove:
+        _name_kept_secrets(flags)
+
+
+def _name_kept_secrets(flags: Flags) -> None:
+    from holdfast.cli.installing.environment_file import environment_path  # noqa: PLC0415  (heavy: not needed for --help)
+
+    path = environment_path()
+    if path.exists():
+        say(f"Other assistants may use the settings and keys in {path}. If none does, delete it.", as_json=flags.json)
 
 
 def _write(plan: "Plan") -> dict[Path, Path]:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli.console import notes
-from holdfast.cli.options import Flags, check_models, with_flags
+from holdfast.cli.options import Flags, check_models, open_memory, with_flags
 from holdfast.services import services
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def chat(
 
     check_models(flags)
     ids = iter([session] if session else [])
-    with _opened(flags) as memory:
+    with open_memory(flags, worker="thread") as memory:  # sessions are digested during the chat
 
         def begin() -> Agent:
             opened = memory.session(**flags.scope, id=next(ids, None), off_record=off_record)
@@ -62,18 +61,6 @@ def chat(
         talk.finish()
     if talk.unanswered:
         click.get_current_context().exit(1)
-
-
-@contextlib.contextmanager
-def _opened(flags: Flags) -> Iterator["Engine"]:
-    """Open the engine with a worker thread, so that sessions are digested during the chat."""
-    from holdfast.config.opening import open_engine  # noqa: PLC0415  (heavy: not needed for --help)
-
-    with (
-        notes(as_json=flags.json, traces=flags.debug),
-        open_engine(flags.store, preset=flags.preset, settings=flags.settings, tenant=flags.tenant, worker="thread") as memory,
-    ):
-        yield memory
 
 
 def _greeting(memory: "Engine", output: "ChatOutput", user: str | None, *, off_record: bool) -> str:
