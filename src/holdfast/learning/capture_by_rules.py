@@ -111,7 +111,7 @@ def _put(each: SourcedStatement, *, kind: str, text: str, key: str | None = None
         metadata={
             **speaker,
             **(metadata or {}),
-            **begin_and_end(each.statement.text, last.at, is_event=each.statement.kind == "event"),
+            **begin_and_end(each.statement.text, last.at, is_event=each.statement.kind == "event" or each.statement.happened),
         },
         reason=reason,
     )

@@ -47,8 +47,44 @@ _CODE_LINE = re.compile(
     r"|public |private |#include\b|return\b.*;?\s*$|\}?\s?else ?\{?\s*$|(?:if|for|while) ?\(.*\)\s?\{\s*$|[\]}){(;]{1,4},?;?\s*$"
     r"|SELECT .+ FROM\b.*|[\w.]+\(.*\);\s*$|[\w.\[\]]+ [+*-]?= .+;\s*$|</?\w[^>]*>.*</?\w+>\s*$|\"[\w-]+\": .+,?\s*$|[\w-]+: .+;\s*$)"
 )
+_TEXT_NOUN = (
+    r"(?:e-?mails?|mails?|letters?|messages?|texts?|notes?|posts?|reviews?|essays?|drafts?|paragraphs?|articles?|stor(?:y|ies)|poems?|reports?|statements?|speech"
+    r"|ads?|listings?|transcripts?|tweets?|captions?|comments?|reply|replies|dms?|voicemails?|bio|resume|cv|application"
+    r"|correos?|cartas?|mensajes?|textos?|notas?|publicaci[oó]n|rese[nñ]a|redacci[oó]n|borrador(?:es)?|p[aá]rrafos?|art[ií]culos?|cuentos?|poemas?|informes?|discurso"
+    r"|anuncios?|respuestas?|comentarios?|audios?|biograf[ií]a|curr[ií]culum|solicitud)"
+)
+_MENTIONED = re.compile(
+    rf"\b(?:this|these|the following|following|that|est[aeo]s?|(?:el|la) siguiente) (?:(?!my\b|mi\b|about\b|sobre\b)[\w'’-]+ ){{0,2}}{_TEXT_NOUN}\b",
+    re.IGNORECASE,
+)
+"""Matches a text that a line points to. A line that is no full sentence then announces it: "is this letter rude?"."""
+_ANNOUNCED = re.compile(
+    rf"\b(?:here(?:'s| is| are)|below is|aqu[ií] (?:va|tienes|est[aá]))(?: (?!my\b|mi\b)[\w'’-]+){{0,2}} {_TEXT_NOUN}\b"
+    r"|\b(?:got|received|found|recib[ií]|me lleg[oó]|me ha llegado|encontr[eé]) (?:this|esto)\b"
+    r"|\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso)"
+    r"(?: (?:me|us|back))?(?: (?:this|that|esto))?\s*:?\s*$"
+    r"|\b(?:lo|esto) que me (?:\w+ )?(?:escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso|lleg[oó])\b"
+    r"|\b(?:re-?write|re-?word|re-?phrase|paraphrase|proof-?read|summari[sz]e|translate|shorten|polish|edit|(?:reply|respond) to|reescribe|reformula|corrige|resume|traduce"
+    r"|traducir|acorta|responde a) (?:this|that|it|esto)\b"
+    r"|\b(?:make|does|is|would) (?:this|it) (?:sound|read|come across|more (?:formal|polite|friendly)|less|shorter|friendlier|politer|ok to send)\b"
+    r"|\bhaz(?:lo)? que (?:esto )?suene\b|\b(?:suena|queda) (?:bien|mal) esto\b",
+    re.IGNORECASE,
+)
+"""Matches a line that announces a text of somebody else, or a text to work on."""
+_ANNOUNCED_IN_LINE = re.compile(
+    r"\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|says|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso)\b[^.!?:\n]{0,40}:\s*"
+    r"(?=[\"“«'‘]?(?:(?:i|i[’']\w+|im|my|we|our|darling|dear|hi|hello|hey|yo|mi|mis|me|nos|estoy|soy|tengo|vivo|hola|cari[nñ]o|querid[oa])\b))",
+    re.IGNORECASE,
+)
+_LETTER_IN_LINES = re.compile(
+    r"\s{0,4}(?:dear|hi|hello|hey|darling|hola|querid[oa]s?|estimad[oa]s?)(?: [\w.'’-]+){0,3}[,:!]\s", re.IGNORECASE
+)
+"""Matches a line that begins with the greeting of a letter and goes on."""
+_SIGNED_IN_LINES = re.compile(r"[.!?,]\s+[\w ]{2,30},?\s+[A-ZÁÉÍÓÚÑ][\w'’-]+(?: [A-ZÁÉÍÓÚÑ][\w'’-]+)?\.?\s*$")
 _MAX_HEADERS = 12
 _MAX_LETTER_LINES = 200
+_MAX_LINE = 400
+"""Number of characters of a line in which an announcement is looked for."""
 _MIN_LINES = 3
 """Minimum number of lines of a log or of code in a row. Two may be an example in a sentence."""
 
@@ -56,12 +92,38 @@ _MIN_LINES = 3
 def without_quotations(text: str) -> str:
     """Remove pasted e-mails, letters, chats, logs and code from a text. A text without quotations is returned unchanged."""
     lines = text.split("\n")
-    if len(lines) < 2:
-        return text
+    own = [_without_told(line) for line in lines]
     quoted = [False] * len(lines)
-    for start, end in (*_emails(lines), *_letters(lines), *_runs(lines)):
+    for start, end in (*_emails(lines), *_announced(lines), *_letters(lines), *_runs(lines)) if len(lines) > 1 else ():
         quoted[start:end] = [True] * (end - start)
-    return "\n".join(line for line, out in zip(lines, quoted, strict=True) if not out) if any(quoted) else text
+    if own == lines and not any(quoted):
+        return text
+    return "\n".join(line for line, out in zip(own, quoted, strict=True) if not out)
+
+
+def _without_told(line: str) -> str:
+    """Return a line without what somebody else says in it in the first person: "my landlord wrote me: I am selling ..."."""
+    found = _ANNOUNCED_IN_LINE.search(line[:_MAX_LINE])
+    return line if found is None else line[: found.end()].rstrip()
+
+
+def _announced(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the lines after a line that announces a text, or after a request in front of a letter with greeting and name.
+
+    It goes on to the end, as an e-mail does.
+    """
+    last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
+    for at, line in enumerate(lines[:last]):
+        said = line[:_MAX_LINE].strip()
+        if _ANNOUNCED.search(said) or (not said.endswith((".", "!")) and _MENTIONED.search(said)):
+            yield at + 1, len(lines)
+            return
+        if at and _LETTER_IN_LINES.match(line):
+            break
+    for at in range(1, last + 1):
+        if _LETTER_IN_LINES.match(lines[at]) and _SIGNED_IN_LINES.search(lines[last][-_MAX_LINE:]):
+            yield at, len(lines)
+            return
 
 
 def _emails(lines: list[str]) -> Iterator[tuple[int, int]]:

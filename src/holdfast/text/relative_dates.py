@@ -8,7 +8,7 @@ from typing import Final
 
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
-__all__ = ["dates_in", "lasting_since", "spans_in", "with_dates"]
+__all__ = ["dates_in", "lasting_since", "spans_in", "with_dates", "written_day"]
 
 _DAY: Final = timedelta(days=1)
 _WEEKDAYS: Final = {name: number for number, name in enumerate(dict.fromkeys(DAYS.values()))}
@@ -84,6 +84,11 @@ def _matches(text: str, at: datetime, *, stated: bool = False) -> list[tuple[int
 def _folded(text: str) -> str:
     """Return a text in lower case and without accents, with the same length."""
     return "".join(unicodedata.normalize("NFD", letter)[0].lower()[:1] for letter in text)
+
+
+def written_day(day: datetime, *, spanish: bool) -> str:
+    """Return a calendar day in words."""
+    return _written(day, "day", spanish=spanish)
 
 
 def _written(day: datetime, precision: str, *, spanish: bool) -> str:

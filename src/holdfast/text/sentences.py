@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from holdfast.text.dictation import split_at_conjunctions, split_dictation
+
 _TERMINAL = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s|$)|[!?]+(?=[¿¡])|\.+(?=[¿¡])|[。！？]+)")
 _BULLET = re.compile(r"^\s*(?:[-*•·–—▪◦‣]|\d{1,3}[.)]|[a-zA-Z]\))\s+(?=\S)")
 _LAST_WORD = re.compile(r"([^\W_]+(?:[.'’-][^\W_]+)*)$")
@@ -23,12 +25,6 @@ _CONTEXT_CHARS = 40
 """Number of characters examined on each side of a period. Few are enough, because abbreviations are short."""
 _MIN_WRAPPED_CHARS = 45
 """Minimum number of characters of a line that counts as wrapped. Shorter lines are never joined with the next line."""
-_MAX_UNPUNCTUATED_WORDS = 24
-_MIN_PIECE_WORDS = 5
-_CONJUNCTIONS = frozenset(
-    "and but so because then also anyway however while though well okay y e pero entonces porque luego también tambien además ademas "
-    "aunque después despues bueno así asi pues".split()
-)
 
 
 def split_sentences(text: str) -> list[str]:
@@ -37,7 +33,12 @@ def split_sentences(text: str) -> list[str]:
     Abbreviations, decimals, addresses and ellipses do not end a sentence. Dictation without punctuation is split at
     conjunctions, so that no piece becomes too long.
     """
-    return [piece for line in _lines(text) for sentence in _cut(line) for piece in _split_at_conjunctions(sentence)]
+    return [piece for line in _lines(text) for sentence in _cut(line) for piece in split_at_conjunctions(sentence)]
+
+
+def split_clauses(text: str) -> list[str]:
+    """Return the sentences of a text. Text without punctuation is split into its clauses, however short it is."""
+    return [piece for line in _lines(text) for sentence in _cut(line) for piece in split_dictation(sentence)]
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -99,17 +100,3 @@ def _is_abbreviated(before: str, following: str) -> bool:
     if _INITIALS.fullmatch(word):  # "R.F. Kuang"
         return following.isupper()
     return len(word) == 1 and word.isupper() and word != "I" and following.isupper()
-
-
-def _split_at_conjunctions(sentence: str) -> Iterator[str]:
-    """Split a long sentence without punctuation at its conjunctions."""
-    words = sentence.split()
-    if len(words) <= _MAX_UNPUNCTUATED_WORDS or any(word[-1] in ",;:" for word in words):
-        yield sentence
-        return
-    start = 0
-    for at, word in enumerate(words):
-        if word.casefold() in _CONJUNCTIONS and at - start >= _MIN_PIECE_WORDS and len(words) - at >= _MIN_PIECE_WORDS:
-            yield " ".join(words[start:at])
-            start = at
-    yield " ".join(words[start:])

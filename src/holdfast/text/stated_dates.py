@@ -11,7 +11,7 @@ from typing import Final
 from holdfast.text.relative_dates import lasting_since, spans_in
 from holdfast.text.wordlists import MONTHS
 
-__all__ = ["AMBIGUOUS_MONTHS", "StatedDate", "begin_and_end", "cut_dates"]
+__all__ = ["AMBIGUOUS_MONTHS", "StatedDate", "begin_and_end", "cut_dates", "dates_without_year", "year_of"]
 
 _MONTH_NUMBER: Final = {name: 1 + list(dict.fromkeys(MONTHS.values())).index(month) for name, month in MONTHS.items()}
 _MONTH: Final = "|".join(sorted((name for name in MONTHS), key=len, reverse=True))
@@ -114,6 +114,19 @@ def begin_and_end(text: str, at: datetime, *, is_event: bool) -> dict[str, str]:
     if not found and (began := lasting_since(text, at)) is not None:
         dates["happened_at"] = _iso(*began)
     return dates
+
+
+def dates_without_year(text: str) -> list[tuple[int, StatedDate]]:
+    """Return the place and the date of each month or day of a month without a year."""
+    return [(start, date) for start, date in _stated(_plain(text)) if date.year is None and date.month is not None]
+
+
+def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:
+    """Return the year of a date without one: the first after ``at``, or the latest before it. None if there is no such day."""
+    spans = [(year, next(replace(stated, year=year).days(at.date()), None)) for year in (at.year - 1, at.year, at.year + 1)]
+    if future:
+        return next((year for year, span in spans if span and span[1] >= at.date()), None)
+    return next((year for year, span in reversed(spans) if span and span[0] <= at.date()), None)
 
 
 def _with_year(stated: StatedDate, text: str, before: str, at: datetime) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from holdfast.learning.answer_check.check import Evidence, SourceSentence, source_sentences
 from holdfast.learning.answer_check.sentences import Polarity, bare
 from holdfast.learning.answer_check.words import words
-from holdfast.learning.statements.read import own_sentences
+from holdfast.learning.statements.own_text import own_sentences
 from holdfast.text.clean import fold
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Memory, Message

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.learning.statements.clauses import fold_clause, sentences
 from holdfast.learning.statements.read import read_statements
-from holdfast.learning.statements.repair import admits_mistake, correction_in, repaired, repaired_within
+from holdfast.learning.statements.repair import admits_mistake, correction_in, rejected_value, repaired, repaired_within
 from holdfast.learning.statements.statements import Statement, retracts, statements
 from holdfast.protocols import SentenceReader
 from holdfast.types import Message
@@ -31,6 +31,8 @@ _SINGLE_VALUE_KEYS = frozenset(
 )
 _MIN_SHARED_START = 2
 _MIN_SHARED_WORDS = 0.6
+_MIN_SHARED_WITH_REJECTED = 0.3
+"""Share of common words from which a correction ends the statement with the value that it rejects ("not on the 7th")."""
 _NOTES = ("note", "nota")
 _TRAILING_DOTS = re.compile(r"\s*(?:\.{2,}|…)$")
 
@@ -78,7 +80,7 @@ def _statements_in(message: Message, said: Sequence[Statement]) -> Iterator["Sou
     kept = [fold_clause(each.text).rstrip(".!") for each in found]
     for sentence, folded in sentences(message.text):
         fragment = correction_in(sentence, folded)
-        if fragment is not None and not any(text in folded for text in kept):
+        if fragment is not None and not any(text in folded or folded.rstrip(".!") in text for text in kept):
             yield _BareCorrection(fragment=fragment, message=message)
 
 
@@ -128,7 +130,10 @@ def _restates(new: SourcedStatement, old: SourcedStatement) -> bool:
         return False
     if new.sources == old.sources and new.statement.text == old.statement.text:
         return False
+    rejected = fold_clause(rejected_value(new.statement.text))
     words = [re.findall(r"\w+", fold_clause(each.statement.text)) for each in (new, old)]
+    if rejected and re.search(rf"(?<!\w){re.escape(rejected)}(?!\w)", fold_clause(old.statement.text)):
+        return _word_overlap(*words) >= _MIN_SHARED_WITH_REJECTED
     if new.statement.key == old.statement.key and new.statement.key in _SINGLE_VALUE_KEYS:
         return words[0][:_MIN_SHARED_START] == words[1][:_MIN_SHARED_START]
     return new.sources != old.sources and _word_overlap(*words) >= _MIN_SHARED_WORDS

@@ -8,15 +8,14 @@ back ("she moved there") is kept with the previous sentence.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from typing import Final, Literal
 
 from holdfast.learning.statements.clauses import clauses, fold_clause
-from holdfast.learning.statements.quoted_text import without_quoted_text
+from holdfast.learning.statements.own_text import own_sentences
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
-from holdfast.learning.statements.spoken_clauses import without_secret
 from holdfast.learning.statements.standalone import (
-    is_about_nobody,
     is_english,
     is_question,
     is_unfinished,
@@ -24,23 +23,20 @@ from holdfast.learning.statements.standalone import (
     without_subordinator,
 )
 from holdfast.learning.statements.trim import trimmed
-from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
-from holdfast.text.consent.cues import may_wish
+from holdfast.learning.statements.worth import Candidate, worth
+from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader, When
 from holdfast.text.language import detect_language
+from holdfast.text.partial_dates import Tense, with_years
 from holdfast.text.relative_dates import with_dates
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
 
-__all__ = ["own_sentences", "read_statements"]
+__all__ = ["read_statements"]
 
-_MIN_KEEP: Final = 0.6
-"""Minimum probability with which a sentence is kept."""
-_MIN_KEEP_UNLIKELY: Final = 0.9
-"""Minimum probability for a sentence that looks like small talk, or like something not meant."""
-_MIN_KEEP_RULED: Final = 0.15
-"""Minimum probability for a sentence that a rule matches, such as one that states a name."""
-_MIN_KEEP_ALONE: Final = 0.3
-"""Minimum probability for the words of a memory without the turn before them."""
+_MIN_KEEP: Final = 0.15
+"""Minimum probability with which the reader keeps a sentence that is looked at again."""
+_MIN_WORTH: Final = 0.5
+"""Minimum probability with which a statement is worth keeping."""
 _MIN_WISH: Final = 0.5
 _MIN_REFUSAL: Final = 0.8
 """Minimum probability of the wish that a sentence is not kept."""
@@ -48,19 +44,11 @@ _REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "
 _MIN_OFF_RECORD: Final = 0.9
 """Minimum probability of the wish that nothing of a message is kept."""
 _MAX_WISH_CHARACTERS: Final = 600
-_MAX_SENTENCE_CHARACTERS: Final = 500
 _MAX_CONTEXT_CHARACTERS: Final = 200
 _MIN_WORDS: Final = 2
 _MAX_LEADS: Final = 8
 _MAX_PAUSES: Final = 8
 _MAX_LEAD_WORDS: Final = 2
-_MAX_TAG_WORDS: Final = 4
-_CODE = re.compile(
-    r"^\W{0,3}\*\*[^*]{1,60}\*\*\W{0,2}:|\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+="
-    r"|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b|^(?:import|def|class|SELECT|from \w+ import)\s"
-)
-_QUOTED: Final = re.compile(r'"[^"\n]{3,}"|“[^”\n]{3,}”|«[^»\n]{3,}»')
-"""Matches a text in quotation marks. What follows such a text is the user's own again."""
 _PAUSE: Final = re.compile(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
 _STOP: Final = re.compile(r"\s*[,;:(–—]\s+|\s+-+\s+")
 _REASON: Final = re.compile(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
@@ -72,6 +60,8 @@ _POINTS_BACK: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches a sentence whose subject, or the thing that it speaks of, was named before it."""
+_OWN_PHRASE: Final = re.compile(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
+"""Matches the beginning of a clause or noun phrase about the user or the user's people."""
 _CONCLUDED: Final = re.compile(
     r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
     r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
@@ -118,8 +108,8 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader) ->
     books = rulebooks(language)
     if any(book.shows(sign, fold_clause(message.text)) for book in books for sign in ("roleplay", "joke")):
         return []
-    context = _Context(before=before, books=books, reader=reader, language=language)
-    sentences = list(_own_sentences(message.text, books))
+    context = Context(before=before, books=books, reader=reader, language=language)
+    sentences = own_sentences(message.text, language)
     if any(
         context.read(text).wishes["off_record"] >= _MIN_OFF_RECORD and may_wish("off_record", fold_clause(text))
         for text in (message.text[:_MAX_WISH_CHARACTERS], *sentences)
@@ -129,8 +119,8 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader) ->
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Context:
-    """The turn before a message, the rules for the message's language, and the reader."""
+class Context:
+    """The turn before a message, the rules for its language, and the reader."""
 
     before: str
     books: tuple[Rulebook, ...]
@@ -147,36 +137,44 @@ class _Context:
         return self.known[text]
 
 
-def own_sentences(text: str, language: str | None) -> list[str]:
-    """Return the sentences of a message that the user states, without code, logs, and text to translate or summarize."""
-    return list(_own_sentences(text, rulebooks(language or detect_language(text))))
+def _statements(message: Message, sentences: Sequence[str], context: Context) -> Iterator[Statement]:
+    for each, rule, asked in candidates(sentences, context):
+        if asked or _is_kept(each):
+            found = _statement(each, rule, context, asked=asked)
+            yield replace(found, text=_dated(found.text, each.reading, message.at))
 
 
-def _statements(message: Message, sentences: Sequence[str], context: _Context) -> Iterator[Statement]:
+def _dated(text: str, reading: Reading, at: datetime) -> str:
+    """Return a text with calendar dates. The reader says whether something is planned, or has happened at a time."""
+    text = with_dates(text, at)
+    tense: Mapping[When, Tense] = {"planned": "future", "dated": "past"}
+    return with_years(text, at, tense[reading.time]) if reading.time in tense else text
+
+
+def candidates(sentences: Sequence[str], context: Context) -> Iterator[tuple[Candidate, StatementRule | None, bool]]:
+    """Yield the words of each sentence that may become a memory, the rule that matches them, and whether the user asked for it."""
     previous = ""
     for said in sentences:
         sentence, reading = said, context.read(said)
         stated = _before_question(sentence)
-        if stated and (alone := context.read(stated)).keep > reading.keep:
-            sentence, reading = stated, alone
+        if stated and (shorter := context.read(stated)).keep > reading.keep:
+            sentence, reading = stated, shorter
         asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
         text = asked or _without_lead(_words_to_keep(sentence, reading), context.books)
+        corrects = any(book.correction.match(fold_clause(sentence)) for book in context.books)
         rule = _rule(text, context.books)
         if text and rule is None and not sentence.endswith("?") and (rule := _rule(sentence, context.books)) is not None:
             text = asked or sentence
-        if asked or (text and _is_kept(reading, sentence, rule) and (len(text.split()) >= _MIN_WORDS or reading.reply)):
+        if text and (asked or _may_be_kept(reading, sentence, rule)):
             parts = _parts(text, context.books) or [(text, rule)]
-            for said_part, part_rule in parts:
-                part = said_part
+            for part, part_rule in parts:
+                own = part
                 if not asked and reading.area != "instruction":
-                    part = without_subordinator(trimmed(said_part, context.read))
-                if not asked and not _says_enough(part, part_rule, context):
-                    continue
-                whole = part if len(parts) > 1 or asked else _with_context(part, reading, previous, context)
-                if not asked and not _stands_alone(whole, part, reading, part_rule, context):
-                    continue
-                found = _statement(whole, part, reading, part_rule, context, asked=bool(asked))
-                yield replace(found, text=with_dates(whole, message.at))
+                    own = without_subordinator(trimmed(_without_correction(part, context.books), context.read))
+                whole = own if len(parts) > 1 or asked else _with_context(own, reading, previous, context)
+                if corrects and whole != own:  # "So she is seven? No, she's eight."
+                    whole = f"{whole.removesuffix(own)}{part}"
+                yield replace(_candidate(whole, own, reading, part_rule, context), corrects=corrects), part_rule, bool(asked)
         previous = said
 
 
@@ -191,36 +189,11 @@ def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRul
     return []
 
 
-def _asks_to_confirm(folded: str, books: Sequence[Rulebook]) -> bool:
-    """Return True if a sentence only asks for confirmation, such as "I live in Lyon, right?"."""
-    tail = _STOP.split(folded)[-1]
-    is_tag = len(tail.split()) <= _MAX_TAG_WORDS and any(book.shows("tag", tail) for book in books)
-    return folded.endswith("?") and tail != folded and is_tag
-
-
 def _before_question(sentence: str) -> str:
     """Return the text before the question at the end of a sentence: "I'm vegan" in "I'm vegan, anything for me?"."""
     stops = [stop.start() for stop in _STOP.finditer(sentence)] if sentence.rstrip().endswith("?") else []
     stated = _REASON.sub("", sentence[: stops[-1]]) if stops else ""
     return stated if len(stated.split()) > _MIN_WORDS else ""
-
-
-def _own_sentences(text: str, books: Sequence[Rulebook]) -> Iterator[str]:
-    """Yield the sentences that the user states. Sentences after a request such as "translate this" are not the user's own."""
-    for sentence in _sentences(text):
-        folded = fold_clause(sentence)
-        if any(book.shows("text_command", folded) or book.shows("text_writing", folded + "\n") for book in books):
-            if not folded.endswith("?") and not _QUOTED.search(sentence):  # "how do you say it?" is not followed by a text
-                return
-        elif not _asks_to_confirm(folded, books):
-            yield sentence
-
-
-def _sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a message. Code, logs and sentences with a secret are left out."""
-    for sentence in split_sentences(without_quoted_text(text, in_line=False)):
-        if len(sentence) <= _MAX_SENTENCE_CHARACTERS and not _CODE.search(sentence) and without_secret(sentence):
-            yield sentence
 
 
 def _asked_text(sentence: str, book: Rulebook) -> str:
@@ -234,6 +207,16 @@ def _asked_text(sentence: str, book: Rulebook) -> str:
         if lead is not None:
             return sentence[start + lead.end() :].strip(" ,;:-–—")
     return ""
+
+
+def _without_correction(text: str, books: Sequence[Rulebook]) -> str:
+    """Return a text without the words that announce a correction: "No, " or "actually", if a statement follows them."""
+    folded = fold_clause(text)
+    for book in books:
+        lead = book.correction.match(folded)
+        if lead is not None and len(text[lead.end() :].split()) > _MIN_WORDS:
+            return text[lead.end() :]
+    return text
 
 
 def _without_lead(text: str, books: Sequence[Rulebook]) -> str:
@@ -257,78 +240,69 @@ def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
         yield start
 
 
-def _is_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> bool:
-    if any(reading.wishes[wish] >= _MIN_REFUSAL and may_wish(wish, fold_clause(sentence)) for wish in _REFUSALS):
+def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> bool:
+    """Return False for sentences that need no second reading: wishes, announcements, and what is clearly not worth keeping."""
+    if max(reading.wishes["off_record"], reading.wishes["forget"]) >= _MIN_REFUSAL or sentence.endswith(":"):
         return False
-    if reading.wishes["remember"] >= _MIN_WISH:
-        return reading.act != "question" and reading.keep >= _MIN_KEEP_RULED
-    lasting = rule is not None and rule.key in _LASTING_KEYS and reading.keep >= _MIN_KEEP_RULED
-    if reading.act not in ("question", "smalltalk") and (lasting or _CONCLUDED.search(fold_clause(sentence))):
-        return True
-    if sentence.endswith(":") or reading.owner in ("assistant", "world"):
+    return reading.keep >= _MIN_KEEP or rule is not None or _CONCLUDED.search(fold_clause(sentence)) is not None
+
+
+def _candidate(text: str, own: str, reading: Reading, rule: StatementRule | None, context: Context) -> Candidate:
+    return Candidate(
+        text=text,
+        own=own,
+        reading=reading,
+        alone=context.reader.read(own),
+        language=context.language,
+        ruled=rule is not None and rule.key in _LASTING_KEYS,
+    )
+
+
+def _is_kept(each: Candidate) -> bool:
+    """Return True if words are worth keeping. A decision, a discovery and a correction are, even if the reader doubts them."""
+    folded = fold_clause(each.own)
+    if is_unfinished(folded) or (each.text == each.own and is_question(folded)):
         return False
-    unlikely = reading.meant != "fact" or reading.act == "smalltalk"
-    return reading.keep >= (_MIN_KEEP_UNLIKELY if unlikely else _MIN_KEEP)
-
-
-def _says_enough(text: str, rule: StatementRule | None, context: _Context) -> bool:
-    """Return True if the remaining words still state something. A rule match, a decision or a reply is enough."""
-    reading = context.read(text)
-    if rule is not None or reading.reply or _CONCLUDED.search(fold_clause(text)):
-        return True
-    return reading.act not in ("question", "smalltalk") and reading.keep >= _MIN_KEEP
-
-
-def _stands_alone(text: str, own: str, reading: Reading, rule: StatementRule | None, context: _Context) -> bool:
-    """Return True if a memory with these words can be understood weeks later. ``own`` is the text without its context."""
-    folded = fold_clause(own)
-    if is_unfinished(folded) or (text == own and is_question(folded)):
+    if len(each.text.split()) < _MIN_WORDS and not each.reading.reply:
         return False
-    lasting = rule is not None and rule.key in _LASTING_KEYS
-    corrects = any(book.correction.match(folded) for book in context.books)
-    if lasting or corrects or reading.wishes["remember"] >= _MIN_WISH or _CONCLUDED.search(folded):
+    if each.reading.wishes["remember"] >= _MIN_WISH and each.reading.act != "question":
         return True
-    alone = context.reader.read(own)
-    has_question = text != own and "?" in text
-    if is_english(folded, context.language):
-        nobody = is_about_nobody(folded, reading, has_question=has_question)
-        if nobody or (not has_question and points_nowhere(text, fold_clause(text))):
-            return False
-    if text != own or reading.reply or reading.area == "instruction":
-        return not has_question or alone.act != "smalltalk"
-    # Events are often told in answer to the turn before: half of the lost evidence was of this sort.
-    return reading.area == "event" or alone.keep >= _MIN_KEEP_ALONE
+    if each.alone.act not in ("question", "smalltalk") and _CONCLUDED.search(folded):
+        return True
+    return worth(each) >= _MIN_WORTH
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:
-    """Return the part of a sentence that contains the fact. It is empty if the sentence is only a request or a question.
+    """Return the part of a sentence that carries the fact; empty if that is only a question.
 
-    In a request, the fact is the clause that the reader marks. A question after a statement is cut off. In other cases,
-    and in a standing instruction, the whole sentence is returned.
+    Of a request, those are the words that the reader marks: "my daughter Nora, she turns six" of "write a poem for my daughter Nora,
+    she turns six". A question after a statement is cut off. Otherwise, and of a standing instruction, the whole sentence stays.
     """
     stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
     after = stops[0] if stops else len(sentence)
     if reading.act not in ("request", "question") or reading.area == "instruction":
         start, end = 0, after if sentence.rstrip().endswith("?") else len(sentence)
-    elif len(sentence[: reading.start].split()) <= _MAX_LEAD_WORDS:  # the fact stands before the request
+    elif len(sentence[: reading.start].split()) <= _MAX_LEAD_WORDS or _OWN_PHRASE.match(sentence, reading.start):
         start, end = reading.start, after
     else:
         inside = [pause.end() for pause in _PAUSE.finditer(sentence) if pause.end() < reading.end]
         before = [place for place in inside if place <= reading.start]
         start, end = before[-1] if before else inside[0] if inside else 0, after
     text = sentence[start:end].strip(" ,;:-–—")
+    if reading.act == "request" and start:
+        text = text.rstrip(" ?!")
     return "" if text.endswith("?") else text
 
 
-def _with_context(text: str, reading: Reading, previous: str, context: _Context) -> str:
-    """Return a statement together with the words that are needed to understand it."""
+def _with_context(text: str, reading: Reading, previous: str, context: Context) -> str:
+    """Return a statement with the words that it cannot be understood without."""
     folded = fold_clause(text)
     lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)
     dangling = _POINTS_BACK.match(text) or lost
     if dangling and previous and len(previous) <= _MAX_CONTEXT_CHARACTERS and context.read(previous).act != "smalltalk":
         return f"{previous} {text}"
     told = split_sentences(context.before)
-    if lost and not previous and told and len(told[-1]) <= _MAX_CONTEXT_CHARACTERS:
+    if lost and not previous and told and len(told[-1]) <= _MAX_CONTEXT_CHARACTERS and len(told[-1].split()) > _MIN_WORDS:
         return f"{told[-1]} {text}"  # "What a lovely pendant! I bought it in Paris."
     asked = next((said for said in reversed(told) if said.endswith("?")), "")
     is_reply = reading.reply or (reading.act == "reply" and _POINTS_BACK.match(text))
@@ -337,7 +311,8 @@ def _with_context(text: str, reading: Reading, previous: str, context: _Context)
     return text
 
 
-def _statement(text: str, own: str, reading: Reading, rule: StatementRule | None, context: _Context, *, asked: bool) -> Statement:
+def _statement(each: Candidate, rule: StatementRule | None, context: Context, *, asked: bool) -> Statement:
+    text, own, reading = each.text, each.own, each.reading
     key, key_es, type_, importance = _AREAS[reading.area]
     asked = asked or reading.wishes["remember"] >= _MIN_WISH
     is_event = reading.area in ("event", "plan")
@@ -354,8 +329,9 @@ def _statement(text: str, own: str, reading: Reading, rule: StatementRule | None
         language=language,
         asked=asked,
         temporary=reading.area == "plan" if rule is None else rule.temporary,
-        corrects=any(book.correction.match(fold_clause(own)) for book in context.books),
+        corrects=each.corrects,
         ruled=rule is not None and text == own,
+        happened=reading.time == "dated",
         elided=text != own or _NO_SUBJECT.match(fold_clause(own)) is not None,
     )
 

@@ -7,7 +7,7 @@ from holdfast.learning.statements.clauses import fold_clause
 _MARK = (
     r"(?:sorry|no,? wait|wait,? no|wait|i mean|i meant|actually|make that|correction|rather|or rather|my mistake|my bad"
     r"|perdon|digo|mejor dicho|no,? espera|espera,? no|quise decir|quiero decir|queria decir|en realidad|me equivoque"
-    r"|correccion|no)"
+    r"|correccion|oops|ups|no)"
 )
 _MARK_WITHIN = _MARK.removesuffix("|no)") + r"|no(?=\s*[,.:;…–—-]))"
 """Matches words that announce a correction inside a sentence. "No" counts only before a pause.
@@ -27,6 +27,7 @@ _ADMISSION = re.compile(
 )
 _WITHIN = re.compile(rf"^(?P<said>.{{8,}}?)(?:[\s,.…–—-]+){_MARK_WITHIN}(?:[ ,.!:…-]+{_MARK})*[ ,.!:…-]+(?P<rest>.{{1,40}})$")
 _NOT = re.compile(r"^(?P<new>.+?)[, ]+(?:and )?(?:not|y no|no|instead of|rather than|en vez de|en lugar de) (?P<old>.+)$")
+_REJECTED = re.compile(r",? (?:and )?(?:not|y no|no|instead of|rather than|en vez de|en lugar de) (?P<old>[^,;.]{1,40})$")
 _BUT = re.compile(r"^(?:not|no(?: es| era)?) (?P<old>.+?),? (?:but|sino(?: que)?|it'?s|es) (?P<new>.+)$")
 _LEADING_WORDS = re.compile(
     r"^(?:it'?s|it is|that'?s|it was|was|is|es|son|era|sera|sea|on|at|in|the|el|la|los|las|a|al|en|to|with|con|de|del|i mean|i meant|a las|on the|actually|en realidad)\s+"
@@ -76,7 +77,8 @@ def repaired(text: str, fragment: str) -> str | None:
     plain = fold_clause(fragment)
     named = _NOT.match(plain) or _BUT.match(plain)
     if named is not None:
-        swapped = _swap(text, _bare_value(fragment, named, "old"), _bare_value(fragment, named, "new"))
+        old, new = _bare_value(fragment, named, "old"), _bare_value(fragment, named, "new")
+        swapped = _swap_whole(text, old, new) or _swap(text, old, new)
         if swapped is not None:
             return swapped
         fragment, plain = fragment[named.start("new") : named.end("new")], plain[named.start("new") : named.end("new")]
@@ -108,6 +110,25 @@ def _bare_value(fragment: str, match: re.Match[str], name: str) -> str:
     while (leading := _LEADING_WORDS.match(fold_clause(value))) is not None:
         value = value[leading.end() :]
     return value
+
+
+def rejected_value(text: str) -> str:
+    """Return the value that a statement rejects: "the 7th" of "the wedding is on the 14th, not the 7th". Empty if there is none."""
+    named = _REJECTED.search(fold_clause(text).rstrip(" .!"))
+    return _bare_value(text, named, "old") if named is not None else ""
+
+
+def _swap_whole(text: str, old: str, new: str) -> str | None:
+    """Replace a value of which the correction names only a part: "June 7th" by "June 14th" if "not the 7th" is said."""
+    plain = fold_clause(text)
+    for value in _VALUES:
+        found = value.search(fold_clause(new))
+        if found is None:
+            continue
+        for place in value.finditer(plain):
+            if fold_clause(old) in place[0]:
+                return text[: place.start()] + new[found.start() : found.end()] + text[place.end() :]
+    return None
 
 
 def _swap(text: str, old: str, new: str) -> str | None:

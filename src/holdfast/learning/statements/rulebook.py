@@ -185,5 +185,7 @@ class Statement:
     """True if it is an observation of the assistant that the user confirmed."""
     ruled: bool = True
     """True if a rule matches the text, so that its subject is known. The sentence reader also keeps other texts."""
+    happened: bool = False
+    """True if it tells what happened at a time, so that a date in it is the date of that."""
     elided: bool = False
     """True if the text has no subject of its own: it lacks one ("been vegan since May"), or begins with words of another turn."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from holdfast.learning.statements.clauses import StatementClause, clauses, fold_clause, sentences
 from holdfast.learning.statements.rulebook import Rulebook
@@ -14,6 +15,9 @@ _SECRET = re.compile(
     r"|\b(?:sk|pk|ghp|gho|xox[bp]|akia|eyj)[-_a-z0-9]{12,}|\b(?:\d[ -]?){13,19}\b|-----begin"
 )
 _PART = re.compile(r"[,;:] | (?:and|but|y|pero|with|con) ")
+_OWN_SUBJECT = re.compile(
+    r"(?:(?:and|but|y|pero) )?(?:(?:i|we|my|our|he|she|they) (?!pin|pass|code|key|clave)|(?:i'?m|i'?ve|we'?re|yo|mi|mis|me|nos|soy|tengo|vivo|trabajo|estoy|somos|tenemos) )"
+)
 _WHOLE_MESSAGE = ("joke", "roleplay")
 _WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 
@@ -46,20 +50,37 @@ def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
 
 
 def without_secret(text: str) -> str:
-    """Return the text, or an empty string if it contains a password or another secret."""
-    return "" if _SECRET.search(fold_clause(text)) else text
+    """Return a text without the clauses that contain a password or another secret. Empty if nothing else is left.
+
+    A clause after a secret is only kept if it begins with a subject of its own: other words may belong to the secret.
+    """
+    folded = fold_clause(text)
+    if not _SECRET.search(folded):
+        return text
+    cuts = [(0, 0), *(cut.span() for cut in _PART.finditer(folded)), (len(text), len(text))]
+    kept, hidden = [], False
+    for (before, start), (end, _) in pairwise(cuts):
+        if _SECRET.search(folded, start, end):
+            hidden = True
+        elif not hidden or _OWN_SUBJECT.match(folded, start):
+            kept.append((before if kept and not hidden else start, end))
+            hidden = False
+    return "; ".join(text[start:end] for start, end in _joined(kept)) if kept else ""
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans of a text, those that follow each other as one."""
+    joined = spans[:1]
+    for start, end in spans[1:]:
+        joined = [*joined[:-1], (joined[-1][0], end)] if start == joined[-1][1] else [*joined, (start, end)]
+    return joined
 
 
 def _without_secret(clause: StatementClause) -> StatementClause | None:
-    """Return the part of a clause before a secret, or None if nothing precedes the secret."""
-    found = _SECRET.search(clause.folded)
+    """Return a clause without secrets, or None if nothing else is left."""
+    text = without_secret(clause.text)
     clause = replace(clause, context=without_secret(clause.context))
-    if found is None:
-        return clause
-    cuts = [cut.start() for cut in _PART.finditer(clause.folded, 0, found.start())]
-    if not cuts:
-        return None
-    return replace(clause, text=clause.text[: cuts[-1]], folded=clause.folded[: cuts[-1]])
+    return replace(clause, text=text, folded=fold_clause(text)) if text else None
 
 
 def _is_plain(folded: str, book: Rulebook) -> bool:

@@ -1,0 +1,65 @@
+"""Yield the sentences of a message that the user states: no code, no logs, no secrets, no text to translate or to write."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from holdfast.learning.statements.clauses import fold_clause
+from holdfast.learning.statements.quoted_text import without_quoted_text
+from holdfast.learning.statements.rulebook import Rulebook, rulebooks
+from holdfast.learning.statements.spoken_clauses import without_secret
+from holdfast.text.language import detect_language
+from holdfast.text.sentences import split_clauses
+
+__all__ = ["own_sentences"]
+
+_MAX_SENTENCE_CHARACTERS: Final = 500
+_MAX_TAG_WORDS: Final = 4
+_CODE: Final = re.compile(
+    r"^\W{0,3}\*\*[^*]{1,60}\*\*\W{0,2}:|\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+="
+    r"|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b|^(?:import|def|class|SELECT|from \w+ import)\s"
+)
+_QUOTED: Final = re.compile(r'"[^"\n]{3,}"|“[^”\n]{3,}”|«[^»\n]{3,}»')
+"""Matches a text in quotation marks. What follows such a text is the user's own again."""
+_PAUSE: Final = re.compile(r"\s*[,;:(–—]\s+|\s+-+\s+")
+_CONTENT: Final = re.compile(
+    r"\s*(?:[:\"“«]|\b(?:saying|that says|telling|explaining|asking|apologi[sz]ing|stating|which says|who says|que diga|que digan|diciendo|explicando|pidiendo"
+    r"|contando|en (?:el|la) que)\b)"
+)
+"""Matches the place from which a request to write something gives the text. The words of that text are not a statement."""
+
+
+def own_sentences(text: str, language: str | None) -> list[str]:
+    """Return the sentences of a message that the user states: no code, no logs, no text to translate or summarize."""
+    books = rulebooks(language or detect_language(text))
+    return list(_own_sentences(text, books))
+
+
+def _own_sentences(text: str, books: Sequence[Rulebook]) -> Iterator[str]:
+    """Yield the sentences that the user states. Those after a request such as "translate this" are not the user's own."""
+    for sentence in _sentences(text):
+        folded = fold_clause(sentence)
+        if any(book.shows("text_command", folded) for book in books):
+            if not folded.endswith("?") and not _QUOTED.search(sentence):  # "how do you say it?" is not followed by a text
+                return
+        elif any(book.shows("text_writing", folded + "\n") for book in books):
+            content = _CONTENT.search(folded)
+            yield sentence if content is None else sentence[: content.start()]
+            if content is not None and ":" in content[0] and not _QUOTED.search(sentence):
+                return
+        elif not _asks_to_confirm(folded, books):
+            yield sentence
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a message. Code and logs are left out, and secrets are cut out."""
+    for sentence in split_clauses(without_quoted_text(text, in_line=False)):
+        if len(sentence) <= _MAX_SENTENCE_CHARACTERS and not _CODE.search(sentence) and (safe := without_secret(sentence)):
+            yield safe
+
+
+def _asks_to_confirm(folded: str, books: Sequence[Rulebook]) -> bool:
+    """Return True if a sentence only asks whether something is so: "I live in Lyon, right?"."""
+    tail = _PAUSE.split(folded)[-1]
+    is_tag = len(tail.split()) <= _MAX_TAG_WORDS and any(book.shows("tag", tail) for book in books)
+    return folded.endswith("?") and tail != folded and is_tag

@@ -1,0 +1,89 @@
+"""Complete dates without a year, and seasons: "in August" becomes "in August 2027", "este verano" becomes "este verano (2027)"."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Final, Literal, TypeAlias
+
+from holdfast.text.relative_dates import written_day
+from holdfast.text.stated_dates import StatedDate, dates_without_year, year_of
+from holdfast.text.wordlists import MONTHS
+
+__all__ = ["Tense", "with_years"]
+
+Tense: TypeAlias = Literal["past", "future"]
+
+_SPANISH: Final = frozenset(name for name, month in MONTHS.items() if name not in month and len(name) > 3)
+_RECURS: Final = re.compile(
+    r"\b(?:every|each|always|usually|birthday|anniversary|cada|todos los|siempre|cumplea\w*|aniversario)\b", re.IGNORECASE
+)
+_SEASON_STARTS: Final = {
+    "spring": 3, "summer": 6, "fall": 9, "autumn": 9, "winter": 12, "primavera": 3, "verano": 6, "otoño": 9, "otono": 9, "invierno": 12,
+}  # fmt: skip
+"""First month of each season in the north. The year alone is added, and it is right for most of the south, too."""
+_SEASON_NAME: Final = rf"(?P<season>{'|'.join(_SEASON_STARTS)})"
+_SEASON: Final = re.compile(
+    rf"\b(?:(?P<last>last|this past|past|el pasado|la pasada)|(?P<next>next|this coming|el próximo|la próxima|el proximo|la proxima)|this|in the|this year's|est[ae]|en|el|la)"
+    rf" {_SEASON_NAME}\b(?P<after> pasad[oa]| que viene| próxim[oa]| proxim[oa])?(?! (?:of|de|del)? ?\d)(?!\s*\()",
+    re.IGNORECASE,
+)
+_DAY_OF_MONTH: Final = re.compile(
+    r"\b(?:on the (?P<day>\d{1,2}(?:st|nd|rd|th))|el (?P<day_es>(?:día |dia )?\d{1,2}))(?=[.,;!?]|$| at\b| a las?\b| in the\b| por la\b)",
+    re.IGNORECASE,
+)
+_SEASON_MONTHS: Final = 3
+_MONTHS: Final = 12
+
+
+def with_years(text: str, at: datetime, tense: Tense) -> str:
+    """Return a text in which dates without a year, and seasons, have one. ``at`` is when it was said.
+
+    ``tense`` says on which side of that time the dates lie. A text about something that recurs is returned unchanged.
+    """
+    if _RECURS.search(text):
+        return text
+    found = [
+        (start + len(text[start : start + date.length].rstrip(". ")), _year_after(text, start, date, at, tense))
+        for start, date in dates_without_year(text)
+    ]
+    found += [(day.end(), _written_day(day, at, tense)) for day in _DAY_OF_MONTH.finditer(text)]
+    found += [(season.end(), f" ({_season_year(season, at, tense)})") for season in _SEASON.finditer(text)]
+    pieces, end = [], 0
+    for place, year in sorted(found):
+        pieces += [text[end:place], year]
+        end = place
+    return "".join([*pieces, text[end:]])
+
+
+def _year_after(text: str, start: int, date: StatedDate, at: datetime, tense: Tense) -> str:
+    """Return the words that add the year to a date, in the language of its month."""
+    year = year_of(date, at, future=tense == "future")
+    if year is None:
+        return ""
+    stated = text[start : start + date.length].casefold()
+    if any(word in _SPANISH for word in re.findall(r"[^\W\d]+", stated)):
+        return f" de {year}"
+    return f", {year}" if date.day and not stated[0].isdigit() else f" {year}"
+
+
+def _written_day(found: re.Match[str], at: datetime, tense: Tense) -> str:
+    """Return the date of a day that is named without its month, in brackets."""
+    number = int(re.sub(r"\D", "", found[0]))
+    step = timedelta(days=1 if tense == "future" else -1)
+    day = next((day for count in range(62) if (day := at + count * step).day == number), None)
+    return "" if day is None else f" ({written_day(day, spanish=found['day'] is None)})"
+
+
+def _season_year(season: re.Match[str], at: datetime, tense: Tense) -> int:
+    """Return the year of a season: that of its last month, so that a winter has the year in which most of it lies."""
+    start = _SEASON_STARTS[season["season"].casefold()]
+    past = season["last"] or (season["after"] or "").strip().startswith("pasad")
+    coming = season["next"] or (season["after"] and not past)
+    now = at.year * _MONTHS + at.month - 1
+    first = at.year * _MONTHS + start - 1
+    first += _MONTHS * (first + _SEASON_MONTHS <= now) - _MONTHS * (first - _MONTHS + _SEASON_MONTHS > now)  # now or coming
+    is_now = first <= now
+    if past or (tense == "past" and not is_now and not coming):
+        first -= _MONTHS
+    elif is_now and (coming or (tense == "future" and not season[0].casefold().startswith(("this", "est")))):
+        first += _MONTHS
+    return (first + _SEASON_MONTHS - 1) // _MONTHS
