@@ -30,6 +30,11 @@ _SPANISH_VERB: Final = (
     r"|come|comen|como|comemos|dice|dicen|hay|ha|han|he|hemos|cumple|cumplen|estudia|estudian|estudio|juega|juegan|juego|llega|llegan|llego"
     r"|\w{3,}(?:aba|aban|ábamos|aron|ieron|amos|emos|imos)|\w{2,}(?:é|ó))"
 )
+_SPANISH_FIRST_PERSON: Final = (
+    r"(?:soy|somos|fui|estoy|estamos|tengo|tenemos|tuve|vivo|vivimos|trabajo|trabajamos|voy|vamos|hago|hacemos|quiero|queremos|puedo|podemos|como|comemos|he|hemos"
+    r"|estudio|juego|llego|\w{3,}(?:amos|emos|imos|ábamos)|\w{2,}é)"
+)
+"""Matches a verb whose subject is the speaker. A verb in the third person without a subject stays with the clause before it."""
 _AFTER_VERB: Final = (
     r"(?= (?:a|al|de|del|en|con|sin|un|una|unos|unas|el|la|los|las|mi|mis|su|sus|muy|que|para|por|como|dos|tres|cuatro|cinco|\d+|alergic\w+|alérgic\w+"
     r"|mas|más|casi|solo|sólo|desde|hasta|cada|todo\w*|\w+(?:ando|iendo|ado|ido|ero|era|ista|or|ora))\b)"
@@ -39,10 +44,10 @@ _STARTS: Final = re.compile(
     rf"(?P<and>(?: (?:and|but|so|plus|then|anyway|y|pero|luego|entonces|además|ademas|también|tambien))+) {_FILLER}"
     rf"(?=(?:(?:i|we|he|she|they|there|it) (?!and\b|or\b)[\w'’]+|{_SHORT} \w|[a-z]{{3,}} (?:is|has|lives|works)\b|{_NOUN_PHRASE}(?:{_AUXILIARY}|gets?|goes|lives?|works?|likes?|loves?|hates?|"
     rf"wants?|needs?|keeps?|comes?|turns?|plays?|thinks?|says?|starts?|ends?|\w{{3,}}ed)\b"
-    rf"|(?:yo|me|nos|se|ya|no|él|ella|ellos|ellas) \w+|(?:mi|mis|nuestr[oa]s?|su|sus|el|la|los|las) (?:\w+ ){{1,2}}?(?:se \w+|no \w+|{_SPANISH_VERB})\b|{_SPANISH_VERB}{_AFTER_VERB}"
+    rf"|(?:yo|me|nos|él|ella|ellos|ellas) \w+|no me \w+|ya no \w+|(?:mi|mis|nuestr[oa]s?|su|sus|el|la|los|las) (?:\w+ ){{1,2}}?(?:se \w+|no \w+|{_SPANISH_VERB})\b|{_SPANISH_FIRST_PERSON}{_AFTER_VERB}"
     r"|\w{3,}o (?:a|al|en|un|una|el|la|los|las|mi|mis|que|muy|\d+) ))"
     # Without one: a pronoun with an auxiliary verb, or a relative of the speaker with a verb.
-    rf"|(?P<run_on> )(?=(?:i|he|she|they|we) {_AUXILIARY}\b|{_SHORT} \w|my (?:\w+ ){{1,2}}?(?:is|are|was|has|have)\b|(?:me|nos) (?:di[jo]\w*|\w+(?:ó|aron|ieron))\b|{_SPANISH_VERB}{_AFTER_VERB})"
+    rf"|(?P<run_on> )(?=(?:i|he|she|they|we) {_AUXILIARY}\b|{_SHORT} \w|my (?:\w+ ){{1,2}}?(?:is|are|was|has|have)\b|(?:me|nos) (?:di[jo]\w*|\w+(?:ó|aron|ieron))\b|{_SPANISH_FIRST_PERSON}{_AFTER_VERB})"
 )
 _TIES: Final = re.compile(
     r"\b(?:that|which|who|whom|whose|what|where|when|while|why|how|if|whether|because|cause|cuz|since|as|than|until|till|before|after|although|though|"

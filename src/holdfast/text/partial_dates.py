@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
 from holdfast.text.relative_dates import written_day
-from holdfast.text.stated_dates import StatedDate, dates_without_year, year_of
+from holdfast.text.stated_dates import StatedDate, dates_without_year, is_past, year_of
 from holdfast.text.wordlists import MONTHS
 
 __all__ = ["Tense", "with_years"]
@@ -27,7 +27,7 @@ _SEASON: Final = re.compile(
     re.IGNORECASE,
 )
 _DAY_OF_MONTH: Final = re.compile(
-    r"\b(?:on the (?P<day>\d{1,2}(?:st|nd|rd|th))|el (?P<day_es>(?:día |dia )?\d{1,2}))(?=[.,;!?]|$| at\b| a las?\b| in the\b| por la\b)",
+    r"(?<!\bno )(?<!\bnot )\b(?:on the (?P<day>\d{1,2}(?:st|nd|rd|th))|el (?P<day_es>(?:día |dia )?\d{1,2}))(?=[.,;!?]|$| at\b| a las?\b| in the\b| por la\b)",
     re.IGNORECASE,
 )
 _SEASON_MONTHS: Final = 3
@@ -41,6 +41,8 @@ def with_years(text: str, at: datetime, tense: Tense) -> str:
     """
     if _RECURS.search(text):
         return text
+    if is_past(text):
+        tense = "past"
     found = [
         (start + len(text[start : start + date.length].rstrip(". ")), _year_after(text, start, date, at, tense))
         for start, date in dates_without_year(text)

@@ -11,7 +11,7 @@ from typing import Final
 from holdfast.text.relative_dates import lasting_since, spans_in
 from holdfast.text.wordlists import MONTHS
 
-__all__ = ["AMBIGUOUS_MONTHS", "StatedDate", "begin_and_end", "cut_dates", "dates_without_year", "year_of"]
+__all__ = ["AMBIGUOUS_MONTHS", "StatedDate", "begin_and_end", "cut_dates", "dates_without_year", "is_past", "year_of"]
 
 _MONTH_NUMBER: Final = {name: 1 + list(dict.fromkeys(MONTHS.values())).index(month) for name, month in MONTHS.items()}
 _MONTH: Final = "|".join(sorted((name for name in MONTHS), key=len, reverse=True))
@@ -119,6 +119,11 @@ def begin_and_end(text: str, at: datetime, *, is_event: bool) -> dict[str, str]:
 def dates_without_year(text: str) -> list[tuple[int, StatedDate]]:
     """Return the place and the date of each month or day of a month without a year."""
     return [(start, date) for start, date in _stated(_plain(text)) if date.year is None and date.month is not None]
+
+
+def is_past(text: str) -> bool:
+    """Return True if the words of a text are in the past tense, and none of them speaks of the future."""
+    return _PAST.search(text) is not None and _FUTURE.search(text) is None
 
 
 def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:

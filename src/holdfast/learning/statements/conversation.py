@@ -77,7 +77,7 @@ def _statements_in(message: Message, said: Sequence[Statement]) -> Iterator["Sou
         sourced = SourcedStatement(statement=replace(each, text=repaired_within(each.text)), sources=(message,))
         fragment = correction_in(each.text, fold_clause(each.text)) if each.key in _NOTES else None
         yield sourced if fragment is None else _BareCorrection(fragment=fragment, message=message, otherwise=sourced)
-    kept = [fold_clause(each.text).rstrip(".!") for each in found]
+    kept = [fold_clause(text).rstrip(".!") for each in found for text in (each.text, each.said) if text]
     for sentence, folded in sentences(message.text):
         fragment = correction_in(sentence, folded)
         if fragment is not None and not any(text in folded or folded.rstrip(".!") in text for text in kept):

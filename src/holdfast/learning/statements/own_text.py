@@ -19,6 +19,7 @@ _CODE: Final = re.compile(
     r"^\W{0,3}\*\*[^*]{1,60}\*\*\W{0,2}:|\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+="
     r"|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b|^(?:import|def|class|SELECT|from \w+ import)\s"
 )
+_LOG_LINE: Final = re.compile(r"^\s*(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL)\b.*$", re.MULTILINE)
 _QUOTED: Final = re.compile(r'"[^"\n]{3,}"|“[^”\n]{3,}”|«[^»\n]{3,}»')
 """Matches a text in quotation marks. What follows such a text is the user's own again."""
 _PAUSE: Final = re.compile(r"\s*[,;:(–—]\s+|\s+-+\s+")
@@ -53,7 +54,7 @@ def _own_sentences(text: str, books: Sequence[Rulebook]) -> Iterator[str]:
 
 def _sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a message. Code and logs are left out, and secrets are cut out."""
-    for sentence in split_clauses(without_quoted_text(text, in_line=False)):
+    for sentence in split_clauses(_LOG_LINE.sub("", without_quoted_text(text, in_line=False))):
         if len(sentence) <= _MAX_SENTENCE_CHARACTERS and not _CODE.search(sentence) and (safe := without_secret(sentence)):
             yield safe
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from holdfast.protocols.sentence_reader import Comparison, Reading, SentenceReader
 
-_KEEP: Final = 0.95
+_KEEP: Final = 0.9999
 """Probability that a fact about the project is worth keeping. The reader was trained on personal talk and gives it .00 to .30."""
 
 

@@ -22,9 +22,10 @@ from holdfast.learning.statements.standalone import (
     points_nowhere,
     without_subordinator,
 )
-from holdfast.learning.statements.trim import trimmed
-from holdfast.learning.statements.worth import Candidate, worth
+from holdfast.learning.statements.trim import trimmed, without_lead
+from holdfast.learning.statements.worth import Candidate, mentions_user, worth
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader, When
+from holdfast.text.consent.cues import may_wish
 from holdfast.text.language import detect_language
 from holdfast.text.partial_dates import Tense, with_years
 from holdfast.text.relative_dates import with_dates
@@ -35,6 +36,8 @@ __all__ = ["read_statements"]
 
 _MIN_KEEP: Final = 0.15
 """Minimum probability with which the reader keeps a sentence that is looked at again."""
+_MIN_CORRECTION: Final = 0.5
+"""Minimum probability for a correction: what it replaces was worth keeping."""
 _MIN_WORTH: Final = 0.5
 """Minimum probability with which a statement is worth keeping."""
 _MIN_WISH: Final = 0.5
@@ -69,6 +72,10 @@ _CONCLUDED: Final = re.compile(
     r"|me enter[eé] de|nos enteramos de|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
 )
 """Matches a decision or a discovery, which is kept even if the reader doubts it. The text is folded."""
+_VERB: Final = re.compile(
+    r"\b(?:is|are|am|was|were|has|have|had|will|\w+'s|\w{3,}s|es|son|era|fue|esta|estan|tiene|tengo|soy|vivo|se|me|sale|empieza|termina|llega|\w{2,}ó)\b \w"
+)
+"""Matches a verb with something after it. A correction without one ("on Tuesday, not Monday") names only a value."""
 _NO_SUBJECT: Final = re.compile(
     r"(?:been|born|no|not|never|always|used to|(?:ca|do|did|wo|have|could)n'?t|cannot|nada|nunca|siempre)\b"
 )
@@ -110,10 +117,7 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader) ->
         return []
     context = Context(before=before, books=books, reader=reader, language=language)
     sentences = own_sentences(message.text, language)
-    if any(
-        context.read(text).wishes["off_record"] >= _MIN_OFF_RECORD and may_wish("off_record", fold_clause(text))
-        for text in (message.text[:_MAX_WISH_CHARACTERS], *sentences)
-    ):
+    if _is_off_record(message.text[:_MAX_WISH_CHARACTERS], sentences, context):
         return []
     return list(_statements(message, sentences, context))
 
@@ -137,11 +141,27 @@ class Context:
         return self.known[text]
 
 
+def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> bool:
+    """Return True if a message asks that nothing of it is kept. Most messages have no words for such a wish, and are not read for it."""
+    if not may_wish("off_record", fold_clause(text)):
+        return False
+    return any(context.read(each).wishes["off_record"] >= _MIN_OFF_RECORD for each in (text, *sentences))
+
+
+def _asks_only(sentence: str, context: Context) -> bool:
+    """Return True if an English sentence is a question or a command without a word about the user. It need not be read."""
+    folded = fold_clause(sentence)
+    if context.language != "en" or mentions_user(folded) or any(_asked_text(sentence, book) for book in context.books):
+        return False
+    book = context.books[0]
+    return folded.endswith("?") or book.shows("question", folded) or book.shows("command", folded)
+
+
 def _statements(message: Message, sentences: Sequence[str], context: Context) -> Iterator[Statement]:
     for each, rule, asked in candidates(sentences, context):
         if asked or _is_kept(each):
             found = _statement(each, rule, context, asked=asked)
-            yield replace(found, text=_dated(found.text, each.reading, message.at))
+            yield replace(found, text=_dated(found.text, each.reading, message.at), said=each.own)
 
 
 def _dated(text: str, reading: Reading, at: datetime) -> str:
@@ -155,6 +175,9 @@ def candidates(sentences: Sequence[str], context: Context) -> Iterator[tuple[Can
     """Yield the words of each sentence that may become a memory, the rule that matches them, and whether the user asked for it."""
     previous = ""
     for said in sentences:
+        if _asks_only(said, context):
+            previous = said
+            continue
         sentence, reading = said, context.read(said)
         stated = _before_question(sentence)
         if stated and (shorter := context.read(stated)).keep > reading.keep:
@@ -252,7 +275,7 @@ def _candidate(text: str, own: str, reading: Reading, rule: StatementRule | None
         text=text,
         own=own,
         reading=reading,
-        alone=context.reader.read(own),
+        rest=context.read(own),
         language=context.language,
         ruled=rule is not None and rule.key in _LASTING_KEYS,
     )
@@ -267,7 +290,9 @@ def _is_kept(each: Candidate) -> bool:
         return False
     if each.reading.wishes["remember"] >= _MIN_WISH and each.reading.act != "question":
         return True
-    if each.alone.act not in ("question", "smalltalk") and _CONCLUDED.search(folded):
+    if each.rest.act not in ("question", "smalltalk") and _CONCLUDED.search(folded):
+        return True
+    if each.corrects and _VERB.search(folded) and each.rest.keep >= _MIN_CORRECTION:
         return True
     return worth(each) >= _MIN_WORTH
 
@@ -300,7 +325,7 @@ def _with_context(text: str, reading: Reading, previous: str, context: Context) 
     lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)
     dangling = _POINTS_BACK.match(text) or lost
     if dangling and previous and len(previous) <= _MAX_CONTEXT_CHARACTERS and context.read(previous).act != "smalltalk":
-        return f"{previous} {text}"
+        return f"{without_lead(previous)} {text}"
     told = split_sentences(context.before)
     if lost and not previous and told and len(told[-1]) <= _MAX_CONTEXT_CHARACTERS and len(told[-1].split()) > _MIN_WORDS:
         return f"{told[-1]} {text}"  # "What a lovely pendant! I bought it in Paris."

@@ -100,6 +100,8 @@ def repaired_within(text: str) -> str:
     if found is None:
         return text
     said = text[: found.end("said")]
+    if "?" in said:  # "Is she seven? No, she's eight.": the question is not the speaker's
+        return text
     better = repaired(said, text[found.start("rest") : found.end("rest")])
     return text if better is None else better + ("." if text.endswith(".") else "")
 

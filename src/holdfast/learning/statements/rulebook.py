@@ -185,6 +185,8 @@ class Statement:
     """True if it is an observation of the assistant that the user confirmed."""
     ruled: bool = True
     """True if a rule matches the text, so that its subject is known. The sentence reader also keeps other texts."""
+    said: str = ""
+    """The speaker's words, before dates were completed. Empty if they are the text."""
     happened: bool = False
     """True if it tells what happened at a time, so that a date in it is the date of that."""
     elided: bool = False

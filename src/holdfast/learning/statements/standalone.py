@@ -1,23 +1,15 @@
-"""Check whether the words of a statement can be understood, and are about the user, without the conversation.
+"""Check whether the words of a statement can be understood without the conversation.
 
-A memory is read weeks later and without context. The checks concern grammar: whom the words are about, whether a
-pronoun has a referent, and whether the words are a question or the rest of a sentence.
+A memory is read weeks later and alone. The checks are about grammar: whether a pronoun has something to refer to, and whether
+the words are a question or the rest of a sentence.
 """
 
 import re
 from typing import Final
 
-from holdfast.protocols.sentence_reader import Area, Reading
+__all__ = ["is_english", "is_question", "is_unfinished", "points_nowhere", "without_subordinator"]
 
-__all__ = ["is_about_nobody", "is_english", "is_question", "is_unfinished", "points_nowhere", "without_subordinator"]
-
-_FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves|im|ive|id)\b")
 _ENGLISH: Final = re.compile(r"\b(?:the|an|is|are|was|were|of|to|and|it|in|for|with|that|this|you|my|i|i'm|we|have|has)\b")
-_SECOND_PERSON: Final = re.compile(r"\b(?:you|your|yours|yourself|u|ur)\b")
-_MIN_KEEP_OTHERS: Final = 0.95
-"""Minimum probability for an English sentence without the first person, such as "Maria owns the billing service"."""
-_NEAR: Final[frozenset[Area]] = frozenset({"work", "family", "health", "home", "identity", "possession"})
-"""Areas in which such a sentence is about the user's surroundings, and not about the topic of the talk."""
 _QUESTION: Final = re.compile(
     r"(?:(?:and|but|so|also|then|or)\s+)*(?:(?:do|does|did|is|are|was|were|can|could|would|will|should|have|has|had)"
     r"(?:n'?t)?\s+(?:i|you|we|they|he|she|it|there|the|this|that|these|those|my|your|anyone|someone)\b"
@@ -72,21 +64,6 @@ def without_subordinator(text: str) -> str:
     """Return a clause without a leading conjunction whose main clause is cut off: "because I hated it" becomes "I hated it"."""
     found = _SUBORDINATOR.match(text)
     return text if found is None else text[found.end() :]
-
-
-def is_about_nobody(folded: str, reading: Reading, *, has_question: bool) -> bool:
-    """Return True if an English statement is neither about the user nor surely about a person close to the user.
-
-    Examples are advice ("wash it not too often"), praise of the listener, and general statements. Return False for
-    instructions and for replies that are kept with their question, because they need not mention the user.
-    """
-    instructs = reading.area == "instruction" and reading.act == "request"
-    if has_question or instructs or _FIRST_PERSON.search(folded):
-        return False
-    if _SECOND_PERSON.search(folded):
-        return True
-    is_known = reading.owner == "other" or reading.area in _NEAR
-    return not is_known or reading.keep < _MIN_KEEP_OTHERS
 
 
 def points_nowhere(text: str, folded: str) -> bool:

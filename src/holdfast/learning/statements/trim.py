@@ -30,9 +30,14 @@ _MAX_LOSS: Final = 0.15
 
 
 def trimmed(text: str, read: Callable[[str], Reading]) -> str:
-    """Return a statement without introductory words, and without a request, question or doubt at its end."""
-    text = text.lstrip(")]}\\.,;: ")
-    return _without_tail(text.removeprefix(lead[0]) if (lead := _LEAD.match(text)) else text, read)
+    """Return a statement without its lead and without the request, question or doubt at its end."""
+    return _without_tail(without_lead(text.lstrip(")]}\\.,;: ")), read)
+
+
+def without_lead(text: str) -> str:
+    """Return a text without the conjunctions in front of it: "my mum is coming" of "and also my mum is coming"."""
+    lead = _LEAD.match(text)
+    return text if lead is None else text[lead.end() :]
 
 
 def _without_tail(text: str, read: Callable[[str], Reading]) -> str:
