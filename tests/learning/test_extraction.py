@@ -26,7 +26,7 @@ def digested(memory: Engine, *said: str, **how: Any) -> list[Memory]:
         "My name is Ana Torres.",
         "I live in Lyon.",
         "I work as a nurse at the harbour clinic.",
-        "I moved to Lyon in February.",
+        "I moved to Lyon in 2019.",
         "I'm allergic to peanuts.",
         "I am a vegetarian.",
         "I have two daughters.",

@@ -1,7 +1,7 @@
 """Yield the sentences of a message that the user states: no code, no logs, no secrets, no text to translate or to write."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from holdfast.learning.statements.clauses import fold_clause
@@ -9,9 +9,9 @@ from holdfast.learning.statements.quoted_text import without_quoted_text
 from holdfast.learning.statements.rulebook import Rulebook, rulebooks
 from holdfast.learning.statements.spoken_clauses import without_secret
 from holdfast.text.language import detect_language
-from holdfast.text.sentences import split_clauses
+from holdfast.text.sentences import split_clauses, split_sentences
 
-__all__ = ["own_sentences"]
+__all__ = ["own_clauses", "own_sentences"]
 
 _MAX_SENTENCE_CHARACTERS: Final = 500
 _MAX_TAG_WORDS: Final = 4
@@ -32,13 +32,17 @@ _CONTENT: Final = re.compile(
 
 def own_sentences(text: str, language: str | None) -> list[str]:
     """Return the sentences of a message that the user states: no code, no logs, no text to translate or summarize."""
-    books = rulebooks(language or detect_language(text))
-    return list(_own_sentences(text, books))
+    return list(_own(split_sentences, text, rulebooks(language or detect_language(text))))
 
 
-def _own_sentences(text: str, books: Sequence[Rulebook]) -> Iterator[str]:
+def own_clauses(text: str, language: str | None) -> list[str]:
+    """Return the sentences of a message that the user states. Text without punctuation is cut into clauses."""
+    return list(_own(split_clauses, text, rulebooks(language or detect_language(text))))
+
+
+def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]) -> Iterator[str]:
     """Yield the sentences that the user states. Those after a request such as "translate this" are not the user's own."""
-    for sentence in _sentences(text):
+    for sentence in _sentences(split, text):
         folded = fold_clause(sentence)
         if any(book.shows("text_command", folded) for book in books):
             if not folded.endswith("?") and not _QUOTED.search(sentence):  # "how do you say it?" is not followed by a text
@@ -52,9 +56,9 @@ def _own_sentences(text: str, books: Sequence[Rulebook]) -> Iterator[str]:
             yield sentence
 
 
-def _sentences(text: str) -> Iterator[str]:
+def _sentences(split: Callable[[str], list[str]], text: str) -> Iterator[str]:
     """Yield the sentences of a message. Code and logs are left out, and secrets are cut out."""
-    for sentence in split_clauses(_LOG_LINE.sub("", without_quoted_text(text, in_line=False))):
+    for sentence in split(_LOG_LINE.sub("", without_quoted_text(text, in_line=False))):
         if len(sentence) <= _MAX_SENTENCE_CHARACTERS and not _CODE.search(sentence) and (safe := without_secret(sentence)):
             yield safe
 

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final, Literal
 
 from holdfast.learning.statements.clauses import clauses, fold_clause
-from holdfast.learning.statements.own_text import own_sentences
+from holdfast.learning.statements.own_text import own_clauses
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
 from holdfast.learning.statements.standalone import (
     is_english,
@@ -116,7 +116,7 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader) ->
     if any(book.shows(sign, fold_clause(message.text)) for book in books for sign in ("roleplay", "joke")):
         return []
     context = Context(before=before, books=books, reader=reader, language=language)
-    sentences = own_sentences(message.text, language)
+    sentences = own_clauses(message.text, language)
     if _is_off_record(message.text[:_MAX_WISH_CHARACTERS], sentences, context):
         return []
     return list(_statements(message, sentences, context))

@@ -8,11 +8,14 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.standalone import is_english, points_nowhere
 from holdfast.protocols.sentence_reader import Reading
+from holdfast.text.relative_dates import spans_in
+from holdfast.text.stated_dates import dates_without_year
 
 __all__ = ["Candidate", "mentions_user", "signals", "worth"]
 
@@ -25,20 +28,23 @@ _NEAR: Final = frozenset({("user", "plan"), ("other", "health"), ("other", "fami
 _PLURAL: Final = re.compile(r"\b(?:we|our|nosotr[oa]s|nuestr[oa]s?|\w{2,}(?:amos|emos|imos))\b")
 _WITHOUT_SUBJECTS: Final = frozenset({"es", "it", "pt", "ca"})
 _MAX_LOGIT: Final = 8.0
-_BIAS: Final = -0.66
+_ANY_DAY: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_BIAS: Final = -0.83
 _WEIGHTS: Final[Mapping[str, float]] = {
-    "keep": 0.28,
-    "nobody": -1.35,
-    "elsewhere": -0.52,
-    "request": -1.33,
-    "smalltalk": -0.39,
-    "lost": -0.82,
-    "ruled": 1.23,
-    "you": -0.70,
-    "joined": 0.46,
-    "team": 1.2,
-    "event": 1.36,
-    "preference": 0.67,
+    "keep": 0.29,
+    "nobody": -1.38,
+    "elsewhere": -0.26,
+    "request": -1.28,
+    "smalltalk": -0.37,
+    "lost": -0.95,
+    "ruled": 1.13,
+    "you": -0.87,
+    "joined": 0.51,
+    "event": 1.14,
+    "preference": 0.84,
+    "dated": 0.76,
+    "when": 0.69,
+    "team": 1.0,
 }
 """Weight of each signal. Their sum is the logarithm of the odds that a statement is worth keeping.
 
@@ -87,6 +93,8 @@ def signals(each: Candidate) -> dict[str, float]:
         "you": float(_SECOND_PERSON.search(folded) is not None and not instructs),
         "joined": float(each.text != each.own),
         "team": float(reading.area == "work" and reading.time == "stable" and _PLURAL.search(folded) is not None),
+        "dated": float(reading.time == "dated"),
+        "when": float(bool(spans_in(each.own, _ANY_DAY) or dates_without_year(each.own))),
         "event": float(reading.area == "event"),
         "preference": float(reading.area == "preference"),
     }
