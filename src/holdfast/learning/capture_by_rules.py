@@ -111,7 +111,12 @@ def _put(each: SourcedStatement, *, kind: str, text: str, key: str | None = None
         metadata={
             **speaker,
             **(metadata or {}),
-            **begin_and_end(each.statement.text, last.at, is_event=each.statement.kind == "event" or each.statement.happened),
+            **begin_and_end(
+                each.statement.text,
+                last.at,
+                is_event=each.statement.kind == "event" or each.statement.happened,
+                past=each.statement.happened,
+            ),
         },
         reason=reason,
     )

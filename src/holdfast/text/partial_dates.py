@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
 from holdfast.text.relative_dates import written_day
-from holdfast.text.stated_dates import StatedDate, dates_without_year, is_past, year_of
+from holdfast.text.stated_dates import StatedDate, dates_without_year, is_past, nearest_year, year_of
 from holdfast.text.wordlists import MONTHS
 
-__all__ = ["Tense", "with_years"]
+__all__ = ["Tense", "names_day_or_season", "with_years"]
 
 Tense: TypeAlias = Literal["past", "future"]
 
@@ -41,14 +41,14 @@ def with_years(text: str, at: datetime, tense: Tense) -> str:
     """
     if _RECURS.search(text):
         return text
-    if is_past(text):
-        tense = "past"
+    unclear = tense == "future" and is_past(text)  # words and tense disagree, so either year may be meant
     found = [
         (start + len(text[start : start + date.length].rstrip(". ")), _year_after(text, start, date, at, tense))
         for start, date in dates_without_year(text)
+        if not unclear
     ]
-    found += [(day.end(), _written_day(day, at, tense)) for day in _DAY_OF_MONTH.finditer(text)]
-    found += [(season.end(), f" ({_season_year(season, at, tense)})") for season in _SEASON.finditer(text)]
+    found += [(day.end(), _written_day(day, at, tense)) for day in _DAY_OF_MONTH.finditer(text) if not unclear]
+    found += [(season.end(), f" ({_season_year(season, at, tense)})") for season in _seasons(text, unclear=unclear)]
     pieces, end = [], 0
     for place, year in sorted(found):
         pieces += [text[end:place], year]
@@ -56,10 +56,20 @@ def with_years(text: str, at: datetime, tense: Tense) -> str:
     return "".join([*pieces, text[end:]])
 
 
+def names_day_or_season(text: str) -> bool:
+    """Return True if a text has a month, a day of a month or a season."""
+    return bool(dates_without_year(text)) or _SEASON.search(text) is not None
+
+
+def _seasons(text: str, *, unclear: bool) -> list[re.Match[str]]:
+    """Return the seasons of a text. If its tense is unclear, only those with words such as "last"."""
+    return [each for each in _SEASON.finditer(text) if not unclear or each["last"] or each["next"] or each["after"]]
+
+
 def _year_after(text: str, start: int, date: StatedDate, at: datetime, tense: Tense) -> str:
     """Return the words that add the year to a date, in the language of its month."""
     year = year_of(date, at, future=tense == "future")
-    if year is None:
+    if year is None or (date.day is not None and year != nearest_year(date, at)):  # an exact day is rarely far away
         return ""
     stated = text[start : start + date.length].casefold()
     if any(word in _SPANISH for word in re.findall(r"[^\W\d]+", stated)):

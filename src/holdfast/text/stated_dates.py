@@ -11,7 +11,7 @@ from typing import Final
 from holdfast.text.relative_dates import lasting_since, spans_in
 from holdfast.text.wordlists import MONTHS
 
-__all__ = ["AMBIGUOUS_MONTHS", "StatedDate", "begin_and_end", "cut_dates", "dates_without_year", "is_past", "year_of"]
+__all__ = ["AMBIGUOUS_MONTHS", "StatedDate", "begin_and_end", "cut_dates", "dates_without_year", "is_past", "nearest_year", "year_of"]
 
 _MONTH_NUMBER: Final = {name: 1 + list(dict.fromkeys(MONTHS.values())).index(month) for name, month in MONTHS.items()}
 _MONTH: Final = "|".join(sorted((name for name in MONTHS), key=len, reverse=True))
@@ -87,17 +87,17 @@ class StatedDate:
                 continue
 
 
-def begin_and_end(text: str, at: datetime, *, is_event: bool) -> dict[str, str]:
-    """Return when something happened or began (``happened_at``) and when it ended (``ended_at``), as far as a text states it.
+def begin_and_end(text: str, at: datetime, *, is_event: bool, past: bool = False) -> dict[str, str]:
+    """Return when something happened or began (``happened_at``), and when it ended (``ended_at``), as far as a text says.
 
-    ``at`` is the time at which the text was said. If an event has only one date, it happened on that day. For other
-    statements, these dates are used: relative dates ("yesterday"), periods ("for two years", "from 2015 to 2019"), and
-    dates after words such as "since" and "until". Dates are ISO dates, as precise as they were stated. If the year is
-    not stated, it is inferred from the tense.
+    ``at`` is the time at which it was said. The only date of an event is the day on which it happened. Of other statements,
+    relative dates ("yesterday"), periods ("for two years", "from 2015 to 2019") and dates after words such as "since" and
+    "until" count. Dates are ISO dates, as precise as they were stated. The tense completes a date without a year. With ``past``,
+    the text tells what has happened, whatever its words are.
     """
     plain = _plain(text)
     relative = [(start, end, _iso(day, precision)) for start, end, day, precision in spans_in(text, at)]
-    stated = [(start, start + day.length, _with_year(day, text, plain[:start], at)) for start, day in _stated(plain)]
+    stated = [(start, start + day.length, _with_year(day, text, plain[:start], at, past=past)) for start, day in _stated(plain)]
     found = sorted([*relative, *((start, end, iso) for start, end, iso in stated if iso)])
     for (start, end, first), (then, _, last) in pairwise(found):
         if _TO.fullmatch(plain[end:then]) and _RANGE.search(plain[:start]):
@@ -134,24 +134,27 @@ def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:
     return next((year for year, span in reversed(spans) if span and span[0] <= at.date()), None)
 
 
-def _with_year(stated: StatedDate, text: str, before: str, at: datetime) -> str:
-    """Return a date in ISO form, or an empty text if its year cannot be inferred.
+def nearest_year(stated: StatedDate, at: datetime) -> int | None:
+    """Return the year in which a date without one is nearest to ``at``."""
+    spans = [(year, next(replace(stated, year=year).days(at.date()), None)) for year in (at.year - 1, at.year, at.year + 1)]
+    known = [(abs((span[0] - at.date()).days), year) for year, span in spans if span]
+    return min(known)[1] if known else None
 
-    If the year is not stated, the words and the tense decide whether the last such date before ``at`` or the next such
-    date after it is meant.
-    """
+
+def _with_year(stated: StatedDate, text: str, before: str, at: datetime, *, past: bool) -> str:
+    """Return a date in ISO form. Without a year, the latest one before ``at`` or the first one after it, by words and tense."""
     if stated.year is not None or stated.month is None:
         return str(stated)
     years = [replace(stated, year=at.year + step) for step in (-1, 0, 1)]
     spans = [(year, next(year.days(at.date()), None)) for year in years]
-    past = [year for year, span in spans if span and span[0] <= at.date()]
+    earlier = [year for year, span in spans if span and span[0] <= at.date()]
     future = [year for year, span in spans if span and span[1] >= at.date()]
     after_since = _SINCE.search(before) is not None
     told = text[: len(before)] if after_since else text  # "I will work there since May", but "here since May, and will stay"
     if future and not _LAST.search(before) and (_NEXT.search(before) or _FUTURE.search(told)):
         return str(future[0])
-    if past and (after_since or _LAST.search(before) or _PAST.search(text)):
-        return str(past[-1])
+    if earlier and (past or after_since or _LAST.search(before) or _PAST.search(text)):
+        return str(earlier[-1])
     return str(future[0]) if future and not _UNTIL.search(before) else ""
 
 

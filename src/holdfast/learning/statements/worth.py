@@ -14,8 +14,8 @@ from typing import Final
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.standalone import is_english, points_nowhere
 from holdfast.protocols.sentence_reader import Reading
+from holdfast.text.partial_dates import names_day_or_season
 from holdfast.text.relative_dates import spans_in
-from holdfast.text.stated_dates import dates_without_year
 
 __all__ = ["Candidate", "mentions_user", "signals", "worth"]
 
@@ -23,6 +23,9 @@ _FIRST_PERSON: Final = re.compile(
     r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves|im|ive|id|yo|mi|mis|mio|mia|nos|nuestr[oa]s?|nosotr[oa]s|\w{2,}(?:amos|emos|imos))\b"
 )
 _SECOND_PERSON: Final = re.compile(r"\b(?:you|your|yours|yourself|u|ur|tu|tus|te|ti|vos|usted)\b")
+_INTENTION: Final = re.compile(
+    r"(?:(?:yeah|yes|ok|okay|so|well|sure|and|but|maybe|then|thanks|also)\W+)*(?:i think |i guess |maybe )?(?:i'll|i will|we'll|we will|let me|(?:ya )?lo har[eé]|vere)\b"
+)
 _NEAR: Final = frozenset({("user", "plan"), ("other", "health"), ("other", "family"), ("other", "home"), ("other", "possession")})
 """Owner and area of sentences that are about the user's life without naming the user: "the wedding is on Friday"."""
 _PLURAL: Final = re.compile(r"\b(?:we|our|nosotr[oa]s|nuestr[oa]s?|\w{2,}(?:amos|emos|imos))\b")
@@ -33,17 +36,18 @@ _BIAS: Final = -0.83
 _WEIGHTS: Final[Mapping[str, float]] = {
     "keep": 0.29,
     "nobody": -1.38,
-    "elsewhere": -0.26,
+    "elsewhere": -0.27,
     "request": -1.28,
     "smalltalk": -0.37,
     "lost": -0.95,
     "ruled": 1.13,
-    "you": -0.87,
+    "you": -0.85,
     "joined": 0.51,
     "event": 1.14,
     "preference": 0.84,
     "dated": 0.76,
     "when": 0.69,
+    "intends": -0.57,
     "team": 1.0,
 }
 """Weight of each signal. Their sum is the logarithm of the odds that a statement is worth keeping.
@@ -75,6 +79,7 @@ def signals(each: Candidate) -> dict[str, float]:
     """Return the value of each signal of a candidate."""
     folded = fold_clause(each.own)
     reading, rest = each.reading, each.rest
+    has_date = bool(spans_in(each.own, _ANY_DAY)) or names_day_or_season(each.own)
     instructs = reading.area == "instruction"
     is_near = (reading.owner, reading.area) in _NEAR
     named = language_omits_subjects(each.language) or mentions_user(fold_clause(each.text))
@@ -94,7 +99,9 @@ def signals(each: Candidate) -> dict[str, float]:
         "joined": float(each.text != each.own),
         "team": float(reading.area == "work" and reading.time == "stable" and _PLURAL.search(folded) is not None),
         "dated": float(reading.time == "dated"),
-        "when": float(bool(spans_in(each.own, _ANY_DAY) or dates_without_year(each.own))),
+        "when": float(has_date),
+        # What the user means to do next, in answer to a proposal: "I'll keep an eye on it".
+        "intends": float(_INTENTION.match(folded) is not None and not has_date),
         "event": float(reading.area == "event"),
         "preference": float(reading.area == "preference"),
     }
