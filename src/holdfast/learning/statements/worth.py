@@ -29,7 +29,6 @@ _INTENTION: Final = re.compile(
 _NEAR: Final = frozenset({("user", "plan"), ("other", "health"), ("other", "family"), ("other", "home"), ("other", "possession")})
 """Owner and area of sentences that are about the user's life without naming the user: "the wedding is on Friday"."""
 _PLURAL: Final = re.compile(r"\b(?:we|our|nosotr[oa]s|nuestr[oa]s?|\w{2,}(?:amos|emos|imos))\b")
-_WITHOUT_SUBJECTS: Final = frozenset({"es", "it", "pt", "ca"})
 _MAX_LOGIT: Final = 8.0
 _ANY_DAY: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _BIAS: Final = -0.83
@@ -79,10 +78,11 @@ def signals(each: Candidate) -> dict[str, float]:
     """Return the value of each signal of a candidate."""
     folded = fold_clause(each.own)
     reading, rest = each.reading, each.rest
+    english = is_english(folded, each.language)
     has_date = bool(spans_in(each.own, _ANY_DAY)) or names_day_or_season(each.own)
     instructs = reading.area == "instruction"
     is_near = (reading.owner, reading.area) in _NEAR
-    named = language_omits_subjects(each.language) or mentions_user(fold_clause(each.text))
+    named = not english or mentions_user(fold_clause(each.text))  # other languages omit the subject
     return {
         "keep": _logit(reading.keep),
         # About nobody the user knows: "wash it not too often", or praise of the listener.
@@ -91,9 +91,7 @@ def signals(each: Candidate) -> dict[str, float]:
         "request": float(rest.act in ("request", "question") and not instructs),
         "smalltalk": float(rest.act == "smalltalk"),
         # A pronoun refers to something that the words do not name: "I think about it every year".
-        "lost": float(
-            is_english(folded, each.language) and "?" not in each.text and points_nowhere(each.text, fold_clause(each.text))
-        ),
+        "lost": float(english and "?" not in each.text and points_nowhere(each.text, fold_clause(each.text))),
         "ruled": float(each.ruled),
         "you": float(_SECOND_PERSON.search(folded) is not None and not instructs),
         "joined": float(each.text != each.own),
@@ -115,11 +113,6 @@ def worth(each: Candidate) -> float:
 def mentions_user(folded: str) -> bool:
     """Return True if a folded text has a word in the first person."""
     return _FIRST_PERSON.search(folded) is not None
-
-
-def language_omits_subjects(language: str | None) -> bool:
-    """Return True if statements of a language need no pronoun for their subject, as in Spanish."""
-    return language in _WITHOUT_SUBJECTS
 
 
 def _logit(probability: float) -> float:
