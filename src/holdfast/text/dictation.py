@@ -43,7 +43,7 @@ _STARTS: Final = re.compile(
     # After a coordinating word: a subject, in English with its verb.
     rf"(?P<and>(?: (?:and|but|so|plus|then|anyway|y|pero|luego|entonces|además|ademas|también|tambien))+) {_FILLER}"
     rf"(?=(?:(?:i|we|he|she|they|there|it) (?!and\b|or\b)[\w'’]+|{_SHORT} \w|[a-z]{{3,}} (?:is|has|lives|works)\b|{_NOUN_PHRASE}(?:{_AUXILIARY}|gets?|goes|lives?|works?|likes?|loves?|hates?|"
-    rf"wants?|needs?|keeps?|comes?|turns?|plays?|thinks?|says?|starts?|ends?|\w{{3,}}ed)\b"
+    rf"wants?|needs?|keeps?|comes?|turns?|plays?|thinks?|says?|starts?|ends?|\w{{3,}}ed|\w{{3,}}s (?:me|us|him|her|them|it|my|our|the|an?|in|at|for|to|on))\b"
     rf"|(?:yo|me|nos|él|ella|ellos|ellas) \w+|no me \w+|ya no \w+|(?:mi|mis|nuestr[oa]s?|su|sus|el|la|los|las) (?:\w+ ){{1,2}}?(?:se \w+|no \w+|{_SPANISH_VERB})\b|{_SPANISH_FIRST_PERSON}{_AFTER_VERB}"
     r"|\w{3,}o (?:a|al|en|un|una|el|la|los|las|mi|mis|que|muy|\d+) ))"
     # Without one: a pronoun with an auxiliary verb, or a relative of the speaker with a verb.

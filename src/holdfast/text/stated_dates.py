@@ -11,7 +11,16 @@ from typing import Final
 from holdfast.text.relative_dates import lasting_since, spans_in
 from holdfast.text.wordlists import MONTHS
 
-__all__ = ["AMBIGUOUS_MONTHS", "StatedDate", "begin_and_end", "cut_dates", "dates_without_year", "is_past", "nearest_year", "year_of"]
+__all__ = [
+    "AMBIGUOUS_MONTHS",
+    "StatedDate",
+    "begin_and_end",
+    "cut_dates",
+    "dates_without_year",
+    "is_past",
+    "nearest_year",
+    "year_of",
+]
 
 _MONTH_NUMBER: Final = {name: 1 + list(dict.fromkeys(MONTHS.values())).index(month) for name, month in MONTHS.items()}
 _MONTH: Final = "|".join(sorted((name for name in MONTHS), key=len, reverse=True))

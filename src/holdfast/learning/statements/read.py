@@ -65,6 +65,8 @@ _POINTS_BACK: Final = re.compile(
 """Matches a sentence whose subject, or the thing that it speaks of, was named before it."""
 _OWN_PHRASE: Final = re.compile(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
 """Matches the beginning of a clause or noun phrase about the user or the user's people."""
+_ABOUT_THEM: Final = re.compile(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
+"""Matches the beginning of a clause that says more about the person named just before."""
 _CONCLUDED: Final = re.compile(
     r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
     r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
@@ -304,6 +306,8 @@ def _words_to_keep(sentence: str, reading: Reading) -> str:
     she turns six". A question after a statement is cut off. Otherwise, and of a standing instruction, the whole sentence stays.
     """
     stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
+    while stops and _ABOUT_THEM.match(sentence, stops[0]):  # "for my father in law, he collects stamps"
+        del stops[0]
     after = stops[0] if stops else len(sentence)
     if reading.act not in ("request", "question") or reading.area == "instruction":
         start, end = 0, after if sentence.rstrip().endswith("?") else len(sentence)

@@ -1,0 +1,46 @@
+"""Dates without a year and seasons get a year, on the side of the present that the reader says."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from holdfast.text.partial_dates import Tense, with_years
+from holdfast.text.stated_dates import begin_and_end
+
+NOVEMBER = datetime(2026, 11, 14, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("said", "tense", "dated"),
+    [
+        ("The lease runs out in June.", "future", "The lease runs out in June 2027."),
+        ("La beca acaba en enero.", "future", "La beca acaba en enero de 2027."),
+        ("We flew to Malta in April.", "past", "We flew to Malta in April 2026."),
+        ("My exam is on January 9th.", "future", "My exam is on January 9th, 2027."),
+        ("The hearing is on the 20th.", "future", "The hearing is on the 20th (20 November 2026)."),
+        ("Next autumn I start nursing school.", "future", "Next autumn (2027) I start nursing school."),
+        ("El verano pasado aprendí a nadar.", "past", "El verano pasado (2026) aprendí a nadar."),
+        ("Last winter we lost the boat.", "past", "Last winter (2026) we lost the boat."),
+    ],
+)
+def test_a_partial_date_gets_its_year(said: str, tense: Tense, dated: str) -> None:
+    assert with_years(said, NOVEMBER, tense) == dated
+
+
+@pytest.mark.parametrize(
+    ("said", "tense"),
+    [
+        ("My birthday is March 4th.", "future"),
+        ("We go to Malta every April.", "future"),
+        ("I signed up for the race on May 3rd.", "future"),  # past words, planned event: either year may be meant
+        ("We met on October 2nd.", "future"),
+        ("I moved in June 2019.", "past"),
+        ("It may rain.", "future"),
+    ],
+)
+def test_a_date_that_recurs_or_is_unclear_stays(said: str, tense: Tense) -> None:
+    assert with_years(said, NOVEMBER, tense) == said
+
+
+def test_what_has_happened_lies_in_the_past_whatever_its_words_are() -> None:
+    assert begin_and_end("In May I ran a marathon.", NOVEMBER, is_event=True, past=True) == {"happened_at": "2026-05"}

@@ -1,0 +1,101 @@
+"""Fit the weights of ``holdfast.learning.statements.worth`` to judged statements of published dialogues.
+
+``labels/worth.jsonl`` has the dialogue, the turn, the checksum of a candidate's text and the verdict; the text comes from the
+sources again. The dialogues are those of test sources, so the reader's probabilities are honest. It prints the weights, and
+precision and recall by cross-validation over dialogues.
+"""
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from data.sources import Mirror
+
+from holdfast.config.models import make_sentence_reader
+from holdfast.learning.statements.own_text import own_clauses
+from holdfast.learning.statements.read import Context, candidates
+from holdfast.learning.statements.rulebook import rulebooks
+from holdfast.learning.statements.worth import signals
+from holdfast.models.local.registry import DEFAULT_READER
+from holdfast.text.language import detect_language
+from reader.dialogues import READERS
+from reader.restore_text import checksum
+
+HERE = Path(__file__).resolve().parent
+FOLDS = 10
+PENALTY = 1.0
+MAX_CHARACTERS = 3000
+Floats = NDArray[np.float64]
+
+
+def main() -> None:
+    """Print the fitted weights and their precision on dialogues that they were not fitted to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mirror", type=Path, required=True, help="folder of bare git directories, owner+name/repo")
+    parser.add_argument("--labels", type=Path, default=HERE / "labels" / "worth.jsonl")
+    options = parser.parse_args()
+    rows = [json.loads(line) for line in options.labels.read_text(encoding="utf-8").splitlines()]
+    found = list(labeled(rows, Mirror(options.mirror)))
+    names = sorted({name for _, values, _ in found for name in values} - {"team"})
+    x = np.array([[values.get(name, 0.0) for name in names] for _, values, _ in found])
+    y = np.array([useful for _, _, useful in found], dtype=float)
+    held = np.zeros(len(y))
+    groups = sorted({dialogue for dialogue, _, _ in found})
+    random.Random(0).shuffle(groups)
+    fold = np.array([groups.index(dialogue) % FOLDS for dialogue, _, _ in found])
+    for part in range(FOLDS):
+        held[fold == part] = predicted(fitted(x[fold != part], y[fold != part]), x[fold == part])
+    print(f"{len(found)} of {len(rows)} labels found")
+    for minimum in (0.4, 0.5, 0.6):
+        kept = held >= minimum
+        print(f"minimum {minimum}: precision {y[kept].mean():.3f}, recall {y[kept].sum() / y.sum():.3f}")
+    print(dict(zip([*names, "bias"], fitted(x, y).round(2).tolist(), strict=True)))
+
+
+def labeled(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[tuple[str, dict[str, float], bool]]:
+    """Yield the dialogue, the signals and the verdict of each judged candidate."""
+    verdicts = {(row["source"], row["dialogue"], row["turn"], row["sum"]): bool(row["useful"]) for row in rows}
+    reader = make_sentence_reader(DEFAULT_READER)
+    assert reader is not None
+    for source in sorted({row["source"] for row in rows}):
+        wanted = {row["dialogue"] for row in rows if row["source"] == source}
+        for name, turns in READERS[source](mirror):
+            before = ""
+            for number, (is_user, text) in enumerate(turns if name in wanted else ()):
+                language = detect_language(text)
+                context = Context(before=before, books=rulebooks(language), reader=reader, language=language)
+                for each, _, _ in candidates(own_clauses(text[:MAX_CHARACTERS], language), context) if is_user else ():
+                    verdict = verdicts.get((source, name, number, checksum(each.text)))
+                    if verdict is not None:
+                        yield f"{source}:{name}", signals(each), verdict
+                before = text
+
+
+def fitted(x: Floats, y: Floats) -> Floats:
+    """Return the weights of a logistic regression with a quadratic penalty, the bias last."""
+    z = np.c_[x, np.ones(len(x))]
+    weights = np.zeros(z.shape[1])
+    penalty = np.eye(len(weights)) * PENALTY
+    penalty[-1, -1] = 1e-3
+    for _ in range(30):  # Newton's method
+        p = 1 / (1 + np.exp(-z @ weights))
+        weights -= np.linalg.solve((z * (p * (1 - p))[:, None]).T @ z + penalty, z.T @ (p - y) + penalty @ weights)
+    return weights
+
+
+def predicted(weights: Floats, x: Floats) -> Floats:
+    """Return the probabilities of rows of signals."""
+    return np.asarray(1 / (1 + np.exp(-(x @ weights[:-1] + weights[-1]))))
+
+
+if __name__ == "__main__":
+    main()
