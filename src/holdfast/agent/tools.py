@@ -22,6 +22,7 @@ from holdfast.chat import Schema, Tool, ToolCall
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, NotFound, SettingsError
 from holdfast.learning.changes.keys import canonical_key, same_key
+from holdfast.learning.dating import dated, dates_of, reading_of
 from holdfast.learning.placement import belongs_to_user
 from holdfast.presets.base import Preset
 from holdfast.presets.reachy import context_key
@@ -215,6 +216,8 @@ class MemoryTools:
         if preset.reconcile_rules.normalize_keys:
             key = canonical_key(key)
         labelled: dict[str, Any] = {"key": key} if kind.keyed != "no" else {"metadata": {"key": clean_name(key, what="key")}}
+        value, dates = self._dated(value)
+        labelled["metadata"] = {**dates, **labelled.get("metadata", {})}
         kept = self._memory.remember(value, sources=sources, **labelled, **self._place(value, key=key))
         label = _label(kept) or key
         text = self._texts["remember"]["done"].format(key=escape_line(label), value=escape_line(kept.text))
@@ -311,6 +314,8 @@ class MemoryTools:
         self, content: str, memory_type: str | None, metadata: Mapping[str, Any], sources: Sequence[str], key: str | None
     ) -> ToolResult:
         kind = self._memory.preset.kind(memory_type)
+        content, dates = self._dated(content)
+        metadata = {**dates, **metadata}
         if key is not None and kind.keyed == "no":
             key, metadata = None, {"key": clean_name(key, what="key"), **metadata}
         elif key is not None and self._memory.preset.reconcile_rules.normalize_keys:
@@ -322,9 +327,17 @@ class MemoryTools:
         shown |= {"key": label} if key is not None and (label := _label(kept)) else {}
         return self.with_redactions(kept, ToolResult(text=safe_json(shown), data=shown))
 
+    def _dated(self, text: str) -> tuple[str, dict[str, str]]:
+        """Return a text with calendar dates, and the dates of what it tells, as for memories that are learned."""
+        parts = services(self._memory)
+        reading = reading_of(text, parts.sentence_reader)
+        text = dated(text, parts.clock.now(), reading)
+        return text, dates_of(text, parts.clock.now(), reading)
+
     def _place(self, text: str, *, key: str | None = None, kind: str | None = None) -> dict[str, Any]:
         """Return the scope for a new memory. In a project, a memory about the user is stored without the app."""
-        of_user = self._project is not None and self._scope.user is not None and belongs_to_user(text, key=key, kind=kind)
+        in_project = self._project is not None and self._scope.user is not None
+        of_user = in_project and belongs_to_user(text, key=key, kind=kind, reader=services(self._memory).sentence_reader)
         return {**self._parts, "app": None} if of_user else self._parts
 
     def with_redactions(self, kept: Memory, result: ToolResult) -> ToolResult:

@@ -12,6 +12,7 @@ from holdfast.consent.off_record import OFF_RECORD_UNTIL, after_pause, is_withhe
 from holdfast.errors import ModelError
 from holdfast.forgetting.targets import own_sources
 from holdfast.learning.capture import Extractor
+from holdfast.learning.dating import dated, dates_of, reading_of
 from holdfast.learning.input_filter import own_words
 from holdfast.learning.placement import PROJECT, placed
 from holdfast.learning.wishes import ReadWish, asked_puts, lifts_off_record, read_wish
@@ -127,16 +128,20 @@ class Wishes:
         return found
 
     def _puts(self, wish: ReadWish, message: Message, before: Message | None, reader: SentenceReader | None) -> list[Put]:
-        """Return the memories that a message asks to store: in the extractor's wording or, if it finds none, in the user's."""
+        """Return the memories that a message asks to store: in the extractor's words, otherwise in the user's."""
+        said = wish.subject or message.text
+        reading = reading_of(said, reader)
         default = make_put(
             self._preset,
             message.scope,
-            text=wish.subject or message.text,
+            text=dated(said, message.at, reading),
             importance=_ASKED_IMPORTANCE,
             sources=(message.id,),
             valid_from=message.at,
         )
-        default = replace(default, reason="asked to remember", trust=message.trust)
+        default = replace(
+            default, reason="asked to remember", trust=message.trust, metadata=dates_of(default.text, message.at, reading)
+        )
         extractor = self._preset.extractor
         if self._preset.is_plain(default.kind):  # nothing is learned for a preset that only stores values
             return []
@@ -144,7 +149,7 @@ class Wishes:
         if named or not isinstance(extractor, Extractor):
             return [default]
         found = asked_puts(extractor, message, before=before, reader=reader)
-        return [_without_wish(put, wish.subject) for put in found] or [default]
+        return [_without_wish(put, default.text if wish.subject else "") for put in found] or [default]
 
     def mark(self, session: SessionRecord, message: Message, last: Message | None, plan: Plan) -> tuple[Message, SessionRecord]:
         """Return a message marked according to the wishes so far, and the session with its new state.

@@ -8,10 +8,10 @@ back ("she moved there") is kept with the previous sentence.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import islice
 from typing import Final, Literal
 
+from holdfast.learning.dating import dated
 from holdfast.learning.statements.clauses import clauses, fold_clause
 from holdfast.learning.statements.own_text import own_clauses
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
@@ -24,11 +24,9 @@ from holdfast.learning.statements.standalone import (
 )
 from holdfast.learning.statements.trim import trimmed, without_lead
 from holdfast.learning.statements.worth import Candidate, mentions_user, worth
-from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader, When
+from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
 from holdfast.text.consent.cues import may_wish
 from holdfast.text.language import detect_language
-from holdfast.text.partial_dates import Tense, with_years
-from holdfast.text.relative_dates import with_dates
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
 
@@ -38,7 +36,7 @@ _MIN_KEEP: Final = 0.15
 """Minimum probability with which the reader keeps a sentence that is looked at again."""
 _MIN_CORRECTION: Final = 0.5
 """Minimum probability for a correction: what it replaces was worth keeping."""
-_MIN_WORTH: Final = 0.5
+_MIN_WORTH: Final = 0.55
 """Minimum probability with which a statement is worth keeping."""
 _MIN_WISH: Final = 0.5
 _MIN_REFUSAL: Final = 0.8
@@ -163,14 +161,7 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
     for each, rule, asked in candidates(sentences, context):
         if asked or _is_kept(each):
             found = _statement(each, rule, context, asked=asked)
-            yield replace(found, text=_dated(found.text, each.reading, message.at), said=each.own)
-
-
-def _dated(text: str, reading: Reading, at: datetime) -> str:
-    """Return a text with calendar dates. The reader says whether something is planned, or has happened at a time."""
-    text = with_dates(text, at)
-    tense: Mapping[When, Tense] = {"planned": "future", "dated": "past"}
-    return with_years(text, at, tense[reading.time]) if reading.time in tense else text
+            yield replace(found, text=dated(found.text, message.at, each.reading), said=each.own)
 
 
 def candidates(sentences: Sequence[str], context: Context) -> Iterator[tuple[Candidate, StatementRule | None, bool]]:
