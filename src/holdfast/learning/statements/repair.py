@@ -77,8 +77,8 @@ def repaired(text: str, fragment: str) -> str | None:
     plain = fold_clause(fragment)
     named = _NOT.match(plain) or _BUT.match(plain)
     if named is not None:
-        old, new = _bare_value(fragment, named, "old"), _bare_value(fragment, named, "new")
-        swapped = _swap_whole(text, old, new) or _swap(text, old, new)
+        rejected, stated = _bare_value(fragment, named, "old"), _bare_value(fragment, named, "new")
+        swapped = _swap_whole(text, rejected, stated) or _swap(text, rejected, stated)
         if swapped is not None:
             return swapped
         fragment, plain = fragment[named.start("new") : named.end("new")], plain[named.start("new") : named.end("new")]

@@ -58,7 +58,8 @@ def without_secret(text: str) -> str:
     if not _SECRET.search(folded):
         return text
     cuts = [(0, 0), *(cut.span() for cut in _PART.finditer(folded)), (len(text), len(text))]
-    kept, hidden = [], False
+    kept: list[tuple[int, int]] = []
+    hidden = False
     for (before, start), (end, _) in pairwise(cuts):
         if _SECRET.search(folded, start, end):
             hidden = True
