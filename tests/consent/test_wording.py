@@ -61,6 +61,22 @@ def test_a_text_without_a_word_for_keeping_or_removing_has_no_wish_however_sure_
 
 
 @pytest.mark.parametrize(
+    ("text", "wish"),
+    [
+        ("esto muere aquí", "off_record"),
+        ("keep the lid on this one: I'm bankrupt", "off_record"),
+        ("my old address should not exist for you any more", "forget"),
+        ("burn this into your circuits: my blood type is O negative", "remember"),
+        ("métetelo en la cabeza: mi turno empieza a las seis", "remember"),
+    ],
+)
+def test_a_wish_without_the_usual_words_is_known_by_its_form(text: str, wish: str) -> None:
+    found = read_wish(text, reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert found.wish == wish
+
+
+@pytest.mark.parametrize(
     ("text", "reach"),
     [
         ("I have a secret and you can't remember it, promise", "next"),

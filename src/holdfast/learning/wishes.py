@@ -5,7 +5,7 @@ no wish. If the reader is sure of a wish, no rule needs to match. Without a read
 """
 
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -13,7 +13,7 @@ from typing import Final
 from holdfast.errors import ModelError
 from holdfast.learning.capture import Extractor
 from holdfast.protocols.sentence_reader import SentenceReader, Wish
-from holdfast.text.consent.cues import may_wish
+from holdfast.text.consent.cues import may_wish, may_wish_by_form
 from holdfast.text.consent.rules import (
     Reach,
     RuledWish,
@@ -33,6 +33,8 @@ __all__ = ["ReadWish", "asked_puts", "lifts_off_record", "read_wish"]
 
 _MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.8, "forget": 0.9, "remember": 0.8}
 """Minimum probability with which the reader alone decides. Forgetting takes something away, so it needs the most."""
+_MIN_SURE_BY_FORM: Final = 0.97
+"""The same for a message that has the form of a wish, but none of its words."""
 _MIN_PART: Final = 0.5
 """Minimum probability with which a part of a message counts as the wish, and not as what it covers."""
 _MIN_NONE: Final = 0.97
@@ -91,23 +93,29 @@ def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
     return next((wish for wish in order if wish in named), None)
 
 
-def _possible(text: str, before: str) -> set[WishName]:
-    """Return the wishes that the words of a message allow. For most messages there are none, so they need not be read."""
+def _possible(text: str, before: str) -> dict[WishName, float]:
+    """Return the wishes for which a message has words or the form, with the minimum probability of each.
+
+    Most messages have none, so they need not be read.
+    """
     answered = before if before.rstrip().endswith("?") else ""  # "Shall I note that?" "Better not."
     folded = fold_places(f"{answered} {text[:_MAX_CHARACTERS]}")
-    return {wish for wish in _MIN_SURE if may_wish(wish, folded)} if text.strip() else set()
+    if not text.strip():
+        return {}
+    least = {wish: least for wish, least in _MIN_SURE.items() if may_wish(wish, folded)}
+    return {wish: _MIN_SURE_BY_FORM for wish in _MIN_SURE if may_wish_by_form(wish, folded)} | least
 
 
-def _certain(text: str, before: str, reader: SentenceReader, possible: Collection[WishName]) -> tuple[WishName | None, float]:
-    """Return the possible wish that the reader is sure of (or None), and the probability that there is no wish."""
+def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[WishName, float]) -> tuple[WishName | None, float]:
+    """Return the possible wish of which the reader is sure, or None, and its probability that there is no wish."""
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]
     texts = [whole, *(sentences if len(sentences) > 1 else ())]
     readings = [_wishes(reader, part, before) for part in texts if _is_readable(part) and not reports_nothing(part)]
     if not readings:
         return None, 0.0
-    for wish, least in _MIN_SURE.items():
-        if wish in possible and any(each[wish] >= least for each in readings):
+    for wish in _MIN_SURE:
+        if wish in possible and any(each[wish] >= possible[wish] for each in readings):
             return wish, 0.0
     return None, min(each["none"] for each in readings)
 

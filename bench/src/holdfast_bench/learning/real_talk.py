@@ -16,7 +16,11 @@ import click
 
 __all__ = ["RealTalk", "real_talk", "show_real_talk"]
 
-_NAMES: Final = {"before": "before the check of single statements", "now": "now"}
+_NAMES: Final = {
+    "before": "before the check of single statements",
+    "now": "with the check of single statements",
+    "fitted": "with one fitted score, other sessions",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

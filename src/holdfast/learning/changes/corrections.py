@@ -70,8 +70,11 @@ def _is_lost(old: SlotClause, new: SlotClause, language: str) -> bool:
     ):
         return False
     whole = new.text if new.subject in {None, USER} else f"{new.subject.split(':')[-1]} {new.predicate}"
+    folded = fold(whole)
     for name in _names_in(old):
-        found = _loss_pattern(name).search(fold(whole))
+        if name not in folded:  # a pattern per name is slow to compile, and most names do not occur
+            continue
+        found = _loss_pattern(name).search(folded)
         if found is None:
             continue
         theirs = old.subject == USER or (old.subject or "").endswith(f":{name}") or old.subject == name

@@ -8,7 +8,7 @@ reader is. The texts are folded: lower case, without accents.
 import re
 from typing import Final, Literal
 
-__all__ = ["may_wish"]
+__all__ = ["may_wish", "may_wish_by_form"]
 
 _KEEPING: Final = re.compile(
     r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
@@ -33,6 +33,27 @@ _MINDING: Final = re.compile(
     r"\b(?:mind|future|reference|from now on|always|heads[- ]up|important|for later|learn|bear|fyi|presente|cuenta|grab|grav[ae]|"
     r"importante|siempre|adelante|ahora en mas|aprend|fij[ae]|para despues|mas tarde)"
 )
+
+
+_THESE_WORDS: Final = re.compile(
+    r"\b(?:this|the following|what follows|the next (?:bit|part|thing|message)|what i(?:'m| am) (?:about to|going to)|esto|lo siguiente|lo que (?:viene|sigue|te voy))\b"
+)
+_TO_THE_ASSISTANT: Final = re.compile(
+    r"\b(?:you|your|te|tu|tus|vos|ti)\b|\w{3,}(?:telo|tela|telos|telas)\b|^(?:make|haz|hace|let) "
+)
+
+
+def may_wish_by_form(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:
+    """Return True if a folded text has the form of a wish without its usual words: it speaks of its own words or to the assistant.
+
+    "Esto muere aquí" is not to be kept, "burn this into your circuits: ..." is to be remembered. The reader must be surer than with
+    one of the words.
+    """
+    if wish == "off_record":
+        return _THESE_WORDS.search(folded) is not None
+    if wish == "forget":
+        return _TO_THE_ASSISTANT.search(folded) is not None
+    return ":" in folded and (_THESE_WORDS.search(folded) is not None or _TO_THE_ASSISTANT.search(folded) is not None)
 
 
 def may_wish(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:
