@@ -1,15 +1,17 @@
 """The MCP tools for clients whose conversations Holdfast does not store: context, lists, history, and whole conversations."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from holdfast import by_id
 from holdfast.agent.tool_schemas import types_schema
 from holdfast.agent.tools import MemoryTools, ToolResult, safe_json
+from holdfast.apps import Point
 from holdfast.chat import Schema
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.learning.placement import PROJECT
 from holdfast.mcp.caller import McpCaller
+from holdfast.mcp.schemas import APP_TOOLS
 from holdfast.services import services
 from holdfast.session import Session
 from holdfast.text.clean import escape_line
@@ -24,6 +26,8 @@ OWN_TOOLS: Final = (
     "undo_change",
     "add_messages",
     "end_conversation",
+    "app_context",
+    "report_energy",
 )
 _MAX_LISTED: Final = 200
 _MIN_TOKENS, _MAX_TOKENS = 50, 20_000
@@ -40,7 +44,17 @@ class OwnTools:
         self._memory = caller.memory
         self._texts = caller.texts
         self._agent_tools = agent_tools
-        calls = (self._context, self._list, self._update, self._history, self._undo, self._add_messages, self._end)
+        calls = (
+            self._context,
+            self._list,
+            self._update,
+            self._history,
+            self._undo,
+            self._add_messages,
+            self._end,
+            self._app_context,
+            self._report_energy,
+        )
         self._calls: Mapping[str, Callable[..., ToolResult]] = dict(zip(OWN_TOOLS, calls, strict=True))
 
     def form(self, name: str) -> Schema:
@@ -51,6 +65,8 @@ class OwnTools:
         if name == "memory_context":
             tokens = {"type": "integer", "minimum": _MIN_TOKENS, "maximum": _MAX_TOKENS, "description": texts["max_tokens"]}
             return _object(["query"], query=text("query"), max_tokens=tokens)
+        if name in APP_TOOLS:
+            return self._app_form(name, texts)
         if name == "list_memories":
             limit = {"type": "integer", "minimum": 1, "maximum": _MAX_LISTED, "description": texts["limit"]}
             types = types_schema(texts["memory_type"], self._memory.preset.learned_kinds)
@@ -66,6 +82,15 @@ class OwnTools:
             return _object(["messages"], messages=self._messages_form(texts), conversation_id=text("conversation_id"))
         argument = {"memory_history": "memory_id", "undo_change": "change_id", "end_conversation": "conversation_id"}[name]
         return _object([argument], **{argument: text(argument)})
+
+    def _app_form(self, name: str, texts: Mapping[str, str]) -> Schema:
+        if name == "report_energy":
+            level = {"type": "number", "minimum": 0, "maximum": 1, "description": texts["level"]}
+            return _object([], level=level, used={"type": "number", "minimum": 0, "description": texts["used"]})
+        named = {argument: {"type": "string", "description": texts[argument]} for argument in ("app", "conversation_id")}
+        tokens = {"type": "integer", "minimum": _MIN_TOKENS, "maximum": _MAX_TOKENS, "description": texts["max_tokens"]}
+        point = {"type": "string", "enum": list(get_args(Point)), "description": texts["point"]}
+        return _object([], point=point, max_tokens=tokens, **named)
 
     def _messages_form(self, texts: Mapping[str, str]) -> Schema:
         message = _object(
@@ -108,6 +133,38 @@ class OwnTools:
         }
         text = "\n\n".join(filter(None, [context.text or nothing, *context.notices]))
         return ToolResult(text=text, data=data, notices=context.notices)
+
+    def _app_context(
+        self,
+        app: str | None = None,
+        point: Point = "selection",
+        conversation_id: str | None = None,
+        max_tokens: int | None = None,
+    ) -> ToolResult:
+        own = self._caller.parts["app"]
+        texts = self._texts["app_context"]
+        if own is not None and app not in (None, own):
+            return ToolResult(ok=False, text=texts["other_app"].format(app=escape_line(own)))
+        chosen = app or own
+        if chosen is None:
+            return ToolResult(ok=False, text=texts["no_app"])
+        user = self._caller.parts["user"]
+        context = self._memory.apps.context(chosen, point, conversation_id, user, max_tokens=max_tokens)
+        nothing = "" if context.text else self._texts["memory_context"]["nothing"]
+        text = "\n\n".join(filter(None, [context.text or nothing, *context.notices]))
+        return ToolResult(text=text, data={"text": context.text, "tokens": context.tokens}, notices=context.notices)
+
+    def _report_energy(self, level: float | None = None, used: float | None = None) -> ToolResult:
+        principal = self._caller.principal
+        bound = principal.app is not None or principal.user is not None  # the energy of the host concerns all apps and users
+        if principal.key is not None and (principal.level != "admin" or bound):
+            return ToolResult(ok=False, text=self._texts["report_energy"]["refused"])
+        if level is not None:
+            self._memory.apps.report_energy_level(level)
+        if used is not None:
+            self._memory.apps.report_energy(used)
+        data = {"level": self._memory.apps.energy_level()}
+        return ToolResult(text=safe_json(data), data=data)
 
     def _list(
         self,

@@ -99,22 +99,27 @@ OUTPUTS: Mapping[str, Schema] = {
         consent=_list(_CONSENT),
     ),
     "end_conversation": _object("conversation_id ended", conversation_id=_TEXT, ended={"type": "boolean"}),
+    "app_context": _object("text tokens", text=_TEXT, tokens=_NUMBER, notices=_list(_TEXT)),
+    "report_energy": _object("level", level={"type": "number"}),
 }
 """Output schema of each tool. Lists are wrapped in an object as ``result``, because older clients accept only objects."""
 
 _KEYED_DESIGNS = ("rumi",)
 """Designs whose own tools are ``remember`` and ``forget``, by key. They replace ``store_memory`` and ``forget_memory``."""
 _TWINS = {"store_memory": "remember", "forget_memory": "forget"}
-READ_ONLY_TOOLS = ("search_memories", "memory_context", "list_memories", "memory_history")
+APP_TOOLS = ("app_context", "report_energy")
+"""Tools of the design for apps: the block of an app at one of three points, and the energy of the host."""
+READ_ONLY_TOOLS = ("search_memories", "memory_context", "list_memories", "memory_history", "app_context")
 """Tools that change nothing."""
 _DESTRUCTIVE = ("forget_memory", "forget", "update_memory", "undo_change")
-_NOT_IDEMPOTENT = ("add_messages", "undo_change")
+_NOT_IDEMPOTENT = ("add_messages", "undo_change", "report_energy")
 
 
 def tool_names(preset: str) -> tuple[str, ...]:
     """Return the names of the tools for a preset, in the order in which they are listed."""
     replaced = _TWINS if preset in _KEYED_DESIGNS else {}
-    return tuple(replaced.get(name, name) for name in OUTPUTS if name not in _TWINS.values())
+    left_out = (*_TWINS.values(), *(() if preset == "apps" else APP_TOOLS))
+    return tuple(replaced.get(name, name) for name in OUTPUTS if name not in left_out)
 
 
 def annotations(name: str, title: str) -> types.ToolAnnotations:
