@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from holdfast.learning.changes.wording import spoken_words
 from holdfast.learning.statements.conversation import is_spoken_by_user
-from holdfast.learning.statements.read import own_sentences
+from holdfast.learning.statements.own_text import own_sentences
 from holdfast.learning.summaries.extractive import clipped, language_of, paragraph, report_words
 from holdfast.learning.summaries.importance import areas_of, importance_of, is_worth_keeping
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
