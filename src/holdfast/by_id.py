@@ -7,11 +7,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from holdfast.errors import InvalidInput, NotFound, StoreFull
 from holdfast.forgetting import records
-from holdfast.forgetting.erase import Erasing, erase_and_scan, mark_erased
+from holdfast.forgetting.erase import Erasing, erase_and_scan, erase_each, mark_erased
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
 from holdfast.recall.listing import Kinds, kind_names, with_key
 from holdfast.runtime.clock import as_utc
@@ -253,27 +254,70 @@ def erase_target(
             "erase needs exactly one of id=, session=, source=, or a scope of user=, app=, agent=. Nothing was erased."
         )
     found_scope = _found(services.store, target, reader) if target else None
-    services.reader.uses.discard()
-    services.reader.traces.discard()
+    _forget_unsaved(services)
     owner_parts = scope if found_scope is None else named(user=found_scope.user, app=found_scope.app, agent=found_scope.agent)
     pages = PagesToErase(services.store, services.clock, services.topic_files, owner_parts, whole=bool(scope))
-    how = Erasing(
-        now=services.clock.now(),
-        scope=found_scope,
-        check=(lambda tx: _check_unchanged(tx, target, reader, found_scope)) if target else None,
-        reader=services.sentence_reader,
-        rewrite=rewrite,
-        files=pages.rewrite,
-    )
+    how = _erasing(services, target, found_scope, reader, rewrite=rewrite, files=pages.rewrite)
     receipt, needles = erase_and_scan(services.store, services.preset, target or scope, how)
     services.embedding.forget_queries()
-    if pages.problems or pages.missing:
+    return _completed(services, receipt, needles, [pages])
+
+
+def erase_memories(services: Services, ids: Sequence[str], *, reader: Scope | None = None) -> list[Receipt]:
+    """Erase several memories with everything derived from them. The files are rewritten and scanned once, not once per memory.
+
+    Returns one receipt per memory. A memory that goes with another one has none. Raises ``NotFound``, and erases nothing, if an id
+    is unknown.
+    """
+    targets = [({"memory": id}, _found(services.store, {"memory": id}, reader)) for id in dict.fromkeys(ids)]
+    _forget_unsaved(services)
+    owners = dict.fromkeys(tuple(named(user=scope.user, app=scope.app, agent=scope.agent).items()) for _, scope in targets)
+    pages = [PagesToErase(services.store, services.clock, services.topic_files, dict(owner), whole=False) for owner in owners]
+
+    def rewrite_pages() -> list[Path]:
+        return [path for each in pages for path in each.rewrite()]
+
+    wanted = [(target, _erasing(services, target, scope, reader, rewrite=True, files=rewrite_pages)) for target, scope in targets]
+    done = erase_each(services.store, services.preset, wanted)
+    services.embedding.forget_queries()
+    return [_completed(services, receipt, needles, pages) for receipt, needles in done]
+
+
+def _forget_unsaved(services: Services) -> None:
+    """Drop uses and traces that are not written yet, because they may contain erased data."""
+    services.reader.uses.discard()
+    services.reader.traces.discard()
+
+
+def _erasing(
+    services: Services,
+    target: Mapping[str, str],
+    scope: Scope | None,
+    reader: Scope | None,
+    *,
+    rewrite: bool,
+    files: Callable[[], Sequence[Path]],
+) -> Erasing:
+    return Erasing(
+        now=services.clock.now(),
+        scope=scope,
+        check=(lambda tx: _check_unchanged(tx, target, reader, scope)) if target else None,
+        reader=services.sentence_reader,
+        rewrite=rewrite,
+        files=files,
+    )
+
+
+def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages: Sequence[PagesToErase]) -> Receipt:
+    """Add the problems of the topic pages to a receipt. A pending receipt is completed by a later scan."""
+    problems, missing = [line for each in pages for line in each.problems], [path for each in pages for path in each.missing]
+    if problems or missing:
         receipt = replace(
             receipt,
-            status="pending" if pages.problems else receipt.status,
-            verified=receipt.verified and not pages.problems,
-            residue=(*receipt.residue, *pages.problems),
-            missing=(*receipt.missing, *pages.missing),
+            status="pending" if problems else receipt.status,
+            verified=receipt.verified and not problems,
+            residue=(*receipt.residue, *problems),
+            missing=(*receipt.missing, *missing),
         )
         records.update(services.store, receipt)
     if receipt.status == "pending":

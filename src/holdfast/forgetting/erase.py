@@ -4,11 +4,12 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.errors import StoreClosed, StoreError, StoreFull
+from holdfast.errors import NotFound, StoreClosed, StoreError, StoreFull
 from holdfast.forgetting import records
 from holdfast.forgetting.needles import MIN_BYTES, make_needles
 from holdfast.forgetting.rebuild import ReadAgain, clear_restated, rebuild
@@ -63,6 +64,31 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing)
 
 def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> tuple[Receipt, list[bytes]]:
     """Erase as :func:`erase` does. Also return the needles, so that a later scan can verify a pending receipt."""
+    begun = _begin(store, preset, target, how)
+    return _finish(store, preset, begun, *_scrub(store, begun.needles, rewrite=how.rewrite, files=how.files())), begun.needles
+
+
+def erase_each(
+    store: Store, preset: Preset, targets: Sequence[tuple[Mapping[str, str], Erasing]]
+) -> list[tuple[Receipt, list[bytes]]]:
+    """Erase several targets, each in its own transaction and with its own receipt, but overwrite and scan the files only once.
+
+    A target that is gone by then, because it was derived from another one, is left out. ``files`` of the first target updates the
+    other files of all targets.
+    """
+    begun: list[_Begun] = []
+    for target, how in targets:
+        with suppress(NotFound):
+            begun.append(_begin(store, preset, target, how))
+    if not begun:
+        return []
+    needles = [needle for each in begun for needle in each.needles]
+    scrubbed = _scrub(store, needles, rewrite=any(each.how.rewrite for each in begun), files=begun[0].how.files())
+    return [(_finish(store, preset, each, *scrubbed), each.needles) for each in begun]
+
+
+def _begin(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> "_Begun":
+    """Remove the rows of a target. Their bytes are still to be overwritten."""
     read = _read_again(store, preset, target, how)
     receipt = Receipt(id=new_receipt_id(how.now), target=dict(target), at=how.now, status="pending")
     try:
@@ -74,11 +100,16 @@ def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how:
     if removed.stone is not None:
         Registry(store.location).add_tombstone(store.tenant, removed.stone)
     needles = make_needles([*removed.targets.texts, *owner_of(target).values()]) if how.rewrite else []
-    complete, residue = _scrub(store, needles, rewrite=how.rewrite, files=how.files())
-    copies = _erase_copies(store, preset, target, how, receipt.id) if how.rewrite else _Copies()
+    return _Begun(target, how, receipt, removed, needles)
+
+
+def _finish(store: Store, preset: Preset, begun: "_Begun", complete: bool, residue: tuple[str, ...]) -> Receipt:  # noqa: FBT001  (the result of _scrub)
+    """Erase the target in the copies of the store, and record the receipt with the result of the scan."""
+    target, how, removed = begun.target, begun.how, begun.removed
+    copies = _erase_copies(store, preset, target, how, begun.receipt.id) if how.rewrite else _Copies()
     whole = complete and not _found_in_files(residue)
     receipt = replace(
-        receipt,
+        begun.receipt,
         rebuilt=removed.rebuilt,
         status="erased" if whole else "pending",
         verified=whole and not residue and how.rewrite and not copies.kept and not _has_rows(store, removed.targets),
@@ -88,7 +119,7 @@ def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how:
     )
     receipt = records.counted(receipt, removed.counts)
     _note(store, receipt)
-    return receipt, needles
+    return receipt
 
 
 def _note(store: Store, receipt: Receipt) -> None:
@@ -116,6 +147,17 @@ class _Removed:
     stone: records.Tombstone | None = None
     counts: Counter[str] = field(default_factory=Counter)
     rebuilt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """An erasure whose rows are removed and whose bytes are still to be overwritten."""
+
+    target: Mapping[str, str]
+    how: Erasing
+    receipt: Receipt
+    removed: _Removed
+    needles: list[bytes]
 
 
 def _remove(

@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 from holdfast.access.oauth import OAuth, TokenVerifier
@@ -165,7 +166,7 @@ def _dashboard() -> dict[str, App]:
     """Map the path of each dashboard file to the application that serves it."""
     if not DASHBOARD.is_dir():
         return {}
-    files = StaticFiles(directory=DASHBOARD, html=True)
+    files = GZipMiddleware(StaticFiles(directory=DASHBOARD, html=True), minimum_size=1000)
     paths = [path.relative_to(DASHBOARD).as_posix() for path in DASHBOARD.rglob("*") if path.is_file()]
     return {"/": files, **{f"/{path}": files for path in paths}}
 

@@ -1,4 +1,9 @@
-"""Titles of sessions: the title that an import brought, or else the first message that says or asks something."""
+"""Headings of sessions: a title, and the time of the last message.
+
+The title is the one that an import brought, or else the first message that says or asks something.
+"""
+
+from datetime import datetime
 
 from holdfast.filters import MessageFilter
 from holdfast.protocols import Store
@@ -11,6 +16,12 @@ _MAX_READ = 12
 _MAX_CHARACTERS = 70
 _MIN_CUT = 30
 """A title is cut between words, unless the last space is before this character."""
+
+
+def said_at(store: Store, session: SessionRecord) -> datetime | None:
+    """Return the time of the last message, or None if there is none. An imported message can be older than its session's activity."""
+    found = store.messages(MessageFilter(session=session.id, exactly=session.scope, newest=1))
+    return found[0].at if found else None
 
 
 def title_of(store: Store, session: SessionRecord) -> str | None:

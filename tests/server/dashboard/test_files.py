@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.config.explain import explain_settings
+from holdfast.config.settings import Settings
+from holdfast.presets import PRESETS
 
 pytestmark = pytest.mark.ledger("X12")
 
@@ -95,6 +98,18 @@ def test_both_languages_fill_in_the_same_values() -> None:
         return set(re.findall(r"\{(\w+)\}", text))
 
     assert [key for key in WORDS["en"] if values(WORDS["en"][key]) != values(WORDS["es"][key])] == []
+
+
+def test_every_setting_is_explained_in_spanish_with_the_same_values() -> None:
+    """The names, numbers and links of a help text are the same in both languages, so that a changed text is noticed."""
+    translated = json.loads((FOLDER / "i18n" / "help" / "es.json").read_text("utf-8"))
+    english = {each.name: each.help for each in explain_settings(Settings(), PRESETS["default"])}
+    assert list(translated) == list(english)
+
+    def values(text: str) -> list[str]:
+        return sorted(re.findall(r"`[^`]+`|\([^)]*\.md[^)]*\)|\d+(?:\.\d+)?", text))
+
+    assert [name for name in english if values(english[name]) != values(translated[name])] == []
 
 
 def test_every_word_that_is_used_is_there() -> None:

@@ -54,6 +54,14 @@ def test_what_was_not_meant_for_the_assistant_makes_no_title(served: Served) -> 
     assert titled(served, "I told the neighbors about the surprise party.", action="IGNORE") is None
 
 
+def test_a_session_says_when_its_last_message_was_said(served: Served) -> None:
+    body = {"role": "user", "text": "We planted an almond tree.", "user": "zoe", "at": "2023-04-01T10:00:00Z"}
+    assert served.client.post("/v1/sessions/old/messages", json=body).status_code == 201
+    found = served.client.get("/v1/sessions/old", params={"user": "zoe"}).json()
+    assert found["said_at"].startswith("2023-04-01T10:00")
+    assert not found["last_at"].startswith("2023")
+
+
 def test_people_and_places_are_told_apart_and_linked(served: Served) -> None:
     for text in ("Her brother Oduya lives in Mombasa", "Moved to Mombasa in 2019", "Works for Brightlane", "Swims on Mondays"):
         served.client.post("/v1/memories", json={"text": text, "user": "zoe"})

@@ -1,6 +1,7 @@
 """Convert engine objects to the response models in ``responses``."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -34,9 +35,9 @@ def consent(found: types.Consent | None) -> responses.Consent | None:
     )
 
 
-def session(found: types.SessionRecord, *, title: str | None = None) -> responses.Session:
+def session(found: types.SessionRecord, *, title: str | None = None, said_at: datetime | None = None) -> responses.Session:
     """Convert a session record."""
-    return responses.Session.model_validate({**_parts(found.scope), **_fields(found, responses.Session), "title": title})
+    return responses.Session.model_validate({**_parts(found.scope), **_fields(found, responses.Session), "title": title, "said_at": said_at})
 
 
 def hit(found: types.Hit) -> responses.Hit:

@@ -14,7 +14,7 @@ from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
 from holdfast.server.routes.idempotency import Route, client_id
-from holdfast.server.titles import title_of
+from holdfast.server.titles import said_at, title_of
 from holdfast.services import services
 from holdfast.session import Session, resume
 from holdfast.text.clean import clean_name
@@ -49,7 +49,7 @@ def sessions(
     found = caller.memory.sessions(statuses=status, limit=paged.limit + 1, offset=paged.offset, **parts)
     shown, more = convert.page_of(found, limit=paged.limit, offset=paged.offset)
     store = services(caller.memory).store
-    items = [convert.session(each, title=title_of(store, each)) for each in shown]
+    items = [convert.session(each, title=title_of(store, each), said_at=said_at(store, each)) for each in shown]
     return responses.Listed(items=items, next_offset=more)
 
 
@@ -60,7 +60,8 @@ def session(id: _Id, caller: Calling, whose: Whose) -> responses.Session:
     Returns its status, its scope and its times. The messages are listed separately.
     """
     found = caller.session_found(id, "read", whose.parts)
-    return convert.session(found, title=title_of(services(caller.memory).store, found))
+    store = services(caller.memory).store
+    return convert.session(found, title=title_of(store, found), said_at=said_at(store, found))
 
 
 @router.post("/{id}/messages", status_code=201, operation_id="add_message", responses=problems(409), openapi_extra=needs("write"))

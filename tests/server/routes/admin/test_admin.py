@@ -198,6 +198,20 @@ def test_a_dry_run_counts_exactly_what_an_erasure_removes(served: Served) -> Non
     assert served.pool.operator.stats().memories == 0
 
 
+def test_erasing_several_reaches_the_bytes_of_the_store_and_of_its_backups(served: Served) -> None:
+    client = served.client
+    texts = [f"keeps the {name} in the shed" for name in ("xylophone", "zeppelin", "quokka")]
+    ids = _stored(served, *texts, "likes rain")
+    copy = Path(client.post("/v1/backups").json()["path"])
+    done = client.post("/v1/memories/bulk", json={"ids": ids[:3], "action": "erase"}).json()
+    assert [each["target"] for each in done["receipts"]] == [{"memory": id} for id in ids[:3]]
+    assert all(each["verified"] and each["status"] == "erased" for each in done["receipts"])
+    left = b"".join(path.read_bytes() for path in (*copy.parent.iterdir(), *copy.parent.parent.glob("memory.db*")))
+    assert not any(text.encode() in left for text in texts)
+    assert b"likes rain" in left
+    assert [each["text"] for each in client.get("/v1/memories", params={"user": "ana"}).json()["items"]] == ["likes rain"]
+
+
 def test_forgetting_several_can_be_undone(served: Served) -> None:
     client, ids = served.client, _stored(served, "likes rain", "has a kite", "sings")
     done = client.post("/v1/memories/bulk", json={"ids": ids[:2], "action": "forget"}).json()

@@ -140,6 +140,8 @@ class Session(Scoped):
     """The time the session started."""
     last_at: datetime
     """The time of the last activity in the session."""
+    said_at: datetime | None = None
+    """The time of the last message. It is earlier than `last_at` if older messages were imported. Null if it was not looked up."""
     ended_at: datetime | None = None
     """The time the session ended, or null if it has not ended."""
     digested_to: int

@@ -12,6 +12,9 @@ export class Problem extends Error {
   }
 }
 
+/** The problem of a server that does not answer. */
+export const unreachable = () => new Problem(0, { code: "unreachable" });
+
 function headers(writes) {
   /** @type {Record<string, string>} */
   const found = { Accept: "application/json" };
@@ -64,7 +67,7 @@ async function send(method, path, { query, body, file, signal, accept } = {}) {
     response = await fetch(address(path, query), options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, { code: "unreachable" });
+    throw unreachable();
   }
   if (!response.ok) throw new Problem(response.status, announced(await problemOf(response)));
   return response;

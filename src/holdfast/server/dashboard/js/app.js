@@ -1,10 +1,10 @@
 // Entry point: loads translations, draws the frame, and handles routes and shortcuts.
 
-import { get, redactions } from "./api.js";
+import { get, redactions, unreachable } from "./api.js";
 import { h, replace } from "./dom.js";
 import { addWords, loadWords, t } from "./i18n.js";
 import { me, renew } from "./known.js";
-import { connect, live } from "./live.js";
+import { answering, connect, live } from "./live.js";
 import { parse, go } from "./router.js";
 import { applyTheme, changed, useDefaultUser } from "./settings.js";
 import { VIEWS, frame, help, mark, pickScope } from "./shell.js";
@@ -12,6 +12,7 @@ import { problem, skeleton, toast } from "./ui.js";
 import { record } from "./samples.js";
 
 const main = h("main.main", { id: "main", tabindex: "-1" });
+/** @type {any} */
 let shown = null;
 
 const modules = {
@@ -47,7 +48,7 @@ async function show({ reload = false } = {}) {
   shown?.stop.abort();
   const stop = new AbortController();
   const moved = shown !== null && shown.name !== route.name;
-  shown = { name: route.name, stop, view: null };
+  shown = { name: route.name, stop, view: null, failed: false };
   mark(route.name);
   document.title = `${t(`nav.${route.name}`)} · Holdfast`;
   const bones = setTimeout(() => replace(main, h("div.page", {}, skeleton(4))), 250);
@@ -66,10 +67,17 @@ async function show({ reload = false } = {}) {
     }
   } catch (error) {
     clearTimeout(bones);
-    console.error(error);
+    // A view whose file cannot be fetched fails with a TypeError without a code: the server is gone.
+    const reason = error instanceof TypeError && /import|module|fetch/i.test(error.message) ? unreachable() : error;
+    if (reason === error) console.error(error);
+    shown.failed = true;
     replace(
       main,
-      problem(error, () => show({ reload: true })),
+      h(
+        "div.page",
+        {},
+        problem(reason, () => show({ reload: true })),
+      ),
     );
   }
 }
@@ -168,6 +176,9 @@ function step(by) {
 document.addEventListener("keydown", shortcut);
 window.addEventListener("hashchange", () => show());
 live.addEventListener("change", record);
+live.addEventListener("answering", () => {
+  if (answering && (shown?.failed || main.querySelector(".problem[data-code=unreachable]"))) show({ reload: true });
+});
 redactions.addEventListener("redacted", (/** @type {any} */ { detail }) => {
   toast(t("redacted", { secrets: detail.map(({ kind, field }) => `${kind} (${field})`).join(", ") }), { seconds: 12 });
 });

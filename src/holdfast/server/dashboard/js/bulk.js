@@ -6,7 +6,7 @@ import { h, replace } from "./dom.js";
 import { t } from "./i18n.js";
 import { attempt, button, toast } from "./ui.js";
 
-const STEP = 10;
+const STEP = 500; // the most that the server takes in one request
 const COUNTS = ["memories", "revisions", "messages", "sessions", "jobs", "vectors", "rebuilt"];
 
 /** The selection of a list. `changed` redraws the list; `rows` returns the ids that it shows. */

@@ -8,8 +8,8 @@ let stop = null;
 
 /** False while the server does not answer. */
 export let answering = true;
-const WATCH_MS = 4000;
-const QUIET_MS = 4000;
+const WATCH_MS = 3000;
+const QUIET_MS = 3000;
 let heard = Date.now();
 
 function setAnswering(state) {

@@ -3,9 +3,10 @@
 import { h } from "./dom.js";
 import { fullDay, t } from "./i18n.js";
 import { memoryLink } from "./parts.js";
-import { chip, kindChip, tint } from "./ui.js";
+import { button, chip, kindChip, tint } from "./ui.js";
 
 const DAY = 86400000;
+const SHOWN = 6; // rows of an area before the rest is folded
 
 /** When a memory began and ceased to be true. A live memory without an end lasts until now. */
 export function span(memory, now = Date.now()) {
@@ -54,12 +55,26 @@ export function lives(title, memories, all) {
       h("h3", {}, title),
       h("span.lives-axis", {}, h("span", {}, fullDay(first)), h("span", {}, t("lives.now"))),
     ),
-    h(
-      "ul",
-      {},
-      inChains(memories).map((memory) => life(memory, place, known)),
-    ),
+    folded(inChains(memories), (memory) => life(memory, place, known)),
   );
+}
+
+/** A list that shows its first rows, and the others after a click. */
+function folded(items, draw) {
+  const few = items.length > SHOWN + 2 ? SHOWN : items.length;
+  const list = h("ul", {}, items.slice(0, few).map(draw));
+  if (few === items.length) return list;
+  const all = button(
+    t("lives.all", { n: items.length }),
+    () => {
+      const rest = items.slice(few).map(draw);
+      list.append(...rest);
+      all.remove();
+      rest[0].querySelector("a")?.focus();
+    },
+    { kind: "small quiet", dataset: { action: "all" } },
+  );
+  return [list, all];
 }
 
 function life(memory, place, known) {

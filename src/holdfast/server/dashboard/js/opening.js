@@ -4,6 +4,12 @@ import { get, part } from "./api.js";
 import { h, replace } from "./dom.js";
 import { speaker } from "./parts.js";
 
+/** True if a message says no more than the title of its session. */
+export const repeats = (text, title) =>
+  Boolean(title) &&
+  text.trim().replace(/[.…]$/, "").startsWith(title.replace(/…$/, "")) &&
+  text.length <= title.length + 2;
+
 /** A box that loads the first messages of a session when it becomes visible. */
 export function opening(session, signal, count = 3) {
   const lines = h("span.talk-lines", {}, h("span.bone.line"));
@@ -19,9 +25,11 @@ export function opening(session, signal, count = 3) {
         );
         replace(
           lines,
-          items.map((message) =>
-            h("span.talk-line", { dir: "auto" }, h("b", {}, `${speaker(message)}: `), message.text.slice(0, 240)),
-          ),
+          items
+            .filter((message) => !repeats(message.text, session.title))
+            .map((message) =>
+              h("span.talk-line", { dir: "auto" }, h("b", {}, `${speaker(message)}: `), message.text.slice(0, 240)),
+            ),
         );
       } catch {
         replace(lines);

@@ -157,7 +157,7 @@ export function problem(error, retry = null) {
   const goes = code === "unauthorized" || code === "forbidden";
   return h(
     "div.problem",
-    { role: "alert" },
+    { role: "alert", dataset: { code } },
     icon("warn", 20),
     h(
       "div",

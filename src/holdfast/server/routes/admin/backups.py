@@ -1,8 +1,10 @@
 """Routes that write and list backups of the store."""
 
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -32,16 +34,25 @@ class Backup(Model):
     """The time the file was last written, or null if it does not exist. An erasure also changes the backups."""
 
 
+class Backups(Listed[Backup]):
+    """The known backups of the store."""
+
+    dump: Annotated[str | None, Field(examples=["pg_dump --format=custom --schema=holdfast --file=holdfast.dump -h db holdfast"])] = None
+    """The command that backs up a PostgreSQL store, without its password. Null for a store in a file."""
+
+
 @router.get("", operation_id="list_backups", responses=problems(), openapi_extra=needs("admin"))
-def backups(caller: Calling) -> Listed[Backup]:
+def backups(caller: Calling) -> Backups:
     """List backups.
 
     Returns all copies that Holdfast has made of the store, newest first. The key must be an admin key of the operator.
     """
     caller.operate()
     store = services(caller.memory).store
+    if "://" in store.location:
+        return Backups(items=[], dump=_dump(store.location))
     known = dict.fromkeys([*Registry(store.location).copies(), *map(Path, store.backups())])
-    return Listed(items=[_described(path) for path in reversed(known)])
+    return Backups(items=[_described(path) for path in reversed(known)])
 
 
 @router.post("", status_code=201, operation_id="create_backup", responses=problems(409), openapi_extra=needs("admin"))
@@ -56,11 +67,21 @@ def create(caller: Calling) -> Backup:
     location = services(memory).store.location
     if "://" in location:
         raise InvalidInput(
-            "A PostgreSQL store is backed up with PostgreSQL's own tools. No backup was written. Use pg_dump (schema holdfast)."
+            f"A PostgreSQL store is backed up with PostgreSQL's own tools. No backup was written. Run: {_dump(location)}"
         )
     store = Path(location)
     name = f"{store.stem}-{services(memory).clock.now():%Y%m%dT%H%M%SZ}"
     return _described(memory.backup(_free(store.parent / _FOLDER, name, store.suffix)))
+
+
+def _dump(location: str) -> str:
+    """Return the command that backs up a PostgreSQL store. A password is not part of it: pg_dump reads PGPASSWORD or asks."""
+    found = urlsplit(location)
+    host = found.hostname or next(iter(parse_qs(found.query).get("host", [])), None)
+    where = {"-h": host, "-p": found.port, "-U": found.username}
+    parts = [f"{flag} {shlex.quote(str(value))}" for flag, value in where.items() if value]
+    name = shlex.quote(unquote(found.path.lstrip("/")) or "holdfast")
+    return " ".join(["pg_dump --format=custom --schema=holdfast --file=holdfast.dump", *parts, name])
 
 
 def _free(folder: Path, name: str, suffix: str) -> Path:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from holdfast.errors import NotFound
+from holdfast.by_id import erase_memories
 from holdfast.forgetting.preview import losses
 from holdfast.server.api import convert, responses
 from holdfast.server.api.fields import Flag, Name
@@ -57,7 +57,7 @@ class BulkResult(Model):
     changes: list[str]
     """The ids of the changes, to undo forgetting."""
     receipts: list[responses.Receipt]
-    """The receipts of the erasures, one per memory."""
+    """The receipts of the erasures, one per memory. A memory that goes with another one has none."""
 
 
 @router.post("/bulk", operation_id="bulk_memories", responses=problems(), openapi_extra=needs("write"))
@@ -73,7 +73,8 @@ def bulk(body: Bulk, caller: Calling) -> BulkResult:
     receipts: list[responses.Receipt] = []
     if not body.dry_run:
         changes = _forget(caller, found) if body.action == "forget" else []
-        receipts = _erase(caller, found) if body.action == "erase" else []
+        erased = erase_memories(services(caller.memory), [each.id for each in found]) if body.action == "erase" else []
+        receipts = [convert.receipt(each) for each in erased]
     return BulkResult(dry_run=body.dry_run, losses=BulkLosses.model_validate(counted), changes=changes, receipts=receipts)
 
 
@@ -81,14 +82,3 @@ def _forget(caller: Caller, memories: Sequence[Memory]) -> list[str]:
     """Forget memories, and return the ids of the changes. Memories that are already retired are left out."""
     gone = [each for each in memories if caller.memory.forget(each.id) and not caller.memory.preset.kind(each.kind).plain]
     return [caller.memory.history(each.id)[-1].id for each in gone]
-
-
-def _erase(caller: Caller, memories: Sequence[Memory]) -> list[responses.Receipt]:
-    """Erase memories one by one. A memory that was derived from an erased memory is already gone."""
-    receipts = []
-    for each in memories:
-        try:
-            receipts.append(convert.receipt(caller.memory.erase(id=each.id)))
-        except NotFound:
-            continue
-    return receipts

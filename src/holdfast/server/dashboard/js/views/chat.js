@@ -12,6 +12,8 @@ import { attempt, button, failed, link, problem, skeleton, toast } from "../ui.j
 import { allMessages, asideParts, lastId, learnedChips, noModel, welcome, whoseMemory } from "./chat-parts.js";
 import { traceChip, tracesOf } from "./traces.js";
 
+const NEWEST = 40; // memories that are compared to find what is new
+
 // The conversation is kept when the view changes, so that people can look at a memory and come back.
 /** @type {any} */
 let talk = null;
@@ -26,6 +28,7 @@ function fresh() {
     chosen: null,
     learnt: [],
     known: null,
+    since: undefined,
     draft: "",
     busy: false,
   };
@@ -169,8 +172,8 @@ function ended(ui) {
 
 function begin(ui) {
   sessionStorage.removeItem(place());
-  const { known } = talk;
-  talk = { ...fresh(), known };
+  const { known, since } = talk;
+  talk = { ...fresh(), known, since };
   drawAll(ui);
   ui.input.focus();
 }
@@ -381,17 +384,18 @@ async function learn(ui) {
   if (!mine) return;
   let items;
   try {
-    ({ items } = await getHere("/v1/memories", { limit: 100 }, ui.signal));
+    ({ items } = await getHere("/v1/memories", { limit: NEWEST }, ui.signal));
   } catch {
     return;
   }
   if (ui.signal.aborted || talk !== mine) return;
   const before = mine.known;
+  mine.since ??= items.reduce((last, memory) => (memory.updated_at > last ? memory.updated_at : last), "");
   mine.known = new Map(items.map((memory) => [memory.id, memory.revision]));
   const said = new Map(mine.turns.filter((turn) => turn.id).map((turn) => [turn.id, turn]));
   const found = items.filter(
     (memory) =>
-      (before ? before.get(memory.id) !== memory.revision : false) ||
+      (before ? before.get(memory.id) !== memory.revision && memory.updated_at > mine.since : false) ||
       (memory.sources ?? []).some((source) => said.has(source)),
   );
   const fresh_ = found.filter(

@@ -40,8 +40,8 @@ function draw({ found, who, apps }, path, signal) {
   return [
     heading(found),
     section("about", about(found)),
-    facts(found, path, signal),
     section("around", surroundings(found.user, signal)),
+    facts(found, path, signal),
     section("sessions", sessions(found, signal)),
     section("shared", shared(found, apps)),
     section("export", exporting(found)),

@@ -57,6 +57,7 @@ function sessionTime(value) {
 
 /** A session as a row of a list. The name of `user` is not repeated. */
 export function sessionRow(session, signal, user = settings.user) {
+  const said = session.said_at ?? session.last_at;
   return h(
     "a.row.session-row",
     { href: sessionLink(session.id), "data-row": true },
@@ -64,7 +65,7 @@ export function sessionRow(session, signal, user = settings.user) {
       "span.session-when",
       {},
       h("b", { dir: "auto" }, session.title ?? t("sessions.untitled")),
-      h("time", { datetime: session.last_at, title: dateTime(session.last_at) }, sessionTime(session.last_at)),
+      h("time", { datetime: said, title: dateTime(said) }, sessionTime(said)),
     ),
     h(
       "span.marks",

@@ -2,7 +2,7 @@
 
 import { getHere } from "../api.js";
 import { h, icon, replace } from "../dom.js";
-import { clock, dayName, dayOf, named, t } from "../i18n.js";
+import { clock, dayName, dayOf, fullDay, named, t } from "../i18n.js";
 import { opening } from "../opening.js";
 import { memoryLink, sessionLink } from "../parts.js";
 import { settings } from "../settings.js";
@@ -39,15 +39,23 @@ export function view(route, signal) {
   const streams = [];
   if (only !== "said")
     streams.push(
-      stream("/v1/memories", (memory) => ({ at: memory.created_at, memory })),
-      stream("/v1/memories", (memory) => ({ at: memory.created_at, memory }), { retired: "true" }),
+      stream("/v1/memories", (memory) => ({ at: timeOf(memory), memory })),
+      stream("/v1/memories", (memory) => ({ at: timeOf(memory), memory }), { retired: "true" }),
     );
-  if (only !== "learnt") streams.push(stream("/v1/sessions", (session) => ({ at: session.last_at, session })));
+  if (only !== "learnt")
+    streams.push(stream("/v1/sessions", (session) => ({ at: session.said_at ?? session.last_at, session })));
   const line = { streams, days, end, signal, busy: false };
   whenNear(end, () => more(line), signal, "600px");
   more(line);
   return { node };
 }
+
+/**
+ * The time of a memory: since when it is true, unless that is in the future. What was imported or told afterwards stands on its own
+ * day, not on the day on which it was stored.
+ */
+export const timeOf = (memory) =>
+  Date.parse(memory.valid_from) < Date.parse(memory.created_at) ? memory.valid_from : memory.created_at;
 
 const stream = (path, read, query = {}) => ({ path, read, query, offset: 0, waiting: [] });
 
@@ -103,15 +111,16 @@ async function more(line) {
 
 function place(line, entry) {
   const day = dayOf(entry.at);
-  let box = line.days.lastElementChild;
-  if (box?.dataset.day !== day) {
+  const boxes = [...line.days.children];
+  let box = boxes.find((each) => each.dataset.day === day);
+  if (!box) {
     box = h(
       "section.day",
       { dataset: { day } },
       h("h2", {}, h("time", { datetime: day }, dayName(entry.at))),
       h("ol.entries"),
     );
-    line.days.append(box);
+    line.days.insertBefore(box, boxes.find((each) => each.dataset.day < day) ?? null);
   }
   box.lastElementChild.append(entry.memory ? learnt(entry) : said(entry, line.signal));
 }
@@ -131,6 +140,8 @@ function learnt({ at, memory }) {
         {},
         kindChip(memory.kind),
         memory.topic && chip(memory.topic),
+        dayOf(memory.created_at) !== dayOf(at) &&
+          h("span", {}, t("timeline.stored", { day: fullDay(memory.created_at) })),
         memory.status !== "live" && chip(named("status", memory.status), { class: "retired" }),
       ),
     ),
@@ -150,7 +161,7 @@ function said({ at, session }, signal) {
         "span.marks",
         {},
         icon("sessions", 16),
-        h("b", {}, t("timeline.talk")),
+        h("b", { dir: "auto" }, session.title ?? t("timeline.talk")),
         session.user && session.user !== settings.user && chip(session.user),
         session.app && chip(session.app),
         chip(named("session", session.status)),

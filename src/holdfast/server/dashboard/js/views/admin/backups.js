@@ -11,11 +11,22 @@ export function section(signal) {
     load(
       box,
       () => get("/v1/backups", {}, signal),
-      (found) => draw(found.items, fill),
+      (found) => (found.dump ? withDump(found.dump) : draw(found.items, fill)),
       { signal },
     );
   fill();
   return box;
+}
+
+/** How to copy a PostgreSQL store. The name of the database comes from the server, without its password. */
+function withDump(dump) {
+  return h(
+    "div.panel-box",
+    {},
+    h("p", {}, t("backups.postgres")),
+    h("pre.command", {}, dump),
+    h("p.quiet", {}, t("backups.postgresAfter")),
+  );
 }
 
 function draw(copies, fill) {

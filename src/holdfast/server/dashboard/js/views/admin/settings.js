@@ -7,8 +7,19 @@ import { chip, load, segmented } from "../../ui.js";
 
 export function section(signal) {
   const box = h("div");
-  load(box, () => get("/v1/settings", {}, signal), draw, { signal });
+  const ask = async () => {
+    const [found, help] = await Promise.all([get("/v1/settings", {}, signal), translatedHelp()]);
+    return { ...found, items: found.items.map((item) => ({ ...item, help: help[item.name] ?? item.help })) };
+  };
+  load(box, ask, draw, { signal });
   return box;
+}
+
+/** The help texts in the selected language. The server has them in English. */
+async function translatedHelp() {
+  if (current() === "en") return {};
+  const response = await fetch(new URL(`../../../i18n/help/${current()}.json`, import.meta.url));
+  return response.ok ? response.json() : {};
 }
 
 function draw(found) {
@@ -45,7 +56,6 @@ function draw(found) {
         show();
       }),
     ),
-    current() !== "en" && h("p.quiet", {}, t("config.english")),
     list,
   ];
 }
@@ -82,7 +92,7 @@ function row(item) {
       chip(t(`config.from.${item.origin}`), { class: ["default", "preset"].includes(item.origin) ? "" : "origin-set" }),
       item.place && h("code.quiet", {}, item.place),
     ),
-    h("p.quiet", { lang: "en" }, readable(item.help)),
+    h("p.quiet", {}, readable(item.help)),
     item.variable &&
       item.place !== item.variable &&
       h("small.quiet", {}, t("config.set"), " ", h("code", {}, item.variable)),

@@ -1,0 +1,134 @@
+"""Measure how the dashboard feels: ``python -m tests.server.dashboard.feel [MEMORIES]``.
+
+Prints the size and time of the first page, the time until a click shows, the frames while a long list is scrolled, and the time
+until a stopped server is shown as stopped. The numbers are in docs/server.md.
+"""
+
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import holdfast
+from holdfast.services import services
+from holdfast.testing.samples import ANA, a_memory, remember
+from tests.server.dashboard.support import Visitor, launched, visit
+from tests.server.http_support import Process, process
+
+CLICK = """(view) => new Promise((done) => {
+    const from = performance.now();
+    const link = document.querySelector(`.side .nav-item[data-view="${view}"]`);
+    const seen = () => (link.hasAttribute("aria-current") ? done(performance.now() - from) : requestAnimationFrame(seen));
+    link.click();
+    requestAnimationFrame(seen);
+})"""
+FRAMES = """() => {
+    window.frames_ = [];
+    let last = performance.now();
+    const tick = (now) => { window.frames_.push(now - last); last = now; requestAnimationFrame(tick); };
+    requestAnimationFrame(tick);
+}"""
+
+
+@dataclass(frozen=True)
+class FirstPage:
+    """The first page of a fresh browser."""
+
+    kilobytes: float
+    requests: int
+    seconds: float
+
+
+def first_page(browser: Any, url: str) -> FirstPage:
+    """Open the chat without a cache, and measure until its first text is visible."""
+    visitor = visit(browser, url)
+    sizes: list[int] = []
+    visitor.page.on("requestfinished", lambda request: sizes.append(_size(request)))
+    from_ = time.perf_counter()
+    visitor.go("chat")
+    visitor.see(".welcome")
+    seconds = time.perf_counter() - from_
+    visitor.page.wait_for_timeout(500)
+    visitor.context.close()
+    return FirstPage(sum(sizes) / 1000, len(sizes), seconds)
+
+
+def _size(request: Any) -> int:
+    found = request.sizes()
+    return int(found["responseBodySize"]) + int(found["responseHeadersSize"])
+
+
+def feedback(visitor: Visitor, views: tuple[str, ...] = ("people", "sessions", "topics", "jobs", "memories")) -> list[float]:
+    """Return the milliseconds from a click in the navigation until the page shows it, per view."""
+    return [float(visitor.page.evaluate(CLICK, view)) for view in views]
+
+
+def frames(visitor: Visitor, seconds: float) -> tuple[list[float], int]:
+    """Scroll the list of memories, and return the milliseconds of each frame, and the number of rows at the end."""
+    visitor.go("memories")
+    visitor.see(".memory-row")
+    visitor.page.mouse.move(500, 600)
+    visitor.page.evaluate(FRAMES)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        visitor.page.mouse.wheel(0, 1200)
+        visitor.page.wait_for_timeout(30)
+    taken: list[float] = visitor.page.evaluate("() => window.frames_.slice(5)")
+    return taken, visitor.page.locator(".memory-row").count()
+
+
+def until_stopped(visitor: Visitor, server: Process) -> float:
+    """Freeze the server, and return the seconds until the page says that it does not answer."""
+    visitor.go("memories")
+    from_ = time.monotonic()
+    server.popen.send_signal(signal.SIGSTOP)
+    try:
+        visitor.see(".stopped")
+        return time.monotonic() - from_
+    finally:
+        server.popen.send_signal(signal.SIGCONT)
+
+
+def quantile(values: list[float], share: float) -> float:
+    """Return the value below which this share of the values is."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def filled(home: Path, memories: int) -> None:
+    """Create a store with memories of one user."""
+    with closing(holdfast.open(home / "memory.db", worker="none", embedder=None)) as memory:
+        store = services(memory).store
+        for start in range(0, memories, 5000):
+            numbers = range(start, min(start + 5000, memories))
+            remember(
+                store,
+                *(a_memory(f"Note {n}: the kettle of {n % 97} neighbors whistles", id=f"mem_{n}", scope=ANA) for n in numbers),
+            )
+
+
+def report(memories: int) -> Iterator[str]:
+    """Measure everything, and yield one line per result."""
+    with tempfile.TemporaryDirectory() as home:
+        filled(Path(home), memories)
+        with launched() as browser, process(Path(home)) as server:
+            pages = [first_page(browser, server.url) for _ in range(3)]
+            best = min(pages, key=lambda each: each.seconds)
+            yield f"first page: {best.kilobytes:.0f} kB, {best.requests} requests, {best.seconds:.2f} s (best of 3)"
+            visitor = visit(browser, server.url)
+            visitor.go("chat")
+            clicks = feedback(visitor)
+            yield f"feedback to a click: at most {max(clicks):.0f} ms of {len(clicks)} clicks"
+            taken, rows = frames(visitor, 20)
+            yield f"frames in {memories:,} memories: p95 {quantile(taken, 0.95):.0f} ms, p50 {quantile(taken, 0.5):.0f} ms, {rows:,} rows"
+            yield f"a frozen server is shown after {until_stopped(visitor, server):.1f} s"
+            yield f"hosts: {sorted(visitor.hosts)}"
+
+
+if __name__ == "__main__":
+    for line in report(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000):
+        print(line, flush=True)  # noqa: T201  (a command)

@@ -1,0 +1,59 @@
+"""How the dashboard feels, measured in a real browser on a store with 2,000 memories. Larger numbers: ``feel.py``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.dashboard import feel
+from tests.server.dashboard.support import PAGES, launched, remember, visit
+from tests.server.http_support import Process, process
+
+pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180), pytest.mark.long]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    home: Path = tmp_path_factory.mktemp("feel")
+    feel.filled(home, 2000)
+    with process(home) as found:
+        yield found
+
+
+def test_the_first_page_is_small_and_comes_from_one_host(browser: Any, server: Process) -> None:
+    assert feel.first_page(browser, server.url).kilobytes < 200
+    visitor = visit(browser, server.url)
+    for page in PAGES:
+        visitor.go(page)
+    visitor.context.close()
+    assert visitor.hosts == {server.url.removeprefix("http://")}
+
+
+def test_clicks_show_at_once_and_scrolling_is_smooth(browser: Any, server: Process) -> None:
+    """The limits are twice the goals, because other tests run at the same time."""
+    visitor = visit(browser, server.url)
+    visitor.go("chat")
+    assert feel.quantile(feel.feedback(visitor), 0.5) < 200
+    taken, rows = feel.frames(visitor, 3)
+    visitor.context.close()
+    assert rows > 100
+    assert feel.quantile(taken, 0.95) < 100
+
+
+@pytest.mark.parametrize("width", [390, 768, 1366, 1920])
+def test_no_page_scrolls_sideways_also_with_text_from_right_to_left(browser: Any, server: Process, width: int) -> None:
+    name = "أمينة عبد الرحمن"
+    remember(server.url, f"تعيش في لشبونة {width} وتحب " + "القهوة" * 30, user=name)
+    visitor = visit(browser, server.url, user=name, size=(width, 900))
+    for page in ("memories", "timeline", f"people/{name}", "sessions", "stats", "admin/settings", "chat"):
+        visitor.go(page)
+        assert visitor.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), page
+    visitor.context.close()
+    assert not visitor.faults
