@@ -8,8 +8,8 @@ from typing import Any, Protocol, cast
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import JSONResponse
 from starlette.staticfiles import StaticFiles
 
 from holdfast.access.oauth import OAuth, TokenVerifier

@@ -37,7 +37,9 @@ def consent(found: types.Consent | None) -> responses.Consent | None:
 
 def session(found: types.SessionRecord, *, title: str | None = None, said_at: datetime | None = None) -> responses.Session:
     """Convert a session record."""
-    return responses.Session.model_validate({**_parts(found.scope), **_fields(found, responses.Session), "title": title, "said_at": said_at})
+    return responses.Session.model_validate(
+        {**_parts(found.scope), **_fields(found, responses.Session), "title": title, "said_at": said_at}
+    )
 
 
 def hit(found: types.Hit) -> responses.Hit:

@@ -37,7 +37,9 @@ class Backup(Model):
 class Backups(Listed[Backup]):
     """The known backups of the store."""
 
-    dump: Annotated[str | None, Field(examples=["pg_dump --format=custom --schema=holdfast --file=holdfast.dump -h db holdfast"])] = None
+    dump: Annotated[
+        str | None, Field(examples=["pg_dump --format=custom --schema=holdfast --file=holdfast.dump -h db holdfast"])
+    ] = None
     """The command that backs up a PostgreSQL store, without its password. Null for a store in a file."""
 
 
