@@ -260,7 +260,7 @@ def test_a_restore_erases_again_what_was_erased_after_the_backup(holdfast: Holdf
         session.end()
         memory.remember(f"likes {CONTROL}", user="bob")
         memory.drain()
-    copy = tmp_path / "elsewhere" / "copy.db"
+    copy = tmp_path / "copy.db"
     holdfast("backup", str(copy))
     kept = copy.read_bytes()  # a copy that Holdfast does not know, for example on another disk
     assert holdfast.json("erase", *ERASURES[name], "--yes")["verified"]

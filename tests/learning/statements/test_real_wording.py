@@ -11,7 +11,6 @@ from .test_read import kept, reader, talk
 __all__ = ["reader"]
 
 
-@pytest.mark.ledger("L15")
 @pytest.mark.parametrize(
     ("said", "facts"),
     [
