@@ -82,6 +82,7 @@ def test_a_new_key_records_who_when_and_what(gate: Gate, clock: FrozenClock) -> 
         "write", "phone", "default", "ana", "a", "b",
     )  # fmt: skip
     assert (record.created_at, record.expires_at, record.revoked_at) == (clock.now(), until, None)
+    assert len(record.id) == 16
 
 
 def test_only_the_operator_reaches_other_tenants(gate: Gate) -> None:

@@ -1,6 +1,6 @@
 """What the Writer stores: every field of a memory, of its retirement and of its history, and the limits of values."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -219,6 +219,24 @@ def test_undoing_restores_every_value_and_the_later_expiry(memory: Engine, clock
     assert (last.action, last.reason) == ("restored", f"undo of {memory.history(found.id)[1].id}")
     with pytest.raises(Conflict, match="undo the later change first"):
         memory.undo(memory.history(found.id)[1].id)
+
+
+def test_undoing_keeps_when_the_memory_was_last_used_and_stated(memory: Engine, clock: FrozenClock) -> None:
+    found = put(memory, clock, "I live in Lyon")
+    put(memory, clock, "I live in Nantes", id=found.id)
+    clock.advance(HOUR)
+    with services(memory).store.write() as tx:
+        tx.touch([found.id], used=clock.now(), seen=clock.now())
+    clock.advance(HOUR)
+    (undone,) = memory.undo(memory.history(found.id)[-1].id)
+    assert (undone.last_used_at, undone.last_seen_at, undone.updated_at) == (clock.now() - HOUR, clock.now() - HOUR, clock.now())
+
+
+def test_a_text_of_the_index_has_the_limit_of_a_text(open_memory: Callable[..., Engine]) -> None:
+    memory = open_memory(settings={"max_text": 100})
+    memory.remember("short", user="ana", index=["x" * 100])
+    with pytest.raises(TextTooLong, match="a text of index"):
+        memory.remember("short too", user="ana", index=["x" * 101])
 
 
 def test_a_revision_is_refused_with_both_numbers(memory: Engine, clock: FrozenClock) -> None:
