@@ -66,7 +66,8 @@ def test_the_first_page_is_small(language: str) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_no_file_names_an_address_outside(path: Path) -> None:
-    text = path.read_text("utf-8").replace(NAMESPACE, "")
+    # example.org is reserved for examples; help texts name it.
+    text = path.read_text("utf-8").replace(NAMESPACE, "").replace("example.org", "")
     assert not re.search(r"(?:https?:)?//[a-zA-Z0-9-]+\.[a-zA-Z]|@import|\burl\(", text)
 
 
