@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from holdfast import Agent, Engine, NotFound
+from holdfast.consent.forget import without_reason
 from holdfast.testing import FrozenClock, ScriptedChat
 from holdfast.types import Consent
 
@@ -139,3 +140,16 @@ def test_an_assistant_is_told_what_was_forgotten(open_memory: OpenMemory) -> Non
     assert answer.consent is not None
     assert [each.text for each in answer.consent.memories] == ["Plays the violin."]
     assert "This was forgotten just now, and can be undone: Plays the violin." in chat.asked[0].turns[0].text
+
+
+@pytest.mark.parametrize(
+    ("subject", "head"),
+    [
+        ("my locker number they moved us all to the new wing", "my locker number"),
+        ("my extension number, they've scrapped desk phones", "my extension number"),
+        ("mi número de socio, ya no lo uso", "mi número de socio"),
+        ("my knee", "my knee"),
+    ],
+)
+def test_the_subject_of_a_wish_is_known_without_its_reason(subject: str, head: str) -> None:
+    assert without_reason(subject) == head

@@ -116,3 +116,9 @@ def test_each_clause_has_its_own_slot() -> None:
 )
 def test_an_appointment_is_known_by_its_name(text: str, attribute: str) -> None:
     assert _first(text, attribute).single
+
+
+@pytest.mark.parametrize("text", ["todo en Go con postgres atrás y nada más", "dijo: «el depto en Córdoba»"])
+def test_a_sentence_or_a_quotation_under_a_key_is_not_the_value_of_the_key(text: str) -> None:
+    assert {"employer", "occupation"}.isdisjoint(slot.attribute for slot in slots_of(text, key="trabajo", language="es"))
+    assert [slot.attribute for slot in slots_of("fintech en Rosario", key="trabajo", language="es")] == ["employer"]
