@@ -83,7 +83,7 @@ function draw(user, names, links, places) {
     links.map((each) =>
       line(places.get(each.between[0]), places.get(each.between[1]), { "stroke-width": Math.min(1 + each.weight, 4) }),
     ),
-    s("circle.node.is-user", { cx: middle.x, cy: middle.y, r: 26 }),
+    s("circle.node.is-user", { cx: middle.x, cy: middle.y, r: 34 }),
     s("text", { x: middle.x, y: middle.y + 5, "text-anchor": "middle", class: "of-user" }, short(user, 7)),
     names.map((each) => {
       const { x, y } = places.get(each.name);
