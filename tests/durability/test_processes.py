@@ -55,7 +55,7 @@ THREADS = 2
 SESSIONS = 3
 _NEW_STORES = 30
 _TIMEOUT = 40.0
-_QUESTIONS = ("Where do I dwell?", "which feline", "beverage", "stamps from landt0-0x6", "office", "")
+_QUESTIONS = ("Where do I dwell?", "which feline", "beverage", "stamps from landt0-0x6", "office")
 
 
 def open_tiny(folder: Path, *, worker: Literal["thread", "inline", "none"] = "none") -> Engine:

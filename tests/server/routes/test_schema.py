@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     schemathesis = pytest.importorskip("schemathesis")
     from schemathesis import checks
 
-OPERATIONS = 81
+OPERATIONS = 82
 EXAMPLES = 12
 CHECKS = (
     checks.positive_data_acceptance,

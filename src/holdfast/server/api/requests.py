@@ -257,10 +257,8 @@ class Recall(ScopedBody):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [
-                {"properties": {"query": {"pattern": NOT_BLANK}}},
-                {"required": ["vector"], "properties": {"vector": {"type": "array"}}},
-            ]
+            "if": {"not": {"required": ["vector"], "properties": {"vector": {"type": "array"}}}},
+            "then": {"properties": {"query": {"pattern": NOT_BLANK}}},
         }
     )
 
