@@ -5,7 +5,7 @@ runs every test with the ``place`` fixture on these backends instead. Backends t
 are skipped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -37,7 +37,9 @@ class Place:
             return options
         if self.address is None:
             chosen = {"settings": {"index": "chroma"}} if self.kind == "chroma" else {}
-            return {"path": self._file(encrypted="key" in {**options, **options.get("settings", {})}), **chosen, **options}
+            settings = options.get("settings")
+            encrypted = "key" in options or (isinstance(settings, Mapping) and "key" in settings)
+            return {"path": self._file(encrypted=encrypted), **chosen, **options}
         preset = find_preset(options["preset"]) if isinstance(options.get("preset"), str) else options.get("preset")
         if preset is not None and preset.topics_dir is not None and not Path(preset.topics_dir).is_absolute():
             options["preset"] = replace(preset, topics_dir=str(self.folder / preset.topics_dir))  # else in the data directory

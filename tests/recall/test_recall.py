@@ -42,7 +42,7 @@ def test_hits_come_best_first_with_scores_from_nought_to_one(known: Engine) -> N
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(query=st.text(alphabet=st.sampled_from("parrot the red ñé?!*\"'-:()AND0 \n🎉猫"), max_size=30))
+@given(query=st.text(alphabet=st.sampled_from("parrot the red ñé?!*\"'-:()AND0 \n🎉猫"), max_size=30).filter(str.strip))
 def test_every_score_is_within_bounds_whatever_is_asked(known: Engine, query: str) -> None:
     for hit in known.recall(query, user="ana"):
         assert 0 <= hit.score <= 1
@@ -87,14 +87,17 @@ def test_no_hit_scores_below_the_floor(known: Engine) -> None:
     assert known.recall("parrot", user="ana", min_score=1.01) == []
 
 
-def test_an_empty_question_gives_the_newest(known: Engine, clock: FrozenClock) -> None:
+@pytest.mark.parametrize("query", ["", "   \n"])
+def test_an_empty_question_is_refused_but_a_context_without_one_shows_the_newest(
+    known: Engine, clock: FrozenClock, query: str
+) -> None:
     clock.advance(DAY)
     known.remember("newest of all", user="ana")
-    for query in ("", "   \n"):
-        hits = known.recall(query, user="ana", limit=3)
-        assert len(hits) == 3
-        assert hits[0].text == "newest of all"
-        assert {reason.arm for reason in hits[0].why} == {"recent"}
+    with pytest.raises(InvalidInput, match="The query is empty"):
+        known.recall(query, user="ana")
+    hits = known.session(user="ana").context(query).hits
+    assert hits[0].text == "newest of all"
+    assert {reason.arm for reason in hits[0].why} == {"recent"}
 
 
 def test_kinds_limit_what_is_found(known: Engine) -> None:

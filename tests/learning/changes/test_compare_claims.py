@@ -122,3 +122,14 @@ def test_what_points_back_to_an_ended_claim_ends_with_it(open_memory: OpenMemory
     memory.remember("Lives in Berlin. Loves it there. Locker code 4411.", user="ana", origin="auto")
     _tell(memory, "I moved to Munich in February.")
     assert {found.text for found in memory.memories(user="ana")} == {"Locker code 4411", "I moved to Munich in February."}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Shelf number 1 is for jars and nothing else.", "Shelf number 2 is for jars and nothing else."),
+        ("El armario n.º 3 es para las copas.", "Decidimos que el armario n.º 4 es para las copas."),
+    ],
+)
+def test_a_numbered_thing_leaves_the_one_with_another_number(comparer: ClaimComparer, old: str, new: str) -> None:
+    assert comparer.change(old, new) is None

@@ -4,6 +4,7 @@ A memory may contain several claims, one per sentence: "Lives in Berlin. Locker 
 separately, so that a move to Munich ends the first claim and leaves the second.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 from holdfast.learning.changes.wording import meaning, spoken_words
 from holdfast.protocols import Comparison, SentenceReader
 from holdfast.protocols.sentence_reader import Area
+from holdfast.text.clean import fold
 from holdfast.text.sentences import split_sentences
 
 _MIN_ENDS: Final = 0.95
@@ -23,6 +25,9 @@ _MAX_NEW_WORDS: Final = 25
 _CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
 _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
 """Areas of a claim that an event or a plan can end: "we moved" ends where someone lives."""
+_NUMBER: Final = re.compile(r"\d+")
+_NAMING_NUMBER: Final = re.compile(r"(?:\b(?:number|numero|num|no|nro|n)\b\.?|[#nº°]) ?\d+")
+"""Matches a number that names a thing instead of counting or measuring it. The text is folded."""
 _MAX_CLAIMS: Final = 6
 """Maximum number of claims of a memory that are compared. A memory with more is a summary."""
 
@@ -67,7 +72,11 @@ class ClaimComparer:
         """Return the probability that one of the new claims ends an old one. ``alone``: there is one new claim."""
         if len(old.split()) > _MAX_OLD_WORDS:
             return 0.0
-        related = [new for new in news if len(new.split()) <= _MAX_NEW_WORDS and self._are_related(old, new, alone=alone)]
+        related = [
+            new
+            for new in news
+            if len(new.split()) <= _MAX_NEW_WORDS and self._are_related(old, new, alone=alone) and not _are_numbered(old, new)
+        ]
         return max((self._compare(old, new).ends for new in related), default=0.0)
 
     def _are_related(self, old: str, new: str, *, alone: bool) -> bool:
@@ -99,3 +108,14 @@ def _claims(text: str) -> list[str]:
         claims.append(f"{question} {sentence}".strip())
         question = ""
     return claims
+
+
+def _are_numbered(old: str, new: str) -> bool:
+    """Return True if two claims differ only in a number that names a thing, as in "shelf number 1 is for tea".
+
+    One of them may begin with more words, such as "we decided that".
+    """
+    claims = [fold(claim).rstrip(" .!") for claim in (old, new)]
+    shorter, longer = sorted((_NUMBER.sub("#", claim) for claim in claims), key=len)
+    names = [[match.group() for match in _NAMING_NUMBER.finditer(claim)] for claim in claims]
+    return longer.endswith(shorter) and names[0] != names[1]

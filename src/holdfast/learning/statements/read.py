@@ -36,7 +36,7 @@ _MIN_KEEP: Final = 0.15
 """Minimum probability with which the reader keeps a sentence that is looked at again."""
 _MIN_CORRECTION: Final = 0.5
 """Minimum probability for a correction: what it replaces was worth keeping."""
-_MIN_WORTH: Final = 0.55
+_MIN_WORTH: Final = 0.48
 """Minimum probability with which a statement is worth keeping."""
 _MIN_WISH: Final = 0.5
 _MIN_REFUSAL: Final = 0.8
