@@ -114,8 +114,6 @@ def serve_here(
     app = build(plan)
     config = uvicorn.Config(
         app,
-        loop="asyncio",  # with uvloop and httptools, which uvicorn would use if they are installed, the server crashed under load
-        http="h11",
         host=plan.host,
         log_config=log_config(debug=plan.debug, words=app.path_words),
         proxy_headers=False,
