@@ -1,4 +1,4 @@
-"""The order in which several workers run the tests."""
+"""The order of tests that several workers share."""
 
 import pytest
 

@@ -2,7 +2,7 @@
 
     python tools/build_dist.py dist
 
-The wheel of Holdfast is built from its sdist, so that the sdist is known to be complete. Needs hatchling, and no network.
+The wheel of Holdfast is built from the sdist, which shows that the sdist is complete. Needs hatchling, but no network.
 """
 
 import argparse
@@ -40,8 +40,8 @@ def build(folder: Path) -> list[Path]:
 def add_build_number(wheel: Path) -> None:
     """Give a wheel the build number 1.
 
-    The lock file of uv is for all systems, but uv reads the metadata of one wheel: the one with the highest build number. It must
-    be the wheel that requires onnxruntime.
+    The lock file of uv covers all systems, but uv reads the metadata of only one wheel, the one with the highest build number.
+    This must be the wheel that requires onnxruntime.
     """
     name, version, rest = wheel.name.split("-", 2)
     numbered, info = wheel.with_name(f"{name}-{version}-1-{rest}"), f"{name}-{version}.dist-info"
@@ -65,7 +65,7 @@ def hatchling(project: Path, folder: Path, target: str, **environment: str) -> N
 
 
 def main() -> None:
-    """Build into the folder of the command line, which must have no distributions yet."""
+    """Build into the folder given on the command line, which must not contain distributions yet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder.resolve()

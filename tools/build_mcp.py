@@ -2,9 +2,9 @@
 
     python tools/build_mcp.py dist [--name io.github.OWNER/holdfast]
 
-The folder must contain the wheels of ``tools/build_dist.py``. The bundle contains them and needs uv, which MCP hosts provide. The name in
-the registry is in a namespace that the publisher owns. By default it is ``mcp-name`` of pyproject.toml. Without a name, server.json is not
-written.
+The folder must contain the wheels of ``tools/build_dist.py``. The bundle contains these wheels and needs uv, which MCP hosts
+provide. The name in the registry must be in a namespace that the publisher owns. The default name is ``mcp-name`` in
+pyproject.toml. Without a name, server.json is not written.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 MANIFEST_VERSION = "0.4"
 REGISTRY_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-"""The identifier of the format, which the format itself requires."""
+"""The identifier of the registry format. Each entry must contain it."""
 DESCRIPTION = "Persistent memory for AI assistants: offline, in one file, and able to forget."
 PROJECT = """\
 [project]
@@ -45,7 +45,7 @@ SETTINGS = {
     "HOLDFAST_CHAT": ("chat", "string", "Chat model", "A model that extracts memories, such as ollama:llama3.2. Default: none.", False),
     "HOLDFAST_CHAT_KEY": ("chat_key", "string", "API key", "The key for the chat model.", True),
 }  # fmt: skip
-"""The settings that a host asks for: name, type, title, description, and whether the value is a secret."""
+"""The settings that an MCP host asks for: name, type, title, description, and whether the value is a secret."""
 
 
 def versions() -> tuple[str, str]:
@@ -123,7 +123,7 @@ def server_json(name: str) -> dict[str, Any]:
 
 
 def bundle(folder: Path) -> Path:
-    """Write the bundle with the wheels of a folder. Return its path."""
+    """Write a bundle with the wheels of a folder, and return its path."""
     version = versions()[0]
     wheels = [path for path in folder.glob("holdfast_*.whl") if "models" not in path.name or not path.name.endswith("-any.whl")]
     if len(wheels) != 2:
@@ -145,7 +145,7 @@ def _registry_name() -> str:
 
 
 def main() -> None:
-    """Write the files into the folder of the command line."""
+    """Write the files into the folder given on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--name", default=_registry_name(), help="the name in the registry, such as io.github.OWNER/holdfast")

@@ -1,7 +1,7 @@
-"""The order of tests that several workers share: long ones first, so that no worker ends with a long test alone.
+"""Order the tests that several workers share: long tests first, so that no worker is left with a long test at the end.
 
-xdist gives each worker an equal part of the list, in order. A worker that has finished takes tests from the end of
-another worker's part. So each part begins with long tests and ends with quick ones.
+xdist gives each worker an equal part of the list, in order. A worker that has finished takes tests from the end of another
+worker's part. So each part begins with long tests and ends with quick tests.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -14,7 +14,7 @@ Test = TypeVar("Test")
 def shared_out(
     tests: Sequence[Test], workers: int, *, file: Callable[[Test], Hashable], limit: Callable[[Test], float | None]
 ) -> list[Test]:
-    """Return the tests in an order of equal parts, one per worker. Long tests of the same file stay together.
+    """Return the tests in a new order that consists of equal parts, one per worker. Long tests of the same file stay together.
 
     ``limit`` returns the time limit of a long test, or None for a quick test. Files with the highest limits come first.
     """

@@ -26,7 +26,10 @@ class Progress:
     """The progress of one step, read from pip's output."""
 
     def __init__(self, title: str, packages: int = 0) -> None:
-        """Announce the step. A step that installs packages is announced later, when pip has skipped those for other systems."""
+        """Announce the step.
+
+        A step that installs packages is announced later, when pip has skipped the packages for other systems.
+        """
         self._title = title
         self._packages = packages
         self._seen = 0

@@ -14,7 +14,7 @@ from holdfast.server.tenants import open_pool
 
 
 def main() -> None:
-    """Write the document to the file of the command line."""
+    """Write the document to the file given on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     file = parser.parse_args().file

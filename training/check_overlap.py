@@ -1,8 +1,11 @@
-"""Prove that no training text occurs in a benchmark: no text of the bundle shares a run of eight words with one.
+"""Check that no training text occurs in a benchmark.
 
-A short text (four to seven words) must not be a whole benchmark text either. The script first checks that it would notice: a
-planted benchmark sentence must be found. It exits with 1 if anything is shared. ``--drop`` removes such lines from the
-bundle first; translations by rule need that, because they are made after the sources were filtered.
+No text of the bundle may share a run of eight words with a benchmark text. A short text (four to seven words) must not be a whole
+benchmark text either. The script first tests itself: it must find a benchmark sentence that it has added to the texts. It exits
+with 1 if a shared text is found.
+
+``--drop`` first removes such lines from the bundle. Rule-based translations need this, because they are made after the sources
+were filtered.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The training data in memory: pairs, and rows of text, each with the English text whose vector it should have."""
+"""Load the training data: the pairs, and rows of text. Each row has the English text whose vector it should get."""
 
 import json
 import lzma
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
-"""What the old model expects before a question. A document has no prefix."""
+"""The prefix that the old model expects before a question. A document has no prefix."""
 _QUERY_SHARE = 30
-"""Share of the ordinary texts that are embedded as questions, in percent. Half of those that are not questions count."""
+"""Percentage of ordinary texts that are embedded as questions. For texts that do not end with "?", it is half of that."""
 _JOINED = 0.4
 """Number of long rows made by joining texts, as a share of the texts."""
 NAMES = tuple((Path(__file__).resolve().parent / "data" / "names.txt").read_text(encoding="utf-8").split())
@@ -44,22 +44,22 @@ def read_items(path: Path, limit: int | None = None) -> list[dict[str, Any]]:
 
 
 def document(item: dict[str, Any]) -> str:
-    """Return the text of an item as it is found: the speaker and the question before it, if there are any, and the utterance."""
+    """Return the document of an item: the speaker and the preceding question, if there are any, then the utterance."""
     speaker = f"{item['s']}:" if item.get("s") else ""
     return " ".join(part for part in (speaker, item["p"], item["u"]) if part)
 
 
 def as_role(text: str) -> str:
-    """Put the prefix of questions before some of the texts, always the same ones."""
+    """Add the question prefix to some texts. A hash of the text decides, so the choice is always the same."""
     is_query = zlib.crc32(text.encode()) % 100 < (70 if text.endswith("?") else _QUERY_SHARE // 2)
     return QUERY_PREFIX + text if is_query else text
 
 
 def read_rows(bundle: Path, items: list[dict[str, Any]], is_english: Any, limit: int | None = None) -> Rows:
-    """Return the rows for distillation: English texts as their own target, Spanish texts with their English translation.
+    """Return the rows for distillation. The target of an English text is itself, and that of a Spanish text is its translation.
 
-    Sentence pairs written by people count twice, those translated by rule once. Long rows, some of them with a speaker's name,
-    are joined from several texts, since a message is longer than a sentence.
+    Sentence pairs written by people are added twice, and rule-based translations once. Long rows are joined from several texts,
+    because a message is longer than a sentence. Some long rows start with a speaker's name.
     """
     targets: dict[str, int] = {}
     texts, target = [], []
@@ -89,7 +89,10 @@ def read_rows(bundle: Path, items: list[dict[str, Any]], is_english: Any, limit:
 
 
 def _joined(chance: random.Random, parts: list[tuple[str, str]]) -> tuple[str, str]:
-    """Join texts and their translations. A text of one part, and half of the others, begin with a speaker."""
+    """Join texts, and separately join their translations.
+
+    Single texts, and half of the joined ones, start with a speaker's name.
+    """
     speaker = f"{chance.choice(NAMES)}: " if len(parts) == 1 or chance.random() < 0.5 else ""
     text, english = (" ".join(part[side] for part in parts) for side in (0, 1))
     return speaker + text, speaker + english

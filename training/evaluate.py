@@ -1,7 +1,7 @@
-"""Dense search over pairs that were kept aside: how often the right utterance is among the first 1, 5 and 10.
+"""Evaluate an embedder on held-out pairs: how often the right utterance is among the first 1, 5 and 10 search results.
 
-The documents are all utterances of one file and all its near misses. Run it on a model file:
-``python training/evaluate.py --network model.onnx --vocabulary vocab.txt``.
+The documents are all utterances of one file and all their near misses. Run it on a model file: ``python training/evaluate.py
+--network model.onnx --vocabulary vocab.txt``.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def evaluate(items: list[dict[str, Any]], embed: Embed) -> dict[str, dict[str, f
 
 
 def _in_one_talk(item: dict[str, Any]) -> dict[str, Any]:
-    """Give all items with a speaker the same two names, so that the name alone does not tell which one is meant."""
+    """Give all items with a speaker the same two names, so that the name alone does not identify the right document."""
     if not item.get("s"):
         return item
     texts = named(item, ("Marta", "Omar"), random.Random(item["u"]))
@@ -61,7 +61,7 @@ def table(results: dict[str, dict[str, float]]) -> str:
 
 
 def network(path: Path, vocabulary: Path, workers: int = 2, max_tokens: int = 128) -> Embed:
-    """Return a function that embeds texts with an ONNX file, each alone, as the product does."""
+    """Return a function that embeds texts with an ONNX file, one text at a time, as the product does."""
     from export import Session
     from tokens import encode, read_vocabulary, tokenizer
 

@@ -1,7 +1,7 @@
 """Write an encoder as an ONNX file with 8-bit weights, and check it against the float encoder.
 
-Weights are int8 with one scale per output channel, vectors of tokens int8 with one scale per token. Activations are quantized
-while the network runs. Only the first token's state is computed in the last layer, since nothing else is read of it.
+Weights are int8 with one scale per output channel, and token vectors are int8 with one scale per token. Activations are quantized
+at run time. The last layer computes only the state of the first token, because the other states are not used.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
 ROW_TOP = 127
-"""Largest value in the vector of a token. These are looked up and not multiplied in 8 bits."""
+"""Largest value in a quantized token vector. Token vectors are only looked up, not multiplied in 8 bits."""
 
 
 class Graph:
@@ -37,7 +37,7 @@ class Graph:
         return name
 
     def floats(self, key: str) -> str:
-        """Store a parameter as it is."""
+        """Store a parameter in float, unquantized."""
         return self.constant(f"holdfast.{key}", self.weights[key].astype(np.float32))
 
     def rows(self, key: str, ids: str) -> str:
@@ -49,7 +49,7 @@ class Graph:
         return self.add("Mul", found, self.add("Gather", scales, ids))
 
     def linear(self, states: str, key: str, part: slice | None = None, suffix: str = "") -> str:
-        """Multiply by a matrix in 8 bits and add the bias. ``part`` takes some of the output channels only."""
+        """Multiply by a matrix in 8 bits and add the bias. With ``part``, compute only those output channels."""
         cut = part or slice(None)
         quantized, scale = quantize(self.weights[f"{key}.weight"][cut], MATRIX_TOP)
         name = f"holdfast.{key}{suffix}.weight"
@@ -65,21 +65,21 @@ class Graph:
         return self.add("Add", self.add("Mul", self.add("Cast", product, to=TensorProto.FLOAT), factor), bias)
 
     def norm(self, states: str, key: str) -> str:
-        """Normalize each state."""
+        """Apply layer normalization to each state."""
         return self.add(
             "LayerNormalization", states, self.floats(f"{key}.weight"), self.floats(f"{key}.bias"), axis=-1, epsilon=EPSILON
         )
 
 
 def quantize(matrix: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix in int8 and the scale of each row, rounded as in training."""
+    """Return a matrix in int8 and the scale of each row. The rounding is the same as in training."""
     matrix = matrix.astype(np.float32)
     scale = np.maximum(np.abs(matrix).max(axis=1), 1e-8) / limit
     return np.clip(np.round(matrix / scale[:, None]), -limit, limit).astype(np.int8), scale.astype(np.float32)
 
 
 def build(weights: Weights) -> onnx.ModelProto:
-    """Return the ONNX model of an encoder. Its inputs are those of BERT, its output one state per text."""
+    """Return the ONNX model of an encoder. The inputs are those of BERT. The output is one state per text."""
     graph = Graph(weights)
     states_of(graph, weights.layers, first_only=True)
     graph.nodes[-1].output[0] = "last_hidden_state"
@@ -87,7 +87,7 @@ def build(weights: Weights) -> onnx.ModelProto:
 
 
 def states_of(graph: Graph, layers: int, *, first_only: bool) -> str:
-    """Add an encoder and return the name of its last states: those of the first token only, or those of all tokens."""
+    """Add an encoder, and return the name of its final states: of all tokens, or only of the first token."""
     one, zero = graph.constant("one", np.array(1, np.int64)), graph.constant("zero", np.array(0, np.int64))
     length = graph.add("Gather", graph.add("Shape", "input_ids"), one)
     places = graph.add("Range", zero, length, one)
@@ -104,7 +104,7 @@ def states_of(graph: Graph, layers: int, *, first_only: bool) -> str:
 
 
 def model_of(graph: Graph, outputs: dict[str, list[str | int]]) -> onnx.ModelProto:
-    """Return a graph as a model with BERT's inputs and some outputs, each with its shape."""
+    """Return a graph as a model with BERT's inputs and the given outputs, each with its shape."""
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
         for name in ("input_ids", "attention_mask", "token_type_ids")
@@ -116,7 +116,7 @@ def model_of(graph: Graph, outputs: dict[str, list[str | int]]) -> onnx.ModelPro
 
 
 def layer(graph: Graph, states: str, mask: str, key: str, *, is_last: bool) -> str:
-    """Add a layer and return the name of its states. The last one may compute the first token only."""
+    """Add a layer and return the name of its states. The last layer can be limited to the first token."""
     width = graph.weights["norm.weight"].shape[0]
     if is_last:
         first = graph.add("Slice", states, *(graph.constant(f"at{number}", np.array([number], np.int64)) for number in (0, 1, 1)))

@@ -1,4 +1,4 @@
-"""Fit the query gate of an embedder: a linear classifier on query vectors, personal against general queries.
+"""Fit the query gate of an embedder: a linear classifier on query vectors that separates personal from general queries.
 
 Run it as ``python training/fit_query_gate.py MODEL``. The floor and the slope are not fitted here: they were chosen on the
 tuning half of the everyday benchmark, see docs/project/decisions/recall.md.
@@ -35,7 +35,7 @@ def personal_queries(folder: Path, count: int) -> list[str]:
 
 
 def general_queries(folder: Path) -> list[str]:
-    """Return requests that have nothing to do with a person's life."""
+    """Return requests that are unrelated to a person's life."""
     lines = [line for file in sorted(folder.rglob("general_*.jsonl")) for line in file.read_text("utf-8").splitlines()]
     return [json.loads(line)["g"] for line in lines]
 

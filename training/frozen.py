@@ -1,9 +1,9 @@
-"""Search among facts that share no content word with their questions, told and asked in English and Spanish.
+"""Measure search on facts and questions that share no content word, in English, in Spanish, and across both languages.
 
-The lists in ``frozen/`` have 204 English and 200 Spanish facts. They were written after the training data, by authors of their
-own, and share no text with it. ``frozen/SHA256SUMS`` fixes them. Run it on models of the registry, ``python training/frozen.py
+The lists in ``frozen/`` have 204 English and 200 Spanish facts. Separate authors wrote them after the training data, and no text
+occurs in both. ``frozen/SHA256SUMS`` contains their checksums. Run it on models of the registry, ``python training/frozen.py
 talk-embed-s``, or on network files, ``--networks seed1.onnx seed2.onnx seed3.onnx --vocabulary vocab.txt``. Several files count
-as seeds of one recipe: the last lines are their mean, and its difference from the first model given.
+as seeds of one recipe: the last lines show their mean, and how it differs from the first model.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def _share(values: np.ndarray) -> str:
 
 
 def ranks(embed: Embed) -> dict[str, np.ndarray]:
-    """Return the rank of the right fact, 0 if it comes first, of each question in each direction."""
+    """Return, for each direction, the rank of the right fact for each question. Rank 0 is the first result."""
     found = {}
     for name, (told, other) in LANGUAGES.items():
         rows = read(name)
@@ -62,7 +62,7 @@ def ranks(embed: Embed) -> dict[str, np.ndarray]:
 
 
 def of_registry(model: str) -> Embed:
-    """Return the function of a model of the registry."""
+    """Return the embedding function of a registry model."""
     from holdfast.config.models import make_embedder
 
     source = make_embedder(model)
@@ -73,7 +73,7 @@ def of_registry(model: str) -> Embed:
 
 
 def of_file(path: Path, vocabulary: Path) -> Embed:
-    """Return the function of a network file."""
+    """Return the embedding function of a network file."""
     import evaluate
     from corpus import QUERY_PREFIX
 
@@ -82,7 +82,7 @@ def of_file(path: Path, vocabulary: Path) -> Embed:
 
 
 def read(name: str) -> list[dict[str, Any]]:
-    """Return the rows of a list. Refuse a list that was changed."""
+    """Return the rows of a list. Raise an error if the checksum of the list has changed."""
     content = (FOLDER / f"{name}.jsonl").read_bytes()
     expected = dict(line.split()[::-1] for line in (FOLDER / "SHA256SUMS").read_text("utf-8").splitlines())
     if hashlib.sha256(content).hexdigest() != expected[f"{name}.jsonl"]:
@@ -91,7 +91,7 @@ def read(name: str) -> list[dict[str, Any]]:
 
 
 def interval(hits: np.ndarray) -> tuple[float, float]:
-    """Return the 95% interval of a share, by resampling."""
+    """Return the 95% bootstrap interval of a share."""
     random = np.random.default_rng(0)
     shares = [hits[random.integers(0, len(hits), len(hits))].mean() for _ in range(2000)]
     low, high = np.quantile(shares, [0.025, 0.975])

@@ -1,4 +1,4 @@
-"""Join the parts of a network that ``train.py`` wrote, and write its tokenizer beside it."""
+"""Join the parts of each network that ``train.py`` wrote, and write the tokenizer next to it."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A BERT encoder with 384 dimensions in torch, and how it starts from an int8 ONNX file of the same architecture."""
+"""A BERT encoder with 384 dimensions in torch. It can be initialized from an int8 ONNX file of the same architecture."""
 
 import math
 from collections.abc import Sequence
@@ -14,15 +14,18 @@ from torch import Tensor, nn
 HEADS = 12
 EPSILON = 1e-12
 MATRIX_TOP = 64
-"""Largest value of a weight in 8 bits. Above it, x86 processors without VNNI overflow when they add up products."""
+"""Largest value of a quantized weight. With larger values, x86 processors without VNNI overflow when they add up products."""
 
 
 class Dense(nn.Linear):
-    """A linear layer that can round its input and its weights as the exported network does, while gradients pass unchanged."""
+    """A linear layer that can round its input and weights as the exported network does. Gradients ignore the rounding."""
 
     rounds = False
     per_token = False
-    """True: each token's input has its own range, as in the last layer of the exported network, which sees one token."""
+    """True if each token's input has its own range.
+
+    This is so in the last layer of the exported network, which sees one token.
+    """
 
     def forward(self, states: Tensor) -> Tensor:
         """Multiply by the weights and add the bias."""
@@ -33,7 +36,7 @@ class Dense(nn.Linear):
 
 
 def _rounded_input(states: Tensor, *, per_token: bool) -> Tensor:
-    """Round to 8 bits between the least and the greatest value of each text or token."""
+    """Round to 8 bits, between the minimum and the maximum of each text or token."""
     over = (2,) if per_token else (1, 2)
     low = states.detach().amin(over, keepdim=True).clamp(max=0.0)
     high = states.detach().amax(over, keepdim=True).clamp(min=0.0)
@@ -62,7 +65,10 @@ class Layer(nn.Module):
         self.norm2 = nn.LayerNorm(width, eps=EPSILON)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Return the states of the next layer. The mask is True where a token may be attended to: (batch, 1, 1, tokens)."""
+        """Return the states of the next layer.
+
+        The mask is True for tokens that can be attended to; its shape is (batch, 1, 1, tokens).
+        """
         batch, length, width = states.shape
         q, k, v = (part.reshape(batch, length, HEADS, -1).transpose(1, 2) for part in self.qkv(states).chunk(3, dim=-1))
         mixed = _attend(q, k, v, mask).transpose(1, 2).reshape(batch, length, width)
@@ -124,7 +130,7 @@ class Weights:
         return 1 + max(int(name.split(".")[1]) for name in self.tensors if name.startswith("layers."))
 
     def keep(self, layers: Sequence[int]) -> "Weights":
-        """Return the weights of some of the layers, numbered anew."""
+        """Return the weights of the given layers, renumbered from 0."""
         kept = {name: value for name, value in self.tensors.items() if not name.startswith("layers.")}
         for number, layer in enumerate(layers):
             head = f"layers.{layer}."
@@ -146,7 +152,7 @@ class Weights:
 
 
 def dequantize(path: Path) -> Weights:
-    """Read the weights of a BERT in an ONNX file with 8-bit weights, made by ONNX Runtime's dynamic quantization."""
+    """Read the weights of a BERT from an ONNX file that was quantized to 8 bits with ONNX Runtime's dynamic quantization."""
     import onnx
     from onnx import numpy_helper
 
@@ -188,7 +194,7 @@ def dequantize(path: Path) -> Weights:
 
 
 def _own(values: dict[str, np.ndarray]) -> Weights:
-    """Read the weights of a file that ``export.py`` wrote."""
+    """Read the weights of a file written by ``export.py``."""
     tensors = {}
     for name, value in values.items():
         if not name.startswith("holdfast.") or name.endswith(("_scale", "_zero")):
@@ -210,8 +216,8 @@ def _own(values: dict[str, np.ndarray]) -> Weights:
 def add_tokens(weights: Weights, old: Sequence[str], extended: Sequence[str], new: Sequence[NewToken]) -> Weights:
     """Return weights with a vector for each token of the extended vocabulary.
 
-    A new token starts as the weighted mean of its English words, at the length that vectors of words have. If it has no
-    English words, it starts as the mean of the pieces into which the old vocabulary cuts it.
+    The vector of a new token starts as the weighted mean of the vectors of its English words, scaled to the usual length. Without
+    English words, it starts as the mean of the pieces into which the old vocabulary splits the token.
     """
     vectors = weights.tensors["words.weight"]
     made = np.zeros((len(extended), vectors.shape[1]), dtype=np.float32)

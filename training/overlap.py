@@ -12,10 +12,10 @@ _SKIPPED = {".png", ".gz", ".pyc", ".lock"}
 
 
 class Forbidden:
-    """The runs of words of some texts."""
+    """The forbidden texts, stored as hashes of their word runs."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        """Store a hash of every run of eight words, and of every shorter text of at least four words as a whole."""
+        """Store a hash of every run of eight words. A shorter text with at least four words is stored as a whole."""
         self.texts = 0
         self._runs: set[int] = set()
         self._whole: set[int] = set()
@@ -28,11 +28,11 @@ class Forbidden:
 
     @classmethod
     def read(cls, paths: Iterable[Path]) -> Self:
-        """Read every string of the files, and of the files in the folders."""
+        """Read all strings in the given files, and in the files of the given folders."""
         return cls(text for path in paths for file in _files(path) for text in _strings(file))
 
     def shares(self, text: str) -> bool:
-        """Return True if the text has a run of eight words of a forbidden text, or is a whole short one."""
+        """Return True if a text shares a run of eight words with a forbidden text, or equals a short forbidden text."""
         words = _words(text)
         if len(words) < WORDS:
             return hash(tuple(words)) in self._whole

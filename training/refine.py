@@ -1,10 +1,10 @@
-"""Continue stage B from a published model: several variants and seeds at once on one GPU, in about two minutes.
+"""Continue stage B from a published model, with several variants and seeds at once on one GPU, in about two minutes.
 
-None of the variants below was better than the published model on the frozen lists; ``README.md`` has the numbers.
+No variant was better than the published model on the frozen lists; ``README.md`` has the numbers.
 
-The tables of tokens stay as they are; only the layers learn. ``data/refine_data.py`` makes the input. Results: ``metrics.json``
-with the measures of every run on the pairs kept aside, and the layers of the best variant (each seed, and the mean of the
-seeds' weights) in 8 bits. ``--apply`` writes a network from such a file.
+The token vectors stay fixed, and only the layers are trained. ``data/refine_data.py`` builds the input. Two results are written.
+``metrics.json`` has the metrics of every run on the held-out pairs. The layers of the best variant (each seed, and the mean of
+the seeds' weights) are written in 8 bits. ``--apply`` writes a network from such a file.
 """
 
 import argparse
@@ -41,20 +41,20 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "long": {"translated": 0.5, "long": 0.2, "rate": 1e-4, "anchor": 2.0},
     "fast": {"translated": 0.5, "long": 0.2, "rate": 2.5e-4, "anchor": 1.0},
 }
-"""Share of draws with a translated side, share of batches of long messages, learning rate and weight of the anchor."""
+"""For each variant: share of draws with a translated side, share of batches of long messages, learning rate, anchor weight."""
 CHOSEN_BY = ("en4 direct", "en4 other-language", "es2 direct", "es2 other-language")
-"""Measures whose mean of R@1 and R@10 chooses the variant. All are pairs kept aside, by author."""
+"""The variant is chosen by the mean R@1 and R@10 of these measures. They use held-out pairs, by author."""
 TALKS = 0.2
 TEMPERATURE = 0.03
 LONG_BATCH = 64
 UNROUNDED = 0.7
-"""Share of the run before rounding to 8 bits starts."""
+"""Share of the run before rounding to 8 bits begins."""
 LEARNED = ("layers.", "norm.")
-"""How the names of learned parameters begin."""
+"""Prefixes of the names of trained parameters."""
 
 
 class Data:
-    """Texts as tokens, and items as numbers of texts."""
+    """The texts as token ids, and the items as numbers of texts."""
 
     def __init__(self, path: Path) -> None:
         file = np.load(io.BytesIO(lzma.decompress(path.read_bytes())))
@@ -65,7 +65,10 @@ class Data:
         self.anchors, self.targets = file["anchors"], file["targets"]
 
     def draw(self, chosen: np.ndarray, plan: dict[str, Any], random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return one question per item, and the documents: first the right ones, then two near misses each."""
+        """Draw one question per item.
+
+        Return the questions and the documents: first the right ones, then two near misses per item.
+        """
         chance = random.random()
         if chance < plan["long"]:
             some = [
@@ -90,7 +93,7 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What all runs share."""
+    """The data and options that all runs share."""
 
     data: Data
     weights: Weights
@@ -102,7 +105,7 @@ class Setup:
 
     @property
     def runs(self) -> list[tuple[str, int]]:
-        """Return variants and seeds. The control has one seed."""
+        """Return the pairs of variant and seed to run. The control variant has one seed."""
         seeds = self.options.seeds
         return [(name, seed) for name in self.options.variants for seed in range(1, (1 if name == "same" else seeds) + 1)]
 
@@ -190,7 +193,7 @@ class Run:
             yield self.data.anchors[rows], self.data.targets[rows]
 
     def _backward(self, chosen: np.ndarray, anchor: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
-        """Compute the gradients of one step."""
+        """Run a forward and a backward pass, and return the parts of the loss."""
         questions, documents = self.data.draw(chosen, self.plan, self.random)
         right = torch.arange(len(questions), device=self.device)
         q, d = self._embed(self.encoder, questions), self._embed(self.encoder, documents)
@@ -204,7 +207,7 @@ class Run:
         return {"contrast": contrast.item(), "away": away.item(), "kept": kept.item()}
 
     def _embed(self, encoder: Encoder, rows: np.ndarray) -> Tensor:
-        """Return the vectors of some texts, computed in groups of like length."""
+        """Return the vectors of some texts. Texts of similar length are computed together."""
         order = np.argsort(self.data.encoded.lengths()[rows], kind="stable")
         found = []
         for part in np.array_split(order, max(1, len(order) // 128)):
@@ -226,7 +229,7 @@ def measure(encoder: Encoder, setup: Setup) -> dict[str, Any]:
 
 
 def score(found: dict[str, Any]) -> float:
-    """Return the number by which a variant is chosen."""
+    """Return the score by which the best variant is chosen."""
     return float(np.mean([found[name][depth] for name in CHOSEN_BY for depth in ("R@1", "R@10")]))
 
 
@@ -254,7 +257,7 @@ def _collect(setup: Setup) -> None:
 
 
 def pack(layers: dict[str, np.ndarray], path: Path) -> None:
-    """Write layers as the exported network holds them: matrices in 8 bits, the rest in float."""
+    """Write layers in the format of the exported network: matrices in 8 bits, other parameters in float."""
     packed = {}
     for name, value in layers.items():
         if value.ndim == 2:
@@ -265,7 +268,7 @@ def pack(layers: dict[str, np.ndarray], path: Path) -> None:
 
 
 def apply(weights: Weights, path: Path) -> Weights:
-    """Return weights with the layers of a file that ``pack`` wrote."""
+    """Return the weights, with the layers replaced by those in a file that ``pack`` wrote."""
     file = np.load(path)
     layers = {}
     for name in file.files:

@@ -1,4 +1,4 @@
-"""The two stages of training. Stage A keeps or rebuilds the space of a teacher, stage B learns what answers what."""
+"""The two stages of training. Stage A reproduces a teacher's vectors. Stage B learns which document answers which question."""
 
 import math
 import time
@@ -16,37 +16,37 @@ from torch import Tensor
 from variants import Variant
 
 Teacher = Callable[[np.ndarray, Tensor, Tensor], tuple[Tensor, list[Tensor] | None]]
-"""Returns the vectors that some rows should have and, if there are any, the states of the teacher's layers."""
+"""Returns the vectors that rows should have and, if available, the states of the teacher's layers."""
 
 
 TALKS = 0.3
-"""Share of the batches of stage B that are a talk between two named people."""
+"""Share of the batches of stage B that consist of a talk between two named people."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How long and how fast one stage runs. It ends after ``steps`` steps or ``seconds`` seconds, whichever is first."""
+    """Settings of one stage. It ends after ``steps`` steps or ``seconds`` seconds, whichever comes first."""
 
     steps: int
     seconds: float
     batch: int
     rate: float
     old_rows: float = 0.2
-    """Share of the learning rate for vectors of old tokens. New tokens take the whole, five times that of the layers."""
+    """Learning rate for vectors of old tokens, as a share of the rate for new tokens, which is five times that of the layers."""
     states: float = 0.0
-    """Weight of the likeness of the layers' states."""
+    """Loss weight of the difference between the layers' states and the teacher's."""
     anchor: float = 2.0
-    """Weight of the likeness to the teacher in stage B."""
+    """Loss weight of the distance from the teacher's vectors in stage B."""
     anchor_documents: float = 1.0
     """The same, for the documents of the pairs."""
     temperature: float = 0.03
     negatives: int = 2
     contrast: float = 1.0
-    """Weight of what answers what in stage B."""
+    """Loss weight of the contrast between right and wrong documents in stage B."""
     ranking: float = 0.0
-    """Weight of the likeness of the ranking to the teacher's in stage B."""
+    """Loss weight of the difference from the teacher's ranking in stage B."""
     rounds: bool = False
-    """True: stage B computes with 8 bits, as the exported network does."""
+    """True if stage B computes with 8 bits, as the exported network does."""
 
 
 class Trainer:
@@ -64,7 +64,7 @@ class Trainer:
         return torch.autocast("cuda", dtype=torch.bfloat16) if self.device == "cuda" else nullcontext()
 
     def tensors(self, encoded: Encoded, rows: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return token ids and lengths of some texts on the device. The width is a multiple of eight."""
+        """Return the token ids and lengths of some texts, on the device. On a GPU, the width is a multiple of eight."""
         ids, lengths = encoded.batch(rows)
         if self.device == "cuda":
             ids = np.pad(ids, ((0, 0), (0, -ids.shape[1] % 8)))
@@ -82,7 +82,7 @@ class Trainer:
         return found
 
     def distill(self, encoded: Encoded, teacher: Teacher, plan: Plan) -> None:
-        """Run stage A: each row's vector becomes that of the teacher."""
+        """Run stage A: move the vector of each row to the teacher's vector."""
 
         def loss_of(rows: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
             ids, lengths = self.tensors(encoded, rows)
@@ -97,7 +97,7 @@ class Trainer:
         self._run("A", by_length(encoded.lengths(), plan.batch, self.random), loss_of, plan)
 
     def contrast(self, pairs: "Pairs", encoded: Encoded, teacher: Teacher, plan: Plan) -> None:
-        """Run stage B: a question's vector comes near its document and away from the others; the rest stays in place."""
+        """Run stage B: move a question's vector toward its document and away from the others. Other vectors should not move."""
         anchors = by_length(encoded.lengths(), plan.batch, self.random)
 
         def loss_of(chosen: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
@@ -166,16 +166,22 @@ class Trainer:
 
 
 class Pairs:
-    """Pairs ready to draw from, as rows of one set of texts."""
+    """The pairs of stage B. Texts are given as row numbers of ``encoded``."""
 
     def __init__(
         self, items: list[list[Variant]], talks: list[list[Variant]], encoded: Encoded, wanted: Tensor, anchored: Tensor
     ) -> None:
-        """Store the arguments: variants of each item, talks, the texts, the teacher's vector of each, and 1 where it counts."""
+        """Store the arguments. ``items`` has the variants of each item.
+
+        ``wanted`` has the teacher's vector of each text. ``anchored`` is 1 for texts that should keep this vector, otherwise 0.
+        """
         self.items, self.talks, self.encoded, self.wanted, self.anchored = items, talks, encoded, wanted, anchored
 
     def draw(self, chosen: np.ndarray, negatives: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return one question per item, and the documents: first the right ones, then near misses. Some batches are a talk."""
+        """Draw one question per item. Return the questions and the documents: first the right ones, then near misses.
+
+        Some batches consist of a talk instead of the chosen items.
+        """
         if self.talks and random.random() < TALKS:
             some = self.talks[random.integers(len(self.talks))]
         else:
@@ -186,7 +192,7 @@ class Pairs:
 
 
 def _state_loss(ours: list[Tensor], states: list[Tensor], lengths: Tensor) -> Tensor:
-    """Compare each layer's states with those of the teacher's layer at the same height, token by token."""
+    """Return the mean squared difference between the states of each layer and of the teacher's layer at the same relative depth."""
     mask = (torch.arange(ours[0].shape[1], device=lengths.device)[None] < lengths[:, None])[..., None]
     total = torch.zeros((), device=lengths.device)
     for number, state in enumerate(ours):
@@ -196,7 +202,7 @@ def _state_loss(ours: list[Tensor], states: list[Tensor], lengths: Tensor) -> Te
 
 
 def by_length(lengths: np.ndarray, batch: int, random: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield batches of rows of like length, without end, each row once per round."""
+    """Yield batches of rows of similar length, endlessly. Each row occurs once per epoch."""
     while True:
         order = random.permutation(len(lengths))
         for start in range(0, len(order), batch * 32):
@@ -208,7 +214,7 @@ def by_length(lengths: np.ndarray, batch: int, random: np.random.Generator) -> I
 
 
 def _epochs(size: int, batch: int, random: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield batches of items, without end, each item once per round."""
+    """Yield batches of items, endlessly. Each item occurs once per epoch."""
     while True:
         order = random.permutation(size)
         for start in range(0, max(size - batch + 1, 1), batch):

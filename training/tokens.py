@@ -1,4 +1,4 @@
-"""The tokenizer: the old vocabulary, with Spanish tokens in its unused places and at its end."""
+"""The tokenizer: the old vocabulary, with Spanish tokens in its unused positions and at its end."""
 
 import json
 import lzma
@@ -17,14 +17,14 @@ from tokenizers.processors import TemplateProcessing
 
 @dataclass(frozen=True, kw_only=True)
 class NewToken:
-    """A token to add, and the English words from which its vector starts, each with a weight."""
+    """A token to add, and the weighted English words whose vectors are the starting point of its vector."""
 
     token: str
     english: dict[str, float]
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """Return the tokens of a ``vocab.txt``. Not ``splitlines``: some tokens are characters that it treats as line ends."""
+    """Return the tokens of a ``vocab.txt``. ``splitlines`` is not used, because it would split at characters that are tokens."""
     return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
 
 
@@ -36,7 +36,7 @@ def read_new(path: Path, limit: int) -> list[NewToken]:
 
 
 def extend(vocabulary: Sequence[str], new: Sequence[NewToken]) -> list[str]:
-    """Return a vocabulary in which new tokens replace the unused tokens, and the rest follow at the end."""
+    """Return the vocabulary with the new tokens added: first in place of unused tokens, then at the end."""
     known, extended = set(vocabulary), list(vocabulary)
     waiting = [token.token for token in new if token.token not in known]
     for place, token in enumerate(vocabulary):
@@ -59,7 +59,7 @@ def tokenizer(vocabulary: Sequence[str]) -> Tokenizer:
 
 @dataclass(frozen=True, kw_only=True)
 class Encoded:
-    """Token ids of many texts, one after the other, and where each text starts."""
+    """Token ids of many texts in one array, and the start of each text."""
 
     ids: np.ndarray
     starts: np.ndarray
@@ -72,7 +72,7 @@ class Encoded:
         return np.diff(self.starts)
 
     def batch(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the token ids of some texts, padded with zeros to the longest, and how long each is."""
+        """Return the token ids of some texts, padded with zeros to the longest text, and the length of each text."""
         lengths = self.lengths()[rows]
         padded = np.zeros((len(rows), int(lengths.max())), dtype=np.int64)
         columns = np.arange(padded.shape[1])[None, :]
@@ -82,7 +82,7 @@ class Encoded:
 
 
 def encode(made: Tokenizer, texts: Sequence[str], *, prefix: str = "", max_tokens: int = 96) -> Encoded:
-    """Return the token ids of texts, each with a prefix, cut after ``max_tokens``."""
+    """Return the token ids of texts. Each text gets a prefix and is cut after ``max_tokens``."""
     made.enable_truncation(max_tokens)
     ids: list[np.ndarray] = []
     for start in range(0, len(texts), 20_000):
@@ -93,7 +93,7 @@ def encode(made: Tokenizer, texts: Sequence[str], *, prefix: str = "", max_token
 
 
 def join(one: Encoded, other: Encoded) -> Encoded:
-    """Return the texts of one set, then those of another."""
+    """Return the texts of one set, followed by the texts of the other."""
     return Encoded(
         ids=np.concatenate([one.ids, other.ids]), starts=np.concatenate([one.starts, other.starts[1:] + one.starts[-1]])
     )

@@ -1,8 +1,9 @@
-"""Train the embedder: one command, one GPU, under nine minutes.
+"""Train the embedder, with one command and one GPU, in less than nine minutes.
 
-First the large encoder (12 layers): stage A teaches it Spanish without moving its English space, stage B learns from the
-pairs. Then the small one (6 layers) starts from every second layer of the large one, copies it (stage A), and learns from the
-pairs too (stage B). Each is exported with 8-bit weights, checked against float, and evaluated.
+The large encoder (12 layers) is trained first: stage A teaches it Spanish without changing its English vectors, and stage B
+trains it on the pairs. The small encoder (6 layers) starts from every second layer of the large one. Stage A makes it reproduce
+the vectors of the large one, and stage B trains it on the pairs. Both are exported with 8-bit weights, compared with the float
+version, and evaluated.
 """
 
 import argparse
@@ -34,7 +35,7 @@ PART = 15 * 2**20
 
 
 def main() -> None:
-    """Run everything."""
+    """Run all steps."""
     options = _options()
     torch.manual_seed(options.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -51,7 +52,7 @@ def main() -> None:
 
 
 class Run:
-    """One run: the data, the models and the results."""
+    """One execution of the script: the data, the models and the results."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         """Read the data and the old model."""
@@ -173,7 +174,7 @@ class Run:
         return Trainer(encoder, np.zeros(1, dtype=bool), self.device, 0).vectors(encoded)
 
     def measure(self, name: str, encoder: Encoder, made: Any) -> None:
-        """Evaluate an encoder in float on the pairs that were kept aside."""
+        """Evaluate an encoder in float on the held-out pairs."""
 
         def embed(texts: Sequence[str]) -> np.ndarray:
             return self._vectors(encoder, encode(made, texts, max_tokens=self.options.max_tokens))
@@ -186,7 +187,7 @@ class Run:
         (self.options.out / "metrics.json").write_text(json.dumps(self.results, indent=1))
 
     def _finish(self, name: str, trainer: Trainer) -> None:
-        """Export an encoder in 8 bits, compare it with float, evaluate both and write the file in parts."""
+        """Export an encoder in 8 bits, compare it with float, evaluate both, and write the file in parts."""
         self.results[f"{name} history"] = trainer.history
         self.measure(f"{name} B", trainer.encoder, self.tokenizer)
         path = Path(tempfile.mkdtemp()) / "model.onnx"

@@ -1,7 +1,7 @@
-"""Variants of a pair: as it was written, within a longer message, and as a named person's words.
+"""Variants of a pair: as it was written, in a longer message, and as the words of a named person.
 
-A memory holds messages of several sentences, and talk between people whose names are known. The pairs are mostly one
-sentence of one person who says "I".
+Stored messages have several sentences, and the names of speakers are often known. Most pairs, however, are one sentence in the
+first person. The variants make the pairs more like stored messages.
 """
 
 import random
@@ -38,7 +38,7 @@ class Texts:
     misses: tuple[str, ...]
 
     def rows(self, texts: dict[str, int]) -> "Variant":
-        """Return the same as rows of a growing set of texts. Questions get their prefix."""
+        """Add the texts to a numbered set, and return the variant with their numbers. Questions get their prefix."""
         return Variant(
             questions=[texts.setdefault(QUERY_PREFIX + text, len(texts)) for text in self.questions],
             document=texts.setdefault(self.document, len(texts)),
@@ -48,7 +48,7 @@ class Texts:
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One way to ask and to find the same thing, as rows of a set of texts."""
+    """A variant whose texts are given as numbers in a set of texts."""
 
     questions: list[int]
     document: int
@@ -56,17 +56,17 @@ class Variant:
 
 
 class Maker:
-    """Makes the variants of items. The same item always has the same ones."""
+    """Builds the variants of items. The same item always gets the same variants."""
 
     def __init__(self, fillers: Sequence[str]) -> None:
-        """Store the texts around which a longer message is made, by language."""
+        """Store ordinary texts by language. They are put before and after a text to make a longer message."""
         self._fillers: dict[str, list[str]] = {"en": [], "es": []}
         for text in fillers[:: max(1, len(fillers) // 60_000)]:
             if len(text.split()) < 30:
                 self._fillers[language(text)].append(text)
 
     def variants(self, item: dict[str, Any]) -> list[Texts]:
-        """Return the item as it is, and within a longer message."""
+        """Return the item as it was written, and in a longer message."""
         plain = Texts(questions=tuple(item["q"]), document=document(item), misses=tuple(item["n"]))
         if len(item["u"].split()) >= 60:
             return [plain]
@@ -83,9 +83,10 @@ class Maker:
 
 
 def talks(items: Sequence[dict[str, Any]], size: int, seed: int) -> list[list[Texts]]:
-    """Return items as talks between two people: each talk has ``size`` items, and all its texts begin with one of two names.
+    """Return items as talks between two people. Each talk has ``size`` items, and each document starts with one of two names.
 
-    What was written as such a talk appears three times, each time with other names. If every text of a batch had its own name, the name alone would tell which one is meant.
+    With a separate name for each text of a batch, the name alone would identify the right document. Items that were written with
+    a speaker appear three times, each time with other names.
     """
     chance = random.Random(seed)
     written = [item for item in items if item.get("s")]
@@ -100,7 +101,7 @@ def talks(items: Sequence[dict[str, Any]], size: int, seed: int) -> list[list[Te
 
 
 def named(item: dict[str, Any], names: Sequence[str], chance: random.Random) -> Texts:
-    """Return an item as said by one of two people and asked about by name."""
+    """Return an item whose document is said by one of two people, and whose questions name that person."""
     name, other = names if chance.random() < 0.5 else names[::-1]
     if item.get("s"):
         own = re.compile(rf"\b{re.escape(item['s'])}\b")
@@ -122,7 +123,7 @@ def named(item: dict[str, Any], names: Sequence[str], chance: random.Random) -> 
 
 
 def third_person(text: str, name: str) -> str:
-    """Return a question about "I" as one about a named person. The grammar of verbs is left as it is."""
+    """Change a question about "I" to a question about a named person. Verb forms are not corrected."""
     for pattern, wanted in _THIRD_PERSON:
         text = re.sub(pattern, wanted.format(name=name), text)
     return text

@@ -266,8 +266,8 @@ def erase_target(
 def erase_memories(services: Services, ids: Sequence[str], *, reader: Scope | None = None) -> list[Receipt]:
     """Erase several memories with everything derived from them. The files are rewritten and scanned once, not once per memory.
 
-    Returns one receipt per memory. A memory that goes with another one has none. Raises ``NotFound``, and erases nothing, if an id
-    is unknown.
+    Returns one receipt per memory. A memory that was already erased together with another memory has no receipt. Raises
+    ``NotFound``, and erases nothing, if an id is unknown.
     """
     targets = [({"memory": id}, _found(services.store, {"memory": id}, reader)) for id in dict.fromkeys(ids)]
     _forget_unsaved(services)

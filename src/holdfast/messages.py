@@ -90,7 +90,7 @@ def earlier(tx: Transaction, message: Message) -> Message | None:
 def with_act(message: Message, previous: Sequence[Message]) -> Message:
     """Return a message with its dialogue act. If the previous message ends with a question, that question is added.
 
-    ``previous`` contains the previous message, or nothing.
+    ``previous`` is a list with the previous message, or an empty list.
     """
     before = next((each for each in previous if each.action is None and _can_answer(message, each)), None)
     act = classify_act(message.text, None if before is None else before.text)

@@ -1,4 +1,4 @@
-"""Access at its limits: the last moment of a key and of a claim, the first key, and who may do what with keys."""
+"""Edge cases of access control: the expiry of keys and claims, the first key, and the rights to manage keys."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The reliability benchmark: forty rows whose checks exist, and verdicts that follow from the counts."""
+"""The reliability benchmark: the checks of all forty requirements exist, and the verdicts follow from the counts."""
 
 import tomllib
 from importlib import resources

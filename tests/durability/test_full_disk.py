@@ -1,4 +1,4 @@
-"""A full disk: reads work, writes are refused with a typed error, and forgetting and erasing work. D4 of the scorecard."""
+"""A full disk: reads work, writes are refused with a typed error, and forgetting and erasing work."""
 
 import json
 import shutil

@@ -457,7 +457,7 @@ def test_closing_waits_for_the_step_under_way(tmp_path: Path) -> None:
 
 @pytest.mark.ledger("X6")
 def test_a_worker_thread_goes_on_with_what_an_earlier_process_left(tmp_path: Path) -> None:
-    """Opening the engine is enough; no call is needed."""
+    """Opening the engine starts the worker thread. No other call is needed."""
     clock = FrozenClock()
     with opened(tmp_path, clock) as before:
         ended(before)

@@ -101,7 +101,7 @@ def state(folder: Path, name: str) -> tuple[Counter[tuple[object, ...]], int]:
 
 
 _THINGS = re.compile(r"Oslo\d\d|batch \d\d")
-"""What the messages of :func:`prepare` say. Each has a number of its own."""
+"""Matches the content of the messages of :func:`prepare`. Each message has its own number."""
 
 
 def _pages(folder: Path) -> int:

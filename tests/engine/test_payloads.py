@@ -105,7 +105,7 @@ def test_erasing_a_message_erases_its_payload_and_the_receipt_says_so(
 
 
 def test_a_receipt_finds_a_payload_that_is_still_in_a_file(memory: Engine, folder: Path) -> None:
-    """A scan that ignored payloads would call this erasure verified."""
+    """An erasure scans the files for the texts of payloads, too."""
     memory.session(user="ana").add("user", "hello", payload={"x": "the pangolin sings at night"})
     store = memory._services.store
     assert isinstance(store, SQLiteStore)

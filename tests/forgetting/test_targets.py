@@ -1,4 +1,4 @@
-"""What an erasure finds: the rows that its target names, what was derived from them, and what stays."""
+"""The targets of an erasure: the rows it names, the rows derived from them, and the rows that stay."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

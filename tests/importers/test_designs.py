@@ -1,4 +1,4 @@
-"""Import of the stores that the five designs describe: Rumi, Rostro, Lo-Bug and an app host."""
+"""Import of the stores of four designs: Rumi, Rostro, Lo-Bug and apps."""
 
 import sqlite3
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""An OAuth authorization server for tests: the MCP package's own endpoints, with tokens signed by a key of ours."""
+"""An OAuth authorization server for tests. It uses the endpoints of the MCP package, and signs tokens with its own key."""
 
 import json
 import secrets
@@ -33,7 +33,7 @@ SCOPES = ["holdfast:read", "holdfast:write"]
 
 
 class AuthorizationServer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """An authorization server whose one user, ``ana``, consents to everything."""
+    """An authorization server with one user, ``ana``, who consents to every request."""
 
     def __init__(self, url: str) -> None:
         self.url = url

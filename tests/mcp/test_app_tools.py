@@ -1,4 +1,4 @@
-"""The tools of the design for apps: the block of an app at a point, and the energy of the host."""
+"""MCP tools of the apps design: the context block of an app for a purpose (``point``), and the energy of the host."""
 
 from collections.abc import Callable
 from typing import Any

@@ -48,7 +48,7 @@ def _token(served: Served, issuer: AuthorizationServer, **claims: Any) -> str:
 
 
 class Kept:
-    """Keeps the tokens and the registration of a client."""
+    """Stores the tokens and the registration of a client."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None

@@ -1,4 +1,4 @@
-"""Responses carry every value of the engine's objects."""
+"""Responses contain every value of the engine's objects."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

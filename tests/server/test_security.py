@@ -178,7 +178,7 @@ def test_this_machine_needs_no_key_until_there_is_one(served: Served) -> None:
 @pytest.mark.ledger("A13")
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.20"])
 def test_a_server_that_others_reach_takes_nobody_for_this_machine(serve: Serve, host: str) -> None:
-    """A proxy on the same machine always connects from loopback, even for remote clients."""
+    """A proxy on the same machine connects from loopback even for remote clients, so no request counts as local."""
     served = serve(host=host, allowed_hosts=("127.0.0.1",))
     assert (served.ask().status, served.ask().code) == (401, "unauthorized")
 

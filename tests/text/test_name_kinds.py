@@ -1,4 +1,4 @@
-"""People and places are told apart by the words around a name."""
+"""The words around a name show whether it is a person or a place."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Dates without a year and seasons get a year, on the side of the present that the reader says."""
+"""Seasons and dates without a year get a year. The sentence reader decides whether they are past or future."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Sample small bugs, and count how many of them the tests notice: ``make mutants``.
+"""Plant small bugs (mutants) in the code, and count how many of them the tests notice: ``make mutants``.
 
 The tests run in a copy of the source tree, which is removed at the end. The working tree is never changed.
 """
@@ -31,19 +31,19 @@ AREAS: Mapping[str, tuple[str, ...]] = {
     "learning": ("learning",),
     "server": ("server",),
 }
-"""The mutated files of each area. A sample has as many mutants of each area."""
+"""The files of each area. A sample has the same number of mutants from each area."""
 TESTS = (
     "access", "agent", "background", "consent", "designs", "engine", "forgetting", "learning", "mcp", "recall", "server", "stores/sqlite",
     "stores/copying", "text",
 )  # fmt: skip
-"""The folders of tests that may notice a mutant. Each is recorded in its own process."""
+"""The test folders that may notice a mutant. Coverage is recorded for each folder in its own process."""
 
 _OWN_TESTS = {"writing": "engine", "erasing": "forgetting"}
-"""The folder of the tests of an area, if it is not named like the area."""
+"""The test folder of each area whose folder has another name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. Returns 1 if fewer mutants are killed than ``--min-killed`` asks for."""
+    """Run the command. Return 1 if fewer mutants are killed than ``--min-killed`` requires."""
     chosen = _parser().parse_args(arguments)
     if chosen.record_one:
         record(Path.cwd(), list(_files()), [chosen.record_one]).save(Path(os.environ["MUTANTS_OUT"]))
@@ -83,13 +83,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _files() -> Iterator[Path]:
-    """Yield the mutated files of the current folder."""
+    """Yield the files of the current folder that can be mutated."""
     for name in (name for names in AREAS.values() for name in names):
         yield from _python_files(Path.cwd() / PACKAGE / name)
 
 
 def _coverage(copy: Path, again: Sequence[str]) -> CoverageMap:
-    """Return the coverage map. Record the folders that it lacks, and the tests to record again."""
+    """Return the coverage map. Record coverage for folders that it lacks, and for the tests in ``again``."""
     known = CoverageMap.load(_SAVED)
     missing = [f"tests/{name}" for name in TESTS if not any(test.startswith(f"tests/{name}/") for test in known.seconds)]
     for tests in dict.fromkeys([*([] if again else missing), *again]):
@@ -107,7 +107,7 @@ def _coverage(copy: Path, again: Sequence[str]) -> CoverageMap:
 
 
 def _sample(copy: Path, count: int, seed: int, areas: Collection[str]) -> list[tuple[str, Mutant]]:
-    """Draw ``count`` mutants, as many of each area, and return those of the given areas."""
+    """Draw ``count`` mutants, the same number from each area, and return those of the given areas."""
     chosen: list[tuple[str, Mutant]] = []
     for index, (area, names) in enumerate(AREAS.items()):
         wanted = (count + index) // len(AREAS) if area in areas else 0
@@ -119,7 +119,7 @@ def _sample(copy: Path, count: int, seed: int, areas: Collection[str]) -> list[t
 
 
 def _shuffled(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
-    """Return mutants in random order. It depends on each mutant alone, so a change of the source moves few of them."""
+    """Return mutants in random order. The position depends only on the mutant itself, so a source change moves few of them."""
     seen: Counter[str] = Counter()
     order = {}
     for mutant in mutants:
@@ -134,7 +134,7 @@ def _python_files(path: Path) -> list[Path]:
 
 
 def _again(copy: Path, report: Path) -> list[tuple[str, Mutant]]:
-    """Return the mutants that survived in an earlier report. A mutant of changed code is left out."""
+    """Return the mutants that survived in an earlier report. Mutants whose code has changed are left out."""
     found = []
     for each in json.loads(report.read_text("utf-8"))["survivors"]:
         old = Mutant(**each["mutant"])
@@ -157,7 +157,7 @@ def _own_folder(area: str) -> str:
 
 
 def _within(tests: Sequence[str], seconds: Mapping[str, float], limit: float) -> list[str]:
-    """Return the first tests that take no longer than the limit together, at least one."""
+    """Return the first tests whose total time is within the limit, but at least one test."""
     chosen: list[str] = []
     total = 0.0
     for test in tests:

@@ -1,4 +1,4 @@
-"""Which tests run which lines. Recorded with coverage.py, and kept for later runs."""
+"""A map of the tests that run each line. It is recorded with coverage.py and kept for later runs."""
 
 import difflib
 import json
@@ -14,15 +14,15 @@ import pytest
 
 @dataclass(slots=True)
 class CoverageMap:
-    """The tests that run each line, and how long each test takes."""
+    """The tests that run each line, and the duration of each test."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     lines: dict[str, dict[int, set[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
     sources: dict[str, list[str]] = field(default_factory=dict)
-    """The lines of each file when it was recorded. They locate a line of a file that has changed since."""
+    """The lines of each file at the time of the recording. They are used to find a line in a file that has changed since."""
 
     def tests_of(self, path: str, first: int, last: int, source: Sequence[str]) -> list[str]:
-        """Return the tests that run one of the lines of a file, quickest first.
+        """Return the tests that run any of the given lines of a file, quickest first.
 
         A line that only runs at import, such as a constant, is covered by the tests of the whole module.
         """
@@ -33,7 +33,7 @@ class CoverageMap:
         return sorted(found, key=lambda test: (self.seconds[test], test))
 
     def tests_in(self, folder: str) -> list[str]:
-        """Return the tests of a folder, quickest first: for a file that is newer than the recording."""
+        """Return all tests of a folder, quickest first. Used for a file that is newer than the recording."""
         return sorted((test for test in self.seconds if test.startswith(folder)), key=lambda test: (self.seconds[test], test))
 
     def old_lines(self, path: str, source: Sequence[str]) -> dict[int, int]:
@@ -45,7 +45,7 @@ class CoverageMap:
         return {new + step + 1: old + step + 1 for new, old, size in blocks for step in range(size)}
 
     def add(self, other: "CoverageMap", tests: Sequence[str]) -> None:
-        """Take over a recording of test files or folders. It replaces what was recorded for them."""
+        """Add a recording of test files or folders. It replaces their earlier recording."""
         gone = {test for test in self.seconds if test.startswith(tuple(tests))}
         self.seconds = {test: seconds for test, seconds in self.seconds.items() if test not in gone} | other.seconds
         for path, source in other.sources.items():
@@ -84,7 +84,7 @@ class CoverageMap:
 
 
 class _Contexts:
-    """A pytest plugin that names the running test to coverage.py, and notes the seconds of each test that passed."""
+    """A pytest plugin that tells coverage.py which test is running, and records the seconds of each test that passed."""
 
     def __init__(self, coverage: Any) -> None:
         self.seconds: dict[str, float] = {}
@@ -121,7 +121,7 @@ def record(root: Path, files: Sequence[Path], tests: Sequence[str]) -> CoverageM
 
 @contextmanager
 def _measured(files: Sequence[Path]) -> Iterator[Any]:
-    """Measure files with coverage.py, which only this tool needs."""
+    """Measure the coverage of files inside the block. Only this function imports coverage.py."""
     import coverage  # noqa: PLC0415
 
     measuring = coverage.Coverage(data_file=None, include=[str(file) for file in files], config_file=False)

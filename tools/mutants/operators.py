@@ -64,7 +64,7 @@ class Mutant:
 
 
 def mutants_of(path: str, source: bytes) -> list[Mutant]:
-    """Return all mutants of a file, in the order of its text. A few do not compile: see :func:`compiles`."""
+    """Return all mutants of a file, in text order. Some of them do not compile; see :func:`compiles`."""
     tree = ast.parse(source)
     starts = _line_starts(source)
     found: dict[tuple[int, int, str], Mutant] = {}
@@ -84,7 +84,7 @@ Change = tuple[str, ast.expr | ast.stmt, str]
 
 
 def _changes(node: ast.AST) -> Iterator[Change]:
-    """Yield the changes of one node: a name, the node that is replaced, and the new text."""
+    """Yield the possible changes of one node: a name, the node to replace, and the new text."""
     yield from _condition_changes(node)
     yield from _value_changes(node)
     yield from _statement_changes(node)
@@ -138,7 +138,7 @@ def _statement_changes(node: ast.AST) -> Iterator[Change]:
 
 
 def _call_changes(node: ast.Call) -> Iterator[Change]:
-    """Yield the changes of a call: its arguments swapped or dropped, or another built-in function."""
+    """Yield the possible changes of a call: swap or drop arguments, or call another built-in function."""
     if isinstance(node.func, ast.Name) and node.func.id == "field":
         return  # of a dataclass: the module could not be imported
     if isinstance(node.func, ast.Name) and node.func.id in _BUILTINS:
@@ -152,7 +152,7 @@ def _call_changes(node: ast.Call) -> Iterator[Change]:
 
 
 def _code(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that run: no annotations, no docstrings, no decorators, no message texts."""
+    """Yield the nodes that are executed. Annotations, docstrings, decorators and message texts are left out."""
     for name, value in ast.iter_fields(tree):
         if name in {"annotation", "returns", "decorator_list", "type_comment", "type_params"}:
             continue
@@ -168,7 +168,7 @@ def _code(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_swapped_whole(test: ast.expr) -> bool:
-    """Return True if swapping the comparison negates the test, as with ``==``. Negating it would give the same mutant."""
+    """Return True if swapping the comparison already negates the test, as with ``==``. Negating it would be the same mutant."""
     whole = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)
     return isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], whole)
 
@@ -178,7 +178,7 @@ def _is_logging(func: ast.expr) -> bool:
 
 
 def _is_text(node: ast.BinOp) -> bool:
-    """Return True if one side of an operator is text, for which another operator is a type error and not a small bug."""
+    """Return True if one side of an operator is text. Another operator would then be a type error, not a small bug."""
     sides = (node.left, node.right)
     return any(
         isinstance(side, ast.JoinedStr) or (isinstance(side, ast.Constant) and isinstance(side.value, str | bytes))
@@ -187,7 +187,7 @@ def _is_text(node: ast.BinOp) -> bool:
 
 
 def _empty(value: ast.expr) -> str:
-    """Return an expression of a similar type that says nothing."""
+    """Return an empty expression of a similar type, such as ``[]`` for a list."""
     if isinstance(value, ast.Constant) and isinstance(value.value, bool):
         return str(not value.value)
     return next((text for types, text in _EMPTY if isinstance(value, types)), "None")

@@ -1,7 +1,7 @@
 """Run tests against one mutant after another, in a copy of the source tree.
 
-Each mutant is tested in a forked process. The parent has imported the code and the tests from the copy already. The child
-replaces the code of the mutated function, so a mutant costs little more than its tests. If the mutant is not in a function, the
+Each mutant is tested in a forked process. The parent has already imported the code and the tests from the copy. The child only
+replaces the code of the mutated function, so a mutant takes little longer than its tests. If the mutant is not in a function, the
 child imports everything again.
 """
 
@@ -37,7 +37,7 @@ Verdict = Literal["killed", "survived", "timeout", "untested", "broken"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the tests made of one mutant."""
+    """The test result for one mutant."""
 
     mutant: Mutant
     verdict: Verdict
@@ -49,12 +49,12 @@ class Result:
 
     @property
     def is_killed(self) -> bool:
-        """True if a test noticed the mutant. One that runs forever is noticed by the time limit."""
+        """True if a test failed or ran longer than the time limit."""
         return self.verdict in {"killed", "timeout"}
 
 
 def copy_tree(root: Path, target: Path) -> Path:
-    """Copy the files that git knows or would add, and compile them. Returns the target."""
+    """Copy the files that git tracks or would add, and compile them. Return the target."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"],  # noqa: S607
         cwd=root,
@@ -75,12 +75,12 @@ def copy_tree(root: Path, target: Path) -> Path:
 
 
 def places(copy: Path) -> list[str]:
-    """Return the import path of a copy."""
+    """Return the folders of a copy that must be on the import path."""
     return [str(copy / "src"), str(copy / "bench" / "src"), str(copy)]
 
 
 class Runner:
-    """Applies mutants to a copy of the source tree, and runs tests on it. Imports the code of the copy into this process."""
+    """Applies mutants to a copy of the source tree, and runs tests on it. The code of the copy is imported into this process."""
 
     def __init__(self, copy: Path, *, time_limit_seconds: float, files: Sequence[str] = ()) -> None:
         self.copy = copy
@@ -118,7 +118,7 @@ class Runner:
         return Result(mutant, verdict, len(tests), covering, seconds, by)
 
     def _pytest(self, mutant: Mutant, tests: Sequence[str]) -> tuple[int | None, str]:
-        """Run pytest in a forked process. Returns its exit code, None if it took too long, and the end of its output."""
+        """Run pytest in a forked process. Return its exit code (None if it took too long) and the end of its output."""
         log = self.copy / "pytest.log"
         log.write_text("", "utf-8")
         child = os.fork()
@@ -137,7 +137,7 @@ class Runner:
 
 
 def _become_pytest(copy: Path, mutant: Mutant, tests: Sequence[str], log: Path) -> None:
-    """Run pytest on the copy, and end this process. The process leads its own group, so that its children end with it."""
+    """Run pytest on the copy, then exit. The process leads its own process group, so that its children end with it."""
     code = 1
     try:
         os.setsid()
@@ -191,7 +191,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _function_at(node: ast.AST, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """Return the function that contains a line, and that is not inside another function."""
+    """Return the outermost function that contains a line."""
     for child in ast.iter_child_nodes(node):
         if not (getattr(child, "lineno", 0) <= line <= (getattr(child, "end_lineno", 0) or 0)):
             continue

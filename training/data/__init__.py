@@ -1,1 +1,1 @@
-"""The recipe of the training data."""
+"""Scripts that build the training data."""

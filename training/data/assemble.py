@@ -1,8 +1,8 @@
-"""Assemble the training data from its sources into one small folder.
+"""Build the training data from its sources, in one small folder.
 
-Run it on a machine with the sources. It writes, compressed: the pairs to train on and those kept aside, ordinary English
-text, and English-Spanish sentence pairs. Texts that share an 8-gram with a benchmark are dropped (``overlap.py``), and
-``check_overlap.py`` proves afterwards that none is left.
+Run this script on a machine that has the sources. It writes compressed files: the training pairs, the held-out pairs, ordinary
+English text, and English-Spanish sentence pairs. Texts that share an 8-gram with a benchmark are dropped (``overlap.py``).
+Afterwards, ``check_overlap.py`` verifies that none is left.
 """
 
 import argparse
@@ -22,11 +22,14 @@ import overlap
 from data import sources
 
 HELD_OUT = ("en4.jsonl", "es2.jsonl", "named.jsonl")
-"""Files of pairs that are never trained on. The first two have an author of their own, the third shares that of ``27.jsonl``."""
+"""Files of pairs that are never trained on.
+
+The author of the first two wrote no other file. ``27.jsonl`` has the author of the third.
+"""
 
 
 def main() -> None:
-    """Run the recipe."""
+    """Build all files."""
     options = _options()
     options.bundle.mkdir(parents=True, exist_ok=True)
     forbidden = overlap.Forbidden.read(options.forbidden)
@@ -54,7 +57,7 @@ def _options() -> argparse.Namespace:
 
 
 def texts_of(item: dict[str, object]) -> list[str]:
-    """Return every text of an item of pairs."""
+    """Return all texts of a pair item: its utterance, the preceding question, the questions about it, and the near misses."""
     return [str(item["u"]), *([str(item["p"])] if item["p"] else []), *map(str, item["q"]), *map(str, item["n"])]  # type: ignore[call-overload]
 
 
@@ -74,7 +77,10 @@ def _pairs(folders: Iterable[Path], forbidden: overlap.Forbidden) -> tuple[list[
 
 
 def _item(line: str) -> dict[str, object] | None:
-    """Return one item of pairs, or None if the line is incomplete (its author may still be writing it)."""
+    """Return one item of pairs.
+
+    Return None if the line is incomplete, because the file may still be in the process of being written.
+    """
     try:
         item = json.loads(line)
     except json.JSONDecodeError:
@@ -97,7 +103,7 @@ _ENGLISH = set(
 
 
 def language(text: str) -> str:
-    """Return ``en`` or ``es``, by the commonest words."""
+    """Return ``en`` or ``es``, judged by the most common words of each language."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     spanish = sum(word in _SPANISH for word in words) + 2 * len(re.findall(r"[¿¡ñáéíóú]", text.lower()))
     return "es" if spanish > sum(word in _ENGLISH for word in words) else "en"

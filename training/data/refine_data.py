@@ -1,7 +1,7 @@
-"""Make the input of ``refine.py`` from the bundle: the pairs in both languages, longer messages, talks, and anchors.
+"""Build the input of ``refine.py`` from the bundle: pairs in both languages, longer messages, talks, and anchors.
 
-Each item is translated into the other language by Apertium, in both directions. Run it after ``assemble.py``. Translations that share a
-run of eight words with a benchmark or with the pairs kept aside are dropped.
+Run this script after ``assemble.py``. Apertium translates each item into the other language, English or Spanish. Translations
+that share a run of eight words with a benchmark or a held-out pair are dropped.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from data.assemble import language, texts_of
 from data.translate import CHUNK, translate
 
 ANCHORS = {"text": 25_000, "joined": 4_000, "parallel": 20_000}
-"""Number of anchors: ordinary English texts, long ones joined from them, and Spanish texts with their English translation."""
+"""Number of anchors by type: ordinary English texts, long texts joined from them, and Spanish texts with a translation."""
 TALK = 256
 """Items per talk."""
 
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def translations(items: list[dict[str, Any]], root: Path, forbidden: list[overlap.Forbidden]) -> dict[str, str]:
-    """Return the translation of every text of the items that Apertium translates well."""
+    """Translate the texts of the items with Apertium. Return the good translations, by original text."""
     texts = dict.fromkeys(text for item in items if not item["s"] for text in texts_of(item))
     found: dict[str, str] = {}
     for spoken, direction in (("es", "spa-eng"), ("en", "eng-spa")):
@@ -74,10 +74,10 @@ def translations(items: list[dict[str, Any]], root: Path, forbidden: list[overla
 
 
 class Builder:
-    """Collects texts, and makes items of their numbers."""
+    """Collects texts, numbers them, and builds items that refer to texts by number."""
 
     def __init__(self, bundle: Path, other: dict[str, str]) -> None:
-        """Read the ordinary text. ``other`` has a text's translation."""
+        """Read the ordinary text of the bundle. ``other`` maps a text to its translation."""
         self.texts: dict[str, int] = {}
         self._other, self._random = other, random.Random(3)
         self._text = [line.split("\t", 1)[1] for line in lines(bundle / "text.tsv.xz")]
@@ -88,7 +88,10 @@ class Builder:
         }
 
     def item(self, number: int, item: dict[str, Any]) -> dict[str, Any]:
-        """Return an item: questions, and document and near misses as written, longer, long, and translated."""
+        """Return an item with its questions, and with its document and near misses in four forms.
+
+        The forms are: as written, in a longer message, in a long message, and translated.
+        """
         spoken, own = language(item["u"]), document(item)
         made: dict[str, Any] = {
             "q": [self._row(text, asked=True) for text in item["q"]],
@@ -111,12 +114,12 @@ class Builder:
         return made
 
     def named(self, one: variants.Texts) -> tuple[list[int], int, list[int]]:
-        """Return an item of a talk."""
+        """Return one item of a talk: the numbers of its questions, of its document and of its near misses."""
         rows = one.rows(self.texts)
         return rows.questions, rows.document, rows.misses
 
     def anchors(self) -> tuple[list[int], list[int]]:
-        """Return texts, and for each the text whose old vector it should have."""
+        """Return the anchor texts, and for each the text whose old vector it should keep."""
         rows: list[tuple[int, int]] = []
         for text in self._some(self._text, ANCHORS["text"]):
             row = self._row(text, asked=self._is_asked(text))
@@ -145,7 +148,7 @@ class Builder:
         ]
 
     def _grow(self, text: str, spoken: str, low: int, high: int) -> str:
-        """Put a text among others."""
+        """Insert a text at a random position among random other texts."""
         around = self._random.choices(self._fillers[spoken], k=self._random.randint(low, high))
         at = self._random.randint(0, len(around))
         return " ".join([*around[:at], text, *around[at:]])

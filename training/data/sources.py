@@ -30,13 +30,13 @@ LICENSES = {
 
 
 class Mirror:
-    """A folder of bare git directories."""
+    """A folder of bare git directories, one per data set."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def files(self, repo: str, pattern: str) -> Iterator[tuple[str, bytes]]:
-        """Yield path and content of each file of a repository whose path matches. Files that are absent are skipped."""
+        """Yield the path and the content of each file of a repository whose path matches. Missing files are skipped."""
         git = self._folder / repo.replace("/", "+") / "repo"
         command = ["git", f"--git-dir={git}", "ls-tree", "-r", "-l", "HEAD"]
         listing = subprocess.run(command, capture_output=True, check=True, text=True).stdout
@@ -49,7 +49,7 @@ class Mirror:
 
 
 def sgd(mirror: Mirror) -> Iterator[str]:
-    """Yield the turns of the schema-guided dialogues: a person talks to an assistant about appointments, travel, music."""
+    """Yield the turns of the Schema-Guided Dialogues, in which a person asks an assistant about appointments, travel or music."""
     for _, content in mirror.files("google-research-datasets/dstc8-schema-guided-dialogue", r"(train|dev|test)/dialogues.*"):
         for dialogue in json.loads(content):
             for turn in dialogue["turns"]:
@@ -57,7 +57,7 @@ def sgd(mirror: Mirror) -> Iterator[str]:
 
 
 def taskmaster(mirror: Mirror) -> Iterator[str]:
-    """Yield the turns of Taskmaster-4, and of the part of Taskmaster-3 that is there."""
+    """Yield the turns of Taskmaster-4, and of the available part of Taskmaster-3."""
     for _, content in mirror.files("google-research-datasets/Taskmaster", r"TM-[1234]-.*/data/.*\.json"):
         for dialogue in json.loads(content):
             for turn in dialogue["utterances"]:
@@ -92,7 +92,7 @@ def clinc(mirror: Mirror) -> Iterator[str]:
 
 
 def hh(mirror: Mirror) -> Iterator[str]:
-    """Yield the turns of people and of the assistant. The assistant's are longer than those of the other sources."""
+    """Yield the turns of people and of the assistant. The assistant's turns are longer than the turns in the other sources."""
     for _, content in mirror.files("anthropics/hh-rlhf", r"harmless-base/.*\.gz"):
         for line in gzip.decompress(content).decode().splitlines():
             chosen = json.loads(line)["chosen"]
@@ -100,7 +100,7 @@ def hh(mirror: Mirror) -> Iterator[str]:
 
 
 def tatoeba(mirror: Mirror) -> Iterator[tuple[str, str]]:
-    """Yield English and Spanish sentences that translate each other."""
+    """Yield pairs of an English and a Spanish sentence that are translations of each other."""
     for _, content in mirror.files("Hoangduc212001/hoang", r"spa-eng\.zip"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for line in archive.read("spa-eng/spa.txt").decode().splitlines():
@@ -114,7 +114,7 @@ def tatoeba(mirror: Mirror) -> Iterator[tuple[str, str]]:
 
 
 def xquad(mirror: Mirror) -> Iterator[tuple[str, str]]:
-    """Yield English and Spanish questions, and the sentences of the passages if both languages have as many."""
+    """Yield English and Spanish questions. Also yield the sentences of a passage if it has the same number in both languages."""
     read = {path: json.loads(content) for path, content in mirror.files("google-deepmind/xquad", r"xquad\.(en|es)\.json")}
     for english, spanish in zip(_paragraphs(read["xquad.en.json"]), _paragraphs(read["xquad.es.json"]), strict=True):
         for one, other in zip(english["qas"], spanish["qas"], strict=True):
@@ -130,7 +130,7 @@ def _paragraphs(content: Any) -> Iterator[Any]:
 
 
 def frequencies(mirror: Mirror, language: str) -> dict[str, int]:
-    """Return how often each of the 50,000 commonest words of a language occurs in film subtitles."""
+    """Return the 50,000 most common words of a language in film subtitles, with their frequencies."""
     pattern = rf"content/2018/{language}/{language}_50k\.txt"
     (_, content), *_ = mirror.files("hermitdave/FrequencyWords", pattern)
     rows = (line.rsplit(" ", 1) for line in content.decode().splitlines())

@@ -1,8 +1,8 @@
-"""Translate English text to Spanish by rule, with Apertium, for breadth.
+"""Translate English text to Spanish with the rule-based translator Apertium, to get more Spanish training text.
 
 Apertium and its English-Spanish data (GPL) are Debian packages (``apertium``, ``apertium-lex-tools``, ``apertium-eng-spa``),
-unpacked into ``--root``. The output is rough: it teaches a model words rather than grammar. A translation with more than
-one unknown word in seven is dropped.
+unpacked into ``--root``. The translations are rough: a model learns words from them rather than grammar. A translation is dropped
+if more than one in seven of its words is unknown.
 """
 
 import argparse
@@ -24,7 +24,7 @@ SOURCES = ("topical", "persona", "clinc", "taskmaster", "hh")
 
 
 def main() -> None:
-    """Translate the pairs' English texts and the ordinary text of some sources."""
+    """Translate the English texts of the pairs, and the ordinary text of some sources."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="folder with the unpacked Debian packages")
     parser.add_argument("--bundle", type=Path, default=Path(__file__).resolve().parents[1] / "bundle")
@@ -52,7 +52,7 @@ def _english(bundle: Path) -> list[str]:
 
 
 def translate(lines: list[str], root: Path, direction: str = "eng-spa") -> list[tuple[str, str]]:
-    """Return lines and their translations, without the bad ones."""
+    """Return each line with its translation. Bad translations are left out."""
     mode = (root / f"usr/share/apertium/modes/{direction}.mode").read_text().strip()
     command = mode.replace("/usr/share/apertium", f"{root}/usr/share/apertium").replace("$1", "-g").replace("$2", "")
     library = next((root / "usr/lib").glob("*-linux-gnu"))

@@ -1,8 +1,8 @@
-"""Choose new WordPiece tokens for Spanish, and say from which English words each token's vector starts.
+"""Choose new WordPiece tokens for Spanish, and the English words whose vectors are the starting point of each token's vector.
 
-Accents are stripped, as the tokenizer strips them. Whole words come from a frequency list and the Spanish texts of the
-bundle, word ends from the words that remain. A token that would change the pieces of English words more often than those of
-Spanish words is dropped. The English words of a token are its likely translations in the sentence pairs (IBM model 1).
+Accents are stripped, as the tokenizer strips them. Whole words come from a frequency list and from the Spanish texts of the
+bundle. Word endings come from the remaining words. A token is dropped if it would change the pieces of English words more often
+than those of Spanish words. The English words of a token are its likely translations in the sentence pairs (IBM model 1).
 """
 
 import argparse
@@ -87,7 +87,7 @@ def _spanish_texts(bundle: Path) -> Iterator[str]:
 
 
 def cut(word: str, vocabulary: set[str]) -> list[str]:
-    """Split a word into the longest known pieces, from left to right. Return no piece if a part is unknown."""
+    """Split a word into the longest known pieces, from left to right. Return an empty list if a part is unknown."""
     pieces, start = [], 0
     while start < len(word):
         for end in range(len(word), start, -1):
@@ -102,7 +102,7 @@ def cut(word: str, vocabulary: set[str]) -> list[str]:
 
 
 def _ends(counts: Counter[str], vocabulary: set[str], limit: int) -> list[str]:
-    """Return the ends of the words that are still cut into pieces, if they save pieces often."""
+    """Return frequent endings of the words that are still split into pieces, if a token for the ending would save many pieces."""
     gain: Counter[str] = Counter()
     for word, count in counts.most_common(60_000):
         if word in vocabulary or not word.isalpha():

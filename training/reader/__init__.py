@@ -1,1 +1,1 @@
-"""The training of the reader: what a clause says, whose it is, and whether it ends an older memory."""
+"""Training of the sentence reader, which classifies a clause and decides whether it ends an older claim."""

@@ -1,4 +1,4 @@
-"""Report how far two labelers agree on the clauses that both read, field by field."""
+"""Report how far two labelers agree, for each field, on the clauses that both have labeled."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ def _read(name: str) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Leave out the relation of another person."""
+    """Return a label without the relation of another person, such as "mother"."""
     return value.split(":")[0] if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""The simplest alternative: a linear layer per question over the embedder's vectors, which stay as they are."""
+"""A baseline for the reader: one linear classifier per question, on the embedder's unchanged vectors."""
 
 from collections.abc import Sequence
 
@@ -10,19 +10,19 @@ from reader.measure import softmax
 from reader.schema import HEADS, columns
 
 STRENGTHS = (0.03, 0.3, 2.0)
-"""Strengths of the penalty on weights. The examples kept aside choose one per question."""
+"""Strengths of the penalty on weights. For each question, the best one on the held-out examples is used."""
 STEPS = 250
 
 
 def features(examples: Sequence[Example], vectors: dict[str, np.ndarray]) -> np.ndarray:
-    """Return the vectors of both parts of each example, how they differ, and their product."""
+    """Return the features of each example: the vectors of its two parts, their difference and their product."""
     first = np.stack([vectors[example.first] if example.first else np.zeros(384, dtype=np.float32) for example in examples])
     text = np.stack([vectors[example.text] for example in examples])
     return np.concatenate([first, text, np.abs(first - text), first * text], axis=1)
 
 
 def predict(examples: Sequence[Example], rows: np.ndarray) -> np.ndarray:
-    """Return the scores of all answers for all examples, learnt from those of the training split."""
+    """Fit classifiers on the training split, and return the scores of all answers for all examples."""
     split = np.array([example.split for example in examples])
     train = rows[split == "train"]
     rows = (rows - train.mean(axis=0)) / (train.std(axis=0) + 1e-4)

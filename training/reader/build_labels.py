@@ -1,7 +1,8 @@
-"""Build ``labels/`` from the labelers' answers: real clauses without their text, and what we wrote ourselves with its text.
+"""Build ``labels/`` from the labelers' answers.
 
-The answers folder has ``batches/``, ``answers/``, ``answers2/``, ``written/`` and ``index.jsonl``. Labels with their usual
-value (``schema.DEFAULTS``) are left out of the files.
+Real clauses are stored without their text, and clauses written for this project with their text. The answers folder has
+``batches/``, ``answers/``, ``answers2/``, ``written/`` and ``index.jsonl``. Labels with their default value (``schema.DEFAULTS``)
+are left out of the files.
 """
 
 import argparse
@@ -22,12 +23,12 @@ from reader.schema import DEFAULTS
 HERE = Path(__file__).resolve().parent
 Row = dict[str, Any]
 HELD = 5
-"""One of this many written dialogues and pairs is kept aside as a test."""
+"""One in this many written dialogues and pairs is held out as a test."""
 WRITTEN = ("es_a", "mix_b", "project_g", "plain_h")
-"""Files of clauses that we wrote."""
+"""Files of clauses that were written for this project."""
 TRAIN_ONLY = ("project_g", "plain_h", "changes_e")
 TEST_BATCHES = range(33, 42)
-"""Batches whose second labels do not count for the agreement."""
+"""Batches whose second labels are not used to measure agreement."""
 
 
 def main() -> None:
@@ -64,18 +65,18 @@ def _write(path: Path, rows: Iterable[Row]) -> None:
 
 
 def _labels(row: Row) -> Row:
-    """Return the labels that differ from the usual ones."""
+    """Return the labels that differ from their defaults."""
     return {name: row[name] for name, usual in DEFAULTS.items() if row.get(name, usual) != usual}
 
 
 def _span(row: Row, clause: str) -> Row:
-    """Return the place of the span in the clause."""
+    """Return the position of the span in the clause. Return an empty dict if there is no span."""
     span = row.get("span", "")
     return {"span": [clause.index(span), clause.index(span) + len(span)]} if span else {}
 
 
 def _real(answers: list[Row], batches: dict[str, Row], index: dict[str, Row], mirror: Mirror) -> Iterable[Row]:
-    """Yield the labels of the real clauses, with the place of each clause in its turn."""
+    """Yield the labels of the real clauses, with the position of each clause in its turn."""
     by_source: dict[str, list[Row]] = {}
     for row in answers:
         by_source.setdefault(row["id"].split(":")[0], []).append(row)
@@ -90,7 +91,7 @@ def _real(answers: list[Row], batches: dict[str, Row], index: dict[str, Row], mi
 
 
 def _second(second: list[Row], first: list[Row], batches: dict[str, Row], index: dict[str, Row]) -> Iterable[Row]:
-    """Yield the second labels that count for the agreement."""
+    """Yield the labels of the second labeler that are used to measure agreement."""
     known = {row["id"] for row in first}
     for row in second:
         if row["id"] in known and "drop" not in row and index[row["id"]]["batch"] not in TEST_BATCHES:
@@ -98,12 +99,15 @@ def _second(second: list[Row], first: list[Row], batches: dict[str, Row], index:
 
 
 def _split(source: str, key: str) -> str:
-    """Return the split of a written dialogue or pair. Sources in which English and Spanish say the same are for training only."""
+    """Return the split of a written dialogue or pair.
+
+    Sources with the same content in English and Spanish are for training only.
+    """
     return "train" if source in TRAIN_ONLY else "test" if hashlib.sha256(key.encode()).digest()[0] % HELD == 0 else "train"
 
 
 def _clause(row: Row) -> Row:
-    """Return a clause that we wrote. A dialogue is in one split as a whole."""
+    """Return a clause that was written for this project. All clauses of a dialogue are in the same split."""
     source, dialogue = row["id"].split(":")[:2]
     known = {"id": row["id"], "source": source, "split": _split(source, f"{source}:{dialogue}"), "lang": row["lang"]}
     own = row["turn"].partition(row["clause"])[0] if row["clause"] in row["turn"] else ""
@@ -112,7 +116,7 @@ def _clause(row: Row) -> Row:
 
 
 def _wishes(written: Path) -> Iterable[Row]:
-    """Yield the wishes about memory. The unseen ones, of another author, are a test."""
+    """Yield the wishes about memory. The wishes of the author in ``consent_unseen`` are the test split."""
     for name in (*(f"consent_train_{part}" for part in "abcdefi"), "consent_unseen"):
         split = "test" if name == "consent_unseen" else "train"
         for number, row in enumerate(_read(written / f"{name}.jsonl")):

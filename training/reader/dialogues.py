@@ -1,7 +1,8 @@
-"""Read the dialogues from which the real clauses were taken. Each reader yields (name, turns).
+"""Read the dialogues that the real clauses were taken from. Each reader yields (name, turns).
 
-A turn is (is the user, text). Messages of one speaker in a row are one turn. The data sets are bare git directories, named
-``owner+name/repo`` in one folder, at the commits that ``README.md`` names. Nothing of their text is kept in this repository.
+A turn is a pair: True if the user speaks, and the text. Consecutive messages of one speaker form one turn. The data sets are bare
+git directories, named ``owner+name/repo``, in one folder, at the commits listed in ``README.md``. Their text is not stored in
+this repository.
 """
 
 import csv
@@ -34,7 +35,7 @@ def merge(messages: Iterable[tuple[bool, str]]) -> list[Turn]:
 
 
 def pick(name: str) -> int:
-    """Choose which of two speakers is the user, by the dialogue's name."""
+    """Choose which of the two speakers is the user. The choice depends only on the name of the dialogue."""
     return hashlib.sha256(name.encode()).digest()[0] % 2
 
 
@@ -72,7 +73,7 @@ def persuasion(mirror: Mirror) -> Iterator[Dialogue]:
 
 
 def selfdialogue(mirror: Mirror) -> Iterator[Dialogue]:
-    """Yield dialogues of which one person wrote both sides."""
+    """Yield dialogues in which one person wrote both sides."""
     repo = "jfainberg/self_dialogue_corpus"
     blocked = {name for _, content in mirror.files(repo, r"blocked_workers\.txt") for name in content.decode().split()}
     for _, content in mirror.files(repo, r"corpus/.*\.csv"):
@@ -95,7 +96,7 @@ def nluhome(mirror: Mirror) -> Iterator[Dialogue]:
 
 
 def selfinstruct(mirror: Mirror) -> Iterator[Dialogue]:
-    """Yield instructions with their material."""
+    """Yield instructions, each with the text to work on."""
     for _, content in mirror.files("yizhongw/self-instruct", r"human_eval/user_oriented_instructions\.jsonl"):
         for line in content.decode().splitlines():
             row = json.loads(line)
@@ -103,7 +104,7 @@ def selfinstruct(mirror: Mirror) -> Iterator[Dialogue]:
 
 
 def taskmaster(mirror: Mirror) -> Iterator[Dialogue]:
-    """Yield orders of coffee, then those of cinema tickets, whose longest stored context is the dialogue."""
+    """Yield dialogues about coffee orders, then about cinema tickets. For tickets, the longest stored context is the dialogue."""
     repo = "google-research-datasets/Taskmaster"
     for _, content in mirror.files(repo, r"TM-4-2024/data/data_0[07]\.json"):
         for row in json.loads(content):
@@ -128,7 +129,7 @@ def clinc(mirror: Mirror) -> Iterator[Dialogue]:
 
 
 def persona(mirror: Mirror) -> Iterator[Dialogue]:
-    """Yield machine-made chats between two personas."""
+    """Yield generated chats between two personas."""
     for path, content in mirror.files("google-research-datasets/Synthetic-Persona-Chat", r"data/.*_(valid|test)\.csv"):
         part = "valid" if "valid" in path else "test"
         for number, row in enumerate(csv.DictReader(io.StringIO(content.decode()))):

@@ -1,4 +1,4 @@
-"""The training data of the reader in memory: clauses, wishes about memory, and pairs of an old and a new claim."""
+"""Load the training data of the reader: clauses, wishes about memory, and pairs of an old and a new claim."""
 
 import hashlib
 import json
@@ -12,19 +12,19 @@ from typing import Any
 from reader.schema import HEADS, numbers
 
 DEV = 12
-"""One of this many training dialogues chooses thresholds and the best of several runs."""
+"""One in this many training dialogues is held out, to choose thresholds and the best of several runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A text to read, with what stands before it and the known answers, as numbers. A missing answer does not count."""
+    """A text to read, the text before it, and the known answers as numbers. Questions without a known answer are not trained."""
 
     id: str
     source: str
     split: str
     lang: str
     first: str
-    """The turn before, or the old claim of a pair."""
+    """The previous turn, or the old claim of a pair."""
     text: str
     labels: dict[str, int]
     span: tuple[int, int] | None = None
@@ -34,7 +34,10 @@ class Example:
 
 
 def read(labels: Path, texts: Path, *, own_chars: int = 0) -> list[Example]:
-    """Return all examples. ``own_chars`` adds the end of the user's own words before the clause to the turn before."""
+    """Return all examples.
+
+    ``own_chars`` adds that many characters of the user's own words before the clause to the previous turn.
+    """
     with lzma.open(texts, "rt", encoding="utf-8") as file:
         restored = {row["id"]: row for row in map(json.loads, file)}
     real = [_clause({**row, **restored[row["id"]]}, own_chars) for row in _rows(labels / "real.jsonl")]
@@ -52,7 +55,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _split(row: dict[str, Any]) -> str:
-    """Return the split of a row. Some training dialogues are kept aside for choices."""
+    """Return the split of a row. Some training dialogues are held out as the split ``dev``."""
     key = row["id"] if row["id"].count(":") == 1 else row["id"].rsplit(":", 2)[0]
     is_dev = row["split"] == "train" and hashlib.sha256(f"dev {key}".encode()).digest()[0] % DEV == 0
     return "dev" if is_dev else row["split"]
@@ -63,9 +66,10 @@ def _known(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _clause(row: dict[str, Any], own_chars: int) -> Example:
-    """Return a clause. A wish not to save it may stand in another clause, so it says nothing about keep and consent here.
+    """Return a clause as an example.
 
-    A row that is marked as partial has no other labels than those that it names.
+    If the user asks not to save the clause, the labels ``keep`` and ``consent`` are dropped, because the wish may be in another
+    clause. A row marked as partial has only the labels that it lists.
     """
     labels = numbers(row)
     if row.get("partial"):
@@ -89,9 +93,9 @@ def _pair(row: dict[str, Any]) -> Example:
 
 
 def _crossed(pairs: Sequence[Example]) -> Iterator[Example]:
-    """Yield pairs of claims that have nothing to do with each other: the new claim of one pair with the old claim of another.
+    """Yield pairs of unrelated claims: the new claim of one pair with the old claim of another pair.
 
-    Without them, a claim such as "I moved to Munich" would end whatever it is compared with.
+    Without these examples, the reader would learn that a claim such as "I moved to Munich" ends any old claim.
     """
     ended = [pair for pair in pairs if pair.split == "train" and pair.labels["change"] == HEADS["change"].index("ends")]
     olds = sorted(ended, key=lambda pair: hashlib.sha256(pair.id.encode()).digest())
@@ -111,7 +115,7 @@ _VERB = re.compile(
 
 
 def _of_relatives(pairs: Sequence[Example]) -> Iterator[Example]:
-    """Yield pairs in which the old claim is a relative's. What the user says of himself or herself leaves it alone."""
+    """Yield pairs in which the old claim is about a relative. A claim of the user about themselves does not end it."""
     for pair in pairs:
         names = _RELATIVES.get(pair.lang)
         short = len(pair.first.split()) <= _MAX_RELATIVE_WORDS

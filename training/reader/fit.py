@@ -1,4 +1,4 @@
-"""Train a reader: several questions at once, each counted where its answer is known."""
+"""Train a reader on several questions at once. An example counts only for the questions whose answer is known."""
 
 import math
 import random
@@ -22,12 +22,12 @@ from reader.network import Reader
 from reader.schema import HEADS, columns
 
 WEIGHTS = {"keep": 2.0, "consent": 2.0, "change": 2.0, "time": 0.7, "real": 0.7, "reply": 0.7}
-"""How much each question counts. One that is not named counts 1."""
+"""Weight of each question in the loss. Questions that are not listed have weight 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How long and how fast a reader learns."""
+    """Settings of a training run: its length, learning rates and loss weights."""
 
     epochs: float
     batch: int
@@ -35,22 +35,22 @@ class Plan:
     rate_words: float
     rate_heads: float
     span: float
-    """Weight of the span."""
+    """Loss weight of the span."""
     anchor: float
-    """Weight of the likeness of each text's vector to the embedder's. With 0 the layers are free."""
+    """Loss weight of the distance between a text's vector and the embedder's vector. With 0, the layers may change freely."""
     repeats: int
-    """How often wishes and pairs count in an epoch."""
+    """Number of times that wishes and pairs are repeated in an epoch."""
     round_from: float
     """Share of the steps after which the layers compute with 8 bits."""
     unknown: float
-    """Share of the tokens that are hidden in training."""
+    """Share of the tokens that are masked in training."""
     steps: int | None
-    """Most steps, for a trial."""
+    """Maximum number of steps, for a trial run. None means no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Anchor:
-    """Texts alone, and the vectors that the embedder gives them."""
+    """Texts without context, and the embedder's vectors for them."""
 
     encoded: Encoded
     vectors: np.ndarray
@@ -66,7 +66,7 @@ class Fit:
         self.history: list[dict[str, float]] = []
 
     def run(self, examples: Sequence[Example], plan: Plan, anchor: Anchor | None = None) -> None:
-        """Learn from examples."""
+        """Train the reader on examples."""
         rows = [example for example in examples for _ in range(plan.repeats if len(example.labels) == 1 else 1)]
         balance = _balance(rows, self.device)
         total = math.ceil(plan.epochs * math.ceil(len(rows) / plan.batch))
@@ -125,7 +125,7 @@ class Fit:
     def _loss(
         self, inputs: list[Input], balance: "Balance", plan: Plan, anchor: Anchor | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of some inputs, and its parts."""
+        """Return the loss of a batch of inputs, and the loss of each question."""
         one = batch(inputs, 8 if self.device == "cuda" else 1)
         hidden = (self.random.random(one.ids.shape) < plan.unknown) & (one.ids > self.made.token_to_id("[MASK]"))
         scores, tokens = self._scores(one, np.where(hidden, self.made.token_to_id("[UNK]"), one.ids))
@@ -149,7 +149,7 @@ class Fit:
         return sum(weights.get(name, 1.0) * value for name, value in parts.items()), parts  # type: ignore[return-value]
 
     def _away(self, anchor: Anchor, rows: np.ndarray) -> Tensor:
-        """Return how far the vectors of some texts are from the embedder's."""
+        """Return the mean distance between the reader's vectors of some texts and the embedder's vectors."""
         ids, lengths = anchor.encoded.batch(rows)
         with self.autocast():
             states = self.reader.states(self._tensor(ids), self._tensor(np.zeros_like(ids)), self._tensor(lengths))
@@ -157,7 +157,7 @@ class Fit:
         return (1 - (vectors * self._tensor(anchor.vectors[rows])).sum(-1)).mean()
 
     def predict(self, inputs: Sequence[Input], size: int = 256) -> tuple[np.ndarray, list[tuple[int, int]]]:
-        """Return the scores of all answers, and the span of each text, in float."""
+        """Return the scores of all answers, and the span of each text. Computes in float."""
         order = np.argsort([len(one.ids) for one in inputs], kind="stable")
         scores = np.zeros((len(inputs), max(part.stop for part in columns().values())), dtype=np.float32)
         spans: list[tuple[int, int]] = [(0, 0)] * len(inputs)
@@ -175,14 +175,14 @@ class Fit:
 
 @dataclass(frozen=True, kw_only=True)
 class Balance:
-    """How often each question has an answer, and how much each answer counts."""
+    """The share of examples in which each question has an answer, and the weight of each answer."""
 
     known: dict[str, float]
     weights: dict[str, Tensor]
 
 
 def _balance(rows: Sequence[Example], device: str) -> Balance:
-    """Weigh rare answers by the root of their rarity, between a third and five, so that the mean over the data is 1."""
+    """Weight rare answers more: by the root of their rarity, limited to 1/3 to 5, and scaled so that the mean weight is 1."""
     known, weights = {}, {}
     for head, answers in HEADS.items():
         counts = np.zeros(len(answers))

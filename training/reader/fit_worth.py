@@ -1,8 +1,8 @@
 """Fit the weights of ``holdfast.learning.statements.worth`` to judged statements of published dialogues.
 
-``labels/worth.jsonl`` has the dialogue, the turn, the checksum of a candidate's text and the verdict; the text comes from the
-sources again. The dialogues are those of test sources, so the reader's probabilities are honest. It prints the weights, and
-precision and recall by cross-validation over dialogues.
+Each row of ``labels/worth.jsonl`` has the dialogue, the turn, the checksum of the candidate's text, and the verdict. The text is
+read from the sources. The dialogues are from test sources, which the reader was not trained on. The script prints the weights,
+and their precision and recall in a cross-validation over dialogues.
 """
 
 import argparse
@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 
 def main() -> None:
-    """Print the fitted weights and their precision on dialogues that they were not fitted to."""
+    """Print the fitted weights, and their precision on held-out dialogues."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mirror", type=Path, required=True, help="folder of bare git directories, owner+name/repo")
     parser.add_argument("--labels", type=Path, default=HERE / "labels" / "worth.jsonl")
@@ -81,7 +81,7 @@ def labeled(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[tuple[str, d
 
 
 def fitted(x: Floats, y: Floats) -> Floats:
-    """Return the weights of a logistic regression with a quadratic penalty, the bias last."""
+    """Return the weights of a logistic regression with an L2 penalty. The bias is the last weight."""
     z = np.c_[x, np.ones(len(x))]
     weights = np.zeros(z.shape[1])
     penalty = np.eye(len(weights)) * PENALTY
@@ -93,7 +93,7 @@ def fitted(x: Floats, y: Floats) -> Floats:
 
 
 def predicted(weights: Floats, x: Floats) -> Floats:
-    """Return the probabilities of rows of signals."""
+    """Return the predicted probability of each row of signals."""
     return np.asarray(1 / (1 + np.exp(-(x @ weights[:-1] + weights[-1]))))
 
 

@@ -1,4 +1,4 @@
-"""Examples as numbers: ``[CLS] before [SEP] clause [SEP]``, or ``[MASK] old [SEP] new [SEP]`` for a pair."""
+"""Convert examples to token ids: ``[CLS] before [SEP] clause [SEP]``, or ``[MASK] old [SEP] new [SEP]`` for a pair."""
 
 import random
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from reader.noise import noisy
 from reader.schema import HEADS
 
 MAX_FIRST = 56
-"""Most tokens of the first part. Of a turn, the last ones count; of an old claim, the first ones."""
+"""Maximum number of tokens of the first part. A turn keeps its last tokens, and an old claim its first tokens."""
 MAX_TEXT = 128
 MAX_TOKENS = MAX_FIRST + MAX_TEXT + 3
 MISSING = -1
@@ -21,21 +21,21 @@ MISSING = -1
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """One example as the network reads it."""
+    """One example in the form that the network takes."""
 
     ids: np.ndarray
     kinds: np.ndarray
     """0 for the first part, 1 for the text."""
     labels: np.ndarray
-    """The number of the right answer of each head, or -1."""
+    """For each question, the number of the right answer, or -1 if it is unknown."""
     inside: np.ndarray
-    """For each token 1 if it belongs to the span, 0 if not, -1 if that is not known."""
+    """For each token: 1 if it belongs to the span, 0 if it does not, -1 if that is unknown."""
     places: np.ndarray
-    """Start and end of each token in the text, or zeros."""
+    """Start and end of each token in the text. Zeros for tokens outside the text."""
 
 
 def shuffled(example: Example, chance: random.Random) -> Example:
-    """Return an example in another spelling. A clause that needs no turn before sometimes stands alone."""
+    """Return an example with random spelling changes. If a clause is not a reply, its previous turn is sometimes left out."""
     text, span = noisy(example.text, example.span, example.lang, chance)
     first = noisy(example.first, None, example.lang, chance)[0] if example.first else ""
     labels = example.labels
@@ -45,7 +45,7 @@ def shuffled(example: Example, chance: random.Random) -> Example:
 
 
 def encode(made: Tokenizer, examples: Sequence[Example]) -> list[Input]:
-    """Return examples as numbers."""
+    """Convert examples to inputs of the network."""
     made.no_truncation()
     firsts = made.encode_batch([example.first for example in examples], add_special_tokens=False)
     texts = made.encode_batch([example.text for example in examples], add_special_tokens=False)
@@ -86,7 +86,7 @@ class Batch:
 
 
 def batch(inputs: Sequence[Input], multiple: int = 1) -> Batch:
-    """Return inputs as one batch, whose width is a multiple of some number."""
+    """Pad inputs to one batch, whose width is a multiple of ``multiple``."""
     lengths = np.array([len(one.ids) for one in inputs])
     width = int(lengths.max())
     width += -width % multiple
@@ -102,7 +102,7 @@ def batch(inputs: Sequence[Input], multiple: int = 1) -> Batch:
 
 
 def best_span(scores: np.ndarray, one: Input) -> tuple[int, int]:
-    """Return the piece of the text whose tokens have the greatest sum of scores, as characters. It has at least one token."""
+    """Return the run of tokens with the greatest sum of scores, as character positions. It has at least one token."""
     tokens = np.flatnonzero(one.kinds == 1)[:-1]
     if not len(tokens):
         return 0, 0

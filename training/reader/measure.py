@@ -1,4 +1,4 @@
-"""Measures of how well answers agree: kappa, precision, recall, F1 and the area under the ROC curve."""
+"""Metrics: kappa, precision, recall, F1 and the area under the ROC curve."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Return the chance of each answer, row by row."""
+    """Return the probability of each answer, row by row."""
     raised = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
@@ -20,7 +20,7 @@ def kappa(one: Sequence[Any], other: Sequence[Any]) -> float:
 
 
 def precision_recall(found: np.ndarray, right: np.ndarray) -> dict[str, float]:
-    """Return precision, recall and F1 of yes-or-no answers, and how many are right."""
+    """Return the precision, recall and F1 of yes-or-no answers, and the number of right answers."""
     hits = float((found & right).sum())
     precision = hits / max(float(found.sum()), 1.0)
     recall = hits / max(float(right.sum()), 1.0)
@@ -28,7 +28,10 @@ def precision_recall(found: np.ndarray, right: np.ndarray) -> dict[str, float]:
 
 
 def auc(scores: np.ndarray, right: np.ndarray) -> float:
-    """Return the chance that a right one scores above a wrong one; ties count half. Not a number if there is only one kind."""
+    """Return the probability that a positive example scores above a negative one; ties count half.
+
+    NaN if one class is missing.
+    """
     ups, downs = scores[right], scores[~right]
     if not len(ups) or not len(downs):
         return float("nan")
@@ -39,7 +42,7 @@ def auc(scores: np.ndarray, right: np.ndarray) -> float:
 
 
 def answers(probabilities: np.ndarray, right: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
-    """Return the measures of a head with several answers: overall, and for each answer that occurs."""
+    """Return the metrics of a question with several answers: overall, and for each answer that occurs."""
     chosen = probabilities.argmax(axis=1)
     each = {}
     for number, name in enumerate(names):
@@ -51,7 +54,7 @@ def answers(probabilities: np.ndarray, right: np.ndarray, names: Sequence[str]) 
 
 
 def at_false_alarms(scores: np.ndarray, is_alarm: np.ndarray, share: float) -> tuple[float, float]:
-    """Return the lowest threshold with at most this share of false alarms, and the recall above it."""
+    """Return the lowest threshold whose share of false alarms is at most ``share``, and the recall at that threshold."""
     quiet = np.sort(scores[~is_alarm])[::-1]
     allowed = int(share * len(quiet))
     threshold = float(quiet[allowed]) if allowed < len(quiet) else 0.0
@@ -65,6 +68,6 @@ def best_threshold(scores: np.ndarray, right: np.ndarray) -> float:
 
 
 def overlap(found: tuple[int, int], right: tuple[int, int]) -> float:
-    """Return the F1 of the characters of two spans."""
+    """Return the F1 score of two spans, counted in characters."""
     common = max(0, min(found[1], right[1]) - max(found[0], right[0]))
     return 2 * common / max(found[1] - found[0] + right[1] - right[0], 1)

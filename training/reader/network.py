@@ -1,4 +1,4 @@
-"""The reader: the embedder's layers, with an answer to each question on the first token and a span over the text."""
+"""The reader network: the embedder's layers, a classifier per question on the first token, and a span score per token."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ ANSWERS = max(part.stop for part in columns().values())
 
 
 class Reader(nn.Module):
-    """Reads a text with what stands before it. Returns the scores of all answers, and a score of each token."""
+    """Reads a text together with the text before it. Returns the scores of all answers, and a span score per token."""
 
     def __init__(self, trunk: Encoder, dropout: float) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Reader(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def round(self, *, rounds: bool) -> None:
-        """Switch rounding to 8 bits on or off. The exported reader computes every token in its last layer."""
+        """Switch rounding to 8 bits on or off. Unlike the embedder, the exported reader computes all tokens in its last layer."""
         self.trunk.round(rounds=rounds)
         last = self.trunk.layers[-1]
         last.mix.per_token = last.up.per_token = last.down.per_token = False
@@ -40,19 +40,23 @@ class Reader(nn.Module):
         return states
 
     def forward(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the scores of all answers, and how much each token belongs to the span."""
+        """Return the scores of all answers, and for each token a score for being part of the span."""
         states = self.dropout(self.states(ids, kinds, lengths).float())
         with torch.autocast(ids.device.type, enabled=False):
             return self.answers(states[:, 0]), self.span(states)[:, :, 0]
 
     def weights(self) -> Weights:
-        """Return all weights by name. Those of the trunk have the embedder's names."""
+        """Return all weights by name. The embedder's layers keep the names that they have in the embedder."""
         own = {name: value.detach().float().cpu().numpy() for name, value in self.state_dict().items()}
         return Weights(tensors={name.removeprefix("trunk."): value for name, value in own.items()})
 
 
 def start(weights: Weights, vocabulary: Sequence[str], layers: Sequence[int]) -> Weights:
-    """Return the embedder's weights as the reader starts: some of its layers, both kinds alike, and pairs that begin as texts."""
+    """Return the initial weights of the reader, taken from the embedder.
+
+    Only the given layers are used. Both segment kinds start with the same vector, and ``[MASK]``, which marks a pair, starts with
+    the vector of ``[CLS]``.
+    """
     tensors = dict(weights.keep(layers).tensors)
     tensors["kinds.weight"] = np.repeat(tensors["kinds.weight"][:1], 2, axis=0)
     words = tensors["words.weight"].copy()
@@ -61,10 +65,10 @@ def start(weights: Weights, vocabulary: Sequence[str], layers: Sequence[int]) ->
 
 
 def prune(weights: Weights, vocabulary: Sequence[str], used: set[str], size: int) -> tuple[Weights, list[str]]:
-    """Return the weights and the vocabulary of the most useful tokens, in their old order.
+    """Return the weights and the vocabulary of the ``size`` most useful tokens, in their old order.
 
-    Tokens of the training text and single characters of the Latin script stay. Then come the English and the Spanish tokens
-    by their rank, which is their place: Spanish ones fill the first thousand places and those after the English ones.
+    Tokens of the training text, and single ASCII characters, are kept first. Other tokens in Latin script follow by frequency,
+    which is their position in the vocabulary: English tokens and, from ``ENGLISH_END`` on, Spanish tokens.
     """
     order = sorted(range(len(vocabulary)), key=lambda number: _rank(number, vocabulary, used))
     kept = sorted(order[:size])
@@ -73,7 +77,7 @@ def prune(weights: Weights, vocabulary: Sequence[str], used: set[str], size: int
 
 
 ENGLISH_END = 30_522
-"""The first place after the tokens of BERT's English vocabulary."""
+"""The first position after the tokens of BERT's English vocabulary."""
 
 
 def _rank(number: int, vocabulary: Sequence[str], used: set[str]) -> tuple[int, float]:

@@ -1,13 +1,13 @@
-"""Write a text as people type or dictate it: without punctuation, with typos, short forms and fillers. The labels stay.
+"""Rewrite a text as people type or dictate it: without punctuation, with typos, short forms and fillers. The labels stay valid.
 
-The tokenizer ignores case and accents, so those need no variants.
+The tokenizer ignores case and accents, so these are not changed.
 """
 
 import random
 import re
 
 Letters = list[tuple[str, int]]
-"""The letters of a text, each with its place in the text as it was. A filler has no place: -1."""
+"""The letters of a text, each with its original position. The position of a filler is -1."""
 
 _PUNCTUATION = set('.,;:!?¿¡…"“”()-–—')
 _SHORT = {
@@ -38,7 +38,7 @@ _FILLERS = {"en": ("um", "uh", "like", "you know", "so"), "es": ("eh", "este", "
 
 
 def noisy(text: str, span: tuple[int, int] | None, lang: str, chance: random.Random) -> tuple[str, tuple[int, int] | None]:
-    """Return a text in another spelling, and where the span is now. About half of the texts stay as they are."""
+    """Return a text with spelling changes, and the new position of the span. About half of the texts stay unchanged."""
     letters = list(zip(text, range(len(text)), strict=True))
     draw = chance.random()
     if draw < 0.15:
@@ -55,7 +55,7 @@ def noisy(text: str, span: tuple[int, int] | None, lang: str, chance: random.Ran
 
 
 def _moved(letters: Letters, span: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Return where the letters of a span are now."""
+    """Return the new position of a span, found by its letters."""
     if span is None:
         return None
     places = [place for place, (_, origin) in enumerate(letters) if span[0] <= origin < span[1]]
@@ -63,7 +63,7 @@ def _moved(letters: Letters, span: tuple[int, int] | None) -> tuple[int, int] | 
 
 
 def _without_punctuation(letters: Letters) -> Letters:
-    """Drop punctuation. Between two letters it becomes a space, so that words stay apart."""
+    """Drop punctuation. A mark between two letters becomes a space, so that the words stay separate."""
     found: Letters = []
     for number, (letter, place) in enumerate(letters):
         if letter not in _PUNCTUATION:
@@ -74,7 +74,7 @@ def _without_punctuation(letters: Letters) -> Letters:
 
 
 def _typos(letters: Letters, chance: random.Random) -> Letters:
-    """Drop, double or swap a few letters within words. Words of two letters, such as "no", stay."""
+    """Drop, double or swap a few letters inside words. Words of two letters, such as "no", are not changed."""
     found, number = [], 0
     while number < len(letters):
         one = letters[number]
@@ -94,7 +94,7 @@ def _typos(letters: Letters, chance: random.Random) -> Letters:
 
 
 def _short(letters: Letters, chance: random.Random) -> Letters:
-    """Use short forms for some words."""
+    """Replace some words with short forms."""
     text = "".join(letter for letter, _ in letters)
     found, start = [], 0
     for match in _SHORT_WORDS.finditer(text):

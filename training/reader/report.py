@@ -1,4 +1,4 @@
-"""Measure the answers of a reader on text that it was not trained on."""
+"""Measure a reader on text that it was not trained on."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,22 +11,22 @@ from reader.schema import BINARY, HEADS, columns
 
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 REAL = ("meena", "persuasion", "arena")
-"""Sources of real text that nobody trained on."""
+"""Sources of real text that are never used for training."""
 FALSE_ALARMS = 0.01
 Result = dict[str, Any]
 
 
 class Report:
-    """The answers to all examples, and what is right."""
+    """Predictions for all examples, with their labels."""
 
     def __init__(self, examples: Sequence[Example], scores: np.ndarray, spans: Sequence[tuple[int, int]]) -> None:
-        """Store the examples, the scores of all answers, and the spans that were found."""
+        """Store the examples, the scores of all answers, and the predicted spans."""
         self.examples, self.spans = examples, spans
         self.chances = {head: measure.softmax(scores[:, part]) for head, part in columns().items()}
         self.labels = {head: np.array([example.labels.get(head, -1) for example in examples]) for head in HEADS}
 
     def all(self) -> Result:
-        """Return all measures."""
+        """Return all metrics."""
         groups = self._groups()
         return {
             "thresholds": self.thresholds(),
@@ -41,7 +41,7 @@ class Report:
         }
 
     def thresholds(self) -> dict[str, float]:
-        """Return the thresholds that the examples kept aside from training choose."""
+        """Return the thresholds, chosen on the held-out split ``dev``."""
         keep = self._rows(lambda example: example.split == "dev", "keep")
         consent = self._rows(lambda example: example.split == "dev", "consent")
         alarm = 1 - self.chances["consent"][consent, 0]
@@ -51,7 +51,7 @@ class Report:
         }
 
     def choice(self) -> float:
-        """Return how good the answers to the examples kept aside are: the mean of three questions."""
+        """Return the quality on the held-out split ``dev``, to choose between runs: the mean over three questions."""
         rows = {head: self._rows(lambda example: example.split == "dev", head) for head in ("keep", "consent", "change")}
         keep = measure.auc(self.chances["keep"][rows["keep"], 1], self.labels["keep"][rows["keep"]] == 1)
         rest = [
@@ -61,12 +61,12 @@ class Report:
         return float(np.mean([keep, *rest]))
 
     def _rows(self, wanted: Callable[[Example], bool], head: str) -> np.ndarray:
-        """Return the examples that are wanted and have an answer to a question."""
+        """Return the examples that satisfy ``wanted`` and have a label for a question."""
         has = self.labels[head] >= 0
         return np.array([row for row, example in enumerate(self.examples) if has[row] and wanted(example)], dtype=np.int64)
 
     def _groups(self) -> dict[str, np.ndarray]:
-        """Return the test clauses by where they come from."""
+        """Return the test clauses, grouped by their source."""
 
         def test(wanted: Callable[[Example], bool]) -> np.ndarray:
             return self._rows(lambda example: example.split == "test" and wanted(example), "act")
@@ -95,7 +95,10 @@ class Report:
         return measure.answers(chances, right, HEADS[head])
 
     def _span(self, rows: np.ndarray) -> Result:
-        """Compare the spans of clauses to keep. A span is exact if only spaces and punctuation at its ends differ."""
+        """Compare predicted and labeled spans, for clauses that should be kept.
+
+        A span is exact if it differs only in spaces and punctuation at its ends.
+        """
         kept = [row for row in rows if self.examples[row].span is not None]
         if not kept:
             return {"n": 0}
@@ -110,7 +113,7 @@ class Report:
         return {"n": len(kept), **{name: float(np.mean(values)) for name, values in means.items()}}
 
     def _consent(self) -> Result:
-        """Measure wishes of an author that nobody trained on, and false alarms on real text."""
+        """Measure wishes about memory by an author who is not in the training data, and false alarms on real text."""
         rows = self._rows(lambda example: example.source == "consent_unseen", "consent")
         real = self._rows(lambda example: example.split == "test" and example.source in REAL, "consent")
         alarm, right = 1 - self.chances["consent"][rows, 0], self.labels["consent"][rows]
@@ -137,7 +140,7 @@ class Report:
         return found
 
     def _change(self) -> Result:
-        """Measure pairs by how the change shows."""
+        """Measure pairs of claims, grouped by how the change is expressed."""
         rows = self._rows(lambda example: example.split == "test", "change")
         chances, right = self.chances["change"][rows], self.labels["change"][rows]
         how = np.array([self.examples[row].how for row in rows])
@@ -167,7 +170,7 @@ def _plain(text: str, span: tuple[int, int]) -> str:
 
 
 def spread(results: Sequence[Result]) -> Result:
-    """Return the mean and the deviation of each measure over several runs."""
+    """Return the mean and the standard deviation of each metric over several runs."""
     found: Result = {}
     for name, value in results[0].items():
         values = [result[name] for result in results if name in result]
@@ -179,7 +182,7 @@ def spread(results: Sequence[Result]) -> Result:
 
 
 def line(result: Result) -> str:
-    """Return the main measures in one line."""
+    """Return the main metrics in one line."""
     keep, consent, change = result["keep"], result["consent"], result["change"]
     parts = [
         f"keep AUC real {keep['real']['AUC']:.3f} plain {keep['real, plain draw']['AUC']:.3f} written {keep['written']['AUC']:.3f}"

@@ -1,8 +1,8 @@
-"""Put the text of the real clauses back from the sources, which are not in this repository.
+"""Restore the text of the real clauses from the sources, which are not in this repository.
 
-``labels/real.jsonl`` has the place of each clause in the user's turn and a checksum; ``labels/neighbors.jsonl`` has the same for
-pairs of sentences of one dialogue. The result is a file that git ignores: id, the turn before, the user's own words before the
-clause, and the clause; or id, old and new sentence.
+``labels/real.jsonl`` has a checksum of each clause and its position in the user's turn. ``labels/neighbors.jsonl`` has the same
+for pairs of sentences from one dialogue. The result is a file that git ignores. Each row has an id and the texts: the previous
+turn, the user's own words before the clause, and the clause; or the old and the new sentence.
 """
 
 import argparse
@@ -26,7 +26,7 @@ BEFORE_CHARS = 300
 
 
 def main() -> None:
-    """Write the texts of all real clauses. Fail if one is missing or differs from what was labeled."""
+    """Write the texts of all real clauses. Fail if a text is missing, or differs from the labeled text."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mirror", type=Path, required=True, help="folder of bare git directories, owner+name/repo")
     parser.add_argument("--labels", type=Path, default=HERE / "labels" / "real.jsonl")
@@ -75,12 +75,12 @@ def restore_pairs(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[s
 
 
 def _key(row: dict[str, Any], side: str) -> str:
-    """Return the name of the turn that has one side of a pair."""
+    """Return the key of the turn that contains one side of a pair."""
     return ":".join([*row["id"].split(":")[:2], str(row[side][0])])
 
 
 def turns_of(source: str, mirror: Mirror, wanted: set[str]) -> dict[str, tuple[str, str]]:
-    """Return some turns of a source, by source, dialogue and place: the end of the turn before, and the user's turn."""
+    """Return the wanted turns of a source, by source, dialogue and position. Each has the end of the turn before it."""
     found = {}
     for name, turns in READERS[source](mirror):
         safe = re.sub(r"[^\w-]", "_", name)

@@ -28,7 +28,10 @@ HEADS: dict[str, tuple[str, ...]] = {
     "reply": ("no", "yes"),
     "change": ("leaves", "repeats", "ends"),
 }
-"""The answers of each head, in the order of the network's output. Only ``change`` reads a pair of an old and a new claim."""
+"""The questions with their answers, in the order of the network's output.
+
+Only ``change`` reads a pair of an old and a new claim.
+"""
 
 DEFAULTS: dict[str, Any] = {
     "keep": 0,
@@ -41,13 +44,13 @@ DEFAULTS: dict[str, Any] = {
     "consent": "none",
     "reply": 0,
 }
-"""The labels of a clause. A file of labels leaves out those that have this value."""
+"""The default labels of a clause. Files leave out labels with these values."""
 
 BINARY = ("keep", "neg", "reply")
 
 
 def columns() -> dict[str, slice]:
-    """Return the part of the network's output that belongs to each head."""
+    """Return, for each question, the slice of the network's output that holds its answers."""
     found, start = {}, 0
     for head, answers in HEADS.items():
         found[head] = slice(start, start + len(answers))
@@ -56,7 +59,7 @@ def columns() -> dict[str, slice]:
 
 
 def numbers(labels: dict[str, Any]) -> dict[str, int]:
-    """Return the labels of a clause as numbers of answers."""
+    """Return the labels of a clause, with each answer as its number."""
     found = {}
     for head, usual in DEFAULTS.items():
         value = labels.get(head, usual)

@@ -1,4 +1,4 @@
-"""Write a reader as an ONNX file with 8-bit weights, and read texts with such a file."""
+"""Write a reader as an ONNX file with 8-bit weights, and run such a file."""
 
 import concurrent.futures
 import time
@@ -16,7 +16,7 @@ from reader.network import ANSWERS
 
 
 def write(weights: Weights, path: Path) -> int:
-    """Write a reader to a file and return its size in bytes. Its outputs are ``answers`` and ``span``, both scores."""
+    """Write a reader to a file and return its size in bytes. The outputs ``answers`` and ``span`` are scores."""
     tensors = {**weights.tensors, "positions.weight": weights.tensors["positions.weight"][:MAX_TOKENS]}
     graph = Graph(Weights(tensors=tensors))
     states = states_of(graph, weights.layers, first_only=False)
@@ -47,7 +47,7 @@ class Session:
         self._session = onnxruntime.InferenceSession(str(path), sess_options=options, providers=["CPUExecutionProvider"])
 
     def read(self, one: Input) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scores of all answers and of each token."""
+        """Return the scores of all answers, and the span score of each token."""
         ids = one.ids[None]
         inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": one.kinds[None]}
         answers, span = self._session.run(["answers", "span"], inputs)

@@ -1,8 +1,8 @@
-"""Train the reader: one command, one GPU, under nine minutes.
+"""Train the reader, with one command and one GPU, in less than nine minutes.
 
-It starts from the embedder's layers, learns all questions at once with several seeds, and measures each on text that nobody
-trained on, beside a linear layer over the embedder's vectors. The run that answers best on dialogues kept aside, or the mean of
-all runs' weights, is exported with 8-bit weights and measured again.
+Training starts from the embedder's layers and covers all questions at once, with several seeds. Each run is measured on text that
+it was not trained on, and compared with linear classifiers on the embedder's vectors. The run with the best result on the
+held-out dialogues, or the mean of all runs' weights, is exported with 8-bit weights and measured again.
 """
 
 import argparse
@@ -41,7 +41,7 @@ Prediction = tuple[np.ndarray, list[tuple[int, int]]]
 
 
 def main() -> None:
-    """Run everything."""
+    """Run all steps."""
     options = _options()
     torch.backends.cuda.matmul.allow_tf32 = True
     options.out.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 class Run:
-    """One run: the examples, the readers and the results."""
+    """One execution of the script: the examples, the readers and the results."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         """Read the examples and the embedder."""
@@ -93,14 +93,14 @@ class Run:
         return Trainer(self.embedder.encoder(), np.zeros(1, dtype=bool), self.device, 0).vectors(made)
 
     def baseline(self) -> None:
-        """Measure a linear layer over the embedder's vectors. Its span is the whole clause."""
+        """Measure the baseline: linear classifiers on the embedder's vectors. Its span is the whole clause."""
         texts = list(dict.fromkeys(text for example in self.examples for text in (example.first, example.text) if text))
         vectors = dict(zip(texts, self._vectors(texts), strict=True))
         scores = baseline.predict(self.examples, baseline.features(self.examples, vectors))
         self.measure("linear", (scores, [(0, len(example.text)) for example in self.examples]))
 
     def measure(self, name: str, prediction: Prediction) -> Report:
-        """Measure answers and store the result."""
+        """Measure predictions and store the result."""
         report = Report(self.examples, *prediction)
         self.results[name] = {**report.all(), "dev": report.choice()}
         self.say(f"{name}: {line(self.results[name])}; dev {self.results[name]['dev']:.4f}")
@@ -108,7 +108,7 @@ class Run:
         return report
 
     def readers(self) -> None:
-        """Train one reader per seed while time is left, and measure each and the mean of their weights."""
+        """Train one reader per seed until the time is up. Measure each reader, and the mean of their weights."""
         anchor, longest = self._anchor(), 0.0
         for seed in self.options.seeds:
             began = time.monotonic()
@@ -132,7 +132,7 @@ class Run:
             self.found.append((report.choice(), "mean of the weights", mean))
 
     def _reader(self, heads: int, seed: int) -> Fit:
-        """Return an untrained reader. All runs start with the same weights, so that their mean makes sense."""
+        """Return an untrained reader. All runs start with the same weights, so that their weights can be averaged."""
         torch.manual_seed(heads)
         reader = Reader(self.weights.encoder(), self.options.dropout)
         torch.manual_seed(seed)
@@ -155,7 +155,7 @@ class Run:
         )
 
     def _anchor(self) -> Anchor | None:
-        """Return the texts whose vectors should stay, if any should."""
+        """Return the texts whose vectors should stay near the embedder's. Return None if the anchor has no weight."""
         if not self.options.anchor:
             return None
         texts = list(dict.fromkeys(example.text for example in self.train))
@@ -163,7 +163,7 @@ class Run:
         return Anchor(encoded=encoded, vectors=self._vectors(texts))
 
     def export(self) -> None:
-        """Write the best reader in 8 bits, in parts, and measure it."""
+        """Write the best reader in 8 bits, split into parts, and measure it."""
         from reader import to_onnx
 
         best = max(self.found, key=lambda one: one[0])
@@ -185,7 +185,7 @@ class Run:
         (out / "metrics.json").write_text(json.dumps(self.results, indent=1))
 
     def _check(self, session: Any, name: str, weights: Weights) -> dict[str, float]:
-        """Measure the 8-bit file, compare it with float, and return its thresholds."""
+        """Measure the 8-bit file, compare it with the float reader, and return its thresholds."""
         found = session.predict(self.inputs, os.cpu_count() or 1)
         report = self.measure("int8", found)
         exact = _loaded(self._reader(0, 0), weights).predict(self.inputs)[0]
@@ -200,7 +200,7 @@ class Run:
         return report.thresholds()
 
     def _predictions(self, report: Report) -> None:
-        """Write the answers to the test examples, for reading."""
+        """Write the predictions for the test examples to a file, for people to read."""
         with (self.options.out / "predictions.jsonl").open("w", encoding="utf-8") as file:
             for row, example in enumerate(self.examples):
                 if example.split == "test":
@@ -221,7 +221,7 @@ def _loaded(fit: Fit, weights: Weights) -> Fit:
 
 
 def _columns_of_known(examples: Sequence[Example]) -> dict[str, slice]:
-    """Return the columns of the questions that have an answer in some example."""
+    """Return the output columns of the questions that have a label in at least one example."""
     return {head: part for head, part in columns().items() if any(head in example.labels for example in examples)}
 
 

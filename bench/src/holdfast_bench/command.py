@@ -281,7 +281,7 @@ def soak(flags: Flags, *, seconds: float, clients: int, workers: int) -> None:
 )
 @with_flags(scope=False, store=False)
 def reliability(flags: Flags, *, rows: tuple[str, ...], quick: bool, root: Path) -> None:
-    """Check the forty rows of reliability, such as D1 or U3, and print one line per row. By default, check all rows."""
+    """Check forty reliability requirements, such as D1 (killed processes), and print one line for each. By default, check all."""
     if not _benchmark("reliability.benchmark").run(root=root.resolve(), rows=rows, quick=quick, as_json=flags.json):
         raise SystemExit(1)
 

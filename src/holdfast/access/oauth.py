@@ -1,6 +1,6 @@
 """Access tokens of an OAuth authorization server, as an alternative to access keys.
 
-The authorization server signs the tokens (JWT). Its public keys are fetched from the address that its metadata name (RFC 8414).
+The authorization server signs the tokens (JWT). Its public keys are fetched from the address given in its metadata (RFC 8414).
 A token opens the data of one user: reading with the scope ``holdfast:read``, and writing with ``holdfast:write``.
 """
 
@@ -42,7 +42,7 @@ log = logging.getLogger("holdfast.server")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuth:
-    """The authorization server that is trusted, and how its tokens are read."""
+    """Settings of the trusted authorization server, and of the tokens that it issues."""
 
     issuer: str
     resource: str
@@ -61,7 +61,7 @@ class OAuth:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The metadata of the protected resource (RFC 9728), with which clients find the authorization server."""
+        """The metadata of this server as a protected resource (RFC 9728). Clients use it to find the authorization server."""
         return {
             "resource": self.resource,
             "authorization_servers": [self.issuer],
@@ -91,7 +91,7 @@ class TokenVerifier:
         self._keys = _SigningKeys(oauth.issuer)
 
     def identify(self, otherwise: Identify) -> Identify:
-        """Return a function that identifies the holders of tokens, and lets ``otherwise`` identify all others."""
+        """Return a function that identifies callers by their token. It passes callers without a token to ``otherwise``."""
 
         def identify(bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (signature of Identify)
             is_token = bearer is not None and bearer.count(".") == 2  # an access key has no dots
@@ -100,7 +100,10 @@ class TokenVerifier:
         return identify
 
     def principal(self, token: str) -> Principal:
-        """Check the signature, issuer, audience and expiry of a token. Return the user that it belongs to, with their rights."""
+        """Check the signature, issuer, audience and expiry of a token.
+
+        Return the principal: the token's user, with the user's rights.
+        """
         import jwt  # noqa: PLC0415  (installed with the extra `server`)
 
         try:
@@ -178,7 +181,7 @@ class _SigningKeys:
             log.warning("The keys of %s cannot be fetched: %s. Access tokens are checked with the old keys.", self._issuer, error)
 
     def _metadata(self) -> Mapping[str, Any]:
-        """Return the metadata of the authorization server, under the path of OAuth or of OpenID Connect."""
+        """Fetch the metadata of the authorization server, from the path of OAuth or else from the path of OpenID Connect."""
         url = urlsplit(self._issuer)
         root, path = f"{url.scheme}://{url.netloc}", url.path.rstrip("/")
         try:

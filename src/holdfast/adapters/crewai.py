@@ -312,7 +312,7 @@ class HoldfastStorage:
 
 
 class _GivenVectors:
-    """An embedder that returns vectors computed by CrewAI. Its texts are hashes of the vectors."""
+    """An embedder that returns vectors computed by CrewAI. Each text to embed is the hash of one of these vectors."""
 
     name = "crewai"
     calibration = (0.2, 0.6)
@@ -348,7 +348,7 @@ class _GivenVectors:
     def embed(self, texts: Sequence[str], *, role: str) -> Any:
         """Return the unit vectors for texts.
 
-        Texts that are not hashes are used to identify the model, and all get the same vector.
+        All other texts get the same vector. Holdfast embeds such texts only to identify the model.
         """
         del role
         found = [self._vector(text) for text in texts]

@@ -118,7 +118,7 @@ def _text(content: Any) -> str:
 
 
 def _event_text(event: Any) -> str:
-    """Return the text of an event. Parts of a streamed reply have no text, because the whole reply follows."""
+    """Return the text of an event. Return an empty text for a part of a streamed reply, because the whole reply follows."""
     return "" if event.partial else _text(event.content).strip()
 
 

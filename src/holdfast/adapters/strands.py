@@ -137,7 +137,10 @@ class HoldfastMemoryStore:
         return [message.id for message in stored]
 
     def _message_id(self, numbers: Sequence[int] | None, place: int, text: str) -> str | None:
-        """Return a client id that stays the same when Strands repeats a batch. Return None if it does not number messages."""
+        """Return a client id that stays the same when Strands repeats a batch.
+
+        Return None if Strands does not number the messages.
+        """
         if numbers is None:
             return None
         return f"{self._run}-{numbers[place]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

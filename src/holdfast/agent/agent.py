@@ -294,7 +294,10 @@ class Agent:
         return use
 
     def _replace_asked(self, consent: Consent, stored: str) -> None:
-        """Remove the memories stored in the user's words, because the model has now stored them in a better wording."""
+        """Remove the memories that were stored in the user's words.
+
+        The model has now stored the same content in a better wording.
+        """
         with services(self._memory).store.write() as tx:
             tx.remove_memories([each.id for each in consent.memories if each.id != stored and each.revision == 1])
 

@@ -132,6 +132,6 @@ def _says_something(message: Message) -> bool:
 def _text(message: Message) -> str:
     """Return a message's text.
 
-    If its role is neither user nor assistant, the role is named, because it becomes part of a user turn.
+    If the role is neither user nor assistant, the message becomes part of a user turn. Its text then starts with the role.
     """
     return message.text if message.role in ("user", "assistant") else f"({message.role}) {message.text}"

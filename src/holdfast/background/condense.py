@@ -123,14 +123,15 @@ class Condenser:
     def unsummarized(self, reads: Reads, scope: Scope) -> list[Message]:
         """Return the messages of all sessions in a scope that no summary covers yet, oldest first.
 
-        Messages of imported sessions from which nothing is to be learned are left out.
+        Imported messages that were excluded from learning are left out.
         """
         return list(self._unsummarized(reads, scope))
 
     def _next_unsummarized(self, reads: Reads, scope: Scope, rule: RollUp) -> list[Message]:
-        """Return the oldest messages that no summary covers yet: no more than one summary can need.
+        """Return the oldest messages that no summary covers yet, at most as many as one summary can use.
 
-        There can be many, because all conversations of a long queue are digested before the first summary is written.
+        Without this limit, the list could be very long: all conversations of a long queue are digested before the first summary
+        is written.
         """
         return list(islice(self._unsummarized(reads, scope), max(rule.threshold, _MAX_MESSAGES + rule.keep)))
 

@@ -134,7 +134,10 @@ class Digester:
             self._queue(tx, session)
 
     def _is_unanswered(self, tx: Transaction, session: SessionRecord) -> bool:
-        """Return True if two messages are not digested yet: the assistant does not answer, as without a chat model."""
+        """Return True if two user messages are not digested yet.
+
+        This means that no assistant replies, as without a chat model.
+        """
         waiting = MessageFilter(session=session.id, exactly=session.scope, after_seq=session.digested_to, newest=2)
         return len([message for message in tx.messages(waiting) if message.role == "user"]) > 1
 
@@ -274,9 +277,9 @@ class Digester:
         return [message for message in before if message.role == "assistant"]
 
     def _not_explicit(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[Put]:
-        """Return the proposed memories without those that were stored when the user asked for it in the same messages.
+        """Return the proposed memories, without those that were already stored at the user's request in the same messages.
 
-        A summary of the conversation loses the sentences that were stored so.
+        If a proposed memory summarizes the conversation, only the sentences that were already stored are removed from it.
         """
         asked = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         explicit = [memory.text for memory in asked if memory.origin == "explicit"]
@@ -321,7 +324,7 @@ class Digester:
     def _reconciled(self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]) -> tuple[list[Put], tuple[str, ...]]:
         """Reconcile new memories with known memories.
 
-        If the sentence reader cannot be used, rules compare, and a note says so.
+        If the sentence reader cannot be used, rules compare the memories, and a note records this.
         """
         try:
             return self._reconciled_with(self._reader, proposed, related), ()

@@ -118,7 +118,7 @@ class Housekeeping:
         return len(unused)
 
     def _give_up_redos(self, now: datetime) -> None:
-        """Finish the redo jobs that no model has served for a long time: the model may have been removed."""
+        """Finish redo jobs that have waited for a model for a long time. The model may have been removed."""
 
         def old(reads: Reads, limit: int | None = None) -> list[Job]:
             waiting = reads.jobs(states=["queued"], kinds=[REDO], limit=limit)
@@ -212,7 +212,7 @@ class Housekeeping:
         return [message.id for message in old if message.seq <= digested[message.session, message.scope]]
 
     def _past_undo(self, now: datetime) -> list[str]:
-        """Return the ids of messages that the user's wish hid, and whose undo window has passed."""
+        """Return the ids of messages that were hidden at a user's request and whose undo window has passed."""
         hidden = self._store.messages(MessageFilter(forgotten_by_wish=True))
         limit = now - self._preset.undo_window
         return [message.id for message in hidden if message.action and time_of(message.action.partition(":")[2]) < limit]
@@ -250,7 +250,7 @@ class Housekeeping:
 
 
 def _noted(redos: Sequence[Job], chat: str | None) -> str:
-    """Return the words about the conversations that a model is to read again."""
+    """Return the part of the report about conversations that wait for a model to digest them again."""
     if not redos:
         return ""
     why = f"until {chat} answers again" if chat else "for a chat model, but none is set"
@@ -260,6 +260,6 @@ def _noted(redos: Sequence[Job], chat: str | None) -> str:
 def _is_due(time: datetime, now: datetime, interval: timedelta) -> bool:
     """Return True if a task is due.
 
-    If its time is further away than the interval, the clock went back, and the task is due, too.
+    A task is also due if its time is further away than the interval, because the clock must have been set back.
     """
     return now >= time or time - now > interval

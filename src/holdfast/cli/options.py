@@ -113,8 +113,8 @@ def with_flags(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the shared options to a command. The command receives the options' values as its first argument, a ``Flags`` object.
 
-    With ``default_user``, the command uses the default user if no user is given. With ``all_users``, it concerns all users then.
-    An option that the command does not have is refused, also if it precedes the command.
+    If no user is given, ``default_user`` makes the command use the default user, and ``all_users`` makes it apply to all users.
+    An option that the command does not have is refused, even if it is given before the command's name.
     """
     groups = ((_OWNERS if all_users else _SCOPE) if scope else (), _STORE if store else (), _OUTPUT)
 
@@ -135,7 +135,10 @@ def with_flags(
 
 
 def _refuse_others(given: Mapping[str, Any]) -> None:
-    """Raise a usage error for an option before the command that the command does not have: it would be ignored."""
+    """Raise a usage error for an option that was given before the command's name and that the command does not have.
+
+    Otherwise the option would be ignored.
+    """
     context = click.get_current_context()
     if context.invoked_subcommand is not None:  # the subcommand checks
         return

@@ -105,9 +105,9 @@ class Wishes:
         return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
 
     def _read(self, text: str, before: str) -> tuple[ReadWish | None, SentenceReader | None]:
-        """Return the wish, and the sentence reader that found it.
+        """Return the wish in a text, and the sentence reader that read it.
 
-        If the reader cannot be used, rules read alone, and it is None.
+        If the sentence reader cannot be used, rules read the text, and None is returned instead of the reader.
         """
         try:
             return read_wish(text, before=before, reader=self._sentence_reader), self._sentence_reader
@@ -128,7 +128,10 @@ class Wishes:
         return found
 
     def _puts(self, wish: ReadWish, message: Message, before: Message | None, reader: SentenceReader | None) -> list[Put]:
-        """Return the memories that a message asks to store: in the extractor's words, otherwise in the user's."""
+        """Return the memories that a message asks to store, in the extractor's words.
+
+        If it extracts none, use the user's words.
+        """
         said = wish.subject or message.text
         reading = reading_of(said, reader)
         default = make_put(

@@ -1,4 +1,4 @@
-"""The memory interface of the app host: a sub-agent that creates, compacts and reads the memories of apps.
+"""The memory interface of the apps design: a sub-agent that creates, compacts and reads the memories of apps.
 
 ::
 

@@ -67,7 +67,7 @@ class SummarizedEntry:
 class JobEntry:
     """A job, and the ids of the messages that its payload refers to, keyed by the name of the payload's entry.
 
-    ``place`` is the message whose number ends the name of the job's effect.
+    ``place`` is the id of the message whose sequence number is at the end of the name of the job's effect.
     """
 
     job: Job

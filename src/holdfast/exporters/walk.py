@@ -312,9 +312,9 @@ def effect_number(effect: str) -> int | None:
 
 
 def effect_with(effect: str, place: str | int | None) -> str:
-    """Return the name of an effect with another message at its end.
+    """Replace the message at the end of the name of an effect.
 
-    This is an id in an export, and a sequence number in a store.
+    A message is given as an id in an export, and as a sequence number in a store.
     """
     kind, _, rest = effect.partition(":")
     if place is None:

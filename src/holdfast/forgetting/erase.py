@@ -37,7 +37,7 @@ _STEP = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasing:
-    """How one erasure is carried out."""
+    """Options of one erasure."""
 
     now: datetime
     scope: Scope | None = None
@@ -73,8 +73,8 @@ def erase_each(
 ) -> list[tuple[Receipt, list[bytes]]]:
     """Erase several targets, each in its own transaction and with its own receipt, but overwrite and scan the files only once.
 
-    A target that is gone by then, because it was derived from another one, is left out. ``files`` of the first target updates the
-    other files of all targets.
+    A target that was already erased together with an earlier target is skipped. The ``files`` function of the first target
+    updates the other files for all targets.
     """
     begun: list[_Begun] = []
     for target, how in targets:

@@ -76,7 +76,7 @@ def find_targets(reads: Reads, target: Mapping[str, str], scope: Scope | None) -
 def follow_sources(reads: Reads, targets: ErasureTargets) -> None:
     """Add the memories derived from erased sources, then the memories derived from those memories.
 
-    A memory that is derived from a mixed one depends on its erased part, too.
+    A mixed memory has erased and remaining sources. A memory derived from a mixed memory counts as derived from erased sources.
     """
     reached = targets.memories | targets.messages
     while reached:

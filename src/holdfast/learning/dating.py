@@ -1,4 +1,7 @@
-"""Give a text calendar dates, and find the dates of what it tells. The sentence reader says on which side of now they lie."""
+"""Add calendar dates to a text, and find the dates of the events in it.
+
+The sentence reader decides whether a date is in the past or in the future.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,7 +19,7 @@ _TENSES: Final[Mapping[When, Tense]] = {"planned": "future", "dated": "past"}
 
 
 def reading_of(text: str, reader: SentenceReader | None) -> Reading | None:
-    """Return what the reader says about a text. None if there is no reader, or if it cannot be used."""
+    """Return the sentence reader's reading of a text. Return None if there is no reader, or if it cannot be used."""
     try:
         return None if reader is None else reader.read(text)
     except ModelError:
@@ -24,14 +27,17 @@ def reading_of(text: str, reader: SentenceReader | None) -> Reading | None:
 
 
 def dated(text: str, at: datetime, reading: Reading | None) -> str:
-    """Return a text with calendar dates: "next Friday (20 November 2026)", "in August 2027". ``at`` is when it was said."""
+    """Add calendar dates to a text. ``at`` is the time at which it was said.
+
+    "Next Friday" becomes "next Friday (20 November 2026)", and "in August" becomes "in August 2027".
+    """
     text = with_dates(text, at)
     tense = None if reading is None else _TENSES.get(reading.time)
     return text if tense is None else with_years(text, at, tense)
 
 
 def dates_of(text: str, at: datetime, reading: Reading | None) -> dict[str, str]:
-    """Return when something happened or began, and when it ended, as far as a dated text says."""
+    """Return the dates on which the event in a dated text began and ended, if the text states them."""
     happened = reading is not None and reading.time == "dated"
     is_event = reading is not None and (happened or reading.area in ("event", "plan"))
     return begin_and_end(text, at, is_event=is_event, past=happened)

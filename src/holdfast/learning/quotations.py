@@ -102,15 +102,16 @@ def without_quotations(text: str) -> str:
 
 
 def _without_told(line: str) -> str:
-    """Return a line without what somebody else says in it in the first person: "my landlord wrote me: I am selling ..."."""
+    """Remove the words of another person from a line that quotes them: "my landlord wrote me: I am selling ..."."""
     found = _ANNOUNCED_IN_LINE.search(line[:_MAX_LINE])
     return line if found is None else line[: found.end()].rstrip()
 
 
 def _announced(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the lines after a line that announces a text, or after a request in front of a letter with greeting and name.
+    """Yield the line range of a text that the user pasted after announcing it.
 
-    It goes on to the end, as an e-mail does.
+    The text follows a line that announces it, or it is a letter with a greeting and a signature after the user's own lines. It
+    runs to the end of the message, as an e-mail does.
     """
     last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
     for at, line in enumerate(lines[:last]):

@@ -94,9 +94,9 @@ def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
 
 
 def _possible(text: str, before: str) -> dict[WishName, float]:
-    """Return the wishes for which a message has words or the form, with the minimum probability of each.
+    """Return the wishes that a message may state, judged by its words and its form, with the minimum probability of each.
 
-    Most messages have none, so they need not be read.
+    Most messages cannot state a wish. The reader is not called for them.
     """
     answered = before if before.rstrip().endswith("?") else ""  # "Shall I note that?" "Better not."
     folded = fold_places(f"{answered} {text[:_MAX_CHARACTERS]}")
@@ -107,7 +107,7 @@ def _possible(text: str, before: str) -> dict[WishName, float]:
 
 
 def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[WishName, float]) -> tuple[WishName | None, float]:
-    """Return the possible wish of which the reader is sure, or None, and its probability that there is no wish."""
+    """Return the possible wish that the reader is sure of, or None, and the reader's probability that there is no wish."""
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]
     texts = [whole, *(sentences if len(sentences) > 1 else ())]

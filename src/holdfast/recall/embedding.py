@@ -281,7 +281,7 @@ class Embedding:
     def adopt(self, vectors: Mapping[str, bytes]) -> int:
         """Store vectors that another program computed, by text, if they are of the same model. Return their number.
 
-        A sample is embedded to compare: the vectors of other models point elsewhere.
+        To find out whether the model is the same, a sample of the texts is embedded and the vectors are compared.
         """
         embedder = self.embedder()
         waiting = self._missing(limit=_MAX_ADOPTED) if self.name is not None else ()

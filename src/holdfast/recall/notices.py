@@ -1,4 +1,4 @@
-"""Notices about parts that a recall could not use, in the same words on every surface.
+"""Notices about parts that a recall could not use, in the same words in every interface.
 
 A notice is a sentence for people. The Python API, the command line, HTTP, MCP, ``/health`` and ``holdfast doctor`` all
 show the same sentence.

@@ -167,10 +167,10 @@ def likelihood(strength: float, background: Background) -> float:
 
 
 def relevance_margin(strength: float, background: Background, *, best: float, floor: float, sentences: int = 1) -> float:
-    """Return the distance of a strength above the relevance floor, or above the best strength minus the allowed gap.
+    """Return how far a strength is above the minimum for relevance.
 
-    Each further sentence of the query may be about something else and dilutes the match. It therefore lowers the floor
-    and widens the gap.
+    The minimum is the higher of two values: the relevance floor, and the best strength minus the allowed gap. Each further
+    sentence of the query may be about something else and dilutes the match. It therefore lowers the floor and widens the gap.
     """
     floor -= _SENTENCE_DILUTION * (sentences - 1)
     if background.scale != 1.0:  # by words alone: sharing a word is the only sign there is

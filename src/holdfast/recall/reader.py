@@ -140,8 +140,8 @@ class Reader:
         """Return the hits with scores on the scale of the preset's minimum cosine, best first.
 
         Without ``min_score``, the preset's minimum applies. With the embedder for which the minimum was chosen, the score is the
-        cosine. With another embedder, the minimum stands for a point a little below the relevance floor, because a search was
-        asked for. A hit without a cosine keeps its score from the search by words.
+        cosine. With another embedder, scores are shifted so that the minimum lies a little below the relevance floor. A hit
+        without a cosine keeps its score from the search by words.
         """
         plan, embedder = self.preset.recall, self._embedding.embedder()
         minimum = plan.min_cosine or 0.0
@@ -158,7 +158,10 @@ class Reader:
         return sorted(_above(scored, min_score or minimum), key=lambda hit: -hit.score)
 
     def _is_own(self, embedder: Embedder) -> bool:
-        """Return True for the embedder for which the preset's minimum cosine was chosen, and for a function of the caller."""
+        """Return True if scores of this embedder can be compared with the preset's minimum cosine.
+
+        This is the case for the embedder for which the minimum was chosen, and for a caller's function with the same calibration.
+        """
         plan = self.preset.recall
         return embedder.name == plan.own_embedder or embedder.calibration == plan.measured_by
 

@@ -196,7 +196,7 @@ def _importance(hit: Hit) -> tuple[bool, float, datetime]:
 
 
 def _quoted(hit: Hit, language: str | None) -> str:
-    """Return a message of the user as a report: with the question that it answers, and with what has changed since."""
+    """Return a message of the user as a report, with the question that it answers and a note on what has changed since."""
     words = _message_words(language)
     said = words["answered" if hit.asked else "said"].format(text=one_line(hit.text).strip(), asked=one_line(hit.asked or ""))
     return said if hit.successor is None else f"{said} ({words['since']}: {one_line(str(hit.successor))})"

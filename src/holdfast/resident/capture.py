@@ -28,8 +28,8 @@ _POSITION: Final = "transcript "
 class Capture:
     """Adds the messages of events to sessions. Only one thread at a time does so, so that no message is added twice.
 
-    The store remembers how far a transcript was read. So a message that was erased since, for example because the user asked not
-    to keep it, is not added again after a restart.
+    The store remembers how far a transcript was read. Therefore a message that was erased in the meantime, for example because
+    the user asked not to keep it, is not added again after a restart.
     """
 
     def __init__(self, memory: Engine) -> None:
@@ -63,7 +63,10 @@ class Capture:
         return added
 
     def _position_name(self, session: Session, transcript: Path) -> str:
-        """Return a name that does not tell the user, the project or the session, because it outlives their erasure."""
+        """Return the name of the setting that stores the position in a transcript.
+
+        The setting stays after an erasure, so its name does not reveal the user, the project or the session.
+        """
         target = {"session": session.id, "transcript": str(transcript)}
         return _POSITION + mark_of(self._store.setting("secret") or "", target, session.scope)
 

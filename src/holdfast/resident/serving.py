@@ -52,7 +52,7 @@ class Serving:
     def _preload_models(self) -> None:
         """Load the models after the first request, so that this request does not wait for them.
 
-        Without a request, load them soon.
+        If no request comes within some seconds, load the models anyway.
         """
         self._served.wait(_PRELOAD_SECONDS)
         preload(self._memory)

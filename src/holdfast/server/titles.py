@@ -1,6 +1,6 @@
 """Headings of sessions: a title, and the time of the last message.
 
-The title is the one that an import brought, or else the first message that says or asks something.
+The title comes from an import or, if there is none, from the first message that is not small talk.
 """
 
 from datetime import datetime
@@ -19,7 +19,10 @@ _MIN_CUT = 30
 
 
 def said_at(store: Store, session: SessionRecord) -> datetime | None:
-    """Return the time of the last message, or None if there is none. An imported message can be older than its session's activity."""
+    """Return the time of the last message, or None if there is none.
+
+    After an import, this differs from the session's last activity.
+    """
     found = store.messages(MessageFilter(session=session.id, exactly=session.scope, newest=1))
     return found[0].at if found else None
 
@@ -37,7 +40,10 @@ def title_of(store: Store, session: SessionRecord) -> str | None:
 
 
 def _first_sentence(message: Message) -> str:
-    """Return the first sentence of a message with more than a greeting: at least three words, if there is one."""
+    """Return the first sentence of a message with at least three words.
+
+    If there is none, return the whole message as one line.
+    """
     sentences = [one_line(each) for each in split_sentences(message.text[:2000])]
     return next((each for each in sentences if len(each.split()) > 2), one_line(message.text[:2000]))
 

@@ -178,7 +178,7 @@ def clean_query(query: str, *, limit: int = 20_000) -> str:
 
 
 def required_query(query: str, *, vector: object = None) -> str:
-    """Return the query. Raise InvalidInput if it is blank and no vector stands for it."""
+    """Return the query. Raise InvalidInput if it is blank and there is no query vector."""
     if isinstance(query, str) and vector is None and not query.strip():
         raise InvalidInput("The query is empty. Give a question or some words. To see everything, list the memories instead.")
     return query

@@ -1,4 +1,4 @@
-"""Tell people from places among the names in a text, by the words around them, in English and Spanish."""
+"""Distinguish people from places among the names in a text, by the words around them, in English and Spanish."""
 
 import re
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _OTHER_BEFORE: Final = re.compile(r"\b(?:at|for|joined|joins|left|uses?|using|bo
 
 
 def kind_of_name(name: str, texts: Iterable[str]) -> NameKind:
-    """Return whether a name in some texts is that of a person or of a place. ``other`` is neither, or not clear."""
+    """Return whether a name in some texts is a person or a place. Return ``other`` if it is neither or if that is unclear."""
     wanted = fold(name)
     person, place = 2 if wanted.split()[0] in GIVEN_NAMES else 0, 0
     for plain in map(fold, texts):

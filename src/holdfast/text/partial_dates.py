@@ -35,9 +35,9 @@ _MONTHS: Final = 12
 
 
 def with_years(text: str, at: datetime, tense: Tense) -> str:
-    """Return a text in which dates without a year, and seasons, have one. ``at`` is when it was said.
+    """Add the year to seasons and to dates without a year. ``at`` is the time at which the text was said.
 
-    ``tense`` says on which side of that time the dates lie. A text about something that recurs is returned unchanged.
+    ``tense`` says whether the dates are before or after ``at``. A text about something that recurs is returned unchanged.
     """
     if _RECURS.search(text):
         return text
@@ -62,7 +62,7 @@ def names_day_or_season(text: str) -> bool:
 
 
 def _seasons(text: str, *, unclear: bool) -> list[re.Match[str]]:
-    """Return the seasons of a text. If its tense is unclear, only those with words such as "last"."""
+    """Return the seasons that a text names. If its tense is unclear, return only seasons with a word such as "last" or "next"."""
     return [each for each in _SEASON.finditer(text) if not unclear or each["last"] or each["next"] or each["after"]]
 
 
@@ -78,7 +78,7 @@ def _year_after(text: str, start: int, date: StatedDate, at: datetime, tense: Te
 
 
 def _written_day(found: re.Match[str], at: datetime, tense: Tense) -> str:
-    """Return the date of a day that is named without its month, in brackets."""
+    """Return the full date, in brackets, of a day that is named without its month."""
     number = int(re.sub(r"\D", "", found[0]))
     step = timedelta(days=1 if tense == "future" else -1)
     day = next((day for count in range(62) if (day := at + count * step).day == number), None)
@@ -86,7 +86,7 @@ def _written_day(found: re.Match[str], at: datetime, tense: Tense) -> str:
 
 
 def _season_year(season: re.Match[str], at: datetime, tense: Tense) -> int:
-    """Return the year of a season: that of its last month, so that a winter has the year in which most of it lies."""
+    """Return the year of a season, which is the year of its last month. A winter thus gets the year in which most of it lies."""
     start = _SEASON_STARTS[season["season"].casefold()]
     past = season["last"] or (season["after"] or "").strip().startswith("pasad")
     coming = season["next"] or (season["after"] and not past)

@@ -97,12 +97,12 @@ class StatedDate:
 
 
 def begin_and_end(text: str, at: datetime, *, is_event: bool, past: bool = False) -> dict[str, str]:
-    """Return when something happened or began (``happened_at``), and when it ended (``ended_at``), as far as a text says.
+    """Return when something happened or began (``happened_at``), and when it ended (``ended_at``), if a text states these dates.
 
-    ``at`` is the time at which it was said. The only date of an event is the day on which it happened. Of other statements,
-    relative dates ("yesterday"), periods ("for two years", "from 2015 to 2019") and dates after words such as "since" and
-    "until" count. Dates are ISO dates, as precise as they were stated. The tense completes a date without a year. With ``past``,
-    the text tells what has happened, whatever its words are.
+    ``at`` is the time at which the text was said. If an event has only one date, that is when it happened. In other statements,
+    relative dates ("yesterday"), periods ("for two years", "from 2015 to 2019") and dates after words such as "since" and "until"
+    count. Dates are ISO dates, as precise as the text states them. For a date without a year, the tense decides the year. With
+    ``past``, the text is read as a report about the past, whatever its words are.
     """
     plain = _plain(text)
     relative = [(start, end, _iso(day, precision)) for start, end, day, precision in spans_in(text, at)]
@@ -126,7 +126,7 @@ def begin_and_end(text: str, at: datetime, *, is_event: bool, past: bool = False
 
 
 def dates_without_year(text: str) -> list[tuple[int, StatedDate]]:
-    """Return the place and the date of each month or day of a month without a year."""
+    """Return each month, or day of a month, that has no year, with its position in the text."""
     return [(start, date) for start, date in _stated(_plain(text)) if date.year is None and date.month is not None]
 
 
@@ -136,7 +136,10 @@ def is_past(text: str) -> bool:
 
 
 def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:
-    """Return the year of a date without one: the first after ``at``, or the latest before it. None if there is no such day."""
+    """Return the year of a date that states none: the first such date from ``at`` on, or the last one up to ``at``.
+
+    ``future`` selects the first. Return None if there is no such day in these years.
+    """
     spans = [(year, next(replace(stated, year=year).days(at.date()), None)) for year in (at.year - 1, at.year, at.year + 1)]
     if future:
         return next((year for year, span in spans if span and span[1] >= at.date()), None)
@@ -144,14 +147,17 @@ def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:
 
 
 def nearest_year(stated: StatedDate, at: datetime) -> int | None:
-    """Return the year in which a date without one is nearest to ``at``."""
+    """Return the year in which a date that states no year is nearest to ``at``."""
     spans = [(year, next(replace(stated, year=year).days(at.date()), None)) for year in (at.year - 1, at.year, at.year + 1)]
     known = [(abs((span[0] - at.date()).days), year) for year, span in spans if span]
     return min(known)[1] if known else None
 
 
 def _with_year(stated: StatedDate, text: str, before: str, at: datetime, *, past: bool) -> str:
-    """Return a date in ISO form. Without a year, the latest one before ``at`` or the first one after it, by words and tense."""
+    """Return a date in ISO form.
+
+    If it states no year, the words and the tense decide between the last such date and the next one.
+    """
     if stated.year is not None or stated.month is None:
         return str(stated)
     years = [replace(stated, year=at.year + step) for step in (-1, 0, 1)]

@@ -31,7 +31,7 @@ class DiskFiles(MemoryFiles):
         self.root = root
 
     def on_disk(self, command: Callable[..., str]) -> Callable[..., str]:
-        """Return the command. It reads the files from disk before it runs and writes them afterwards."""
+        """Return a command that reads the files from disk before it runs, and writes them to disk afterwards."""
 
         def run(*arguments: Any) -> str:
             self.root.mkdir(parents=True, exist_ok=True)

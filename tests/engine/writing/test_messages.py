@@ -1,4 +1,4 @@
-"""Messages: what is stored of each field, which message answers which, and the window of a session."""
+"""Messages: their stored fields, the questions that they answer, and the window of a session."""
 
 from dataclasses import replace
 from typing import Any

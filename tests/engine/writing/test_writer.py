@@ -1,4 +1,4 @@
-"""What the Writer stores: every field of a memory, of its retirement and of its history, and the limits of values."""
+"""The Writer: the stored fields of memories, retirements and history entries, and the limits of values."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

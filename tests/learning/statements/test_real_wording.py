@@ -1,4 +1,4 @@
-"""Facts in wording that was lost before: dictation, requests, corrections, team facts, and sentences beside a secret."""
+"""Facts in wordings that an earlier version missed, such as dictation, requests, corrections, and sentences next to a secret."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 """Measure how the dashboard feels: ``python -m tests.server.dashboard.feel [MEMORIES]``.
 
-Prints the size and time of the first page, the time until a click shows, the frames while a long list is scrolled, and the time
-until a stopped server is shown as stopped. The numbers are in docs/server.md.
+Prints the size and load time of the first page, the time until the page reacts to a click, the frame times while a long list is
+scrolled, and the time until a stopped server is shown as stopped. The numbers are in docs/server.md.
 """
 
 import signal
@@ -37,7 +37,7 @@ FRAMES = """() => {
 
 @dataclass(frozen=True)
 class FirstPage:
-    """The first page of a fresh browser."""
+    """Measurements of the first page in a new browser."""
 
     kilobytes: float
     requests: int
@@ -64,7 +64,7 @@ def _size(request: Any) -> int:
 
 
 def feedback(visitor: Visitor, views: tuple[str, ...] = ("people", "sessions", "topics", "jobs", "memories")) -> list[float]:
-    """Return the milliseconds from a click in the navigation until the page shows it, per view."""
+    """Return the milliseconds from a click in the navigation until the page reacts, for each view."""
     return [float(visitor.page.evaluate(CLICK, view)) for view in views]
 
 

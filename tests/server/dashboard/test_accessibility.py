@@ -19,7 +19,7 @@ CHECK = """async (rules) => {
     return found.violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html} ${node.failureSummary}`));
 }"""
 STILL = "() => document.getAnimations().every((each) => each.effect.getComputedTiming().endTime === Infinity)"
-"""No animation but the endless ones is left: a color in transition has the wrong contrast."""
+"""No animation is left, except endless ones. During a color transition, the contrast would be wrong."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def violations(visitor: Visitor, *rules: str) -> list[str]:
 
 @pytest.mark.parametrize("language", ["en-US", "es-ES"])
 def test_every_page_meets_wcag_aa_in_both_themes(browser: Any, url: str, language: str) -> None:
-    """All rules in the light theme. In the dark theme the document is the same, so only its contrast is checked again."""
+    """The light theme follows all rules. The dark theme has the same document, so only its contrast is checked."""
     visitor = visit(browser, url, language=language, color_scheme="light")
     broken = {}
     for page in PAGES:
@@ -61,7 +61,7 @@ def test_every_page_meets_wcag_aa_in_both_themes(browser: Any, url: str, languag
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_what_opens_on_a_page_meets_wcag_aa(browser: Any, url: str, theme: Any) -> None:
-    """The chat after a message, a memory with its history, a session, a trace, and the dialogs, at the width of a phone."""
+    """On a phone, dialogs and opened items follow all rules: a chat, a memory, a session and a trace."""
     visitor = visit(browser, url, size=(390, 844), color_scheme=theme)
     broken = {}
     visitor.go("chat")
@@ -92,7 +92,7 @@ def test_what_opens_on_a_page_meets_wcag_aa(browser: Any, url: str, theme: Any) 
 
 
 def test_icons_without_text_have_names(browser: Any, url: str) -> None:
-    """At this width, the navigation shows icons only."""
+    """At a width of 800 pixels, the navigation shows only icons, and each icon has a name."""
     visitor = visit(browser, url, size=(800, 700))
     visitor.go("topics")
     assert violations(visitor) == []
@@ -100,7 +100,7 @@ def test_icons_without_text_have_names(browser: Any, url: str) -> None:
 
 
 def test_an_input_without_a_label_is_noticed(browser: Any, url: str) -> None:
-    """The check itself fails where it should."""
+    """The accessibility check reports an input without a label, so the check can fail."""
     visitor = visit(browser, url)
     visitor.go("settings")
     visitor.page.evaluate("() => document.querySelector('#main').append(document.createElement('input'))")

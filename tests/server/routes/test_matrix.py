@@ -34,7 +34,10 @@ class Case:
     whole: bool = False
     """True if the operation affects the whole tenant. A key that is bound to a user may not use it."""
     makes: bool = False
-    """True if the operation creates an object whose id is missing. With a foreign id, it makes an object of the caller's own."""
+    """True if the operation creates the object if its id is missing.
+
+    For a foreign id, it creates an object of the caller's own.
+    """
     operator: bool = False
     """True if the operation affects the whole server. Only the operator may use it, not an admin of another tenant."""
     open: bool = False

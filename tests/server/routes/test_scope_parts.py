@@ -1,4 +1,4 @@
-"""Every operation that takes a user, an app and an agent heeds each of the three: for its data, and for what a key is bound to."""
+"""Every operation that takes a user, an app and an agent uses each of them: to select data, and to check the bound key."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.ledger("X8")
 WORD = "pangolin"
 FULL = {"user": "ana", "app": "kitchen", "agent": "robot"}
 _ONE_PART = {"app_context", "set_default_user"}
-"""Operations that take a user only. The matrix covers them."""
+"""Operations that take only a user. ``test_matrix.py`` covers them."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def _operations(served: Served) -> Iterator[tuple[str, str, str, str, set[str]]]:
-    """Yield the name, method and path of each operation that takes parts of a scope, and where it takes which parts."""
+    """Yield the name, method and path of each operation that takes parts of a scope, where it takes them, and which parts."""
     api = served.server.api.openapi()
     for path, methods in api["paths"].items():
         for method, operation in methods.items():

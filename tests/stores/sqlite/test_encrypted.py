@@ -70,7 +70,7 @@ def test_not_a_word_can_be_read_while_in_use_or_after(folder: Path, open_memory:
 
 
 def test_the_same_words_can_be_read_in_a_plain_file(tmp_path: Path) -> None:
-    """Without this, the test above would prove nothing."""
+    """The same search finds the words in an unencrypted file, so the test above can fail."""
     store = SQLiteStore(tmp_path / "memory.db")
     remember(store, a_memory("a pangolin in zanzibar", key="quixotic"))
     found = {word for _, word in readable_words(tmp_path)}

@@ -1,4 +1,4 @@
-"""Leasing jobs from a long queue: what it costs."""
+"""The cost of leasing a job from a long queue."""
 
 from typing import Any
 

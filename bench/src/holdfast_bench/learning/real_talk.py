@@ -1,4 +1,4 @@
-"""Verdicts on memories that were extracted from real conversations. The memories were judged by reading.
+"""Verdicts on memories that were extracted from real conversations. People read and judged each memory.
 
 The conversations are not part of the package, because their licenses do not allow it. ``labelled/judged.jsonl``
 contains the verdict on each memory, with the checksum of its text. These figures are therefore recorded, not measured
@@ -25,7 +25,7 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealTalk:
-    """The verdicts on the memories of one version. Shares are means over the readers' passes, from 0 to 1."""
+    """The verdicts on the memories of one version. Shares are from 0 to 1, and are means over several readings."""
 
     version: str
     memories: int

@@ -1,1 +1,1 @@
-"""The forty rows of reliability, and the checks for each row."""
+"""Forty reliability requirements, one per row of ``rows.toml``, and the checks of each."""

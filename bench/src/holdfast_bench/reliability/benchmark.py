@@ -1,4 +1,4 @@
-"""Runs the checks of the forty rows and prints one line per row.
+"""Run the checks of the forty reliability requirements, the rows of ``rows.toml``, and print one line per row.
 
 The checks are the project's tests, so a checkout is required. Rows about load also run a benchmark. A row passes if all
 its checks ran and passed. A row whose checks were partly skipped, for example because there is no browser, is

@@ -111,9 +111,9 @@ def _translated(name: str, condition: Any) -> dict[str, Any] | None:
 
 
 def _comparison(condition: Any) -> dict[str, Any] | None:
-    """Return the comparison of one entry.
+    """Return the condition on one entry in the store's format.
 
-    Return None if the store cannot compare it: the store does not ignore case or compare dates.
+    Return None if the store cannot evaluate it: the store compares text exactly, including case, and does not compare dates.
     """
     if isinstance(condition, Mapping):
         if "icontains" in condition or any(isinstance(value, str) and _DATE.match(value) for value in condition.values()):

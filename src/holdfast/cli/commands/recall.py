@@ -78,7 +78,8 @@ def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:
 def context(flags: Flags, query: tuple[str, ...], *, max_tokens: int | None, untrusted: bool) -> None:
     """Print the context block for a system prompt.
 
-    QUERY is the user's last message. Without it, the block is one for the start of a conversation. The block goes to stdout; hits that are left out go to stderr.
+    QUERY is the user's last message. Without QUERY, the block is for the start of a conversation. The block goes to stdout; hits
+    that are left out go to stderr.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)

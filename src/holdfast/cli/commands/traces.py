@@ -35,7 +35,7 @@ _REASONS = {
 
 @click.group(epilog="Example: holdfast traces list --user ana")
 def traces() -> None:
-    """Show how context blocks came about, and why a memory was not recalled."""
+    """Show how context blocks were built, and why a memory was not recalled."""
 
 
 @traces.command("list", epilog="Example: holdfast traces list --user ana --limit 10")
@@ -57,7 +57,7 @@ def list_traces(flags: Flags, **options: Any) -> None:
 @click.argument("id")
 @with_flags(scope=False)
 def show_trace(flags: Flags, id: str) -> None:
-    """Show one trace: the question, and what went into the block or was left out, and why.
+    """Show one trace: the question, the items in the context block, the items left out, and the reasons.
 
     ID is the id of a trace, as printed by `traces list`.
     """
@@ -73,9 +73,10 @@ def show_trace(flags: Flags, id: str) -> None:
 @click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Maximum size of the block. Default: the preset's.")
 @with_flags()
 def why_not(flags: Flags, id: str, question: tuple[str, ...], max_tokens: int | None) -> None:
-    """Say why a memory is in the context block for a question, or what keeps it out.
+    """Explain why a memory is in the context block for a question, or why it is not.
 
-    ID is the id of a memory. Without --user, --app and --agent, the block is built for the memory's own. Nothing is stored.
+    ID is the id of a memory. Without --user, --app and --agent, the block is built for the scope of the memory. Nothing is
+    stored.
     """
     with open_memory(flags) as memory:
         digest_waiting(memory)

@@ -190,7 +190,7 @@ def _serve_as_worker(
 ) -> None:
     """Serve in one of several processes, until a stop signal or until the main process has ended.
 
-    Otherwise the port would stay in use after the main process has ended.
+    If the process went on without the main process, the port would stay in use.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None

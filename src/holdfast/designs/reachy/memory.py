@@ -106,8 +106,8 @@ class MemoryManager:
     ) -> list[SearchResult]:
         """Search memories by similarity, best first. ``where`` filters by metadata.
 
-        The messages of the context window are searched as memories of type conversation, for 30 days. If something in a message
-        has changed since, its content says to what. A blank query finds nothing.
+        The messages of the context window are searched as memories of type conversation, for 30 days. If a fact in a message was
+        superseded later, the content of the result also states the new fact. A blank query finds nothing.
         """
         if not query.strip():
             return []

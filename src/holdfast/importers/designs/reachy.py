@@ -89,9 +89,10 @@ def _items(path: Path, collection: str) -> Iterator[_Item]:
 
 
 def _vectors(database: Path, collection: str) -> dict[str, bytes]:
-    """Return the vectors that Chroma's database file has, by id of the entry: those of the newest entries, usually a thousand.
+    """Return the vectors in Chroma's database file, by the id of the entry.
 
-    Chroma moves older ones to graph files. Those are not read, because Chroma trusts them: a damaged one ends the process.
+    The file has the vectors of the newest entries, usually about a thousand. Chroma moves older vectors to graph files. Graph
+    files are not read, because Chroma does not check them: a damaged graph file would crash the process.
     """
     if not {"id", "topic", "vector", "encoding", "seq_id"} <= tables(database).get("embeddings_queue", frozenset()):
         return {}

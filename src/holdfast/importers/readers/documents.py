@@ -19,7 +19,7 @@ def read_plain_text(path: Path) -> Iterator[Record]:
 
 
 def read_pdf(path: Path) -> Iterator[Record]:
-    """Yield the sections of each page of a PDF file. Raise InvalidInput if it has no text, as a scan."""
+    """Yield the sections of each page of a PDF file. Raise InvalidInput if the file has no text, for example if it is a scan."""
     is_empty = True
     for note in _pages(path):
         is_empty = False

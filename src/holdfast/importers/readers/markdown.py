@@ -69,7 +69,7 @@ def _labels(name: str) -> list[str]:
 def _properties(text: str) -> tuple[Mapping[str, Any], str]:
     """Return the properties at the top of a file, and the rest. Properties that are not valid YAML are part of the text.
 
-    Vaults have such notes: a template with ``created: {{date}}`` is one.
+    A template in a vault is an example: it contains ``created: {{date}}``.
     """
     found = _FRONT.match(text)
     if found is None:

@@ -53,7 +53,7 @@ def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str |
 def shares_amount(item: str, said: Sequence[Said]) -> bool:
     """Return True if an item has a number that occurs in the texts, or a date that they name.
 
-    The day of a message does not count.
+    The day on which a message was sent does not count.
     """
     dates, rest = cut_dates(item)
     numbers = {number for each in said for number in _numbers(each.text)}

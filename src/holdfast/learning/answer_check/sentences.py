@@ -231,7 +231,7 @@ def _is_self(before: list[str]) -> bool:
 
 
 def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> list[Polarity]:
-    """Return, for each word, whether its clause affirms or denies it. In a clause about an end, this is left open."""
+    """Return, for each word, whether its clause affirms or denies it. Words in a clause about an ending are ``open``."""
     idle = _idle(plain)
     denied = disliked = False
     found: list[Polarity] = []
@@ -246,9 +246,10 @@ def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> li
 
 
 def _about_end(plain: list[str], voice: Voice) -> list[bool]:
-    """Return, for each word, whether it is in a part about an end. Such a part affirms and denies at once.
+    """Return, for each word, whether its part of the sentence says that something ended.
 
-    "No longer" in a report denies.
+    Such a part both affirms (it was so) and denies (it is so no longer). A report with "no longer" only denies, so the result is
+    False.
     """
 
     def ends(part: list[str]) -> bool:

@@ -69,7 +69,7 @@ class ClaimComparer:
         return short and self._compare(old, new).repeats >= _MIN_REPEATS
 
     def _ends(self, old: str, news: Sequence[str], *, alone: bool) -> float:
-        """Return the probability that one of the new claims ends an old one. ``alone``: there is one new claim."""
+        """Return the probability that one of the new claims ends an old one. ``alone`` is True if there is only one new claim."""
         if len(old.split()) > _MAX_OLD_WORDS:
             return 0.0
         related = [
@@ -80,9 +80,9 @@ class ClaimComparer:
         return max((self._compare(old, new).ends for new in related), default=0.0)
 
     def _are_related(self, old: str, new: str, *, alone: bool) -> bool:
-        """Return True if two claims share a word. A new claim that stands alone may also be about the same area of life.
+        """Return True if two claims share a word. If there is only one new claim, the same area of life is enough.
 
-        The reader is often wrong on others.
+        Unrelated claims are not compared, because the sentence reader often judges them wrongly.
         """
         if meaning(old, None) & meaning(new, None):
             return True

@@ -271,7 +271,7 @@ class _Batch:
         return fuller and _is_similar(neighbor) and comparer.repeats(old.text, put.text)
 
     def _comparer_for(self, neighbor: Neighbor, put: Put) -> ClaimComparer | None:
-        """Return what compares a memory with a Put, or None if they are too far apart or of different kinds."""
+        """Return the comparer for a memory and a Put, or None if they are too dissimilar or of kinds that cannot be compared."""
         comparable = _comparable(neighbor.memory.kind, put.kind)
         return self._comparer if neighbor.close and comparable else None
 
@@ -296,7 +296,7 @@ class _Batch:
 
 
 def _is_summary(put: Put) -> bool:
-    """Return True for the summary of a conversation. Rules read one statement; only the reader compares claim by claim."""
+    """Return True if a Put summarizes a conversation. Rules cannot compare it: they read one statement, not claim by claim."""
     return "conversation" in put.metadata
 
 

@@ -55,7 +55,7 @@ def remainder(old: Memory | Put, put: Put) -> list[Put]:
 def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
     """Return a list with a Put (a memory to store) for the claims of an old statement that still hold.
 
-    Without claims, it is empty.
+    The list is empty if there are no such claims.
     """
     if not claims:
         return []

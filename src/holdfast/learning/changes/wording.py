@@ -46,9 +46,9 @@ def meaning(text: str, language: str | None) -> frozenset[str]:
 
 
 def spoken_words(text: str) -> tuple[str, str, str]:
-    """Split a statement that is stored as a quotation: what stands before it, the words of the user, and what follows.
+    """Split a statement that quotes the user: return the text before the quotation, the quoted words, and the text after it.
 
-    A statement that is no quotation is returned as the words alone.
+    If the statement is not a quotation, the first and the last text are empty.
     """
     reported = _REPORTED.fullmatch(text.strip())
     return ("", text, "") if reported is None else (reported["before"], reported["text"], reported["after"])

@@ -13,8 +13,7 @@ _KEEP: Final = 0.9999
 class ProjectReader:
     """A sentence reader that also keeps facts about how a project is built, run and organized: "the API runs on port 8080".
 
-    Temporary states ("the tests are failing") do not count, because they have a time. Facts about the world do not
-    count, because they are not about the user's work.
+    Temporary states ("the tests are failing") and facts about the world are not kept.
     """
 
     inner: SentenceReader

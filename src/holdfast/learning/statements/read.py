@@ -142,14 +142,17 @@ class Context:
 
 
 def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> bool:
-    """Return True if a message asks that nothing of it is kept. Most messages have no words for such a wish, and are not read for it."""
+    """Return True if a message asks not to be kept. The reader is called only if the message has words of such a wish."""
     if not may_wish("off_record", fold_clause(text)):
         return False
     return any(context.read(each).wishes["off_record"] >= _MIN_OFF_RECORD for each in (text, *sentences))
 
 
 def _asks_only(sentence: str, context: Context) -> bool:
-    """Return True if an English sentence is a question or a command without a word about the user. It need not be read."""
+    """Return True if an English sentence is a question or a command without a word about the user.
+
+    The reader skips such sentences.
+    """
     folded = fold_clause(sentence)
     if context.language != "en" or mentions_user(folded) or any(_asked_text(sentence, book) for book in context.books):
         return False
@@ -215,7 +218,7 @@ def _before_question(sentence: str) -> str:
 def _asked_text(sentence: str, book: Rulebook) -> str:
     """Return the text after a request to remember, such as "the key is under the pot".
 
-    Empty if the sentence is no such request.
+    Return an empty text if the sentence is not such a request.
     """
     folded = fold_clause(sentence)
     for start in (0, *_after_leads(folded, book)):
@@ -257,7 +260,7 @@ def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
 
 
 def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> bool:
-    """Return False for sentences that need no second reading: wishes, announcements, and what is clearly not worth keeping."""
+    """Return False for sentences that are certainly not kept: wishes, announcements, and sentences with a very low score."""
     if max(reading.wishes["off_record"], reading.wishes["forget"]) >= _MIN_REFUSAL or sentence.endswith(":"):
         return False
     return reading.keep >= _MIN_KEEP or rule is not None or _CONCLUDED.search(fold_clause(sentence)) is not None
@@ -275,7 +278,10 @@ def _candidate(text: str, own: str, reading: Reading, rule: StatementRule | None
 
 
 def _is_kept(each: Candidate) -> bool:
-    """Return True if words are worth keeping. A decision, a discovery and a correction are, even if the reader doubts them."""
+    """Return True if a candidate is worth keeping.
+
+    Decisions, discoveries and corrections are kept even if the reader doubts them.
+    """
     folded = fold_clause(each.own)
     if is_unfinished(folded) or (each.text == each.own and is_question(folded)):
         return False
@@ -291,10 +297,11 @@ def _is_kept(each: Candidate) -> bool:
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:
-    """Return the part of a sentence that carries the fact; empty if that is only a question.
+    """Return the part of a sentence that states the fact. Return an empty text if that part is only a question.
 
-    Of a request, those are the words that the reader marks: "my daughter Nora, she turns six" of "write a poem for my daughter Nora,
-    she turns six". A question after a statement is cut off. Otherwise, and of a standing instruction, the whole sentence stays.
+    Of a request, only the words that the reader marks are returned. For example, "write a poem for my daughter Nora, she turns
+    six" becomes "my daughter Nora, she turns six". Of other sentences, and of a standing instruction, the whole sentence is
+    returned, without a question at its end.
     """
     stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
     while stops and _ABOUT_THEM.match(sentence, stops[0]):  # "for my father in law, he collects stamps"
@@ -315,7 +322,7 @@ def _words_to_keep(sentence: str, reading: Reading) -> str:
 
 
 def _with_context(text: str, reading: Reading, previous: str, context: Context) -> str:
-    """Return a statement with the words that it cannot be understood without."""
+    """Return a statement together with the earlier words that are needed to understand it."""
     folded = fold_clause(text)
     lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)
     dangling = _POINTS_BACK.match(text) or lost

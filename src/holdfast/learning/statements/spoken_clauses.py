@@ -50,9 +50,9 @@ def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
 
 
 def without_secret(text: str) -> str:
-    """Return a text without the clauses that contain a password or another secret. Empty if nothing else is left.
+    """Return a text without the clauses that contain a password or another secret. Return an empty text if nothing else is left.
 
-    A clause after a secret is only kept if it begins with a subject of its own: other words may belong to the secret.
+    A clause after a secret is kept only if it begins with its own subject, because other words may belong to the secret.
     """
     folded = fold_clause(text)
     if not _SECRET.search(folded):
@@ -70,7 +70,7 @@ def without_secret(text: str) -> str:
 
 
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans of a text, those that follow each other as one."""
+    """Merge spans of a text that follow each other without a gap."""
     joined = spans[:1]
     for start, end in spans[1:]:
         joined = [*joined[:-1], (joined[-1][0], end)] if start == joined[-1][1] else [*joined, (start, end)]

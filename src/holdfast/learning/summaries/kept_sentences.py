@@ -1,4 +1,4 @@
-"""Write a paragraph about a conversation from the user's sentences that are worth keeping, as the sentence reader sees it.
+"""Write a paragraph about a conversation from the user's sentences that the sentence reader finds worth keeping.
 
 Sentences are quoted whole. Permissions, rules, identity and health come before the rest if there is not room for all of them.
 """
@@ -49,7 +49,7 @@ class _Kept:
 def paragraph_of_kept(
     messages: Sequence[Message], reader: SentenceReader, *, max_characters: int, language: str | None = None
 ) -> str:
-    """Return a paragraph with the sentences worth keeping, or an empty string if the user said nothing of the sort."""
+    """Return a paragraph with the sentences worth keeping, or an empty string if there are none."""
     words = report_words(language_of(messages, language))
     kept = _chosen(_kept(messages, reader), _ROOM_FACTOR * max_characters)
     if not kept:
@@ -117,7 +117,10 @@ def _chosen(kept: Sequence[_Kept], room: int) -> list[_Kept]:
 
 
 def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Message]:
-    """Return the exchange about something that was asked for, if the user said nothing lasting. Small talk is left out."""
+    """Return the requests of the user with the assistant's answers.
+
+    Used if the user said nothing lasting. Small talk is left out.
+    """
     kept: list[Message] = []
     before = ""
     for place, message in enumerate(messages):

@@ -252,7 +252,7 @@ def paragraph_by_rules(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the paragraph that is written without a chat model, and its flaws. It is empty if nothing is worth keeping.
 
-    The sentence reader decides what is worth keeping. Without one, or if it cannot be used, rules do.
+    The sentence reader decides what is worth keeping. Without a reader, or if it cannot be used, rules decide.
     """
     flaws: tuple[str, ...] = ()
     if reader is not None:

@@ -51,8 +51,8 @@ def subject_scores(
 ) -> list[float]:
     """Return a score for each topic: its lead by content and by name, in units of the embedder's calibration span.
 
-    ``names`` are the vectors of the topics' names. A topic scores 0 unless its score is well above that of every
-    everyday subject. The subject nearest to the topic's name is not considered.
+    ``names`` are the vectors of the topics' names. A topic scores 0 unless it is well ahead of every everyday subject. The
+    subject nearest to the topic's name is ignored.
     """
     query = unit(vector)
     leads = subjects @ query

@@ -1,4 +1,4 @@
-"""Vectors that another program computed: which texts they belong to, and whether they are of the same model."""
+"""Check vectors that another program computed: find the texts they belong to, and whether they are of the same model."""
 
 from collections.abc import Mapping, Sequence
 

@@ -93,7 +93,10 @@ class Traces:
             log.warning("%d traces of context blocks could not be written: %s", len(pending), error)
 
     def _write(self, traces: Sequence[tuple[Trace, str | None]]) -> None:
-        """Write traces of one user. Each trace has the value that the counter of erasures had before its searches."""
+        """Write traces of one user, each given with the erasure counter before its searches.
+
+        If the counter has changed, the trace may contain erased data and is removed again.
+        """
         with self._store.write(durable=False) as tx:
             for trace, _ in traces:
                 if trace.message is None or _is_kept(tx, trace.message):

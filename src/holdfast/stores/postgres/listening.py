@@ -34,7 +34,7 @@ class Listener:
     def after_fork(self) -> None:
         """Start without a connection in a forked child.
 
-        If both used one connection, each would read responses meant for the other.
+        If parent and child used one connection, each would read responses meant for the other.
         """
         _inherited.append(self._raw)
         self._start()

@@ -11,10 +11,10 @@ _FEW = 32
 
 
 def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
-    """Return the needles that occur in the blocks. Many needles are searched in one pass.
+    """Return the needles that occur in the blocks.
 
-    The first eight bytes of a needle are then compared as an integer. If they match, the whole needle is compared. A few
-    needles, and needles shorter than that, are searched one by one.
+    Many needles are searched in one pass: their first eight bytes are compared as an integer, and only if these match is the
+    whole needle compared. If there are only a few needles, or a needle has less than eight bytes, each is searched separately.
     """
     if not needles:
         return set()

@@ -219,7 +219,7 @@ def merge(connection: apsw.Connection, *, everything: bool) -> bool:
 def _add_units(
     connection: apsw.Connection, tenant: str, partition: int, rows: Sequence[tuple[str, int, int, int, int, int, str]]
 ) -> None:
-    """Add the chunks of an item. A long text has hundreds, and other writers wait meanwhile."""
+    """Add the chunks of an item with a few bulk statements, because other writers wait and a long text has hundreds of chunks."""
     connection.executemany(
         "INSERT INTO units (tenant, item, window, partition, start, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?)", rows
     )

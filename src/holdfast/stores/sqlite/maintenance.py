@@ -264,7 +264,10 @@ def backup(connection: FileConnection, target: Path) -> None:
 
 
 def back_up_before_upgrade(connection: FileConnection, path: Path, schema: int) -> Path | None:
-    """Back up the store to ``<name>.schema-<schema>`` in its folder and return that path. Return None if it exists or fails."""
+    """Back up the store to ``<name>.schema-<schema>`` in its folder and return that path.
+
+    Return None if that file already exists or the backup fails.
+    """
     target = path.with_name(f"{path.name}.schema-{schema}")
     if target.exists():
         return None

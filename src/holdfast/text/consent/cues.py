@@ -44,10 +44,10 @@ _TO_THE_ASSISTANT: Final = re.compile(
 
 
 def may_wish_by_form(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:
-    """Return True if a folded text has the form of a wish without its usual words: it speaks of its own words or to the assistant.
+    """Return True if a folded text may state a wish by its form, without the usual words.
 
-    "Esto muere aquí" is not to be kept, "burn this into your circuits: ..." is to be remembered. The reader must be surer than with
-    one of the words.
+    Such a text refers to its own words ("esto muere aquí": do not keep) or speaks to the assistant ("burn this into your
+    circuits: ...": remember). The reader must be surer of the wish than for a text with one of the usual words.
     """
     if wish == "off_record":
         return _THESE_WORDS.search(folded) is not None
