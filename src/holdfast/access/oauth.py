@@ -28,14 +28,14 @@ READ, WRITE = "holdfast:read", "holdfast:write"
 """Scopes of tokens."""
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures with a public key only: a shared secret could be guessed, and `none` is no signature."""
+"""Accepted signature algorithms. All use a public key: a shared secret could be guessed, and `none` means no signature."""
 _LEEWAY_SECONDS = 60
 _FETCH_TIMEOUT = 3.0
 _MAX_BYTES = 1 << 20
 _MAX_AGE_SECONDS = 300.0
 """Keys are fetched again after this time, so that a withdrawn key is no longer accepted."""
 _MIN_INTERVAL_SECONDS = 30.0
-"""Minimum time between two fetches. Tokens with invented key ids must not make the server fetch all the time."""
+"""Minimum time between two fetches, so that tokens with invented key ids cannot make the server fetch constantly."""
 
 log = logging.getLogger("holdfast.server")
 

@@ -22,9 +22,9 @@ _RECORD = "clock"
 _MAX_GAP = timedelta(days=7)
 """Longest time between two uses of a store that does not count as a jump."""
 _AGREEMENT = timedelta(days=3)
-"""Time for which the clock must go on from a jump before it is trusted."""
+"""Time for which the clock must run on after a jump ahead before the new time is trusted."""
 _TOLERANCE = timedelta(hours=2)
-"""How far a clock may go back without the jump before it counting as wrong."""
+"""If the clock goes back to more than this before the time it jumped to, the jump was wrong."""
 _PRECISION = timedelta(hours=1)
 """The record is written only if it changes by at least this much."""
 

@@ -55,9 +55,9 @@ _DEFERRAL = timedelta(minutes=1)
 
 MAX_FAILURES = 5
 MAX_DEATHS = 20
-"""Maximum number of workers that may die during a job. Workers are killed for other reasons, so it is high."""
+"""Maximum number of workers that may die during a job. It is high, because workers are also killed for other reasons."""
 SUSPECT_DEATHS = 3
-"""Number of workers that died during a job, from which on the job itself may be the cause. It then waits before each attempt."""
+"""If this many workers died during a job, the job itself may be the cause. It then waits before each attempt."""
 _FAILURES = "failures"
 """Name of the payload field that counts the failures of a job. The other attempts ended with the death of their worker."""
 _MAX_PAUSE = timedelta(minutes=10)

@@ -19,7 +19,7 @@ _MAX_HITS: Final = 100
 _MIN_SHARE: Final = 0.5
 """Minimum share of the subject's terms that a memory or message must contain."""
 _FULL_SHARE: Final = 0.67
-"""Share that is required if any memory or message has it."""
+"""Higher minimum share. It applies if at least one memory or message reaches it."""
 _MIN_SCORE: Final = 0.75
 """Minimum score of a hit that shares too few terms with the subject. It is far above the floor of a context block."""
 

@@ -29,10 +29,10 @@ __all__ = [
 OFF_RECORD_UNTIL = "off_record"
 """Entry of a session's metadata: ``rest`` if all messages are withheld until the user says otherwise, ``next`` for one message."""
 PAUSE = timedelta(minutes=7)
-"""Time without a message after which a wish for all that follows lapses, in a session that never ends.
+"""In a session that never ends, a wish about all following messages lapses after this time without a message.
 
-It is the time after which other sessions end by themselves. A device that is told "don't save this" would otherwise
-learn nothing more for good.
+It is the time after which other sessions end by themselves. Otherwise a device that is told "don't save this" would never learn
+anything again.
 """
 _REASON = "the user asked not to keep it"
 _MAX_REPLIES = 50

@@ -10,7 +10,7 @@ from holdfast.types import ChangeRecord, Memory, Message, SessionRecord
 MIN_BYTES = 5
 """Minimum length of a needle in bytes. Shorter ones would be found in unrelated data, such as vectors."""
 _MAX_NEEDLES = 256
-"""Maximum number of texts, and of short values, that the scan looks for. Of more, an even selection is taken."""
+"""Maximum number of texts, and of short values, that the scan looks for. If there are more, an even selection is used."""
 _NEEDLE_CHARACTERS = 48
 
 

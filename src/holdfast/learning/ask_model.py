@@ -58,11 +58,11 @@ class AnswerShape:
 
     schema: Schema
     adapt: Callable[[Any], Any] = lambda value: value
-    """Turns another known shape into that of the schema."""
+    """Converts an answer in another known format to the format of the schema."""
     items: str | None = None
-    """Name of the list whose rest is asked for if the answer was cut off."""
+    """Name of the list in the answer. If the answer was cut off, the model is asked for the rest of this list."""
     plain: str | None = None
-    """Name of the field for an answer that is text instead of JSON. If it was cut off, it is asked for again."""
+    """Name of the field for an answer that is plain text instead of JSON. If the text was cut off, the model is asked again."""
 
 
 def complete(

@@ -57,7 +57,7 @@ _MENTIONED = re.compile(
     rf"\b(?:this|these|the following|following|that|est[aeo]s?|(?:el|la) siguiente) (?:(?!my\b|mi\b|about\b|sobre\b)[\w'’-]+ ){{0,2}}{_TEXT_NOUN}\b",
     re.IGNORECASE,
 )
-"""Matches a text that a line points to. A line that is no full sentence then announces it: "is this letter rude?"."""
+"""Matches words that point to a text. A line with such words that is not a full sentence announces it: "is this letter rude?"."""
 _ANNOUNCED = re.compile(
     rf"\b(?:here(?:'s| is| are)|below is|aqu[ií] (?:va|tienes|est[aá]))(?: (?!my\b|mi\b)[\w'’-]+){{0,2}} {_TEXT_NOUN}\b"
     r"|\b(?:got|received|found|recib[ií]|me lleg[oó]|me ha llegado|encontr[eé]) (?:this|esto)\b"

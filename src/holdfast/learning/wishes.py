@@ -32,15 +32,15 @@ from holdfast.types import Message, Put
 __all__ = ["ReadWish", "asked_puts", "lifts_off_record", "read_wish"]
 
 _MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.8, "forget": 0.9, "remember": 0.8}
-"""Minimum probability with which the reader alone decides. Forgetting takes something away, so it needs the most."""
+"""Minimum probability at which the reader decides alone. It is highest for forgetting, which removes data."""
 _MIN_SURE_BY_FORM: Final = 0.97
 """The same for a message that has the form of a wish, but none of its words."""
 _MIN_PART: Final = 0.5
-"""Minimum probability with which a part of a message counts as the wish, and not as what it covers."""
+"""Minimum probability at which a part of a message counts as the wish itself, not as content that the wish covers."""
 _MIN_NONE: Final = 0.97
-"""Probability of no wish from which the reader overrules a rule."""
+"""Minimum probability of "no wish" at which the reader overrules a matching rule."""
 _MIN_RESUME: Final = 0.5
-"""Minimum probability of the wish that messages are kept again. It is only read while the user is off the record."""
+"""Minimum probability of the wish to keep messages again. It is checked only while the user is off the record."""
 _MAX_CHARACTERS: Final = 600
 _MAX_SENTENCES: Final = 8
 _ASKED_IMPORTANCE: Final = 8.0

@@ -19,7 +19,10 @@ _RETRY_SECONDS = 30.0
 _GRACE_SECONDS = 5.0
 """Seconds after its timeout at which a call is given up. Most models end a call at its timeout themselves."""
 _SLOW_FAILURE_SECONDS = 5.0
-"""Seconds after which a failed call counts as silence. Calls then pause for a while, so that not every job waits as long."""
+"""A call that fails only after this many seconds means that the model is silent.
+
+Calls then pause, so that few jobs wait for it.
+"""
 _FIRST_ABSENCE_SECONDS = 30.0
 _MAX_ABSENCE_SECONDS = 900.0
 

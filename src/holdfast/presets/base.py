@@ -80,7 +80,7 @@ class RecallPlan:
     The number fits the embedder that ``measured_by`` describes.
     """
     intended_cosine: float | None = None
-    """The preset's own ``min_cosine``. With another embedder, it stands for the relevance floor."""
+    """The preset's own ``min_cosine``. With another embedder, the relevance floor is used instead."""
     measured_by: tuple[float, float] = (0.0, 1.0)
     """Calibration of the embedder for which ``min_cosine`` was chosen.
 

@@ -40,7 +40,7 @@ class RecallQuery:
     min_trust: float = MIN_TRUST
     """Minimum trust of a hit. Text of tools, web pages and files is below it, and so are quotations in a user's message."""
     outside: bool = False
-    """True to search only what is below ``min_trust``, instead of only the rest."""
+    """True to search only text below ``min_trust``, False to search only the other text."""
     periods: Sequence[Period] = ()
     """Periods of time that the query text names, such as "last week"."""
 

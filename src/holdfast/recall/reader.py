@@ -32,9 +32,9 @@ from holdfast.types import Context, Hit, Scope, Trace, Where
 
 _MAX_PINNED = 50
 _OUTSIDE_SHARE = 0.25
-"""Share of the hits that text of tools, web pages, files and quotations gets, if it is wanted and there is enough of the rest."""
+"""Share of the hits that is reserved for text of tools, web pages, files and quotations, if the caller wants such text."""
 _SEARCH_SLACK = 1.5
-"""How far below the relevance floor a hit may be if the design searches by cosine. The floor is for what nobody asked for."""
+"""How far below the relevance floor a hit may be if the design searches by cosine. A requested search may return weaker hits."""
 _MAX_LISTED = 200
 """Minimum number of memories that are read to be sorted for a section."""
 

@@ -53,10 +53,7 @@ scores depend on the load of the machine.
 _FREE_HITS = 3
 """Number of hits that are relevant even if they are much weaker than the best hit."""
 _MESSAGE_MARGIN = 1.0
-"""A message stands for itself if its strength exceeds that of the memories derived from it by more than this.
-
-Otherwise the memories stand for the message.
-"""
+"""A message is returned if it is stronger by more than this than the memories derived from it. Otherwise the memories are."""
 
 _IMPORTANT = 7.0
 """Importance above which a memory is shown even if it matches less."""

@@ -42,7 +42,7 @@ _FORWARD_SECONDS: Final = 20.0
 _REQUEST_SECONDS: Final = 10.0
 """Maximum seconds in which a client must send its request."""
 _CHECK_SECONDS: Final = 1.0
-"""Seconds between two checks if the process is idle or was replaced."""
+"""Seconds between two checks of whether the process is idle or was replaced."""
 _LOG_BYTES: Final = 256 * 1024
 
 

@@ -25,7 +25,7 @@ from holdfast.version import __version__
 
 log = logging.getLogger("holdfast.resident")
 _PRELOAD_SECONDS = 1.5
-"""Maximum seconds before the models are loaded although nothing was asked yet."""
+"""Seconds after which the models are loaded even if there was no request yet."""
 
 
 class Serving:

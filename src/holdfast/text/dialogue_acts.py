@@ -33,7 +33,7 @@ _ADDRESS = (
     "entonces porfa tio tia wey guey parce mijo mija amor corazon carino manito marica hermano alexa siri google asistente ey epa ve mire a ver buenas"
 )
 _OPENERS: Final = frozenset(_ADDRESS.split())
-"""Words before the first telling word of a sentence. They are skipped."""
+"""Words to skip at the start of a sentence, such as "hey" or "ok"."""
 
 _QUESTION_WORDS: Final = frozenset(
     "what whats what's wat who whos who's whom whose where wheres where's when whens when's why whys why's which how hows how's "
@@ -81,7 +81,7 @@ _REQUEST: Final = re.compile(
 _POLITE_REQUEST: Final = re.compile(
     r"(?:(?:can|could|would|will|wud|cud) (?:you|u|ya)|(?:me )?(?:puedes|podes|puede|podrias|podria|podeis|pueden)) (?!tell|remember|decir|recordar)"
 )
-"""A question in form that is a request in fact: "could you read that again?"."""
+"""Matches a request in the form of a question: "could you read that again?"."""
 _SUBJECT_OPENING: Final = re.compile(
     r"(?:i|i'm|im|i've|ive|i'd|id|i'll|ill|we|we're|we've|my|our|mine|he|he's|she|she's|they|they're|it's|its|there's|"
     r"yo|mi|mis|nuestro|nuestra|nuestros|nuestras|me|nos|el|ella|ellos|ellas|soy|somos|estoy|estamos|tengo|tenemos|vivo|trabajo|"

@@ -165,7 +165,7 @@ class Put:
     redact: bool = True
     """False to store secrets as they are."""
     if_revision: int | None = None
-    """Revision that the memory must have that this one would replace or refresh; 0 if there must be none."""
+    """Expected revision of the memory that this change would replace or refresh; 0 if there must be no such memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

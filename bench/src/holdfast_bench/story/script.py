@@ -26,7 +26,7 @@ NOBODY: Final = "user"
 """Id of the person in a story that names none."""
 
 Find = tuple[tuple[str, ...], ...]
-"""Alternatives. Each is a list of words that must all occur in one text."""
+"""Alternative wordings. Each is a tuple of words that must all occur in one text."""
 
 
 class StoryInvalid(InvalidInput):

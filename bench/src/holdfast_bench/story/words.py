@@ -26,7 +26,7 @@ def plain(text: str) -> str:
 
 
 def says(text: str, find: Find) -> bool:
-    """Return True if a text contains all words of one of the alternatives.
+    """Return True if a text contains all words of one of the alternative wordings in ``find``.
 
     A word also matches the beginning of a longer word ("walnut" matches "walnuts"). A number must match as a whole.
     """
@@ -35,7 +35,7 @@ def says(text: str, find: Find) -> bool:
 
 
 def first_saying(texts: Iterable[str], find: Find) -> str | None:
-    """Return the first text that contains one of the alternatives, or None."""
+    """Return the first text that contains one of the alternative wordings in ``find``, or None."""
     return next((text for text in texts if says(text, find)), None)
 
 
@@ -45,7 +45,7 @@ def _needle(word: str) -> str:
 
 
 def leaks(path: Path, find: Find) -> bool:
-    """Return True if the bytes of a file contain all words of one alternative close to each other."""
+    """Return True if a file contains, close to each other, all words of one of the alternative wordings in ``find``."""
     text = plain(path.read_bytes().decode("utf-8", errors="replace"))
     return any(_close(text, [_needle(word) for word in words]) for words in find)
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 Part = Literal["entities", "relations"]
 _PAGE = 500
 _MAX_ATTEMPTS = 50
-"""Maximum number of attempts of a change that other writers get ahead of."""
+"""Maximum number of attempts to make a change while other writers change the graph."""
 _MAX_INDEXED = 100
 """Maximum number of texts per entity that are searched separately. Further observations are searched as one text."""
 _MAX_RECALLED = 20

@@ -24,7 +24,7 @@ __all__ = ["Memory", "MemoryManager", "MemoryType", "SearchResult"]
 
 _DEFAULTS = ReachySettings()
 _ANY_SCORE = 1e-9
-"""A minimum score below every other, because 0 stands for the preset's minimum."""
+"""A minimum score that every hit reaches. A minimum of 0 would mean the preset's minimum."""
 
 
 class MemoryType(Enum):

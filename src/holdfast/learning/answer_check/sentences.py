@@ -53,14 +53,14 @@ class Word:
     is_person: bool = False
     is_name: bool = False
     is_label: bool = False
-    """True for the name of the one that the words are about, as in "my sister Ada"."""
+    """True for the name of the person that the words are about, such as "Ada" in "my sister Ada"."""
     owners: frozenset[Owner] = frozenset()
     """Who the word is about. Empty if that is unknown."""
     polarity: Polarity = "yes"
     unreal: bool = False
     """True if the word stands in a condition, a wish or a question."""
     ceased: bool = False
-    """True if the word is about what used to be."""
+    """True if the word is about something that used to be so."""
     clause: int = 0
     """Number of the clause in the sentence."""
 

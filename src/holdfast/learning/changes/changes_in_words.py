@@ -18,7 +18,10 @@ _MAX_CHARACTERS: Final = 300
 """Maximum length of a text in characters. A longer text contains more than one statement and is not compared."""
 
 _MAX_SENTENCES: Final = 2
-"""Maximum number of sentences of a new text. One that answers a question is kept with it. A text with more is a summary."""
+"""Maximum number of sentences of a new text.
+
+It is 2, because an answer is stored with its question. A longer text is a summary.
+"""
 
 
 def change_in_words(old: str, new: str, language: str | None = None) -> str | None:

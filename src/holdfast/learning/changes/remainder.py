@@ -20,7 +20,10 @@ _POINTS_BACK: Final = re.compile(
     r"\b(?:it|its|it's|there|that|that's|this|he|she|they|them|him|her|his|their|ahí|allí|allá|eso|esto|él|ella|ellos|ellas)\b",
     re.IGNORECASE,
 )
-"""Matches a sentence about something that the sentence before it names: "Loves it there." It ends together with that one."""
+"""Matches a sentence that refers to the sentence before it:
+
+"Loves it there." If that sentence no longer holds, neither does this one.
+"""
 _SUBJECT: Final = re.compile(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )")
 
 

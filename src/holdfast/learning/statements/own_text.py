@@ -27,7 +27,7 @@ _CONTENT: Final = re.compile(
     r"\s*(?:[:\"“«]|\b(?:saying|that says|telling|explaining|asking|apologi[sz]ing|stating|which says|who says|que diga|que digan|diciendo|explicando|pidiendo"
     r"|contando|en (?:el|la) que)\b)"
 )
-"""Matches the place from which a request to write something gives the text. The words of that text are not a statement."""
+"""Matches the point in a request to write something where the text begins. The words of that text are not a statement."""
 
 
 def own_sentences(text: str, language: str | None) -> list[str]:

@@ -33,9 +33,9 @@ from holdfast.types import Message
 __all__ = ["read_statements"]
 
 _MIN_KEEP: Final = 0.15
-"""Minimum probability with which the reader keeps a sentence that is looked at again."""
+"""Minimum probability, according to the reader, that a sentence is worth keeping. Sentences below it are not examined further."""
 _MIN_CORRECTION: Final = 0.5
-"""Minimum probability for a correction: what it replaces was worth keeping."""
+"""The same minimum for a correction, which replaces a statement that was worth keeping."""
 _MIN_WORTH: Final = 0.48
 """Minimum probability with which a statement is worth keeping."""
 _MIN_WISH: Final = 0.5
@@ -132,7 +132,7 @@ class Context:
     reader: SentenceReader
     language: str | None
     known: dict[str, Reading] = field(default_factory=dict)
-    """What was read already. A message of one sentence is read once."""
+    """The readings so far, by text, so that no text is read twice."""
 
     def read(self, text: str) -> Reading:
         """Read one of the user's texts together with the previous turn."""

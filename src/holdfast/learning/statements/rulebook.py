@@ -186,8 +186,8 @@ class Statement:
     ruled: bool = True
     """True if a rule matches the text, so that its subject is known. The sentence reader also keeps other texts."""
     said: str = ""
-    """The speaker's words, before dates were completed. Empty if they are the text."""
+    """The speaker's words, without added dates. Empty if they equal the text."""
     happened: bool = False
-    """True if it tells what happened at a time, so that a date in it is the date of that."""
+    """True if it reports an event, so that a date in it is the date of the event."""
     elided: bool = False
     """True if the text has no subject of its own: it lacks one ("been vegan since May"), or begins with words of another turn."""

@@ -26,7 +26,7 @@ _MIN_HEAD_WORDS: Final = 2
 _MIN_TAIL_WORDS: Final = 3
 _MAX_TAIL_KEEP: Final = 0.5
 _MAX_LOSS: Final = 0.15
-"""How much less likely the rest may be worth keeping than the whole."""
+"""Maximum loss of the probability of being worth keeping when a final request is removed."""
 
 
 def trimmed(text: str, read: Callable[[str], Reading]) -> str:

@@ -65,9 +65,9 @@ class Candidate:
     own: str
     """The user's own words in it."""
     reading: Reading
-    """What the reader says about the sentence after the turn before."""
+    """The reader's reading of the sentence, together with the previous turn."""
     rest: Reading
-    """What it says about the user's own words, which can be a part of the sentence."""
+    """The reader's reading of the user's own words, which can be a part of the sentence."""
     language: str | None
     ruled: bool = False
     """True if a rule matches that names a lasting attribute, such as a name or a diet."""

@@ -26,13 +26,13 @@ _MIN_KEEP_STANDING: Final = 0.15
 _MIN_KEEP_UNLIKELY: Final = 0.9
 """Minimum probability for a sentence that looks like small talk, a question, or something not meant."""
 _MIN_IMPORTANCE: Final = 5.5
-"""Importance by its words from which a sentence is kept, whatever its probability. A permission has at least this."""
+"""A sentence whose words have at least this importance is kept, whatever its probability. All permissions have it."""
 _MIN_REFUSAL: Final = 0.8
 _REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "forget")
 _MIN_WISH: Final = 0.5
 _STANDING: Final = frozenset({"permission", "constraint", "identity", "health", "request"})
 _RANKS: Final[dict[Area, float]] = {"instruction": 3.0, "identity": 3.0, "health": 3.0, "family": 2.0, "home": 2.0, "work": 1.0}
-"""How much an area adds to the importance of a sentence when sentences compete for room."""
+"""Added to the importance of a sentence, by area, if there is not room for all sentences."""
 _ROOM_FACTOR: Final = 2
 """Maximum length of a paragraph, as a multiple of the requested length. Sentences are not cut to fit."""
 _MAX_SENTENCE_CHARACTERS: Final = 240

@@ -21,10 +21,10 @@ log = logging.getLogger("holdfast")
 TRACE_DAYS: Final = 3.0
 MAX_TRACES: Final = 1000
 _MAX_PENDING: Final = 50
-"""Maximum number of context blocks whose traces are not written yet. Beyond it, the oldest are dropped.
+"""Maximum number of context blocks whose traces are not written yet. If there are more, the oldest are dropped.
 
-A trace costs the background up to 8 ms, mostly for reading whether the question asks not to be kept. With a flush every two
-seconds, 50 bound this to a fifth of a core under load.
+A trace takes background work up to 8 ms, mostly to check whether the question asks not to be kept. With a flush every two
+seconds, this maximum limits the work to a fifth of a core.
 """
 
 

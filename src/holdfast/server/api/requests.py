@@ -182,7 +182,7 @@ class MemoryFields(Body):
     redact: Flag = True
     """If false, secrets such as passwords and API keys are stored as they are. By default, they are redacted."""
     if_revision: Whole | None = None
-    """The revision of the memory that this one replaces or refreshes; 0 if there must be none. Otherwise the response is 409."""
+    """The expected revision of the memory that this one would replace or refresh; 0 if there must be none. If it differs: 409."""
 
 
 class NewMemory(MemoryFields, ScopedBody):

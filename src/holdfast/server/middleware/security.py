@@ -333,7 +333,7 @@ class _ResponseSender:
         self.started = False
 
     def leave(self) -> None:
-        """Let the next request run. This must not wait for a client that reads its response slowly."""
+        """Let the next request run. Called when the response starts, so that a client that reads it slowly delays nobody."""
         if self.turn is not None:
             self.turn.leave()
 

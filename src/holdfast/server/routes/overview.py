@@ -110,7 +110,7 @@ class Neighbor(Model):
     name: Annotated[str, Field(examples=["Clara"])]
     """The name, as the newest memory spells it."""
     kind: Literal["person", "place", "other"]
-    """Whether the words around the name are those of a person or a place. `other` is neither, or not clear."""
+    """Whether the name is a person or a place, judged by the words around it. `other` if it is neither, or unclear."""
     count: int
     """The number of memories that mention the name."""
     memories: list[Mention]

@@ -50,7 +50,7 @@ _SUBJECT: Final = re.compile(
     r"\W*(?:(?:but|and|so|that|y|pero|que)\s+)*"
     r"(?:i(?:'m|'ve|'ll|'d)?|he(?:'s)?|she(?:'s)?|they(?:'re|'ve)?|we(?:'re|'ve)?|my|his|her|our|their|yo|mi|mis|ella|ellos|nosotros)\s+\w"
 )
-"""Matches the beginning of a clause with a subject. Two words of it are content: "he drinks"."""
+"""Matches the beginning of a clause with a subject. Two words of such a clause are enough to count as content: "he drinks"."""
 _CONSUMED: Final = re.compile(r"(?:[\s.,:;!?)]+(?:i|i'm|i've|my|but|we|he|he's|she|she's|they|they're|his|her)?)+$")
 """Matches the end of a pattern's match that is no part of the wish."""
 _NOTHING: Final = re.compile(

@@ -133,7 +133,7 @@ class Session(Scoped):
     id: Annotated[str, Field(examples=["ses_01k4zt3w9v6q2m8x5c7b1n0pda"])]
     """The id of the session."""
     title: Annotated[str | None, Field(examples=["I moved to Lyon last month"])] = None
-    """A title: the one that an import brought, or else the first statement or question of the user. Null if there is none."""
+    """A title: from an import, or else the first statement or question of the user. Null if there is none."""
     status: SessionStatus
     """`open`, `idle` or `ended`."""
     started_at: datetime

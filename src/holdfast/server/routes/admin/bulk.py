@@ -57,7 +57,7 @@ class BulkResult(Model):
     changes: list[str]
     """The ids of the changes, to undo forgetting."""
     receipts: list[responses.Receipt]
-    """The receipts of the erasures, one per memory. A memory that goes with another one has none."""
+    """The receipts of the erasures, one per memory. A memory that was already erased together with another one has no receipt."""
 
 
 @router.post("/bulk", operation_id="bulk_memories", responses=problems(), openapi_extra=needs("write"))
