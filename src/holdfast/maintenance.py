@@ -144,7 +144,7 @@ class Maintenance:
         self._services.reader.traces.flush()
         found = self._services.store.traces(TraceFilter(ids=(id,)))
         if not found:
-            raise NotFound(f"There is no trace {id}. Traces are kept for a few days, and go with the data they are about.")
+            raise NotFound(f"There is no trace {id}. Traces are kept for a few days, and removed with the data they list.")
         return found[0]
 
     def explain(

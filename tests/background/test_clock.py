@@ -26,7 +26,7 @@ def is_whole(memory: Engine, forgotten: str) -> bool:
     return memory.count_memories(user="ana") == 20 and bool(memory.undo(memory.history(forgotten)[-1]))
 
 
-# D8 of the scorecard.
+# A clock that is wrong.
 
 
 @pytest.mark.ledger("X27")

@@ -24,7 +24,7 @@ def shown(written: Memory | Message) -> set[str]:
     return {str(each) for each in written.redacted}
 
 
-# P6 of the scorecard.
+# What is logged and stored.
 
 
 @pytest.fixture

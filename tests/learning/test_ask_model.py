@@ -70,7 +70,7 @@ def test_a_useless_answer_is_shown_to_the_model_once_more() -> None:
     assert again[3].role == "user"
     assert json.dumps(SCHEMA) in again[3].text
     assert answer.data == {"items": [{"text": "Ana likes tea"}]}
-    assert answer.flaws == ("the first answer could not be used: The answer holds no JSON",)
+    assert answer.flaws == ("the first answer could not be used: The answer contains no JSON",)
     assert answer.usage == COST + COST
 
 

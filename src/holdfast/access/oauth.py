@@ -127,7 +127,7 @@ class TokenVerifier:
         try:
             name = clean_name(claims.get(claim), what=what)
         except InvalidInput as error:
-            raise Unauthorized(f"The claim {claim!r} of this access token is no name of a {what}.") from error
+            raise Unauthorized(f"The claim {claim!r} of this access token is not the name of a {what}.") from error
         if name is None:
             raise Unauthorized(f"This access token has no claim {claim!r}, which names the {what}.")
         return name
@@ -189,13 +189,13 @@ class _SigningKeys:
         except OSError:
             found = _get(f"{root}{path}/.well-known/openid-configuration")
         if str(found.get("issuer")).rstrip("/") != self._issuer.rstrip("/"):
-            raise ValueError(f"its metadata name another issuer, {found.get('issuer')!r}")
+            raise ValueError(f"its metadata names another issuer, {found.get('issuer')!r}")
         return found
 
 
 def _get(url: str) -> dict[str, Any]:
     if not url.startswith(("https://", "http://")):
-        raise ValueError(f"{url!r} is no web address")
+        raise ValueError(f"{url!r} is not a web address")
     with urllib.request.urlopen(url, timeout=_FETCH_TIMEOUT) as response:  # noqa: S310  (the scheme is checked)
         found = json.loads(response.read(_MAX_BYTES))
     return dict(found)

@@ -181,7 +181,7 @@ class Digester:
 
         return Work(
             effect=effect,
-            flaws=() if job.kind == REDO else outcome.flaws,  # the note stands with the first job
+            flaws=() if job.kind == REDO else outcome.flaws,  # the first job has recorded it
             model=self._chat.name if outcome.usage.calls else None,
             usage=outcome.usage,
         )

@@ -121,7 +121,7 @@ class JobRunner:
         """Run one job that is due. Return False if there is none."""
         # Check without the write lock first: an idle worker must not take it every second.
         now = self._clock.now()
-        if self._store.next_job(now=now, until=now + self._lease) is None:  # before models are asked whether they are there
+        if self._store.next_job(now=now, until=now + self._lease) is None:  # before `_affordable`, which may load a model
             return self.take_over() > 0
         job = self._lease_one(self._affordable(list(self._handlers)), now)
         if job is None:

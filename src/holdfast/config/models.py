@@ -209,7 +209,7 @@ def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | N
     """
     if not isinstance(reranker, str):
         if not callable(getattr(reranker, "rate", None)) or not isinstance(getattr(reranker, "name", None), str):
-            raise SettingsError("A reranker object must have a name and a method rate(question, notes, asked_at=).")
+            raise SettingsError("A reranker object must have a name and a method rate(question, candidates, asked_at=).")
         return reranker
     if reranker.casefold() in ("chat", "none"):
         return "chat" if reranker.casefold() == "chat" else None

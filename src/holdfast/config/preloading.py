@@ -24,7 +24,7 @@ def preload(memory: Engine) -> None:
     rules extract memories, and each job records this.
     """
     parts = services(memory)
-    with suppress(StoreClosed):  # the process ends already
+    with suppress(StoreClosed):  # the process is already exiting
         parts.embedding.preload()
         parts.store.preload()
     try:

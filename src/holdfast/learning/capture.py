@@ -195,7 +195,7 @@ def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results:
             refused += sources or part.messages
         else:
             kept.append(put)
-    if any(flaw.startswith("items[") for flaw in answer.flaws):  # items without the form of one were dropped
+    if any(flaw.startswith("items[") for flaw in answer.flaws):  # items in a wrong format were dropped
         covered = {source for put in kept for source in put.sources}
         refused += [message for message in part.messages if message.id not in covered]
     results.puts += [*kept, *_left_to_rules(extractor, part, kept, refused, results)]

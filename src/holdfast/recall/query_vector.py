@@ -18,7 +18,7 @@ def catch_up(embedding: Embedding, text: str | None, *, reader: Scope, limit: in
     vector. ``text`` is None if the caller gave the query's vector.
     """
     if text is not None and not embedding.computes:
-        embedding.query(text)  # first, because without this vector those of the chunks are of no use
+        embedding.query(text)  # first: without the vector of the query, vectors of chunks are useless
     missing = embedding.catch_up_for(reader, limit=limit, candidates=candidates)
     if missing:
         note(not_embedded_yet(missing))

@@ -207,7 +207,7 @@ _BERT_VOCABULARY: Final = Weight(
     ),
 )
 
-# Calibration: medians over the kept-aside pairs and the tuning half of the everyday benchmark.
+# Calibration: medians over the held-out pairs and the tuning half of the everyday benchmark.
 _TALK_EMBED_S: Final = ModelSpec(
     name="talk-embed-s",
     description="Holdfast's own embedder, int8; English and Spanish conversations; included, and the default",

@@ -129,4 +129,4 @@ def _single_scalar(pieces: Sequence[str]) -> Any:
             return parse_scalar(piece.strip())
         except ValueError:
             continue
-    raise ValueError("The answer holds no JSON.")
+    raise ValueError("The answer contains no JSON.")

@@ -116,7 +116,7 @@ def parse_container(text: str) -> Any:
     bare = text.strip()
     parsed = parse_at(bare, 0, Budget(tokens_left=10_000)) if bare[:1] in _CLOSERS else None
     if parsed is None or not parsed.whole or parsed.end != len(bare):
-        raise ValueError("The text is no JSON object or array.")
+        raise ValueError("The text is not a JSON object or array.")
     return parsed.value
 
 
@@ -128,7 +128,7 @@ def parse_scalar(text: str) -> Any:
             return unescape(match[1])
     value = _parse_bare_word(text)
     if value is _MISSING:
-        raise ValueError("The text holds no JSON.")
+        raise ValueError("The text contains no JSON.")
     return value
 
 
