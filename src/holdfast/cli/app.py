@@ -40,7 +40,7 @@ COMMANDS = {
     "receipts": CommandEntry("commands.forget:receipts", "List erasures, or show one receipt."),
     "scrub": CommandEntry("commands.forget:scrub", "Overwrite the bytes of erased data now, and complete the pending receipts."),
     "sessions": CommandEntry("commands.sessions:sessions", "List sessions, or show one."),
-    "traces": CommandEntry("commands.traces:traces", "Show how context blocks came about, and why a memory was not recalled."),
+    "traces": CommandEntry("commands.traces:traces", "Show how context blocks were built, and why a memory was not recalled."),
     "apps": CommandEntry("commands.apps:apps", "List, install and uninstall apps; show their metrics."),
     "topics": CommandEntry("commands.topics:topics", "List, show and edit topics; sync the topic files."),
     "users": CommandEntry(
