@@ -150,6 +150,18 @@ def arena(mirror: Mirror) -> Iterator[Dialogue]:
             yield str(row.get("question_id") or row["uid"]), merge([(True, text)])
 
 
+def oasst(mirror: Mirror) -> Iterator[Dialogue]:
+    """Yield first prompts of people to OpenAssistant, named by the hash of the prompt."""
+    repo = "Open-Assistant/oasst-model-eval"
+    prompts: dict[str, None] = {}
+    for _, content in mirror.files(repo, r"sampling_reports/oasst-sft/1k-prompts/result.*\.json"):
+        prompts.update(dict.fromkeys(row["prompt"] for row in json.loads(content)["prompts"]))
+    for _, content in mirror.files(repo, r"model_eval/manual/data/(prompt_lottery_en_250|en_100)_text\.jsonl"):
+        prompts.update(dict.fromkeys(json.loads(line) for line in content.decode().splitlines()))
+    for text in prompts:
+        yield hashlib.sha256(text.encode()).hexdigest()[:10], merge([(True, text)])
+
+
 def chatterbot(mirror: Mirror) -> Iterator[Dialogue]:
     """Yield Spanish scripts of a chatbot."""
     import yaml
@@ -185,6 +197,7 @@ READERS: dict[str, Callable[[Mirror], Iterator[Dialogue]]] = {
         selfinstruct,
         tatoeba,
         chatterbot,
+        oasst,
         meena,
         persuasion,
         arena,
