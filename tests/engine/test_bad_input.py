@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -223,3 +224,13 @@ def test_a_blank_query_is_refused_by_recall_and_means_the_start_of_a_conversatio
         with pytest.raises(InvalidInput, match="The query is empty"):
             recall(query)
     assert "prefers tea" in memory.context(query, user="ana").text
+
+
+@pytest.mark.parametrize("path", ["", "  ", "\n"])
+def test_a_blank_path_is_an_error_and_creates_nothing(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="path must not be empty"):
+        holdfast.open(path)
+    with pytest.raises(SettingsError, match="store is blank"):
+        holdfast.open(settings={"store": " "})
+    assert list(tmp_path.iterdir()) == []

@@ -8,11 +8,13 @@
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import holdfast
 from holdfast.adapters.files import FileError, MemoryFiles
-from holdfast.adapters.shared import extra_missing
+from holdfast.adapters.folder import FolderFiles
+from holdfast.adapters.shared import Owner, extra_missing
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -42,6 +44,7 @@ class HoldfastMemoryTool(BetaAbstractMemoryTool):
         user: str | None = None,
         app: str | None = None,
         agent: str | None = None,
+        base_path: str | Path | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         """Keep the files in ``memory``, which was opened with ``kinds=[holdfast.adapters.ITEM]``.
@@ -52,10 +55,12 @@ class HoldfastMemoryTool(BetaAbstractMemoryTool):
                 their files. By default, the files belong to nobody.
             app: See ``user``.
             agent: See ``user``.
+            base_path: A folder on disk. The files are then also in its folder ``memories``, where Anthropic's own local tool
+                keeps them, and people can edit them there. By default, the files are only in the memory.
             cache_control: Where to set a cache breakpoint, as for every tool of Anthropic.
         """
         super().__init__(cache_control=cache_control)
-        self.files = MemoryFiles(memory, LABEL, {"user": user, "app": app, "agent": agent})
+        self.files = _files(memory, {"user": user, "app": app, "agent": agent}, base_path)
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Show a folder or a file."""
@@ -96,11 +101,12 @@ class HoldfastAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         user: str | None = None,
         app: str | None = None,
         agent: str | None = None,
+        base_path: str | Path | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         """Keep the files in ``memory``. Takes the arguments of :class:`HoldfastMemoryTool`."""
         super().__init__(cache_control=cache_control)
-        self.files = MemoryFiles(memory, LABEL, {"user": user, "app": app, "agent": agent})
+        self.files = _files(memory, {"user": user, "app": app, "agent": agent}, base_path)
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Show a folder or a file."""
@@ -129,6 +135,12 @@ class HoldfastAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
     async def clear_all_memory(self) -> str:
         """Delete all files."""
         return await run_sync(_called, self.files.clear)
+
+
+def _files(memory: holdfast.Engine, owner: Owner, base_path: str | Path | None) -> MemoryFiles:
+    if base_path is None:
+        return MemoryFiles(memory, LABEL, owner)
+    return FolderFiles(memory, LABEL, owner, Path(base_path) / "memories")
 
 
 def _called(command: Callable[..., str], *arguments: Any) -> str:

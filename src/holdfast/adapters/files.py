@@ -38,7 +38,7 @@ class MemoryFiles:
 
     def view(self, path: str, lines: tuple[int, int] | None = None) -> str:
         """Show a folder up to two levels deep, or a file with line numbers. A last line of -1 means the end of the file."""
-        parts = _parts(path)
+        parts = parts_of(path)
         found = self._file(parts)
         if found is None:
             return self._listing(path, parts)
@@ -52,7 +52,7 @@ class MemoryFiles:
 
     def create(self, path: str, text: str) -> str:
         """Create a file. Its folders need not exist."""
-        parts = _parts(path)
+        parts = parts_of(path)
         if not parts or self._file(parts) is not None or self._has_files(parts):
             raise FileError(f"File {path} already exists")
         self._check_folders(path, parts)
@@ -96,7 +96,7 @@ class MemoryFiles:
 
     def delete(self, path: str) -> str:
         """Delete a file, or a folder with all its files. This cannot be undone."""
-        parts = _parts(path)
+        parts = parts_of(path)
         if not parts:
             raise FileError(f"Cannot delete the {ROOT} directory itself")
         found = self._file(parts)
@@ -108,7 +108,7 @@ class MemoryFiles:
 
     def rename(self, old_path: str, new_path: str) -> str:
         """Move a file, or a folder with all its files, to a path that does not exist."""
-        source, target = _parts(old_path), _parts(new_path)
+        source, target = parts_of(old_path), parts_of(new_path)
         if not source:
             raise FileError(f"Cannot rename the {ROOT} directory itself")
         if not target or self._file(target) is not None or self._has_files(target):
@@ -163,7 +163,7 @@ class MemoryFiles:
                 "kind": ITEM.name,
                 "key": parts[-1],
                 "namespace": (self._root, *parts[:-1]),
-                "index": _indexed(text),
+                "index": indexed(text),
                 "if_revision": 0,
             }
             for parts, text in files
@@ -180,7 +180,7 @@ class MemoryFiles:
 
     def _edit(self, path: str, edit: Callable[[str], str]) -> tuple[str, str]:
         """Change the text of a file. Return the text before and after. A concurrent change is not overwritten."""
-        parts = _parts(path)
+        parts = parts_of(path)
         for _ in range(_MAX_ATTEMPTS):
             found = self._file(parts)
             if found is None:
@@ -189,7 +189,7 @@ class MemoryFiles:
                 raise FileError(f"The path {path} does not exist. Please provide a valid path.")
             text = edit(found.text)
             with suppress(holdfast.RevisionConflict, holdfast.NotFound):
-                self.memory.revise(found.id, text, index=_indexed(text), if_revision=found.revision)
+                self.memory.revise(found.id, text, index=indexed(text), if_revision=found.revision)
                 return found.text, text
         raise FileError(f"The file {path} is being edited by others. Try again.")
 
@@ -219,7 +219,7 @@ class MemoryFiles:
         return "\n".join([head, f"{_size(total)}\t{path}", *rows])
 
 
-def _parts(path: str) -> Parts:
+def parts_of(path: str) -> Parts:
     """Return the parts of a path below the root. Raise FileError if the path is not below the root."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise FileError(f"Path must start with {ROOT}, got: {path}")
@@ -247,7 +247,8 @@ def _numbered(lines: Iterable[str], first: int) -> str:
     return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, first))
 
 
-def _indexed(text: str) -> list[str]:
+def indexed(text: str) -> list[str]:
+    """Return the part of a file that is searched."""
     return [text[:_MAX_INDEXED_CHARACTERS]]
 
 

@@ -50,28 +50,33 @@ class HoldfastSession:
         self.session_id = session_id
         self.session_settings = SessionSettings().resolve(session_settings)
         self._conversation = Conversation(memory, session_id, {"user": user, "app": app, "agent": agent})
+        self._closed = False
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the last ``limit`` items, oldest first.
 
         Without a limit, the limit of the settings applies, or all are returned.
         """
+        self._check_open()
         chosen = self.session_settings.limit if limit is None and self.session_settings else limit
         found = await asyncio.to_thread(self._conversation.messages, chosen)
         return [_item(message) for message in found]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Add items. All are stored or none."""
+        self._check_open()
         messages = [_message(item) for item in items]
         await completed(asyncio.to_thread(self._conversation.add, messages))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the last item and return it. The item is erased with everything derived from it."""
+        self._check_open()
         found = await completed(asyncio.to_thread(self._conversation.pop))
         return None if found is None else _item(found)
 
     async def clear_session(self) -> None:
         """Erase all items, with the memories that were learned from them."""
+        self._check_open()
         await completed(asyncio.to_thread(self._conversation.clear))
 
     async def context(self, query: str | None = None, *, max_tokens: int | None = None) -> str:
@@ -81,6 +86,14 @@ class HoldfastSession:
     async def end(self) -> None:
         """End the conversation, so that Holdfast learns from it now instead of when it becomes idle."""
         await completed(asyncio.to_thread(self._conversation.end))
+
+    def close(self) -> None:
+        """Refuse further items, as the SDK's own sessions do. The memory stays open."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"{type(self).__name__} is closed")
 
 
 def _message(item: TResponseInputItem) -> holdfast.NewMessage:

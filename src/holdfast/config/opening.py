@@ -17,7 +17,7 @@ from holdfast.config.models import make_models, make_reranker, make_sentence_rea
 from holdfast.config.settings import Settings
 from holdfast.config.stores import is_database, make_store, store_path
 from holdfast.engine import Engine
-from holdfast.errors import SettingsError
+from holdfast.errors import InvalidInput, SettingsError
 from holdfast.models.chat_budget import ChatBudget, ChatSource
 from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
@@ -96,6 +96,8 @@ def open_engine(
     clock: Clock | None = None,
 ) -> Engine:
     """Open a memory as :func:`open` does. Also accepts models shared between engines."""
+    if path is not None and not str(path).strip():
+        raise InvalidInput("path must not be empty. Leave it out to open the default store.")
     arguments = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker}
     arguments["preset"] = preset.name if isinstance(preset, Preset) else preset
     loaded = load_settings(settings, **arguments)

@@ -19,6 +19,8 @@ def store_path(settings: Settings) -> Path:
     if settings.store is None:
         return data_directory() / "memory.db"
     location = settings.store.removeprefix("sqlite:///")
+    if not location.strip():
+        raise SettingsError("The setting store is blank. Set it to a file path, or remove it to use the default store.")
     if is_database(settings):
         raise SettingsError("This needs a SQLite store, not PostgreSQL. Set store to a file path or sqlite:///FILE.")
     if "://" in location:

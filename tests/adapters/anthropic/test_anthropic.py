@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import anyio
 import pytest
@@ -163,3 +164,90 @@ def test_the_async_tool_runs_the_same_commands(memory: holdfast.Engine) -> None:
 
     assert anyio.run(use).endswith("1\tone")
     assert memory.memories(kind="item", user="ana") == []
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    return tmp_path / "base"
+
+
+@pytest.fixture
+def on_disk(memory: holdfast.Engine, base: Path) -> HoldfastMemoryTool:
+    return HoldfastMemoryTool(memory, user="ana", base_path=base)
+
+
+def _texts(base: Path) -> dict[str, str]:
+    root = base / "memories"
+    return {path.relative_to(root).as_posix(): path.read_bytes().decode() for path in root.rglob("*") if path.is_file()}
+
+
+def test_a_folder_on_disk_has_the_same_files(on_disk: HoldfastMemoryTool, base: Path, memory: holdfast.Engine) -> None:
+    _create(on_disk, "/memories/a/b.txt", SECRET)
+    assert _texts(base) == {"a/b.txt": SECRET}
+    assert (base / "memories/a/b.txt").stat().st_mode & 0o077 == 0
+    on_disk.call({"command": "rename", "old_path": "/memories/a", "new_path": "/memories/c"})
+    assert _texts(base) == {"c/b.txt": SECRET}
+    assert not (base / "memories/a").exists()
+    assert memory.recall("hunter2hunter2", user="ana")[0].text == SECRET
+    on_disk.clear_all_memory()
+    assert _texts(base) == {}
+
+
+def test_edits_on_disk_are_taken_over(on_disk: HoldfastMemoryTool, base: Path, memory: holdfast.Engine) -> None:
+    for name in ("kept", "edited", "deleted"):
+        _create(on_disk, f"/memories/{name}", name)
+    root = base / "memories"
+    (root / "edited").write_text("by hand", "utf-8")
+    (root / "deleted").unlink()
+    (root / "new").write_text("new", "utf-8")
+    (root / "picture.png").write_bytes(b"\x89PNG\xff\x00")
+    assert "by hand" in _view(on_disk, "/memories/edited")
+    assert sorted(
+        item.text for item in memory.memories(kind="item", user="ana") if item.namespace == ("anthropic user=ana",)
+    ) == ["by hand", "kept", "new"]
+    assert (root / "picture.png").exists()
+
+
+def test_a_new_folder_gets_the_files_of_the_memory(memory: holdfast.Engine, on_disk: HoldfastMemoryTool, tmp_path: Path) -> None:
+    _create(on_disk, "/memories/a.txt", "hello")
+    other = HoldfastMemoryTool(memory, user="ana", base_path=tmp_path / "other")
+    assert "hello" in _view(other, "/memories/a.txt")
+    assert _texts(tmp_path / "other") == {"a.txt": "hello"}
+
+
+def test_erased_files_do_not_come_back_from_disk(on_disk: HoldfastMemoryTool, base: Path, memory: holdfast.Engine) -> None:
+    _create(on_disk, "/memories/a.txt", "hello")
+    memory.erase(user="ana")
+    with pytest.raises(ToolError, match="does not exist"):
+        _view(on_disk, "/memories/a.txt")
+    assert _texts(base) == {}
+
+
+def test_two_changes_of_a_file_are_both_kept(on_disk: HoldfastMemoryTool, base: Path, memory: holdfast.Engine) -> None:
+    _create(on_disk, "/memories/a.txt", "one")
+    _create(HoldfastMemoryTool(memory, user="ana"), "/memories/b.txt", "two")
+    tool = HoldfastMemoryTool(memory, user="ana")
+    tool.call({"command": "str_replace", "path": "/memories/a.txt", "old_str": "one", "new_str": "by the model"})
+    (base / "memories/a.txt").write_text("by hand", "utf-8")
+    assert "by hand" in _view(on_disk, "/memories/a.txt")
+    assert sorted(_texts(base).values()) == ["by hand", "by the model", "two"]
+
+
+def test_a_name_that_is_not_possible_on_disk_is_an_error(on_disk: HoldfastMemoryTool, base: Path) -> None:
+    with pytest.raises(ToolError, match="not possible on disk"):
+        _create(on_disk, "/memories/" + 300 * "x")
+    _create(on_disk, "/memories/a.txt", "hello")
+    assert _texts(base) == {"a.txt": "hello"}
+
+
+def test_a_link_on_disk_is_not_read_and_leads_nowhere(on_disk: HoldfastMemoryTool, base: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/key").write_text("outside", "utf-8")
+    (base / "memories/link").symlink_to(tmp_path / "secret")
+    (base / "memories/file").symlink_to(tmp_path / "secret/key")
+    assert _view(on_disk, "/memories").splitlines()[1:] == ["0B\t/memories"]
+    for path in ("/memories/link/key", "/memories/file", "/memories/link/new"):
+        with pytest.raises(ToolError, match="would escape"):
+            _create(on_disk, path)
+    assert (tmp_path / "secret/key").read_text("utf-8") == "outside"
+    assert [path.name for path in (tmp_path / "secret").iterdir()] == ["key"]

@@ -16,7 +16,7 @@ _engines: dict[Path, holdfast.Engine] = {}
 _users: dict[Path, int] = {}
 
 
-class SwappedSession(HoldfastSession):
+class SQLiteSession(HoldfastSession):
     """Holdfast's session, with the arguments of ``SQLiteSession``. Sessions with the same file share a memory."""
 
     def __init__(self, session_id: str, db_path: str | Path = ":memory:", session_settings: Any = None) -> None:
@@ -29,7 +29,8 @@ class SwappedSession(HoldfastSession):
         super().__init__(session_id, _engines[self._path], session_settings=session_settings)
 
     def close(self) -> None:
-        """Close the memory if no other session uses it."""
+        """Close the session, and the memory if no other session uses it."""
+        super().close()
         _users[self._path] -= 1
         if not _users[self._path]:
             _engines.pop(self._path).close()
@@ -42,4 +43,4 @@ def pytest_unconfigure() -> None:
     _folder.cleanup()
 
 
-agents.SQLiteSession = agents.memory.SQLiteSession = SwappedSession
+agents.SQLiteSession = agents.memory.SQLiteSession = SQLiteSession

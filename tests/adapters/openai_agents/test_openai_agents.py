@@ -119,3 +119,12 @@ def test_a_canceled_write_is_finished_before_the_caller_continues(session: Holdf
         return await session.get_items()
 
     assert asyncio.run(cancel()) == TALK
+
+
+def test_a_closed_session_refuses_items_and_the_memory_stays_open(session: HoldfastSession, memory: holdfast.Engine) -> None:
+    asyncio.run(session.add_items(TALK))
+    session.close()
+    for call in (lambda: session.add_items([]), session.get_items, session.pop_item, session.clear_session):
+        with pytest.raises(RuntimeError, match="HoldfastSession is closed"):
+            asyncio.run(call())
+    assert asyncio.run(HoldfastSession("thread-7", memory, user="ana").get_items()) == TALK

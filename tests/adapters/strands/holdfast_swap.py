@@ -6,6 +6,7 @@ Holdfast's store.
 
 import functools
 import itertools
+import json
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,8 @@ from unittest.mock import AsyncMock
 import holdfast_suite
 import numpy as np
 import pytest
+import strands.vended_memory_stores
+import strands.vended_memory_stores.test_memory_store
 
 import holdfast
 from holdfast.adapters.strands import HoldfastMemoryStore
@@ -38,7 +41,7 @@ class FlatEmbedder:
 
 
 @functools.cache
-def engine(path: Path, *, flat: bool) -> holdfast.Engine:
+def engine(path: Path | str, *, flat: bool) -> holdfast.Engine:
     """Open the memory in a file once."""
     embedder = FlatEmbedder() if flat else None
     return holdfast.open(path, embedder=embedder, worker="none")
@@ -54,11 +57,29 @@ def store_with(entries: Sequence[Any]) -> HoldfastMemoryStore:
     return HoldfastMemoryStore(memory, user=user, relevant_only=False)
 
 
-def stand_in(*, name: str, path: str | None = None, persist: bool = True, **config: Any) -> HoldfastMemoryStore:
-    """Return a store with the arguments of Strands' ``TestMemoryStore``."""
-    holdfast_suite.note_use()
-    file = Path(path).with_suffix(".db") if path and persist else Path(_folder.name) / f"{next(_numbers)}.db"
-    return HoldfastMemoryStore(engine(file, flat=False), name=name, **config)
+class TestMemoryStore(HoldfastMemoryStore):
+    """Holdfast's store, with the arguments of Strands' ``TestMemoryStore``. What it holds is written to ``path`` for the tests."""
+
+    __test__ = False
+
+    def __init__(self, *, name: str, path: str | None = None, persist: bool = True, **config: Any) -> None:
+        holdfast_suite.note_use()
+        self._storage: Any = None  # a test replaces it
+        self._file = Path(path) if path and path.strip() and persist else None
+        temporary = Path(_folder.name) / f"{next(_numbers)}.db"
+        file = self._file.with_suffix(".db") if self._file else temporary if path is None or not persist else path
+        super().__init__(engine(file, flat=False), name=name, **config)
+
+    async def add(self, content: str, metadata: Any = None) -> Any:
+        added = await super().add(content, metadata)
+        if self._file:
+            held = self._memory.memories(limit=100)
+            records = [
+                {"id": each.id, "content": each.text, "metadata": each.metadata, "createdAt": each.created_at.isoformat()}
+                for each in held
+            ]
+            self._file.write_text(json.dumps(records, indent=2), "utf-8")
+        return added
 
 
 def connect(fake: Any) -> Any:
@@ -90,7 +111,7 @@ def swap(module: ModuleType) -> None:
         if (make := getattr(module, name, None)) is not None:
             setattr(module, name, functools.partial(lambda make, *args, **config: connect(make(*args, **config)), make))
     if hasattr(module, "TestMemoryStore"):
-        module.TestMemoryStore = stand_in  # type: ignore[attr-defined]
+        module.TestMemoryStore = TestMemoryStore  # type: ignore[attr-defined]
     if hasattr(module, "_FakeStore"):
         module._FakeStore = lambda: store_with([module.MemoryEntry(content="user prefers dark mode")])  # type: ignore[attr-defined]
 
@@ -104,3 +125,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_unconfigure() -> None:
     """Delete the files of the memories."""
     _folder.cleanup()
+
+
+for package in (strands.vended_memory_stores, strands.vended_memory_stores.test_memory_store):
+    package.TestMemoryStore = TestMemoryStore  # type: ignore[assignment,misc]
