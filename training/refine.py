@@ -223,7 +223,7 @@ def _device() -> str:
 
 
 def measure(encoder: Encoder, setup: Setup) -> dict[str, Any]:
-    """Evaluate an encoder in float on the pairs kept aside."""
+    """Evaluate an encoder in float on the held-out pairs."""
     trainer = Trainer(encoder, np.zeros(1, dtype=bool), _device(), 0)
     return evaluate.evaluate(setup.dev, lambda texts: trainer.vectors(encode(setup.tokenizer, texts, max_tokens=128), 512))
 

@@ -64,7 +64,7 @@ def texts_of(item: dict[str, object]) -> list[str]:
 def _pairs(folders: Iterable[Path], forbidden: overlap.Forbidden) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     train, dev, seen, bad = [], [], set(), 0
     paths = [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
-    for path in sorted(paths, key=lambda path: path.name not in HELD_OUT):  # what is kept aside is read first
+    for path in sorted(paths, key=lambda path: path.name not in HELD_OUT):  # held-out files are read first
         for line in path.read_text(encoding="utf-8").splitlines():
             item = _item(line)
             if item is None or item["u"] in seen or any(map(forbidden.shares, texts_of(item))):
@@ -72,7 +72,7 @@ def _pairs(folders: Iterable[Path], forbidden: overlap.Forbidden) -> tuple[list[
                 continue
             seen.add(item["u"])
             (dev if path.name in HELD_OUT else train).append({**item, "f": path.stem})
-    print(f"pairs: {len(train)} to train on, {len(dev)} kept aside, {bad} dropped")
+    print(f"pairs: {len(train)} to train on, {len(dev)} held out, {bad} dropped")
     return train, dev
 
 

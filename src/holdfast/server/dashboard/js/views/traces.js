@@ -1,4 +1,4 @@
-// Traces: how each context block came about. A list, and the page of one trace.
+// Traces: how each context block was built. A list, and the page of one trace.
 
 import { get, getHere, part } from "../api.js";
 import { h, icon } from "../dom.js";
