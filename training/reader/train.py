@@ -8,11 +8,13 @@ held-out dialogues, or the mean of all runs' weights, is exported with 8-bit wei
 import argparse
 import importlib.util
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -108,20 +110,14 @@ class Run:
         return report
 
     def readers(self) -> None:
-        """Train one reader per seed until the time is up. Measure each reader, and the mean of their weights."""
-        anchor, longest = self._anchor(), 0.0
-        for seed in self.options.seeds:
-            began = time.monotonic()
-            if self.found and began - self.start + 1.1 * longest > self.options.deadline:
-                self.say(f"no time for seed {seed}")
-                break
-            fit = self._reader(self.options.seeds[0], seed)
-            fit.run(self.train, self._plan(), anchor)
-            name = f"seed {seed}"
-            report = self.measure(name, fit.predict(self.inputs))
-            self.results[name]["history"] = fit.history
-            self.found.append((report.choice(), name, fit.reader.weights()))
-            longest = max(longest, time.monotonic() - began)
+        """Train one reader per seed, all at the same time, and measure each and the mean of their weights."""
+        seeds = self.options.seeds
+        with ProcessPoolExecutor(len(seeds), multiprocessing.get_context("spawn")) as pool:
+            for seed, (history, weights) in zip(seeds, pool.map(_train, [self.options] * len(seeds), seeds), strict=True):
+                name = f"seed {seed}"
+                report = self.measure(name, _loaded(self._reader(0, 0), weights).predict(self.inputs))
+                self.results[name]["history"] = history
+                self.found.append((report.choice(), name, weights))
         names = [name for _, name, _ in self.found]
         measures = ("keep", "heads", "span", "consent", "change")
         self.results["seeds"] = spread([{part: self.results[name][part] for part in measures} for name in names])
@@ -130,6 +126,12 @@ class Run:
             mean = Weights(tensors={key: np.mean([one[key] for one in tensors], axis=0) for key in tensors[0]})
             report = self.measure("mean of the weights", _loaded(self._reader(0, 0), mean).predict(self.inputs))
             self.found.append((report.choice(), "mean of the weights", mean))
+
+    def fit(self, seed: int) -> tuple[Any, Weights]:
+        """Train one reader, and return the course of its loss and its weights."""
+        fit = self._reader(self.options.seeds[0], seed)
+        fit.run(self.train, self._plan(), self._anchor())
+        return fit.history, fit.reader.weights()
 
     def _reader(self, heads: int, seed: int) -> Fit:
         """Return an untrained reader. All runs start with the same weights, so that their weights can be averaged."""
@@ -208,6 +210,12 @@ class Run:
                     file.write(json.dumps({"id": example.id, "chances": chances, "span": report.spans[row]}) + "\n")
 
 
+def _train(options: argparse.Namespace, seed: int) -> tuple[Any, Weights]:
+    """Train one reader in a process of its own."""
+    torch.backends.cuda.matmul.allow_tf32 = True
+    return Run(options).fit(seed)
+
+
 def _loaded(fit: Fit, weights: Weights) -> Fit:
     """Put weights into a reader."""
     state = {
@@ -241,7 +249,6 @@ def _options() -> argparse.Namespace:
     add("--epochs", type=float, default=14.0)
     add("--steps", type=int, help="most steps per seed, for a trial")
     add("--limit", type=int, help="number of examples, for a trial")
-    add("--deadline", type=float, default=470.0, help="seconds after which no other seed is started")
     add("--batch", type=int, default=64)
     add("--rate", type=float, default=1e-4)
     add("--rate-words", type=float, default=5e-5)
