@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Engine, Scope
+from holdfast import Engine, Kind, Scope
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.services import services
@@ -224,3 +224,42 @@ def test_an_export_needs_little_memory(memory: Engine) -> None:
     tracemalloc.stop()
     assert size > 6_000_000
     assert peak < 4_500_000
+
+
+ITEM = Kind(name="item", meaning="An item of a program", keyed="one", plain=True)
+
+
+@pytest.mark.ledger("X13")
+def test_plain_kinds_travel_with_an_export(open_memory: OpenMemory, tmp_path: Path) -> None:
+    memory = open_memory(kinds=[ITEM])
+    memory.remember("password: hunter2hunter2", user="ana", kind="item", key="A  b", namespace=("files",))
+    memory.export(tmp_path / "all.jsonl")
+    target = open_memory(tenant="other")
+    assert target.import_from(tmp_path / "all.jsonl", dry_run=True).memories.found == 1
+    assert target.memories(user="ana") == []
+    assert target.import_from(tmp_path / "all.jsonl").memories.imported == 1
+    assert exported(target) == (tmp_path / "all.jsonl").read_bytes()
+    target.close()
+    again = open_memory(tenant="other")  # as the command line does, which adds no kinds
+    assert ITEM in again.preset.kinds
+    assert again.remember("new", user="ana", kind="item", key="A  b", namespace=("files",)).revision == 2
+
+
+def test_another_kind_of_the_same_name_is_an_error(open_memory: OpenMemory, tmp_path: Path) -> None:
+    memory = open_memory(kinds=[ITEM])
+    memory.remember("x", user="ana", kind="item", key="k")
+    memory.export(tmp_path / "all.jsonl")
+    other = Kind(name="item", meaning="Something else", plain=True)
+    target = open_memory(tenant="other", kinds=[other])
+    with pytest.raises(InvalidInput, match="already has another kind 'item'"):
+        target.import_from(tmp_path / "all.jsonl")
+    assert target.memories(user="ana") == []
+
+
+@pytest.mark.parametrize("kinds", ['"item"', '[{"name":"fact"}]', '[{"name":"x","plain":true,"odd":1}]', '[{"plain":true}]'])
+def test_a_damaged_list_of_kinds_is_an_error(open_memory: OpenMemory, tmp_path: Path, kinds: str) -> None:
+    file = tmp_path / "all.jsonl"
+    header = f'{{"type":"holdfast-export","version":1,"preset":"default","kinds":{kinds},"selection":{{}}}}\n'
+    file.write_text(header + '{"type":"end","counts":{}}\n', "utf-8")
+    with pytest.raises(InvalidInput, match="line 1"):
+        open_memory().import_from(file)

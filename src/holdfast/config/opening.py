@@ -11,7 +11,7 @@ from holdfast.background.scheduler import Worker
 from holdfast.chat import ChatModel
 from holdfast.config.assembly import build_services
 from holdfast.config.folders import data_directory
-from holdfast.config.kinds import with_kinds, with_recorded_kinds
+from holdfast.config.kinds import with_recorded_kinds
 from holdfast.config.loading import SettingsSource, load_settings
 from holdfast.config.models import make_models, make_reranker, make_sentence_reader
 from holdfast.config.settings import Settings
@@ -21,6 +21,7 @@ from holdfast.errors import InvalidInput, SettingsError
 from holdfast.models.chat_budget import ChatBudget, ChatSource
 from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
+from holdfast.presets.plain_kinds import with_kinds
 from holdfast.protocols import Clock, Embedder, Reranker
 from holdfast.recall.embedding import EmbedderSource
 from holdfast.text.limits import Limits

@@ -4,7 +4,7 @@ Fields with their default value are left out. The order of the fields is fixed, 
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,8 @@ from holdfast.exporters.entries import (
 )
 from holdfast.exporters.selection import Selection
 from holdfast.exporters.walk import effect_with
-from holdfast.types import AppRecord, ChangeRecord, Job, Message, Scope, Trace, UserProfile
+from holdfast.presets.plain_kinds import kind_to_json
+from holdfast.types import AppRecord, ChangeRecord, Job, Kind, Message, Scope, Trace, UserProfile
 
 FORMAT = "holdfast-export"
 """Value of ``type`` in the first line of an export."""
@@ -41,9 +42,10 @@ def to_line(record: Mapping[str, Any]) -> bytes:
         return json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-def header(preset: str, selection: Selection) -> dict[str, Any]:
-    """Return the first record of an export."""
-    return {"type": FORMAT, "version": VERSION, "preset": preset, "selection": selection.parts}
+def header(preset: str, selection: Selection, kinds: Sequence[Kind] = ()) -> dict[str, Any]:
+    """Return the first record of an export. It describes the plain kinds that programs added to the preset."""
+    added = {"kinds": [kind_to_json(kind) for kind in kinds]} if kinds else {}
+    return {"type": FORMAT, "version": VERSION, "preset": preset, **added, "selection": selection.parts}
 
 
 def footer(counts: Mapping[str, int]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def export_parts(
 def stream(walk: Walk, preset: Preset, selection: Selection, *, format: ExportFormat, now: datetime) -> Iterator[bytes]:
     """Yield an export in pieces of at least 64 kB, except the last one."""
     if format == "jsonl":
-        parts = write_jsonl(walk.entries(), preset=preset.name, selection=selection)
+        parts = write_jsonl(walk.entries(), preset=preset.name, selection=selection, kinds=walk.plain_kinds())
     elif format == "markdown":
         parts = write_markdown(walk)
     else:

@@ -30,8 +30,9 @@ from holdfast.exporters.entries import (
 from holdfast.exporters.selection import Selection, belongs
 from holdfast.forgetting.targets import is_restated
 from holdfast.presets.base import Preset
+from holdfast.presets.plain_kinds import RECORDED, read_kinds
 from holdfast.protocols import MemoryFilter, MessageFilter, SessionFilter, Store, TraceFilter
-from holdfast.types import AppRecord, Job, Memory, Message, Scope, SessionRecord, Trace, UserProfile
+from holdfast.types import AppRecord, Job, Kind, Memory, Message, Scope, SessionRecord, Trace, UserProfile
 
 Progress: TypeAlias = Callable[[str, int], None]
 """Callback that receives a type of data, such as ``messages``, and how many of them were read."""
@@ -74,6 +75,10 @@ class Walk:
         yield from self.memories()
         yield from self.jobs()
         yield from self.traces()
+
+    def plain_kinds(self) -> Sequence[Kind]:
+        """Return the plain kinds that programs added to the store."""
+        return list(read_kinds(self._store.setting(RECORDED)).values())
 
     def _counted(self, name: str, entries: Iterator[_Read]) -> Iterator[_Read]:
         for entry in entries:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from holdfast.exporters.entries import Entry
-from holdfast.types import MessageOrigin
+from holdfast.types import Kind, MessageOrigin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,4 +74,4 @@ class Note:
     """Agent of the memory, if the foreign store names one. It is used if the import names no agent."""
 
 
-Record: TypeAlias = Entry | Conversation | Said | Note
+Record: TypeAlias = Entry | Kind | Conversation | Said | Note

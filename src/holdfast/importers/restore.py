@@ -20,8 +20,9 @@ from holdfast.exporters.entries import (
 )
 from holdfast.exporters.walk import effect_place, effect_with
 from holdfast.presets.base import Preset
+from holdfast.presets.plain_kinds import RECORDED, read_kinds, write_kinds
 from holdfast.protocols import MemoryFilter, MessageFilter, TraceFilter, Transaction
-from holdfast.types import AppRecord, Memory, Put, Trace, UserProfile
+from holdfast.types import AppRecord, Kind, Memory, Put, Trace, UserProfile
 from holdfast.values import identity
 
 Outcome: TypeAlias = Literal["imported", "known", "repeated", "expired", "empty", "withheld"]
@@ -149,6 +150,13 @@ class Restore:
         if self.tx.jobs(ids=(job.id,)):
             return "known"
         return "imported" if self.tx.add_job(replace(job, payload=payload, effect=effect)) else "known"
+
+
+def record_kind(tx: Transaction, kind: Kind) -> None:
+    """Record a plain kind in the store, so that every later opening knows it."""
+    recorded = read_kinds(tx.setting(RECORDED))
+    if kind.name not in recorded:
+        tx.set_setting(RECORDED, write_kinds([*recorded.values(), kind]))
 
 
 def check_kinds(preset: Preset, entry: MemoryEntry) -> None:

@@ -16,10 +16,11 @@ from holdfast.exporters.entries import JobEntry, MemoryEntry, MessageEntry, Sess
 from holdfast.importers.conversations import OpenConversation, SaidWish, add_said, close_conversation
 from holdfast.importers.notes import NoteWriter
 from holdfast.importers.records import Conversation, Note, Record, Said
-from holdfast.importers.restore import Outcome, Restore, check_kinds
+from holdfast.importers.restore import Outcome, Restore, check_kinds, record_kind
 from holdfast.learning.wishes import lifts_off_record, read_wish
+from holdfast.presets.plain_kinds import with_kinds
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, TraceFilter, Transaction
-from holdfast.types import Scope, Trace
+from holdfast.types import Kind, Scope, Trace
 
 if TYPE_CHECKING:
     from holdfast.background.digest import Digester
@@ -122,6 +123,9 @@ class Import:
         newest: list[tuple[datetime, str]] = []
         talk, ended = None, _NEVER
         for record in self._source.records():
+            if isinstance(record, Kind):
+                self._preset = with_kinds(self._preset, [record])
+                continue
             total += 1
             self._counts[_type_of(record)]["found"] += 1
             if isinstance(record, MemoryEntry):
@@ -138,6 +142,8 @@ class Import:
     def _look_up(self, batch: Sequence[Record]) -> None:
         """Count the records that the store already has."""
         for record in batch:
+            if isinstance(record, Kind):
+                continue
             if isinstance(record, Conversation):
                 self._talk = self._opened(record)
             if _is_known(self._store, record, self._talk):
@@ -151,6 +157,9 @@ class Import:
         notes = [record for record in batch if isinstance(record, Note)]
         for record in batch:
             if isinstance(record, Note):
+                continue
+            if isinstance(record, Kind):
+                record_kind(tx, record)
                 continue
             if isinstance(record, Said):
                 self._count(record, self._said(tx, record, now))

@@ -11,16 +11,19 @@ from holdfast.exporters.records import FORMAT, VERSION
 from holdfast.importers.decode import to_entry
 from holdfast.importers.fields import Fields
 from holdfast.importers.lines import json_lines
+from holdfast.presets.plain_kinds import kind_from_json
+from holdfast.types import Kind
 
 
-def read_jsonl(path: Path, tenant: str) -> Iterator[Entry]:
-    """Yield the entries of an export. Raise InvalidInput if a line is wrong or the end of the file is missing."""
+def read_jsonl(path: Path, tenant: str) -> Iterator[Entry | Kind]:
+    """Yield the plain kinds and the entries of an export. Raise InvalidInput if a line is wrong or the end of the file is missing."""
     counts: Counter[str] = Counter()
     ended = False
     for number, fields in json_lines(path):
         kind = fields.name("type")
         if number == 1:
             _check_header(fields, kind)
+            yield from _kinds(fields)
         elif ended:
             raise fields.fail("there are lines after the end of the export.")
         elif kind == "end":
@@ -49,6 +52,16 @@ def _check_header(fields: Fields, kind: str) -> None:
         raise fields.fail(
             f"the export has version {fields.number('version')}; this version of Holdfast reads {VERSION}. Upgrade it."
         )
+
+
+def _kinds(fields: Fields) -> Iterator[Kind]:
+    given = fields.values.get("kinds", [])
+    if not isinstance(given, list) or not all(isinstance(each, dict) and each.get("plain") is True for each in given):
+        raise fields.fail("kinds must be a list of plain kinds.")
+    try:
+        yield from [kind_from_json(each) for each in given]
+    except InvalidInput as error:
+        raise fields.fail(str(error)) from error
 
 
 def _check_end(fields: Fields, counts: Counter[str]) -> None:

@@ -1,0 +1,53 @@
+"""Plain kinds that callers add to a preset, and their form as JSON in the store's record and in exports."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import Any
+
+from holdfast.errors import InvalidInput
+from holdfast.presets.base import Preset
+from holdfast.types import Kind
+
+RECORDED = "plain_kinds"
+"""Name of the store's internal setting that lists the plain kinds as JSON."""
+
+
+def with_kinds(preset: Preset, kinds: Sequence[Kind]) -> Preset:
+    """Return the preset with more kinds, or raise InvalidInput if it has another kind of the same name."""
+    added: dict[str, Kind] = {}
+    own = {kind.name: kind for kind in preset.kinds}
+    for kind in kinds:
+        known = own.get(kind.name, added.get(kind.name))
+        if known is not None and known != kind:
+            raise InvalidInput(f"The preset {preset.name!r} already has another kind {kind.name!r}. Use another name.")
+        if kind.name not in own:
+            added[kind.name] = kind
+    return replace(preset, kinds=(*preset.kinds, *added.values())) if added else preset
+
+
+def write_kinds(kinds: Sequence[Kind]) -> str:
+    """Return the value of the store's record of plain kinds."""
+    return json.dumps([kind_to_json(kind) for kind in kinds])
+
+
+def read_kinds(recorded: str | None) -> dict[str, Kind]:
+    """Return the plain kinds in the store's record, by name."""
+    return {kind.name: kind for kind in map(kind_from_json, json.loads(recorded or "[]"))}
+
+
+def kind_to_json(kind: Kind) -> dict[str, Any]:
+    """Return a kind as a JSON object. A lifetime is in seconds."""
+    lifetime = kind.lifetime.total_seconds() if isinstance(kind.lifetime, timedelta) else kind.lifetime
+    return {**asdict(kind), "lifetime": lifetime}
+
+
+def kind_from_json(given: Mapping[str, Any]) -> Kind:
+    """Return the kind that a JSON object describes, or raise InvalidInput."""
+    seconds = given.get("lifetime")
+    lifetime = timedelta(seconds=seconds) if isinstance(seconds, int | float) else seconds
+    try:
+        return Kind(**{**given, "lifetime": lifetime})
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"This does not describe a kind of memory: {json.dumps(dict(given))}.") from error
