@@ -149,3 +149,25 @@ def test_the_language_of_a_revision_is_the_given_one(memory: Engine) -> None:
         writer.apply([Put(id=kept.id, scope=kept.scope, kind="fact", text="likes the black tea in the evening", language="fr")])
     assert memory.get(kept.id).language == "fr"
     assert memory.revise(kept.id, "likes the white tea in the evening").language == "en"
+
+
+@pytest.mark.everywhere("sqlite", "postgres")
+def test_counts_follow_writes_expiry_and_time(memory: Engine, clock: FrozenClock) -> None:
+    """Counts are cached between writes, so each is asked for twice. What expires meanwhile is left out at once."""
+
+    def counts() -> set[int]:
+        return {memory.count_memories(user="ana") for _ in range(2)} | {len(memory.memories(user="ana"))}
+
+    start = clock.now()
+    memory.remember("prefers tea", user="ana")
+    memory.remember("has a parcel to collect", user="ana", expires_at=start + timedelta(hours=1))
+    assert counts() == {2}
+    assert {memory.stats().memories, memory.stats().memories_by_kind["fact"]} == {2}
+    clock.advance(timedelta(hours=2))
+    assert counts() == {1}
+    later = memory.remember("lives in Porto", user="ana")
+    assert counts() == {2}
+    assert memory.count_memories(user="ana", known_at=start + timedelta(minutes=5)) == 2
+    memory.forget(id=later.id)
+    assert counts() == {1}
+    assert memory.stats().retired == {"forgotten": 1}

@@ -8,9 +8,7 @@ from typing import Any, Protocol, cast
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import JSONResponse
-from starlette.staticfiles import StaticFiles
 
 from holdfast.access.oauth import OAuth, TokenVerifier
 from holdfast.config.settings import Settings
@@ -46,6 +44,7 @@ from holdfast.server.routes import (
 )
 from holdfast.server.routes.admin import backups, bulk, imports, models, settings, setup
 from holdfast.server.routes.events import ChangeFeed
+from holdfast.server.static_files import StaticFiles
 from holdfast.server.tenants import EnginePool
 from holdfast.version import __version__
 
@@ -164,11 +163,8 @@ def _oauth(settings: Settings) -> OAuth | None:
 
 def _dashboard() -> dict[str, App]:
     """Map the path of each dashboard file to the application that serves it."""
-    if not DASHBOARD.is_dir():
-        return {}
-    files = GZipMiddleware(StaticFiles(directory=DASHBOARD, html=True), minimum_size=1000)
-    paths = [path.relative_to(DASHBOARD).as_posix() for path in DASHBOARD.rglob("*") if path.is_file()]
-    return {"/": files, **{f"/{path}": files for path in paths}}
+    files = StaticFiles(DASHBOARD)
+    return dict.fromkeys(files.paths, files)
 
 
 def make_api(

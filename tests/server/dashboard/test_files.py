@@ -49,19 +49,49 @@ def test_the_folder_is_small() -> None:
     assert sum(path.stat().st_size for path in FILES) < 450_000
 
 
+def _imported(path: Path) -> set[Path]:
+    """Return a module and all modules that it imports, directly or not. Modules imported on demand are left out."""
+    found, waiting = set[Path](), [path]
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        names = re.findall(r"""^(?:import|export)\b[^;]*?from\s*"(\.[^"]+)\"""", path.read_text("utf-8"), re.MULTILINE)
+        waiting += [each for name in names if (each := (path.parent / name).resolve()) not in found]
+    return found
+
+
+APP = _imported(FOLDER / "js" / "app.js")
+"""The modules that every view needs."""
+
+
 @pytest.mark.parametrize("language", ["en", "es"])
 def test_the_first_page_is_small(language: str) -> None:
     """The page, its styles and translations, and all modules that the first view imports have less than 200 kB together."""
-    needed = {FOLDER / "index.html", FOLDER / "icon.svg", FOLDER / "i18n" / f"{language}.json"}
-    needed |= {path for path in FILES if path.suffix == ".css"}
-    waiting = [FOLDER / "js" / "theme-first.js", FOLDER / "js" / "app.js", FOLDER / "js" / "views" / "chat.js"]
-    while waiting:
-        path = waiting.pop()
-        needed.add(path)
-        imported = re.findall(r"""^(?:import|export)\b[^;]*?from\s*"(\.[^"]+)\"""", path.read_text("utf-8"), re.MULTILINE)
-        waiting += [found for name in imported if (found := (path.parent / name).resolve()) not in needed]
+    needed = {FOLDER / "index.html", FOLDER / "icon.svg", FOLDER / "i18n" / f"{language}.json", FOLDER / "js" / "first.js"}
+    needed |= {path for path in FILES if path.suffix == ".css"} | APP | _imported(FOLDER / "js" / "views" / "chat.js")
     assert any(path.name == "ui.js" for path in needed)
     assert sum(path.stat().st_size for path in needed) < 200_000
+
+
+def test_all_modules_of_a_first_view_are_fetched_at_once() -> None:
+    """The page names the modules of every view, and ``first.js`` those of the first view, so that none waits for another."""
+    page = (FOLDER / "index.html").read_text("utf-8")
+    named = {FOLDER / "js" / name for name in re.findall(r'"modulepreload" href="./js/([^"]+)"', page)}
+    assert named == APP - {FOLDER / "js" / "app.js"}
+    first = (FOLDER / "js" / "first.js").read_text("utf-8")
+    lists = re.findall(r"^    (\w+): \[([^\]]*)\]", first, re.MULTILINE)
+    views = set(re.findall(r"^  (\w+): \(\) =>", (FOLDER / "js" / "app.js").read_text("utf-8"), re.MULTILINE))
+    assert {view for view, _ in lists} == views
+    for view, names in lists:
+        path = FOLDER / "js" / "views" / f"{view}.js"
+        assert {FOLDER / "js" / f"{name}.js" for name in re.findall(r'"([^"]+)"', names)} == _imported(path) - APP - {path}, view
+
+
+def test_nothing_delays_the_first_script() -> None:
+    """A script after a stylesheet waits for that stylesheet."""
+    page = (FOLDER / "index.html").read_text("utf-8")
+    assert page.index("first.js") < page.index('rel="stylesheet"')
+    assert page.index("first.js") < page.index("modulepreload")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))

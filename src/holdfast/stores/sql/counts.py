@@ -26,11 +26,12 @@ def stats(connection: Connection, tenant: str) -> dict[str, Any]:
         return {row[0]: row[1] for row in connection.execute(f"{sql} GROUP BY 1", (tenant,))}
 
     present = "FROM memories WHERE tenant = ? AND recorded_to IS NULL"
+    live = grouped(f"SELECT kind, count(*) {present} AND status = 'live'")
     return {
         "messages": single("SELECT count(*) FROM messages WHERE tenant = ?"),
         "sessions": grouped("SELECT status, count(*) FROM sessions WHERE tenant = ?"),
-        "memories": single(f"SELECT count(*) {present} AND status = 'live'"),
-        "memories_by_kind": grouped(f"SELECT kind, count(*) {present} AND status = 'live'"),
+        "memories": sum(live.values()),
+        "memories_by_kind": live,
         "retired": grouped(f"SELECT status, count(*) {present} AND status <> 'live'"),
         "users": single("SELECT count(DISTINCT user) FROM partitions WHERE tenant = ? AND user <> ''"),
         "apps": single("SELECT count(DISTINCT app) FROM partitions WHERE tenant = ? AND app <> ''"),

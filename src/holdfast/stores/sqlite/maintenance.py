@@ -1,12 +1,11 @@
-"""Maintenance of a SQLite file: counts, checks, scrubbing and backups."""
+"""Maintenance of a SQLite file: checks, scrubbing and backups."""
 
 import logging
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import apsw
 
@@ -27,11 +26,6 @@ _REWRITE_UP_TO = 256 * 1024 * 1024
 
 A larger file is vacuumed only if erased data is still found in it.
 """
-
-
-def stats(connection: FileConnection, tenant: str, path: Path) -> Mapping[str, Any]:
-    """Return the number of a tenant's rows, and the size of the file in bytes."""
-    return {**counts.stats(connection, tenant), "bytes": sum(file.stat().st_size for file in store_files(path))}
 
 
 def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) -> list[Finding]:

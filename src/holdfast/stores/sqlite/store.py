@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast.errors import StoreError
-from holdfast.protocols import Match, MissingVector, ScrubTime, SearchFilter, Space
+from holdfast.protocols import Match, MemoryFilter, MissingVector, ScrubTime, SearchFilter, Space
 from holdfast.runtime import forks
 from holdfast.runtime.private_files import create_file, create_folder
 from holdfast.stores.chroma.protocol import IndexPlace
-from holdfast.stores.sql import partitions, vector_tables
+from holdfast.stores.sql import counts, partitions, vector_tables
 from holdfast.stores.sql.connection import R, cached_fetch, fetch, fetch_value, guarded
 from holdfast.stores.sql.filters import Clauses, item_clauses, said_in
 from holdfast.stores.sql.reads import SQLReads
@@ -329,10 +329,18 @@ class SQLiteStore(SQLReads):
         codes = np.frombuffer(b"".join(code for _, code in rows), dtype=np.int8).reshape(len(rows), -1)
         return vector_tables.pairwise(items, [item for item, _ in rows], codes.astype(np.float32))
 
-    @guarded
+    def count_memories(self, wanted: MemoryFilter) -> int:
+        """Count memories. A count stays cached until another connection writes to the file."""
+        with self.snapshot():
+            return super().count_memories(wanted)
+
     def stats(self) -> Mapping[str, Any]:
-        """Count the stored rows and bytes."""
-        return maintenance.stats(self.connection, self.tenant, self.path)
+        """Count the stored rows and bytes. The rows are counted again only after a write."""
+        with self.snapshot():
+            rows = self.guard(
+                lambda: cached_fetch(self.connection, ("stats", self.tenant), lambda: counts.stats(self.connection, self.tenant))
+            )
+        return {**rows, "bytes": sum(file.stat().st_size for file in maintenance.store_files(self.path))}
 
     def check(self, *, deep: bool = True) -> list[Finding]:
         """Check the file. ``deep`` also verifies every row's hash."""

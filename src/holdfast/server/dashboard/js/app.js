@@ -94,7 +94,8 @@ async function findUser() {
 const root = /** @type {HTMLElement} */ (document.getElementById("app"));
 
 async function draw() {
-  await Promise.all([loadWords(), findUser(), welcome()]);
+  const view = modules[parse().name]?.().catch(() => {}); // `show` reports a failure
+  await Promise.all([loadWords(), findUser(), welcome(), view]);
   replace(root, frame(main));
   await show({ reload: true });
 }
@@ -194,8 +195,8 @@ async function welcome() {
 }
 
 applyTheme();
+connect(); // before the views fetch their data, so that no change in between is missed
 await draw();
-connect();
 record();
 setInterval(() => {
   if (!document.hidden) record();

@@ -11,6 +11,7 @@ export let answering = true;
 const WATCH_MS = 3000;
 const QUIET_MS = 3000;
 let heard = Date.now();
+let isFirst = true;
 
 function setAnswering(state) {
   if (state) heard = Date.now();
@@ -52,7 +53,11 @@ async function listen(signal) {
       for await (const { event, data } of stream) {
         wait = 1000;
         heard = Date.now();
-        if (event === "change") live.dispatchEvent(new CustomEvent("change", { detail: data }));
+        if (event !== "change") continue;
+        live.dispatchEvent(new CustomEvent("counts", { detail: data }));
+        // The first event only says what is there. Views fetch that themselves.
+        if (!isFirst) live.dispatchEvent(new CustomEvent("change", { detail: data }));
+        isFirst = false;
       }
     } catch (error) {
       if (signal.aborted) return;

@@ -167,7 +167,7 @@ function more() {
 }
 
 /** Show a dot next to "Jobs" while there are failed jobs. */
-hearing.live.addEventListener("change", (/** @type {any} */ { detail }) => {
+hearing.live.addEventListener("counts", (/** @type {any} */ { detail }) => {
   if (!detail?.jobs) return;
   for (const node of document.querySelectorAll('.nav-item[data-view="jobs"]'))
     node.classList.toggle("has-dead", detail.jobs.dead > 0);

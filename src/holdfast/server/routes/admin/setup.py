@@ -8,6 +8,7 @@ from pydantic import Field
 from holdfast.config.default_user import default_user, save_default_user
 from holdfast.config.settings import Settings
 from holdfast.errors import Conflict
+from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.server import samples
 from holdfast.server.api import convert, responses
 from holdfast.server.api.fields import Name
@@ -113,10 +114,12 @@ def remove_samples(caller: Calling) -> RemovedSamples:
 
 
 def _setup(caller: Caller, settings: Settings) -> Setup:
-    counts = caller.memory.stats()
+    store = services(caller.memory).store
+    # Sorted by id, the first row is found at once, however many there are.
+    first = store.memories(MemoryFilter(after_id="", statuses=["live"], limit=1)) or store.messages(MessageFilter(oldest=1))
     person = default_user(settings) if caller.is_operator else None
     return Setup(
-        empty=not counts.memories and not counts.messages,
+        empty=not first,
         user=person.name if person else None,
         is_user_chosen=person.is_chosen if person else None,
         samples=samples.stored(caller.memory),

@@ -84,7 +84,6 @@ export function view(route, signal) {
 async function start(ui) {
   try {
     await resume();
-    await record();
   } catch (error) {
     if (!ui.signal.aborted)
       replace(
@@ -99,7 +98,16 @@ async function start(ui) {
   if (ui.signal.aborted) return;
   compose(ui);
   drawAll(ui);
-  await learn(ui);
+  await Promise.all([nameModel(ui), learn(ui)]);
+}
+
+/** Show the name of the chat model, or that there is none. The statistics have it. */
+async function nameModel(ui) {
+  const before = latest;
+  if ((await record()) === before || ui.signal.aborted) return;
+  bar(ui);
+  const note = ui.box.turns.querySelector(".welcome");
+  if (note) note.replaceWith(welcome(ui));
 }
 
 function drawAll(ui) {
