@@ -5,25 +5,8 @@
     apps: [],
     chat: ["markdown", "parts", "views/chat-parts", "views/traces"],
     jobs: [],
-    memories: [
-      "bulk",
-      "diff",
-      "parts",
-      "views/memory",
-      "views/memory-edit",
-      "views/memory-explain",
-      "views/traces",
-    ],
-    people: [
-      "lives",
-      "markdown",
-      "opening",
-      "parts",
-      "views/around",
-      "views/person",
-      "views/sessions",
-      "views/traces",
-    ],
+    memories: ["bulk", "diff", "parts", "views/memory", "views/memory-edit", "views/memory-explain", "views/traces"],
+    people: ["lives", "markdown", "opening", "parts", "views/around", "views/person", "views/sessions", "views/traces"],
     sessions: ["opening", "parts", "views/traces"],
     settings: [],
     start: ["charts", "parts", "views/admin/models", "views/stats"],
@@ -49,5 +32,6 @@
     document.head.append(Object.assign(document.createElement("link"), { rel, href: `./${path}`, ...more }));
   fetchSoon("preload", `i18n/${language}.json`, { as: "fetch", crossOrigin: "anonymous" });
   const view = /^#\/(\w+)/.exec(location.hash)?.[1] ?? "chat";
-  for (const name of view in VIEWS ? [`views/${view}`, ...VIEWS[view]] : []) fetchSoon("modulepreload", `js/${name}.js`);
+  for (const name of view in VIEWS ? [`views/${view}`, ...VIEWS[view]] : [])
+    fetchSoon("modulepreload", `js/${name}.js`);
 })();
