@@ -15,6 +15,7 @@ pytestmark = pytest.mark.ledger("X12")
 
 def _get(files: StaticFiles, path: str, **headers: str) -> httpx.Response:
     """Return the response of the application to a request, without undoing its compression."""
+
     async def ask() -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app=files), base_url="http://here") as client:
             return await client.get(path, headers={"Accept-Encoding": "identity", **headers})
