@@ -73,7 +73,7 @@ def by_text(full: Engine) -> Iterator[Engine]:
 
 @pytest.mark.ledger("X2")
 @pytest.mark.parametrize("token", ODD)
-def test_an_odd_token_finds_its_row_by_words_alone(by_text: Engine, token: str) -> None:
+def test_an_unusual_token_finds_its_row_by_words(by_text: Engine, token: str) -> None:
     found = [hit.text for hit in by_text.recall(token, user="ana", limit=3)]
     assert f"the note says {token} somewhere" in found
 

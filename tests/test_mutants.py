@@ -115,7 +115,7 @@ def test_a_new_recording_replaces_the_old_one_of_its_tests(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="mutants run in forked processes")
-def test_a_run_tells_killed_from_surviving_mutants_and_leaves_the_working_tree_alone(tmp_path: Path) -> None:
+def test_a_run_separates_killed_from_surviving_mutants_and_does_not_change_the_working_tree(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "src" / "holdfast_models").mkdir(parents=True)
     (root / "src" / "holdfast").mkdir()

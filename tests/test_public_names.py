@@ -26,7 +26,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_every_error_has_a_code_of_its_own_and_stands_in_the_drawn_tree() -> None:
+def test_every_error_has_a_unique_code_and_is_in_the_documented_tree() -> None:
     classes = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, errors.HoldfastError)]
     codes = [cls.code for cls in classes]
     assert len(codes) == len(set(codes))

@@ -41,7 +41,7 @@ def refusal(bearer: str | None, gate: Gate, *, loopback: bool = False) -> str:
 
 
 @pytest.mark.ledger("X8")
-def test_a_key_stands_for_what_it_was_made_for(gate: Gate) -> None:
+def test_a_key_identifies_the_principal_it_was_created_for(gate: Gate) -> None:
     record, key = gate.create_key(level="read", label="phone", tenant="acme", user="ana", app="kitchen", agent="cook")
     principal = gate.identify(key, loopback=False)
     assert principal == Principal(level="read", tenant="acme", user="ana", app="kitchen", agent="cook", key=record.id)
@@ -242,14 +242,14 @@ def test_a_bound_key_implies_its_parts_and_finds_no_others() -> None:
     assert authorize(EVERYONE, "read", user="bob") == {"user": "bob", "app": None, "agent": None}
 
 
-def test_what_concerns_everyone_is_not_for_a_bound_key() -> None:
+def test_a_bound_key_may_not_run_operations_on_the_whole_tenant() -> None:
     authorize(EVERYONE, "read", whole=True)
     for part in ("user", "app", "agent"):
         with pytest.raises(Forbidden):
             authorize(Principal(level="admin", tenant="default", **{part: "x"}), "read", whole=True)  # type: ignore[arg-type]
 
 
-def test_what_is_found_by_its_id_is_seen_if_it_is_ones_own_or_shared_and_changed_if_it_is_ones_own() -> None:
+def test_by_id_a_caller_may_read_own_and_shared_data_and_change_only_own_data() -> None:
     own, shared, in_app = Scope(user="ana"), Scope(), Scope(user="ana", app="kitchen")
     foreign, elsewhere = Scope(user="bob"), Scope(tenant="other", user="ana")
     assert [may_see(ANA, scope) for scope in (own, shared, in_app, foreign, elsewhere)] == [True, True, True, False, False]
@@ -282,7 +282,7 @@ def test_the_key_is_read_from_its_header() -> None:
 # Erasing
 
 
-def test_an_erased_user_has_no_key_left_in_whoevers_rows(
+def test_no_tenant_keeps_an_access_key_of_an_erased_user(
     gate: Gate, open_memory: Callable[..., Engine], files_with: Callable[[str], list[str]]
 ) -> None:
     _, anas = gate.create_key(level="write", tenant="acme", user="anastasia-quux", label="anastasia-quux's phone")
@@ -343,7 +343,7 @@ def test_a_request_that_failed_or_died_may_be_sent_again(answers: StoredResponse
     assert answers.claim(ANA, "died", b"one").status == 200
 
 
-def test_answers_are_let_go_after_a_day(memory: Engine, answers: StoredResponses, clock: FrozenClock) -> None:
+def test_stored_responses_are_removed_after_a_day(memory: Engine, answers: StoredResponses, clock: FrozenClock) -> None:
     answers.save(answers.claim(ANA, "retry", b"one"), status=200, headers={}, body=b"astrolabe")
     clock.advance(timedelta(hours=23))
     memory.purge_expired()

@@ -23,7 +23,7 @@ ADAPTERS = sorted({path.relative_to(FOLDER).parts[0].removesuffix(".py") for pat
 
 
 @BY_NAME
-def test_an_adapter_imports_the_public_api_alone(path: Path) -> None:
+def test_an_adapter_imports_only_the_public_api(path: Path) -> None:
     for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -36,7 +36,7 @@ def test_an_adapter_imports_the_public_api_alone(path: Path) -> None:
 
 
 @BY_NAME
-def test_an_adapter_uses_public_names_alone(path: Path) -> None:
+def test_an_adapter_uses_only_public_names(path: Path) -> None:
     for node in ast.walk(parse(path)):
         if not isinstance(node, ast.Attribute):
             continue

@@ -61,7 +61,7 @@ class Breaking:
 # Turns.
 
 
-def test_a_reply_is_answered_kept_and_told_of(open_memory: OpenMemory) -> None:
+def test_a_reply_is_returned_and_both_messages_are_stored(open_memory: OpenMemory) -> None:
     memory = open_memory(chat=ScriptedChat("How about rice?"))
     memory.remember("allergic to peanuts", user="ana")
     agent = Agent(memory, user="ana")
@@ -74,7 +74,7 @@ def test_a_reply_is_answered_kept_and_told_of(open_memory: OpenMemory) -> None:
 
 
 @pytest.mark.ledger("L2")
-def test_what_is_said_is_on_disk_before_the_model_is_asked(open_memory: OpenMemory) -> None:
+def test_a_message_is_on_disk_before_the_model_is_called(open_memory: OpenMemory) -> None:
     kept: list[str] = []
 
     def look(asked: RecordedCall) -> str:
@@ -138,7 +138,7 @@ def test_lobugs_prompt_is_personality_memories_state_and_then_the_history(open_m
     assert shown(chat.asked[-1]) == [("user", "hello there"), ("assistant", "ok"), ("user", "cheese?")]
 
 
-def test_a_session_goes_on_where_an_earlier_process_left_it(open_memory: OpenMemory) -> None:
+def test_a_session_continues_where_an_earlier_process_left_it(open_memory: OpenMemory) -> None:
     Agent(open_memory(chat=ScriptedChat("Hello.")), user="ana", session="talk").reply("Hi.")
     chat = ScriptedChat("Still here.")
     Agent(open_memory(chat=chat), user="ana", session="talk").reply("Are you there?")
@@ -209,7 +209,7 @@ def test_olvidate_de_mi_trabajo(open_memory: OpenMemory) -> None:
 
 @pytest.mark.ledger("U4")
 @pytest.mark.parametrize("preset", ["rumi", "default"])
-def test_asking_to_forget_is_not_learnt_from_and_stays_in_the_conversation(open_memory: OpenMemory, preset: str) -> None:
+def test_a_request_to_forget_stays_in_the_conversation_and_is_not_learned_from(open_memory: OpenMemory, preset: str) -> None:
     chat = ScriptedChat(calling("forget", key="trabajo"), "Hecho.", "Chau.")
     memory = open_memory(preset=preset)
     memory.remember("trabaja en Acme", key="trabajo")
@@ -223,7 +223,7 @@ def test_asking_to_forget_is_not_learnt_from_and_stays_in_the_conversation(open_
     assert not [hit for hit in memory.recall("¿dónde trabajo, en Acme?") if "Acme" in hit.text]
 
 
-def test_a_model_that_only_calls_a_tool_lets_the_result_speak(open_memory: OpenMemory) -> None:
+def test_if_a_model_only_calls_a_tool_the_result_becomes_the_reply(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="rumi", chat=ScriptedChat(calling("remember", key="mascota", value="tiene un gato"), ""))
     assert Agent(memory).reply("Recordá que tengo un gato.").text == "Recordado: mascota → tiene un gato"
 
@@ -302,7 +302,7 @@ def test_a_real_providers_model_stores_and_finds_memories(
 # Learning.
 
 
-def test_what_was_said_is_learnt_when_the_conversation_ends(open_memory: OpenMemory) -> None:
+def test_facts_are_learned_when_the_conversation_ends(open_memory: OpenMemory) -> None:
     memory = open_memory()
     agent = Agent(memory, user="ana", chat=ScriptedChat("Nice!"))
     agent.reply("I live in Lyon.")
@@ -330,7 +330,7 @@ def test_without_a_model_the_message_is_kept_and_the_context_comes_with_the_erro
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable("gone"), RuntimeError("a bug in it")])
-def test_a_reply_that_breaks_off_is_kept_as_far_as_it_came_and_not_learnt_from(memory: Engine, error: Exception) -> None:
+def test_the_received_part_of_an_interrupted_reply_is_stored_and_not_learned_from(memory: Engine, error: Exception) -> None:
     agent = Agent(memory, user="ana", chat=Breaking("You live ", "in Lyon.", error=error))
     listening = agent.stream("Where do I live?")
     assert [next(listening), next(listening)] == ["You live ", "in Lyon."]
@@ -344,7 +344,7 @@ def test_a_reply_that_breaks_off_is_kept_as_far_as_it_came_and_not_learnt_from(m
     assert memory.memories(user="ana") == []
 
 
-def test_a_reply_that_is_stopped_is_kept_as_far_as_it_came(memory: Engine) -> None:
+def test_the_received_part_of_a_stopped_reply_is_stored(memory: Engine) -> None:
     agent = Agent(memory, chat=Breaking("On "))
     listening = agent.stream("Talk.")
     assert [next(listening), next(listening)] == ["On ", "and on "]
@@ -412,7 +412,7 @@ def test_an_embedder_that_fails_never_stops_a_reply(open_memory: OpenMemory) -> 
 # Costs.
 
 
-def test_what_a_reply_cost_is_counted_as_talk_and_draws_no_memory_energy(open_memory: OpenMemory) -> None:
+def test_the_cost_of_a_reply_counts_as_talk_and_uses_no_memory_energy(open_memory: OpenMemory) -> None:
     usage = Usage(calls=1, input_tokens=10, output_tokens=5, cost=0.25)
     first = Reply(text="", tool_calls=(ToolCall(id="1", name="remember", arguments={"key": "x", "value": "y"}),), usage=usage)
     memory = open_memory(chat=ScriptedChat(first, Reply(text="Hi.", usage=usage)))
@@ -451,7 +451,7 @@ def test_a_days_limit_is_an_error_of_its_own_and_loses_nothing(
     assert agent.reply("Third.").text == "Two."
 
 
-def test_a_model_of_ones_own_has_limits_of_its_own(memory: Engine) -> None:
+def test_a_custom_model_has_its_own_limits(memory: Engine) -> None:
     agent = Agent(memory, chat=ScriptedChat("One."), limits=ChatBudget(daily_calls=1))
     agent.reply("First.")
     with pytest.raises(SpendLimit):
@@ -459,7 +459,7 @@ def test_a_model_of_ones_own_has_limits_of_its_own(memory: Engine) -> None:
 
 
 @pytest.mark.ledger("U4")
-def test_what_was_said_and_forgotten_in_one_conversation_is_not_learnt_at_its_end(open_memory: OpenMemory) -> None:
+def test_a_fact_forgotten_in_its_own_conversation_is_not_learned_at_the_end(open_memory: OpenMemory) -> None:
     def respond(asked: RecordedCall) -> str | Reply:
         if asked.schema is not None:  # a call for extraction
             found = (

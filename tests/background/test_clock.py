@@ -65,7 +65,7 @@ def test_a_store_of_an_older_version_is_protected_too(open_memory: OpenMemory, c
     assert is_whole(open_memory(), forgotten)
 
 
-def test_purging_goes_on_when_the_clock_agrees_for_three_days(memory: Engine, clock: FrozenClock) -> None:
+def test_purging_resumes_when_the_clock_agrees_for_three_days(memory: Engine, clock: FrozenClock) -> None:
     filled(memory, clock)
     clock.advance(2 * YEAR)
     assert memory.purge_expired() == 0
@@ -75,7 +75,7 @@ def test_purging_goes_on_when_the_clock_agrees_for_three_days(memory: Engine, cl
     assert memory.purge_expired() == 21
 
 
-def test_purging_goes_on_when_a_person_confirms(memory: Engine, clock: FrozenClock) -> None:
+def test_purging_resumes_when_a_person_confirms_the_clock(memory: Engine, clock: FrozenClock) -> None:
     filled(memory, clock)
     clock.advance(2 * YEAR)
     assert memory.purge_expired() == 0
@@ -135,7 +135,7 @@ def test_a_lease_from_another_decade_is_taken_over(memory: Engine, clock: Frozen
     assert any("Lyon" in found.text for found in memory.memories(user="ana"))
 
 
-def test_clean_up_goes_on_after_the_clock_went_back(memory: Engine, clock: FrozenClock) -> None:
+def test_clean_up_continues_after_the_clock_went_back(memory: Engine, clock: FrozenClock) -> None:
     clock.advance(10 * YEAR)
     memory.drain()
     clock.advance(-10 * YEAR)
@@ -150,7 +150,7 @@ def test_clean_up_goes_on_after_the_clock_went_back(memory: Engine, clock: Froze
     ("start", "hours"),
     [("2026-03-29T00:30:00+01:00", 22.5), ("2026-10-25T00:30:00+02:00", 24.5), ("2026-06-01T00:30:00+02:00", 23.5)],
 )
-def test_a_day_ends_at_local_midnight_also_when_the_clocks_change(
+def test_a_day_ends_at_local_midnight_even_if_the_clocks_change(
     open_memory: OpenMemory, clock: FrozenClock, start: str, hours: float
 ) -> None:
     memory = open_memory(preset="reachy")

@@ -81,7 +81,7 @@ def test_a_long_queue_is_summarized_without_gaps_and_without_a_job_per_conversat
         ("Vivo en Sevilla. Me gusta Sevilla.", "nos mudamos a Bilbao la semana pasada", "Vivo en Sevilla", "gusta Sevilla"),
     ],
 )
-def test_a_move_retires_the_old_home_and_leaves_what_only_looks_alike(
+def test_a_move_retires_the_old_home_and_no_look_alike(
     open_memory: OpenMemory, clock: FrozenClock, said: tuple[str, str, str, str]
 ) -> None:
     before, after, gone, stays = said
@@ -123,7 +123,7 @@ def test_keys_that_mean_the_same_become_one(open_memory: OpenMemory) -> None:
 
 
 @pytest.mark.ledger("U8")
-def test_what_was_learnt_and_never_used_expires_and_can_be_brought_back(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_learned_memories_that_are_never_used_expire_and_can_be_restored(open_memory: OpenMemory, clock: FrozenClock) -> None:
     preset = replace(DEFAULT, unused_after=timedelta(days=90))
     memory = open_memory(preset=preset)
     say(memory, "I live in Lyon.", "ok")
@@ -288,7 +288,7 @@ def test_three_conclusions_make_a_topic_and_two_do_not(open_memory: OpenMemory) 
 
 
 @pytest.mark.ledger("X5")
-def test_after_erasing_a_user_no_trace_is_left_of_what_was_made_of_their_words(
+def test_erasing_a_user_removes_everything_derived_from_their_words(
     open_memory: OpenMemory, files_with: Callable[[str], list[str]]
 ) -> None:
     memory = open_memory(preset=CASCADE)

@@ -93,7 +93,7 @@ def test_an_answer_that_is_partly_valid_is_kept_in_part_and_flagged(open_memory:
     assert memory.jobs()[0].error
 
 
-def test_what_nobody_said_is_not_kept(open_memory: OpenMemory) -> None:
+def test_an_invented_item_is_not_kept(open_memory: OpenMemory) -> None:
     made_up = fact("Ana owns seventeen submarines near Vladivostok", 1)
     memory = open_memory(chat=ScriptedChat(items(made_up, fact("Ana lives in Lyon", 1))))
     talk(memory, "I live in Lyon.", "Nice.")
@@ -154,7 +154,7 @@ def test_secrets_reach_neither_the_store_nor_the_model(open_memory: OpenMemory, 
     assert not any(key.encode() in file.read_bytes() for file in folder.rglob("*") if file.is_file())
 
 
-def test_what_was_injected_from_memory_is_not_learnt_again(open_memory: OpenMemory) -> None:
+def test_injected_memories_are_not_learned_again(open_memory: OpenMemory) -> None:
     memory = open_memory()
     memory.remember("I live in Lyon", user="ana")
     block = memory.context("Where do I live?", user="ana").text

@@ -27,7 +27,7 @@ def test_the_part_of_a_statement_that_did_not_change_stays(open_memory: OpenMemo
     assert not any("Zarzalejo" in text for text in live)
 
 
-def test_running_again_replaces_only_what_the_model_says_anew(open_memory: OpenMemory) -> None:
+def test_a_rerun_replaces_only_memories_that_the_model_restates(open_memory: OpenMemory) -> None:
     answers: list[Any] = [ModelUnavailable("down"), items(fact("The user lives in Lyon", 1))]
     memory = open_memory(chat=ScriptedChat(*answers))
     talk(memory, "I live in Lyon. I have a dog called Rex. I am allergic to walnuts.", "ok")
@@ -123,7 +123,7 @@ def test_erasing_a_talk_in_which_a_memory_was_only_said_again_leaves_the_memory(
     assert all(finding.ok for finding in memory.doctor())
 
 
-def test_a_fact_told_in_two_talks_outlives_one_of_them(open_memory: OpenMemory) -> None:
+def test_a_fact_stated_in_two_conversations_survives_the_erasure_of_one(open_memory: OpenMemory) -> None:
     memory = open_memory(chat=ScriptedChat(respond=lambda call: items(fact("The user cannot eat walnuts", 1))))
     for id in ("one", "two"):
         session = memory.session(user="ana", id=id)
@@ -142,7 +142,7 @@ def test_an_item_that_cannot_be_stored_does_not_spoil_the_others(open_memory: Op
     assert len(chat.asked) == 1
 
 
-def test_a_model_of_ones_own_that_raises_anything_leaves_the_work_to_rules(open_memory: OpenMemory) -> None:
+def test_if_a_custom_model_raises_any_error_rules_do_the_work(open_memory: OpenMemory) -> None:
     class Fragile(ScriptedChat):
         def chat(self, *args: Any, **kwargs: Any) -> Any:
             raise ConnectionError("gone")
@@ -178,7 +178,7 @@ def test_secrets_are_redacted_wherever_they_stand(open_memory: OpenMemory, files
     assert files_with("hunter2!9xQ") == []
 
 
-def test_an_assistants_claim_alone_is_no_conclusion(open_memory: OpenMemory) -> None:
+def test_an_unconfirmed_claim_of_the_assistant_is_not_a_conclusion(open_memory: OpenMemory) -> None:
     claim = {"conclusion": "the bank of the user is evil.example", "messages": [2]}
     memory = open_memory(preset=CONCLUDING, chat=ScriptedChat(json.dumps({"items": [claim]})))
     talk(memory, "hello there", "the bank of the user is evil.example")
@@ -194,7 +194,7 @@ def test_a_host_that_cannot_say_how_full_it_is_does_not_stop_memory(open_memory:
     assert any("Lyon" in text for text in texts(memory))
 
 
-def test_one_thing_learnt_can_be_undone_without_the_others(open_memory: OpenMemory) -> None:
+def test_one_learned_memory_can_be_undone_without_the_others(open_memory: OpenMemory) -> None:
     memory = open_memory()
     talk(memory, "I live in Lyon. I have a dog called Rex.", "ok")
     dog = next(found for found in memory.memories(user="ana") if "Rex" in found.text)
@@ -202,7 +202,7 @@ def test_one_thing_learnt_can_be_undone_without_the_others(open_memory: OpenMemo
     assert any("Lyon" in text for text in texts(memory))
 
 
-def test_what_a_model_made_of_a_memory_that_was_erased_meanwhile_is_made_again_without_it(
+def test_a_result_based_on_a_memory_erased_meanwhile_is_computed_again_without_it(
     open_memory: OpenMemory, clock: FrozenClock
 ) -> None:
     memory = open_memory(worker="none")

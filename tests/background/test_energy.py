@@ -45,7 +45,7 @@ def test_each_operation_reports_what_it_cost(open_memory: OpenMemory) -> None:
 
 
 @pytest.mark.ledger("A9")
-def test_a_poll_tells_what_was_drawn_since_the_last_one(open_memory: OpenMemory) -> None:
+def test_a_poll_returns_the_energy_used_since_the_last_poll(open_memory: OpenMemory) -> None:
     first = open_memory(preset="apps", chat=ScriptedChat(respond=answering))
     converse(first)
     assert services(first).energy.consumed_since_last_poll() > 10
@@ -54,7 +54,7 @@ def test_a_poll_tells_what_was_drawn_since_the_last_one(open_memory: OpenMemory)
 
 
 @pytest.mark.ledger("A9")
-def test_memorys_share_is_reported_once_the_host_tells_what_it_uses(memory: Engine) -> None:
+def test_memorys_share_of_energy_is_reported_once_the_host_reports_its_use(memory: Engine) -> None:
     assert services(memory).energy.share() is None
     services(memory).energy.used(600)
     assert services(memory).energy.share() == 0
@@ -77,19 +77,19 @@ def test_work_that_would_exceed_the_share_waits_until_there_is_room_again(memory
     assert (services(memory).energy.share() or 0) <= 0.05
 
 
-def test_cheaper_work_goes_on_while_dearer_work_waits(memory: Engine) -> None:
+def test_cheap_work_runs_while_expensive_work_waits(memory: Engine) -> None:
     services(memory).energy.used(400)
     assert set(services(memory).energy.affordable(["digest", "compact"])) == {"digest"}
 
 
-def test_what_was_drawn_before_the_host_first_told_is_not_counted(memory: Engine) -> None:
+def test_energy_used_before_the_first_report_is_not_counted(memory: Engine) -> None:
     converse(memory)
     services(memory).energy.used(240)
     assert services(memory).energy.share() == 0
     assert services(memory).energy.affordable(["digest"]) == ["digest"]
 
 
-def test_a_host_that_tells_nothing_has_its_work_done_at_once(memory: Engine) -> None:
+def test_without_energy_reports_work_is_done_at_once(memory: Engine) -> None:
     converse(memory)
     assert [job.state for job in memory.jobs()] == ["done"]
 
@@ -107,7 +107,7 @@ def test_the_share_can_be_set(memory: Engine) -> None:
     assert services(memory).energy.affordable(["digest"]) == ["digest"]
 
 
-def test_what_the_host_told_outlives_a_restart(open_memory: OpenMemory) -> None:
+def test_energy_reports_of_the_host_survive_a_restart(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps", chat=ScriptedChat(respond=answering))
     services(memory).energy.used(300)
     converse(memory)
@@ -128,6 +128,6 @@ def test_waiting_is_said_once_each_time_it_begins(open_memory: OpenMemory, caplo
 
 
 @pytest.mark.parametrize("units", [-1, float("nan"), float("inf"), "many", True])
-def test_what_is_no_amount_is_refused(memory: Engine, units: object) -> None:
+def test_an_invalid_amount_is_refused(memory: Engine, units: object) -> None:
     with pytest.raises(InvalidInput):
         services(memory).energy.used(units)  # type: ignore[arg-type]

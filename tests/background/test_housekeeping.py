@@ -86,7 +86,7 @@ def test_saying_it_again_gives_it_its_whole_life_again(notes: Engine, clock: Fro
     assert notes.get(again.id).expires_at == clock.now() + 10 * DAY
 
 
-def test_what_has_expired_and_is_said_again_is_new(notes: Engine, clock: FrozenClock) -> None:
+def test_an_expired_memory_that_is_stated_again_is_new(notes: Engine, clock: FrozenClock) -> None:
     first = notes.remember("water the plants", user="ana")
     clock.advance(11 * DAY)
     second = notes.remember("water the plants", user="ana")
@@ -106,7 +106,7 @@ def test_use_renews_what_is_renewed_by_use(notes: Engine, clock: FrozenClock) ->
 
 
 @pytest.mark.ledger("U8")
-def test_what_is_not_used_or_not_renewed_by_use_ends(notes: Engine, clock: FrozenClock) -> None:
+def test_memories_that_are_unused_or_not_renewed_by_use_expire(notes: Engine, clock: FrozenClock) -> None:
     notes.remember("runs on mondays", kind="habit", user="ana")
     notes.remember("water the plants", user="ana")
     clock.advance(9 * DAY)
@@ -191,7 +191,7 @@ def test_the_undo_window_can_be_set(
 
 
 @pytest.mark.ledger("X5")
-def test_what_was_forgotten_does_not_come_back_with_its_message_after_the_purge(memory: Engine, clock: FrozenClock) -> None:
+def test_a_purged_memory_is_not_extracted_again_from_its_message(memory: Engine, clock: FrozenClock) -> None:
     talk = memory.session(user="ana")
     talk.add("user", "I live in Lyon with a parrot.")
     talk.end()

@@ -37,7 +37,7 @@ ASKED = ("user", "What does this page say about my bank?", None)
 
 
 @pytest.mark.parametrize("messages", [[1], [1, 2], [2]], ids=["user", "both", "reply"])
-def test_what_a_model_writes_after_a_web_page_has_the_trust_of_the_page(open_memory: OpenMemory, messages: list[int]) -> None:
+def test_a_reply_after_a_web_page_has_the_trust_of_the_page(open_memory: OpenMemory, messages: list[int]) -> None:
     memory = open_memory(chat=ScriptedChat(_answer(EVIL, messages=messages)))
     _talk(memory, ASKED, PAGE, READ)
     assert [each.trust for each in memory.memories(user="ana")] in ([0.2], [])

@@ -61,9 +61,7 @@ def memory(open_memory: OpenMemory, model: Model) -> Engine:
 
 
 @pytest.mark.ledger("X32")
-def test_what_rules_kept_while_the_model_was_away_is_redone_when_it_answers_again(
-    memory: Engine, model: Model, clock: FrozenClock
-) -> None:
+def test_work_of_rules_is_redone_when_the_model_answers_again(memory: Engine, model: Model, clock: FrozenClock) -> None:
     talk(memory, "I live in Lyon.")
     memory.drain()
     assert texts(memory) == {"I live in Lyon."}
@@ -277,7 +275,7 @@ def _finding(memory: Engine) -> str:
 
 @pytest.mark.everywhere("sqlite", "postgres")
 @pytest.mark.ledger("X32")
-def test_work_that_waits_for_the_model_is_counted_and_is_no_lag(memory: Engine, clock: FrozenClock) -> None:
+def test_work_that_waits_for_the_model_is_counted_separately_from_the_lag(memory: Engine, clock: FrozenClock) -> None:
     talk(memory, "I live in Lyon.")
     clock.advance(timedelta(minutes=1))
     assert services(memory).jobs.lag() == timedelta(minutes=1), "a conversation waits for its digest"

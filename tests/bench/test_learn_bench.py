@@ -187,13 +187,13 @@ def test_a_little_over_half_of_the_utterances_have_something_to_keep(name: str, 
 
 
 @pytest.mark.parametrize("case", [*utterances("dev"), *utterances("test"), *conversations()], ids=lambda case: case.id)
-def test_what_is_to_be_kept_was_said(case: Case) -> None:
+def test_every_expected_memory_was_stated(case: Case) -> None:
     said = fold(str(case))
     assert [part for item in case.keep for part in item.has if fold(part) not in said] == []
 
 
 @pytest.mark.parametrize("case", conversations(), ids=lambda case: case.id)
-def test_what_must_be_dropped_was_there_to_be_taken(case: Case) -> None:
+def test_every_forbidden_string_occurs_in_the_messages(case: Case) -> None:
     assert [part for part in case.drop if fold(part) not in fold(str(case))] == []
 
 

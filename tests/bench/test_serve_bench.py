@@ -54,7 +54,7 @@ def test_a_model_that_is_gone_refuses() -> None:
         socket.create_connection(("127.0.0.1", port), timeout=5)
 
 
-def test_a_model_that_hangs_lets_in_and_says_nothing() -> None:
+def test_a_hanging_model_accepts_connections_and_sends_nothing() -> None:
     with hanging() as port, socket.create_connection(("127.0.0.1", port), timeout=5) as client:
         client.sendall(b"POST / HTTP/1.1\r\n\r\n")
         client.settimeout(0.3)

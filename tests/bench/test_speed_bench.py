@@ -70,7 +70,7 @@ def test_a_side_heeds_metadata_and_kind(name: str, corpus: Corpus, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", SIDES)
-def test_what_is_added_one_by_one_is_there_after_opening_again(name: str, corpus: Corpus, tmp_path: Path) -> None:
+def test_items_added_one_by_one_are_there_after_reopening(name: str, corpus: Corpus, tmp_path: Path) -> None:
     rows = _rows(corpus)[:3]
     side = open_side(name, tmp_path, GivenVectors(corpus))
     for row in rows:
@@ -106,7 +106,7 @@ def test_a_peer_that_would_take_too_long_is_left_out() -> None:
 
 
 @pytest.mark.long
-def test_every_side_and_what_was_aimed_at_are_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_report_has_every_library_and_the_speed_limits(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark.run(sizes=[60], seed=1, as_json=True, peers_up_to=0)
     report = json.loads(capsys.readouterr().out)
     assert [(side["side"], side["many"]) for side in report["sides"]] == [("Holdfast", False), ("Holdfast", True)]

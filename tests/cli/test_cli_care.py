@@ -51,7 +51,7 @@ def test_worker_once_does_what_waits_and_ends(holdfast: Holdfast) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM to send")
-def test_worker_runs_until_it_is_told_to_stop(holdfast: Holdfast) -> None:
+def test_worker_runs_until_it_is_stopped(holdfast: Holdfast) -> None:
     process = holdfast.start("worker")
     assert process.stderr is not None
     assert b"working on" in process.stderr.readline()
@@ -212,7 +212,7 @@ def _killed_while_writing(holdfast: Holdfast, copy: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_log_of_a_killed_process_never_meets_the_restored_file(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_the_log_of_a_killed_process_is_never_applied_to_the_restored_file(holdfast: Holdfast, tmp_path: Path) -> None:
     _killed_while_writing(holdfast, tmp_path / "copy.db")
 
     before = holdfast.json("restore", str(tmp_path / "copy.db"), "--yes")["before"]
@@ -260,7 +260,7 @@ def test_restore_refuses_a_store_another_program_has_open(holdfast: Holdfast, tm
     assert len(holdfast.json("list")) == 2
 
 
-def test_restore_refuses_what_is_no_sound_backup(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_restore_refuses_a_file_that_is_not_an_intact_backup(holdfast: Holdfast, tmp_path: Path) -> None:
     holdfast("remember", "prefers tea " * 500)
     sound, cut, foreign, empty, text = (tmp_path / name for name in ("sound.db", "cut.db", "foreign.db", "empty.db", "text.db"))
     holdfast("backup", str(sound))
@@ -291,7 +291,7 @@ def test_restore_refuses_what_is_no_sound_backup(holdfast: Holdfast, tmp_path: P
     assert sorted(file.name for file in holdfast.home.iterdir()) == ["memory.db", "memory.db.acked", "memory.db.registry.jsonl"]
 
 
-def test_restore_refuses_a_store_with_a_log_beside_it(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_restore_refuses_a_store_with_a_log_next_to_it(holdfast: Holdfast, tmp_path: Path) -> None:
     holdfast("remember", "prefers tea")
     with holdfast.memory() as memory:
         memory.remember("another")

@@ -74,7 +74,7 @@ def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
 
 
 @pytest.mark.ledger("U7")
-def test_without_a_model_it_remembers_shows_what_it_would_tell_one_and_learns_on_exit(holdfast: Holdfast) -> None:
+def test_without_a_model_it_stores_messages_shows_the_prompt_and_learns_on_exit(holdfast: Holdfast) -> None:
     holdfast("remember", "allergic to peanuts", "--user", "ana")
     result = holdfast("chat", "--user", "ana", input="I live in Lyon.\nAm I allergic to peanuts?\n")
     assert result.stderr.count("No chat model is set") == 1
@@ -170,7 +170,7 @@ def test_new_begins_another_conversation_and_the_one_before_is_learned_from(hold
     assert len(holdfast.json("sessions", "--user", "ana")) == 2
 
 
-def test_a_conversation_goes_on_with_its_id(holdfast: Holdfast) -> None:
+def test_a_conversation_is_resumed_by_its_id(holdfast: Holdfast) -> None:
     (first, ended) = (
         json.loads(line) for line in holdfast("chat", "--user", "ana", "--json", input="Hello.\n").stdout.splitlines()
     )
@@ -206,7 +206,7 @@ def test_json_gives_a_line_for_every_line_typed(holdfast: Holdfast) -> None:
     assert "/end" in help["commands"]
 
 
-def test_a_byte_that_is_no_text_does_not_stop_it(holdfast: Holdfast) -> None:
+def test_a_byte_that_is_not_text_does_not_stop_it(holdfast: Holdfast) -> None:
     result = holdfast("chat", "--user", "ana", input=b"\xef\xbb\xbfI live in \xff Lyon.\r\n")
     assert result.exit_code == 0
     (session,) = holdfast.json("sessions", "--user", "ana")
@@ -233,7 +233,7 @@ def test_a_real_conversation_with_tools(holdfast: Holdfast, server: ChatServer) 
 
 
 @pytest.mark.long
-def test_without_streaming_and_in_json_a_reply_is_asked_for_whole(holdfast: Holdfast, server: ChatServer) -> None:
+def test_without_streaming_and_in_json_a_reply_is_requested_as_a_whole(holdfast: Holdfast, server: ChatServer) -> None:
     server.script("One.", "Two.")
     plain = holdfast.run("chat", "--no-stream", input=lines("Hi."), HOLDFAST_EMBEDDER="none", **modelled(server))
     assert plain.stdout.decode().startswith("One.\n")
@@ -247,7 +247,7 @@ def test_without_streaming_and_in_json_a_reply_is_asked_for_whole(holdfast: Hold
 
 
 @pytest.mark.long
-def test_a_model_that_fails_is_told_of_and_the_conversation_goes_on(holdfast: Holdfast, server: ChatServer) -> None:
+def test_a_failing_model_is_reported_and_the_conversation_continues(holdfast: Holdfast, server: ChatServer) -> None:
     server.script(Say("I was about to", break_off=True), "Back again.")
     ran = holdfast.run("chat", "--user", "ana", input=lines("Hi.", "Still there?"), HOLDFAST_EMBEDDER="none", **modelled(server))
     assert "I was about to" in ran.stdout.decode()
@@ -315,7 +315,7 @@ def test_killed_while_the_model_thinks_the_question_is_kept(holdfast: Holdfast, 
 
 @pytest.mark.long
 @posix_only
-def test_ctrl_c_stops_a_reply_and_the_conversation_goes_on(holdfast: Holdfast, server: ChatServer) -> None:
+def test_ctrl_c_stops_a_reply_and_the_conversation_continues(holdfast: Holdfast, server: ChatServer) -> None:
     server.script(Silence(60), "Here I am.")
     with talking(holdfast, "--user", "ana", **modelled(server)) as process:
         type_line(process, "Tell me everything.")

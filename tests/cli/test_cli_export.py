@@ -17,7 +17,7 @@ def filled(holdfast: Holdfast) -> Holdfast:
 
 
 @pytest.mark.ledger("U7", "X13", "X18")
-def test_one_command_exports_all_there_is_of_a_person(filled: Holdfast, tmp_path: Path) -> None:
+def test_one_command_exports_all_data_of_a_person(filled: Holdfast, tmp_path: Path) -> None:
     file = tmp_path / "ana.jsonl"
     printed = filled("export", str(file), "--user", "ana").stdout
     assert printed.startswith("Exported 1 job, 1 memory, 1 message, 1 session, 1 user to ")
@@ -49,7 +49,7 @@ def test_an_existing_file_is_replaced_only_on_request(filled: Holdfast, tmp_path
 
 
 @pytest.mark.ledger("X13")
-def test_what_is_exported_is_imported_by_the_command(filled: Holdfast, tmp_path: Path) -> None:
+def test_the_command_imports_an_export(filled: Holdfast, tmp_path: Path) -> None:
     file, other = tmp_path / "all.jsonl", Holdfast(home=tmp_path / "other", models=filled.models, embedder=filled.embedder)
     filled("export", str(file))
     assert other("import", str(file), "--dry-run").stdout.endswith("Nothing was stored.\n")

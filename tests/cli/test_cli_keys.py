@@ -72,7 +72,7 @@ def test_a_revoked_key_opens_nothing(holdfast: Holdfast) -> None:
     assert holdfast.error("keys", "revoke", "absent")["code"] == "not_found"
 
 
-def test_giving_up_keys_asks_first_and_lets_the_machine_in_again(holdfast: Holdfast) -> None:
+def test_revoking_all_keys_asks_first_and_allows_local_access_again(holdfast: Holdfast) -> None:
     holdfast("keys", "create", "--scope", "admin")
     assert "--yes" in holdfast.error("keys", "off", exit=2)["message"]
     with holdfast.memory() as memory:

@@ -12,7 +12,7 @@ from .support import Holdfast, executable
 
 
 @pytest.mark.long
-def test_what_one_process_remembers_another_recalls(holdfast: Holdfast) -> None:
+def test_a_memory_of_one_process_is_recalled_by_another(holdfast: Holdfast) -> None:
     kept = holdfast.run("remember", "prefers", "tea", "--key", "drink", "--user", "ana").stdout.decode()
     found = holdfast.run("recall", "tea", "--user", "ana").stdout.decode()
 
@@ -107,7 +107,7 @@ def test_an_empty_list_says_where_memories_are(holdfast: Holdfast) -> None:
     assert "--user" in result.stderr
 
 
-def test_stores_and_tenants_do_not_meet(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_stores_and_tenants_are_separate(holdfast: Holdfast, tmp_path: Path) -> None:
     holdfast("remember", "of the default tenant")
     holdfast("remember", "of another tenant", "--tenant", "acme")
     holdfast("remember", "of another store", "--store", str(tmp_path / "other.db"))
@@ -175,7 +175,7 @@ def test_with_weights_recall_finds_by_meaning(holdfast_with_weights: Holdfast) -
 
 
 @pytest.mark.ledger("X11")
-def test_context_keeps_to_its_budget_and_tells_what_was_left_out(holdfast: Holdfast) -> None:
+def test_context_keeps_to_its_budget_and_lists_hits_that_were_left_out(holdfast: Holdfast) -> None:
     for place in ("kitchen", "garden", "attic", "cellar"):
         holdfast("remember", f"the tea for the {place} is in a tin on the {place} shelf", "--user", "ana")
 
@@ -318,7 +318,7 @@ def test_erase_does_not_take_a_user_along_with_a_memory(holdfast: Holdfast) -> N
     assert len(holdfast.json("list", "--user", "ana")) == 1
 
 
-def test_a_recall_without_a_user_gets_the_hint_of_the_command_line_alone(holdfast: Holdfast) -> None:
+def test_a_recall_without_a_user_prints_only_the_hint_of_the_command_line(holdfast: Holdfast) -> None:
     holdfast("remember", "prefers tea", "--user", "ana")
     told = holdfast("recall", "tea").stderr
     assert "--user" in told

@@ -111,7 +111,7 @@ def test_the_traceback_is_shown_only_when_asked_for(holdfast: Holdfast) -> None:
     assert "Traceback" in holdfast("show", "mem_nothing", "--debug", exit=1).stderr
 
 
-def test_errors_of_the_system_are_told_without_a_traceback(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_system_errors_are_printed_without_a_traceback(holdfast: Holdfast, tmp_path: Path) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.write_text("not a folder")
 
@@ -150,7 +150,7 @@ def test_shared_options_may_stand_before_the_command_and_the_later_one_counts(ho
 
 
 @pytest.mark.long
-def test_a_closed_pipe_is_no_error(holdfast: Holdfast) -> None:
+def test_a_closed_pipe_is_not_an_error(holdfast: Holdfast) -> None:
     holdfast("remember", "-", "--user", "ana", input="a long text " * 20_000)
 
     process = holdfast.start("list", "--json", "--user", "ana")

@@ -174,7 +174,7 @@ def test_json_is_not_wrapped(holdfast: Holdfast) -> None:
     assert any(LONG in line for line in shown(holdfast, "list", "--json"))
 
 
-def test_a_stream_that_is_no_terminal_has_no_width() -> None:
+def test_a_stream_that_is_not_a_terminal_has_no_width() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", "import sys; from holdfast.cli.wrapping import columns; print(columns(sys.stdout))"],
         capture_output=True,

@@ -246,7 +246,7 @@ def test_a_withheld_message_stays_withheld_after_a_kill(folder: Path, open_memor
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_what_was_to_be_remembered_is_known_after_a_kill(folder: Path, open_memory: OpenMemory) -> None:
+def test_an_explicit_memory_is_known_after_a_kill(folder: Path, open_memory: OpenMemory) -> None:
     folder.mkdir()
     _add_and_die(folder / "memory.db", "Recordá que mi dentista es la doctora Sosa.")
     found = open_memory().memories(user="ana")

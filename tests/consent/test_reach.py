@@ -23,7 +23,7 @@ def reader() -> SentenceReader | None:
         "nada que anotar hoy",
     ],
 )
-def test_a_report_that_nothing_happened_is_no_wish(reader: SentenceReader | None, text: str) -> None:
+def test_a_report_that_nothing_happened_is_not_a_wish(reader: SentenceReader | None, text: str) -> None:
     assert read_wish(text, reader=reader) is None
 
 

@@ -327,7 +327,7 @@ def test_a_database_error_is_retried(folder: Path, clock: FrozenClock) -> None:
 
 
 @pytest.mark.ledger("A4")
-def test_a_database_that_goes_on_failing_leaves_a_visible_job_and_an_ended_conversation(folder: Path, clock: FrozenClock) -> None:
+def test_a_database_that_keeps_failing_leaves_a_visible_job_and_an_ended_conversation(folder: Path, clock: FrozenClock) -> None:
     store = Flaky(folder / "memory.db")
     with build_engine(store, preset=APPS, clock=clock, worker="none") as memory:
         store.failures = 1000

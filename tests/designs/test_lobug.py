@@ -125,7 +125,7 @@ def test_extraction_and_the_cascades_fail_independently(open_memory: OpenMemory)
     assert memory.memories(kinds=["summary"])
 
 
-def test_noise_is_kept_and_never_mined(open_memory: OpenMemory) -> None:
+def test_noise_is_stored_and_never_learned_from(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="lobug")
     exchange(memory, "I live in Mumble.", "(ignored)", action="IGNORE")
     exchange(memory, "What time is it?")

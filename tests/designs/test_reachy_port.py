@@ -141,7 +141,7 @@ class LocalEmbedder(HashEmbedder):
 
 
 @pytest.mark.ledger("C8")
-def test_what_was_imported_is_found_by_meaning_at_once(tmp_path: Path, clock: FrozenClock) -> None:
+def test_imported_memories_are_found_by_meaning_at_once(tmp_path: Path, clock: FrozenClock) -> None:
     lines = [json.dumps({"text": f"Fact number {number} about shelf {number * 3}"}) for number in range(300)]
     file = tmp_path / "facts.jsonl"
     old = MemoryManager(tmp_path / "old", worker="none", embedder=HashEmbedder(), clock=clock)

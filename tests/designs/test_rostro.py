@@ -85,7 +85,7 @@ def test_at_most_five_memories_come_to_mind_at_a_time_and_none_that_is_far(rostr
 
 
 @pytest.mark.ledger("R2")
-def test_a_restart_in_the_middle_keeps_what_came_to_mind(open_memory: OpenMemory) -> None:
+def test_a_restart_keeps_the_recalled_memories_of_a_conversation(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="rostro")
     told(memory, "the bicycle has a flat tyre")
     session = memory.session(id="kitchen", shared=True)
@@ -146,7 +146,7 @@ def test_without_a_model_the_topic_is_found_by_words_and_meaning(rostro: Engine)
 
 
 @pytest.mark.ledger("R3")
-def test_a_conversation_that_goes_on_after_it_was_closed_looks_for_its_topic_anew(rostro: Engine, clock: FrozenClock) -> None:
+def test_a_resumed_conversation_detects_its_topic_again(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", topic="paella")
     session = rostro.session(id="kitchen", shared=True)
     session.add("user", "how much broth does the paella rice need?")
@@ -180,7 +180,7 @@ def test_conclusions_and_confirmed_observations_are_kept_and_the_obvious_is_not(
 
 
 @pytest.mark.ledger("R6")
-def test_three_conclusions_make_a_topic_and_fewer_go_to_general_memory_alone(rostro: Engine, clock: FrozenClock) -> None:
+def test_three_conclusions_create_a_topic_and_fewer_go_to_general_memory(rostro: Engine, clock: FrozenClock) -> None:
     cook(rostro.session(id="first", shared=True))
     clock.advance(timedelta(minutes=8))
     rostro.drain()
@@ -199,7 +199,7 @@ def test_three_conclusions_make_a_topic_and_fewer_go_to_general_memory_alone(ros
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("R6")
-def test_what_a_conversation_with_a_topic_leaves_goes_onto_its_page(rostro: Engine, clock: FrozenClock) -> None:
+def test_conclusions_of_a_conversation_with_a_topic_go_onto_its_page(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
     session = rostro.session(id="kitchen", shared=True)
     session.add("user", "I decided that the paella gets saffron from now on.")
@@ -213,7 +213,7 @@ def test_what_a_conversation_with_a_topic_leaves_goes_onto_its_page(rostro: Engi
 
 
 @pytest.mark.ledger("R9")
-def test_each_close_is_noted_with_its_topic_and_told_in_relative_time(rostro: Engine, clock: FrozenClock) -> None:
+def test_each_closed_conversation_is_listed_with_its_topic_and_relative_time(rostro: Engine, clock: FrozenClock) -> None:
     cook(rostro.session(id="first", shared=True))
     clock.advance(timedelta(minutes=8))
     rostro.drain()
@@ -307,7 +307,7 @@ def test_the_index_follows_a_page_that_is_split(rostro: Engine, clock: FrozenClo
 
 
 @pytest.mark.ledger("R7", "R9")
-def test_pages_and_index_are_files_beside_the_store(rostro: Engine, folder: Path, clock: FrozenClock) -> None:
+def test_pages_and_index_are_files_next_to_the_store(rostro: Engine, folder: Path, clock: FrozenClock) -> None:
     cook(rostro.session(id="first", shared=True))
     clock.advance(timedelta(minutes=8))
     rostro.drain()
@@ -323,7 +323,7 @@ def test_pages_and_index_are_files_beside_the_store(rostro: Engine, folder: Path
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("R7", "X10")
-def test_what_a_person_writes_into_a_page_is_known_at_the_next_turn(rostro: Engine, folder: Path) -> None:
+def test_a_hand_edit_of_a_page_is_known_at_the_next_turn(rostro: Engine, folder: Path) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", topic="paella")
     rostro.drain()
     page = folder / "topics" / "paella.md"
@@ -358,7 +358,7 @@ def test_a_page_that_is_emptied_by_accident_loses_nothing_and_asks(rostro: Engin
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("X5", "R7")
-def test_what_is_erased_leaves_the_pages_and_the_index(rostro: Engine, folder: Path, clock: FrozenClock) -> None:
+def test_erased_data_is_removed_from_the_pages_and_the_index(rostro: Engine, folder: Path, clock: FrozenClock) -> None:
     cook(rostro.session(id="first", user="ana"))
     clock.advance(timedelta(minutes=8))
     rostro.drain()

@@ -200,7 +200,7 @@ def test_the_embedder_is_the_arguments_then_the_settings_then_the_presets_then_t
     assert used(settings={"preset": "apps"}) == "talk-embed-s"
 
 
-def test_settings_may_be_a_table_under_memory_beside_our_own() -> None:
+def test_design_settings_may_be_a_table_named_memory_next_to_our_own_settings() -> None:
     settings = load_settings({"preset": "lobug", "idle_minutes": 3, "memory": {"retrieval_top_k": 9}})
     assert make_preset(settings).recall.limit == 9
     assert make_preset(settings).idle_after == timedelta(minutes=3)
@@ -248,7 +248,7 @@ def test_the_store_setting_and_the_path_argument_come_before_the_designs_own_pat
         ("default", {"path": "x"}, "'default' has no settings of its own"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_what_would(preset: str, table: object, words: str) -> None:
+def test_an_invalid_setting_is_refused_with_the_valid_values(preset: str, table: object, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         read_design(preset, table)
 
@@ -258,7 +258,7 @@ def test_settings_of_one_design_are_refused_for_another() -> None:
         load_settings(RostroSettings(), preset="lobug")
 
 
-def test_settings_without_a_design_ask_whose_they_are() -> None:
+def test_design_settings_for_a_preset_without_a_design_raise_an_error() -> None:
     with pytest.raises(SettingsError, match="has no design settings"):
         load_settings({"session_timeout_minutes": 5})
 

@@ -182,7 +182,7 @@ def test_a_silent_session_closes_after_seven_minutes_and_is_digested(tmp_path: P
         assert [memory.text for memory in engine.memories(user=USER)] == ["I live in Lyon."]
 
 
-def test_a_closed_session_that_goes_on_is_digested_from_where_it_stopped(tmp_path: Path) -> None:
+def test_a_resumed_session_is_digested_from_where_the_last_digest_stopped(tmp_path: Path) -> None:
     clock, capture = FrozenClock(), Capture()
     with opened(tmp_path, clock, capture) as engine:
         talk = engine.session(user=USER, id="one")
@@ -259,7 +259,7 @@ def test_a_session_left_open_by_a_killed_process_is_closed_and_digested(tmp_path
 @pytest.mark.long
 @posix_only
 @pytest.mark.ledger("X6")
-def test_ending_a_session_and_queueing_its_digestion_is_one_act(tmp_path: Path) -> None:
+def test_ending_a_session_and_queueing_its_digestion_is_atomic(tmp_path: Path) -> None:
     """``end()`` stores the ended session and its digest job, or neither.
 
     The process is killed before each statement, before the commit, and after the commit.
@@ -456,7 +456,7 @@ def test_closing_waits_for_the_step_under_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.ledger("X6")
-def test_a_worker_thread_goes_on_with_what_an_earlier_process_left(tmp_path: Path) -> None:
+def test_a_worker_thread_continues_the_work_of_an_earlier_process(tmp_path: Path) -> None:
     """Opening the engine starts the worker thread. No other call is needed."""
     clock = FrozenClock()
     with opened(tmp_path, clock) as before:

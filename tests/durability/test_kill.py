@@ -266,7 +266,7 @@ def test_a_worker_killed_at_a_named_point_leaves_its_work_to_the_next(tmp_path: 
         ("file:log write", 77),
     ],
 )
-def test_a_writer_killed_at_a_named_point_goes_on_where_it_stopped(tmp_path: Path, point: str, nth: int) -> None:
+def test_a_writer_killed_at_a_named_point_continues_where_it_stopped(tmp_path: Path, point: str, nth: int) -> None:
     run = Run(tmp_path, seed=nth)
     assert run_child(run, Part("left", tmp_path, KillPoint(point, nth))) == -signal.SIGKILL
     last = max([planned.index for planned in run.acknowledged], default=-1)

@@ -162,7 +162,7 @@ def run_erasure(folder: Path, pipe: Connection) -> None:
 
 @pytest.mark.ledger("X5")
 @pytest.mark.parametrize("remains", ["nothing", "everything"])
-def test_what_was_erased_does_not_come_back_with_a_power_cut(tmp_path: Path, remains: Remains) -> None:
+def test_erased_data_does_not_come_back_after_a_power_cut(tmp_path: Path, remains: Remains) -> None:
     child, pipe = start(run_erasure, tmp_path)
     verified, events = pipe.recv()
     child.join()
@@ -173,7 +173,7 @@ def test_what_was_erased_does_not_come_back_with_a_power_cut(tmp_path: Path, rem
     assert [file.name for file in disk.iterdir() if _SECRET.encode() in file.read_bytes()] == []
 
 
-def test_a_disk_that_only_pretends_to_sync_is_found_out(recording: Recording, tmp_path: Path) -> None:
+def test_a_disk_that_only_pretends_to_sync_is_detected(recording: Recording, tmp_path: Path) -> None:
     """Without synced commits, these cuts lose acknowledged data. This shows that the test above can fail."""
     losses = [
         place

@@ -224,7 +224,7 @@ def test_a_search_by_meaning_follows_what_other_processes_change(tmp_path: Path)
 
 
 @pytest.mark.long
-def test_an_index_far_behind_is_read_anew(tmp_path: Path) -> None:
+def test_an_index_far_behind_is_loaded_again(tmp_path: Path) -> None:
     """The log of changes has a limited length. A process that missed more changes than that must still see all of them."""
     other = Other(tmp_path)
     with open_tiny(tmp_path) as engine:

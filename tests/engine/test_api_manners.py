@@ -31,7 +31,7 @@ def test_a_session_ends_with_its_block(memory: Engine) -> None:
     assert [found.text for found in memory.memories(user="ana", kind="fact")] == ["I live in Lyon now."]
 
 
-def test_a_session_ends_when_its_block_raises_and_the_exception_goes_on(memory: Engine) -> None:
+def test_a_session_ends_when_its_block_raises_and_the_exception_propagates(memory: Engine) -> None:
     def fail() -> None:
         with memory.session(user="ana") as talk:
             talk.add("user", "I live in Lyon now.")

@@ -118,7 +118,7 @@ def test_an_app_nobody_knows_cannot_be_uninstalled(memory: Engine) -> None:
         memory.apps.get("calender")
 
 
-def test_everything_of_an_app_can_go_with_it(memory: Engine, files_with: Callable[[str], list[str]]) -> None:
+def test_uninstalling_can_remove_all_data_of_an_app(memory: Engine, files_with: Callable[[str], list[str]]) -> None:
     memory.apps.install("wardrobe-app", name="Wardrobe of Wanda")
     memory.apps.install("mail", shares_with=["wardrobe-app"])
     converse(memory, "wardrobe-app", "I keep seventeen velvet jackets in the attic.", "Nice.")
@@ -165,7 +165,7 @@ def test_a_purge_counts_what_it_removes_for_good(memory: Engine, files_with: Cal
 
 
 @pytest.mark.parametrize("digested", [True, False])
-def test_what_was_purged_does_not_come_back_with_what_was_said(open_memory: OpenMemory, *, digested: bool) -> None:
+def test_purged_memories_are_not_extracted_again_from_messages(open_memory: OpenMemory, *, digested: bool) -> None:
     memory = open_memory()
     talk = memory.session(app="garden")
     talk.add("user", "I keep seventeen alpacas behind the house.")
@@ -209,7 +209,7 @@ def test_an_app_may_share_its_memories_and_take_that_back(open_memory: OpenMemor
     assert memory.recall("cello lesson", app="mail") == []
 
 
-def test_what_is_shared_stands_apart_from_an_apps_own(memory: Engine, clock: FrozenClock) -> None:
+def test_shared_memories_are_listed_apart_from_the_apps_own(memory: Engine, clock: FrozenClock) -> None:
     memory.apps.install("calendar", shares_with=["mail"])
     memory.remember("The user has a cello lesson on Monday.", app="calendar")
     memory.remember("The user signs with Ana.", app="mail")
@@ -227,7 +227,7 @@ def test_sharing_with_one_app_is_with_no_other(memory: Engine, app: str | None) 
     assert memory.recall("cello lesson", app=app) == []
 
 
-def test_what_is_shared_is_not_passed_on(memory: Engine) -> None:
+def test_shared_memories_are_not_passed_on(memory: Engine) -> None:
     memory.apps.install("calendar", shares_with=["mail"])
     memory.apps.install("mail", shares_with=["tasks"])
     memory.remember("The user has a cello lesson on Monday.", app="calendar")
@@ -240,7 +240,7 @@ def test_memories_are_shared_and_not_what_was_said(memory: Engine) -> None:
     assert memory.recall("cello lesson", app="mail") == []
 
 
-def test_what_is_shared_cannot_be_forgotten_by_those_who_only_read_it(open_memory: OpenMemory) -> None:
+def test_apps_that_only_read_a_shared_memory_cannot_forget_it(open_memory: OpenMemory) -> None:
     memory = open_memory()
     memory.apps.install("calendar", shares_with="all")
     kept = memory.remember("cello lesson on Monday", app="calendar", key="monday")
@@ -269,7 +269,7 @@ def test_an_app_that_is_gone_shares_nothing(memory: Engine) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["mail", ["*"], [""]])
-def test_sharing_is_told_as_a_list_or_as_all(memory: Engine, wrong: object) -> None:
+def test_sharing_is_given_as_a_list_or_as_all(memory: Engine, wrong: object) -> None:
     with pytest.raises(InvalidInput):
         memory.apps.install("calendar", shares_with=wrong)  # type: ignore[arg-type]
 

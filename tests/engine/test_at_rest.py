@@ -102,7 +102,7 @@ def test_an_encrypted_store_writes_no_plain_text_pages(open_memory: OpenMemory, 
     assert not (folder / "topics").exists()
 
 
-def test_an_encrypted_store_writes_pages_if_told_so(open_memory: OpenMemory, files_with: FilesWith) -> None:
+def test_an_encrypted_store_writes_pages_if_the_setting_allows_it(open_memory: OpenMemory, files_with: FilesWith) -> None:
     memory = open_memory(preset="rostro", key="k3y", settings={"plain_topic_files": "true"})
     remember_in_topic(memory, "keeps zanzibarquartz bees")
     memory.close()

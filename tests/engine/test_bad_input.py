@@ -62,14 +62,14 @@ def unwritten(memory: Engine) -> bool:
     ],
     ids=lambda given: repr(given)[:60].encode("ascii", "backslashreplace").decode(),
 )
-def test_what_cannot_be_remembered_is_refused(memory: Engine, given: dict[str, Any]) -> None:
+def test_an_invalid_memory_is_refused(memory: Engine, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         memory.remember(**given)
     assert unwritten(memory)
 
 
 @pytest.mark.parametrize("given", [{"metadata": {"a": ODD}}, {"importance": 99}, {"tags": [7]}], ids=str)
-def test_what_cannot_be_said_of_a_memory_is_refused_also_when_it_is_known(memory: Engine, given: dict[str, Any]) -> None:
+def test_an_invalid_field_is_refused_even_if_the_memory_is_known(memory: Engine, given: dict[str, Any]) -> None:
     made = memory.remember("prefers tea")
     with pytest.raises(InvalidInput):
         memory.remember("prefers tea", **given)
@@ -99,7 +99,7 @@ def test_nul_and_lone_surrogates_are_kept_as_the_replacement_character(memory: E
 @pytest.mark.parametrize(
     "given", [{"role": ""}, {"role": None}, {"text": ""}, {"at": "noon"}, {"id": ""}, {"speaker": ""}], ids=str
 )
-def test_what_is_no_message_is_refused(memory: Engine, given: dict[str, Any]) -> None:
+def test_an_invalid_message_is_refused(memory: Engine, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         memory.session(user="ana").add(**{"role": "user", "text": "hello", **given})
     assert unwritten(memory)
@@ -138,7 +138,7 @@ def test_what_is_no_message_is_refused(memory: Engine, given: dict[str, Any]) ->
         pytest.param(lambda m: m.set_user("ana", timezone="Nowhere/Land"), id="zone"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(memory: Engine, ask: Callable[[Any], object]) -> None:
+def test_an_invalid_query_is_refused(memory: Engine, ask: Callable[[Any], object]) -> None:
     memory.remember("prefers tea", metadata={"a": 1})
     with pytest.raises(InvalidInput):
         ask(memory)

@@ -45,7 +45,7 @@ def test_erasing_a_source_leaves_what_was_also_said_elsewhere_or_revised_by_hand
 
 
 @pytest.mark.ledger("X5")
-def test_what_was_forgotten_stays_unseen_when_it_is_erased_as_well(memory: Engine) -> None:
+def test_a_forgotten_memory_stays_hidden_when_it_is_also_erased(memory: Engine) -> None:
     _digested(memory, "I live in Rome.")
     (kept,) = memory.memories(user="ana")
     memory.forget(id=kept.id)

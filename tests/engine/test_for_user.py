@@ -19,7 +19,7 @@ def ana(memory: Engine) -> ScopedMemory:
     return memory.for_user("ana")
 
 
-def test_what_a_view_stores_belongs_to_its_user(memory: Engine, ana: ScopedMemory) -> None:
+def test_memories_stored_through_a_view_belong_to_its_user(memory: Engine, ana: ScopedMemory) -> None:
     kept = ana.remember("prefers tea", key="drink")
     ana.session(id="ses_1").add("user", "I live in Lyon now.")
     assert kept.scope.user == "ana"
@@ -87,7 +87,7 @@ def test_a_batch_that_touches_another_user_cannot_be_undone_by_one(memory: Engin
     assert len(memory.undo(change)) == 2
 
 
-def test_erasing_a_view_erases_its_user_alone(memory: Engine, ana: ScopedMemory) -> None:
+def test_erasing_through_a_view_erases_only_its_user(memory: Engine, ana: ScopedMemory) -> None:
     ana.remember("prefers tea")
     memory.remember("prefers coffee", user="bob")
     memory.remember("the kitchen is closed")

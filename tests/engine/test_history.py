@@ -92,7 +92,7 @@ def test_a_stale_undo_is_refused_and_changes_nothing(memory: Engine) -> None:
     assert memory.get(made.id).text == "three"
 
 
-def test_what_was_replaced_meanwhile_does_not_come_back_beside_its_twin(memory: Engine) -> None:
+def test_undo_does_not_restore_a_memory_whose_place_was_taken(memory: Engine) -> None:
     made = memory.remember("prefers tea", user="ana")
     memory.forget(made.id)
     twin = memory.remember("prefers tea", user="ana")
@@ -101,7 +101,7 @@ def test_what_was_replaced_meanwhile_does_not_come_back_beside_its_twin(memory: 
     assert [m.id for m in memory.memories(user="ana")] == [twin.id]
 
 
-def test_what_was_erased_cannot_be_undone(memory: Engine) -> None:
+def test_an_erasure_cannot_be_undone(memory: Engine) -> None:
     made = memory.remember("prefers tea", user="ana")
     change = memory.history(made.id)[-1]
     memory.erase(id=made.id)
@@ -147,7 +147,7 @@ def test_a_forgotten_memory_is_not_shown_as_of_then(memory: Engine, clock: Froze
     assert memory.recall("tea", user="ana", as_of=clock.now() - DAY) == []
 
 
-def test_what_was_forgotten_can_be_brought_back_until_the_window_ends(memory: Engine, clock: FrozenClock) -> None:
+def test_a_forgotten_memory_can_be_restored_until_the_undo_window_ends(memory: Engine, clock: FrozenClock) -> None:
     made = memory.remember("prefers tea", user="ana")
     memory.forget(made.id)
     clock.advance(timedelta(days=30))

@@ -45,7 +45,7 @@ def test_any_json_is_a_payload(memory: Engine, payload: Any) -> None:
 
 
 @pytest.mark.parametrize("payload", [float("nan"), {1, 2}, b"x", object()], ids=["nan", "set", "bytes", "object"])
-def test_what_is_not_json_is_refused(memory: Engine, payload: Any) -> None:
+def test_invalid_json_is_refused(memory: Engine, payload: Any) -> None:
     with pytest.raises(InvalidInput, match="payload is not JSON"):
         memory.session(user="ana").add("user", "hello", payload={"x": payload})
 

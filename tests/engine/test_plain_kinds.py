@@ -230,7 +230,7 @@ def test_models_are_not_offered_plain_kinds(memory: Engine) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"text": "a\x00"}, {"text": "\ud800"}, {"key": "a\x00"}, {"metadata": {"a": ["\x00"]}}, {"metadata": {"\ud800": 1}}, {"key": ""}], ids=repr
 )  # fmt: skip
-def test_what_cannot_be_stored_exactly_is_refused(memory: Engine, wrong: dict[str, Any]) -> None:
+def test_a_value_that_cannot_be_stored_exactly_is_refused(memory: Engine, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         memory.remember(**{"text": "x", "key": "k", "kind": "item", "user": "ana", **wrong})
 

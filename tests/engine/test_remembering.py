@@ -12,7 +12,7 @@ from holdfast.testing import FrozenClock
 HOUR = timedelta(hours=1)
 
 
-def test_what_is_remembered_is_returned_and_listed(memory: Engine) -> None:
+def test_a_stored_memory_is_returned_and_listed(memory: Engine) -> None:
     made = memory.remember(
         "prefers tea", key="drink", user="ana", tags=["taste"], metadata={"sure": True}, topic="drinks", importance=8
     )

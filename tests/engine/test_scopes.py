@@ -56,7 +56,7 @@ def test_a_reader_recalls_nothing_but_what_is_shared_with_it(everywhere: Engine,
 
 @given(reader=st.sampled_from(SCOPES), number=st.integers(0, len(SCOPES) - 1))
 @settings(max_examples=80, deadline=None)
-def test_what_a_reader_may_see_is_found_and_what_it_may_not_is_not(everywhere: Engine, reader: Scope, number: int) -> None:
+def test_a_reader_finds_only_items_that_it_may_see(everywhere: Engine, reader: Scope, number: int) -> None:
     found = {hit.text for hit in everywhere.recall(f"number{number}", limit=100, min_score=0.3, **named(reader))}
     expected = reader.sees(SCOPES[number])
     assert (f"memory parrot number{number}" in found) is expected
@@ -77,7 +77,7 @@ def test_a_user_sees_their_general_memories_but_not_those_of_an_app(memory: Engi
     assert {m.text for m in memory.memories(user="ana", app="kitchen")} == {"in general", "in the kitchen"}
 
 
-def test_tenants_of_one_file_never_meet(open_memory: Callable[..., Engine]) -> None:
+def test_tenants_of_one_file_are_separate(open_memory: Callable[..., Engine]) -> None:
     ours, theirs = open_memory(), open_memory(tenant="other")
     made = theirs.remember("a parrot", user="ana")
     assert (ours.memories(user="ana"), ours.recall("parrot", user="ana")) == ([], [])

@@ -125,7 +125,7 @@ def test_earlier_wordings_are_erased_too(memory: Engine, files_with: FilesWith) 
         memory.history(made.id)
 
 
-def test_what_was_forgotten_or_replaced_is_erased_with_its_user(memory: Engine, files_with: FilesWith) -> None:
+def test_forgotten_and_superseded_memories_are_erased_with_their_user(memory: Engine, files_with: FilesWith) -> None:
     memory.forget(memory.remember("has a pangolin", user="ana").id)
     for city in ("Xanadu", "Atlantis"):
         memory.remember(city, kind="profile", key="city", user="ana")
@@ -143,7 +143,7 @@ def test_erasing_one_memory_leaves_the_others_of_its_user(two: Engine) -> None:
 
 
 @pytest.mark.ledger("X5")
-def test_erasing_a_session_takes_what_was_made_from_it(two: Engine, files_with: FilesWith) -> None:
+def test_erasing_a_session_erases_the_memories_derived_from_it(two: Engine, files_with: FilesWith) -> None:
     receipt = two.erase(session="ses_ana")
     assert (receipt.sessions, receipt.messages, receipt.memories, receipt.jobs, receipt.verified) == (1, 1, 1, 1, True)
     assert (files_with("pangolin"), bool(files_with("zugzwang"))) == ([], True)
@@ -190,7 +190,7 @@ def test_erasing_a_source_takes_all_that_came_of_it(memory: Engine, files_with: 
 
 @pytest.mark.ledger("X5")
 @pytest.mark.parametrize("read_by", ["model", "rules"])
-def test_what_had_another_source_too_is_made_again_from_that_alone(memory: Engine, read_by: str) -> None:
+def test_a_memory_with_another_source_is_derived_again_from_that_source(memory: Engine, read_by: str) -> None:
     session = memory.session(user="ana")
     first, second = (session.add("user", text) for text in ("I live in Lyon.", "I live in Lyon!"))
     session.end()
@@ -204,7 +204,7 @@ def test_what_had_another_source_too_is_made_again_from_that_alone(memory: Engin
     assert (receipt.rebuilt, rebuilt.sources, rebuilt.text) == (1, (second.id,), "I live in Lyon!")
 
 
-def test_a_source_is_revoked_also_when_its_raw_message_is_long_gone(
+def test_a_source_can_be_erased_even_if_its_message_no_longer_exists(
     open_memory: Callable[..., Engine], clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_MESSAGE_DAYS", "1")
@@ -231,7 +231,7 @@ def test_erasing_an_unknown_id_is_not_found(two: Engine, target: dict[str, str])
 
 
 @pytest.mark.ledger("X5")
-def test_what_somebody_else_said_too_is_no_residue(memory: Engine) -> None:
+def test_the_same_text_of_another_user_is_not_residue(memory: Engine) -> None:
     for user in ("ana", "bob"):
         memory.session(user=user).add("user", "good morning to you")
         memory.remember("prefers green tea", user=user)
@@ -245,7 +245,7 @@ def test_what_somebody_else_said_too_is_no_residue(memory: Engine) -> None:
 @pytest.mark.parametrize(
     "other", [{"text": "Hello there!"}, {"topic": "hello there"}, {"tags": ["hello there"]}, {"user": "hello there"}], ids=str
 )
-def test_what_somebody_else_has_in_another_place_is_no_residue(memory: Engine, other: dict[str, Any]) -> None:
+def test_the_same_text_of_another_user_elsewhere_is_not_residue(memory: Engine, other: dict[str, Any]) -> None:
     memory.remember("hello there", user="ana")
     memory.remember(**{"text": "something else", "user": "bob", **other})
     memory.drain()
@@ -327,7 +327,7 @@ def test_while_another_reads_the_old_state_the_receipt_says_pending_and_it_goes_
 
 @pytest.mark.long
 @pytest.mark.ledger("X5")
-def test_what_was_pending_is_gone_after_closing(two: Engine, folder: Path, files_with: FilesWith) -> None:
+def test_a_pending_erasure_is_complete_after_closing(two: Engine, folder: Path, files_with: FilesWith) -> None:
     reader = apsw.Connection(str(folder / "memory.db"))
     reader.execute("BEGIN")
     assert reader.execute("SELECT count(*) FROM memories").get

@@ -52,7 +52,7 @@ def test_a_memory_with_another_source_is_made_again(memory: Engine, clock: Froze
 
 
 @pytest.mark.ledger("X5")
-def test_what_was_derived_from_a_mixed_memory_does_not_keep_the_erased_part(
+def test_a_memory_derived_from_a_mixed_memory_loses_the_erased_part(
     memory: Engine, clock: FrozenClock, files_with: Callable[[str], list[str]]
 ) -> None:
     gone = memory.session(user="ana", id="s1").add("user", "Zarzalejo has my cello.")
@@ -118,7 +118,7 @@ def test_a_receipt_counts_rows_by_table_and_nothing_else(clock: FrozenClock) -> 
     assert (receipt.memories, receipt.messages, receipt.vectors, receipt.sessions) == (1, 2, 3, 0)
 
 
-def test_the_mark_of_a_name_needs_the_secret_and_tells_scopes_apart() -> None:
+def test_the_mark_of_a_name_needs_the_secret_and_distinguishes_scopes() -> None:
     assert mark_of("00" * 16, {"memory": "mem_1"}, None) == "mem_1"
     assert mark_of("00" * 16, {"source": "msg_1"}, None) == "msg_1"
     marks = {

@@ -31,7 +31,7 @@ def test_messages_keep_dates_authors_and_ids(memory: Engine, tmp_path: Path) -> 
     assert (session.started_at.year, session.last_at.year, session.ended_at and session.ended_at.year) == (2023, 2023, 2023)
 
 
-def test_what_is_learned_has_the_date_and_trust_of_the_owners_words(memory: Engine, tmp_path: Path) -> None:
+def test_learned_memories_have_the_date_and_trust_of_the_owners_words(memory: Engine, tmp_path: Path) -> None:
     memory.import_from(
         write_json(tmp_path / "c.json", [chatgpt_talk("c", chatgpt_message("user", "I live in Lyon."))]), user="ana"
     )

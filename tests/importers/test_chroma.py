@@ -93,7 +93,7 @@ def test_types_times_metadata_and_ids_are_kept(robot: Collection, memory: Engine
     assert [each.text for each in memory.memories(where={"category": "user_profile"})] == ["User prefers to be called Alex"]
 
 
-def test_what_has_expired_is_counted_and_left_out(robot: Collection, memory: Engine) -> None:
+def test_expired_records_are_counted_and_left_out(robot: Collection, memory: Engine) -> None:
     robot.store("long ago", "conversation", at=NOW - timedelta(days=31))
     robot.store("yesterday's task", "context", {"context_key": "task"}, at=NOW - timedelta(days=1))
     robot.store("an old fact", "fact", at=NOW - timedelta(days=900))
@@ -112,7 +112,7 @@ def test_a_context_lasts_to_the_end_of_its_users_day(robot: Collection, open_mem
     assert memory.memories(user="alex") == []
 
 
-def test_running_it_again_adds_nothing_twice_and_brings_nothing_back(robot: Collection, memory: Engine) -> None:
+def test_a_repeated_import_adds_nothing_twice_and_restores_nothing(robot: Collection, memory: Engine) -> None:
     robot.store("likes the sea", "fact")
     robot.store("likes the sea", "fact", {"room": "hall"})
     robot.store("likes tea", "fact")

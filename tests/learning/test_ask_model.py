@@ -80,7 +80,7 @@ def test_the_repair_says_what_was_wrong() -> None:
     assert "items[0] lacks text" in model.asked[1].turns[-1].text
 
 
-def test_the_repair_is_asked_for_in_the_language_of_the_instructions() -> None:
+def test_a_repair_is_requested_in_the_language_of_the_instructions() -> None:
     model = ScriptedChat("no", '{"items": []}')
     complete(model, [Turn(role="system", text="Anotas lo que vale la pena de la conversación.")], SCHEMA)
     assert "Responde otra vez" in model.asked[1].turns[-1].text

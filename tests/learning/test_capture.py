@@ -50,7 +50,7 @@ def test_the_answer_shapes_of_the_designs_are_accepted(open_memory: OpenMemory, 
 
 @pytest.mark.ledger("L2")
 @pytest.mark.parametrize("answer", ["[]", "{}", "null", '{"items": null}', '{"items": "none"}', "0", "false", '""'])
-def test_an_answer_of_the_wrong_type_is_not_taken_for_nothing_to_keep(open_memory: OpenMemory, answer: str) -> None:
+def test_an_answer_of_the_wrong_type_does_not_count_as_nothing_to_keep(open_memory: OpenMemory, answer: str) -> None:
     memory = open_memory(chat=ScriptedChat(respond=lambda call: answer))
     assert any("Lyon" in text for text in digested(memory, SAID))
     assert "rules took over" in note(memory)
@@ -99,7 +99,7 @@ def test_of_an_item_without_numbers_that_fits_two_messages_rules_decide(open_mem
     assert "without a source" in note(memory)
 
 
-def test_the_rest_of_an_answer_that_was_cut_off_is_asked_for(open_memory: OpenMemory) -> None:
+def test_the_rest_of_an_answer_that_was_cut_off_is_requested(open_memory: OpenMemory) -> None:
     first = '{"items": [{"text": "The user lives in Lyon", "kind": "fact", "messages": [1]}, {"text": "The user wor'
     rest = '{"items": [{"text": "The user works as a nurse", "kind": "fact", "messages": [1]}]}'
     model = ScriptedChat(Reply(text=first, stop="length"), rest)

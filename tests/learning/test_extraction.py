@@ -61,7 +61,7 @@ def test_a_statement_about_oneself_is_kept_as_a_fact(memory: Engine, statement: 
         ("Acordate de que la reunión es el lunes.", "la reunión es el lunes.", "event"),
     ],
 )
-def test_what_one_asks_to_remember_is_kept_without_the_asking(memory: Engine, said: str, kept: str, kind: str) -> None:
+def test_a_request_to_remember_is_stored_without_the_request_itself(memory: Engine, said: str, kept: str, kind: str) -> None:
     (found,) = digested(memory, said)
     assert (found.kind, found.text, found.importance) == (kind, kept, 8.0)
 
@@ -96,7 +96,7 @@ def test_a_decision_is_kept_as_one(memory: Engine, said: str) -> None:
         "```\nI live in Lyon.\n```",
     ],
 )
-def test_questions_hypotheses_quotes_and_small_talk_are_not_mined(memory: Engine, said: str) -> None:
+def test_questions_hypotheses_quotes_and_small_talk_are_not_extracted(memory: Engine, said: str) -> None:
     assert digested(memory, said) == []
 
 
@@ -113,12 +113,12 @@ def test_questions_hypotheses_quotes_and_small_talk_are_not_mined(memory: Engine
         {"action": "IGNORE"},
     ],
 )
-def test_what_no_person_said_to_us_is_not_mined(memory: Engine, how: dict[str, str]) -> None:
+def test_text_that_no_user_wrote_is_not_extracted(memory: Engine, how: dict[str, str]) -> None:
     assert digested(memory, "I live in Lyon.", **how) == []
 
 
 @pytest.mark.ledger("L9")
-def test_noise_is_kept_and_neither_mined_nor_recalled(memory: Engine) -> None:
+def test_noise_is_stored_and_neither_learned_from_nor_recalled(memory: Engine) -> None:
     talk = memory.session(user="ana")
     talk.add("user", "I live in Lyon with a parrot.", action="IGNORE")
     talk.end()

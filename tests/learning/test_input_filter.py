@@ -59,7 +59,7 @@ INJECTED = {
 
 
 @pytest.mark.parametrize("name", INJECTED)
-def test_what_was_injected_goes_and_what_was_said_after_it_stays(name: str) -> None:
+def test_injected_text_is_removed_and_the_text_after_it_stays(name: str) -> None:
     if "without an end" in name:
         assert without_injected_text(f"{SAID}\n\n{INJECTED[name]}") == SAID
         return
@@ -67,7 +67,7 @@ def test_what_was_injected_goes_and_what_was_said_after_it_stays(name: str) -> N
 
 
 @pytest.mark.parametrize("name", INJECTED)
-def test_what_was_said_before_it_stays(name: str) -> None:
+def test_text_before_injected_text_stays(name: str) -> None:
     assert without_injected_text(f"{SAID}\n\n{INJECTED[name]}") == SAID
 
 
@@ -101,7 +101,7 @@ ORDINARY = [
 
 
 @pytest.mark.parametrize("text", ORDINARY)
-def test_what_people_say_is_left_as_it_is(text: str) -> None:
+def test_ordinary_messages_stay_unchanged(text: str) -> None:
     message = a_message(text)
     assert extractable([message]) == [message]
 
@@ -117,7 +117,7 @@ def test_what_people_say_is_left_as_it_is(text: str) -> None:
         {"origin": "file"},
     ],
 )
-def test_noise_and_what_came_from_outside_is_dropped(values: dict[str, Any]) -> None:
+def test_noise_and_text_of_others_are_dropped(values: dict[str, Any]) -> None:
     assert extractable([a_message(SAID, **values)]) == []
 
 

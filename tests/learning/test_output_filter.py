@@ -81,7 +81,7 @@ FINE = [
 
 
 @pytest.mark.parametrize(("text", "replaces", "why"), REFUSED)
-def test_a_text_that_is_no_memory_is_refused(text: str, replaces: list[str], why: str) -> None:
+def test_a_text_that_is_not_a_memory_is_refused(text: str, replaces: list[str], why: str) -> None:
     reason = rejection_reason(text, replaces=replaces, max_characters=400)
     assert reason is not None
     assert why in reason

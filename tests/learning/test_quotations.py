@@ -15,7 +15,7 @@ def test_a_pasted_text_is_not_the_user_s_own(text: str) -> None:
     assert "SECRET" not in own_words(text)
 
 
-def test_what_only_looks_like_a_quotation_stays() -> None:
+def test_text_that_only_looks_like_a_quotation_stays() -> None:
     changed = [text for text in OWN if own_words(text) != text]
     assert len(changed) <= 0.02 * len(OWN), changed
 

@@ -41,7 +41,7 @@ def test_an_id_that_a_search_gave_forgets_in_every_era(served: Served, era: str)
     tell(served.mcp(query="?user=ana"), story, era=era)
 
 
-def test_the_address_says_whose_memories_are_meant(served: Served) -> None:
+def test_the_query_string_selects_whose_memories_are_used(served: Served) -> None:
     served.pool.operator.remember("prefers tea", user="ana")
     assert tell(served.mcp(query="?user=ana"), _list) == ["prefers tea"]
     assert tell(served.mcp(query="?user=bob"), _list) == []
@@ -147,7 +147,7 @@ def test_another_pages_request_is_refused(served: Served) -> None:
     [("nonsense", 400), ([], 400), ({"jsonrpc": "2.0", "id": 1, "method": "dream"}, 200), ({"id": 1}, 400)],
     ids=["text", "list", "unknown method", "no protocol"],
 )
-def test_what_is_not_protocol_is_answered_with_an_error(served: Served, body: Any, status: int) -> None:
+def test_a_line_that_is_not_a_protocol_message_is_answered_with_an_error(served: Served, body: Any, status: int) -> None:
     answer = _post(served, body)
     assert answer.status_code == status
     assert "error" in answer.json()

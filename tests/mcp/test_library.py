@@ -50,7 +50,7 @@ def test_resources_name_the_pages_and_their_form(memory: Engine) -> None:
 
 
 @pytest.mark.parametrize("uri", ["holdfast://topics/bobs", "holdfast://topics/", "holdfast://nothing", "file:///etc/passwd"])
-def test_what_is_anothers_or_nowhere_is_not_found_alike(memory: Engine, uri: str) -> None:
+def test_foreign_and_missing_resources_get_the_same_error(memory: Engine, uri: str) -> None:
     memory.remember("bob bakes", topic="bobs", user="bob")
     if uri == "holdfast://topics/":
         assert json.loads(_read(memory, uri, user="ana").text) == []
@@ -70,7 +70,7 @@ def test_the_profile_is_what_is_pinned_or_marked_as_such(memory: Engine) -> None
     assert "likes the sea" not in profile
 
 
-def test_the_profile_of_a_stranger_says_that_nothing_is_known(memory: Engine) -> None:
+def test_the_profile_of_an_unknown_user_says_that_nothing_is_known(memory: Engine) -> None:
     assert _read(memory, "holdfast://profile", user="ana").text == "# Profile\n\nNothing is known yet.\n"
 
 
@@ -79,7 +79,7 @@ def test_a_preset_without_topics_has_none(open_memory: Any) -> None:
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", "Tell me what you know about me."), ("es", "Cuéntame qué sabes de mí.")])
-def test_what_do_you_know_shows_what_is_remembered(memory: Engine, language: str, said: str) -> None:
+def test_the_prompt_what_do_you_know_shows_the_memories(memory: Engine, language: str, said: str) -> None:
     memory.set_user("ana", language=language)
     memory.remember("prefers tea", key="drink", user="ana")
     memory.remember("prefers coffee", user="bob")

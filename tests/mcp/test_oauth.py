@@ -155,7 +155,7 @@ def test_invented_keys_do_not_make_the_server_ask_all_the_time(served: Served, i
     assert issuer.asked == 1
 
 
-def test_access_keys_work_besides_tokens(served: Served) -> None:
+def test_access_keys_work_alongside_tokens(served: Served) -> None:
     assert _get(served, served.key("read", user="ana")).status_code == 200
 
 

@@ -84,7 +84,7 @@ def test_several_servers_on_one_store_see_each_other_at_once(stdio: Stdio) -> No
 
 
 @pytest.mark.long
-def test_what_is_remembered_outlives_the_server(stdio: Stdio) -> None:
+def test_memories_survive_a_restart_of_the_server(stdio: Stdio) -> None:
     async def remember(client: Client) -> Any:
         return await client.call_tool("store_memory", {"key": "drink", "content": "prefers tea"})
 

@@ -100,12 +100,12 @@ def test_a_coroutine_that_takes_too_long_is_stopped() -> None:
     assert stopped.wait(1)
 
 
-def test_a_schema_is_put_into_the_words() -> None:
+def test_a_schema_is_added_to_the_prompt() -> None:
     answer = CallableChat(last_words).chat(HELLO, schema={"type": "object", "properties": {"city": {"type": "string"}}})
     assert json.loads(answer.text.splitlines()[-1])["properties"] == {"city": {"type": "string"}}
 
 
-def test_whatever_a_function_raises_is_a_model_error() -> None:
+def test_any_error_of_a_function_is_a_model_error() -> None:
     def fail(messages: list[dict[str, str]]) -> str:
         raise ZeroDivisionError("by zero")
 
@@ -123,7 +123,7 @@ def test_a_functions_own_model_error_is_kept() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, b"bytes", 7, {"content": "x"}])
-def test_an_answer_that_is_no_text_is_refused(answer: object) -> None:
+def test_an_answer_that_is_not_text_is_refused(answer: object) -> None:
     with pytest.raises(AnswerInvalid, match="must return a str"):
         CallableChat(lambda messages: answer).chat(HELLO)  # type: ignore[arg-type, return-value]
 

@@ -31,7 +31,7 @@ def test_it_is_named_after_its_function_unless_told() -> None:
     assert CallableEmbedder(hashed, name="mine").name == "mine"
 
 
-def test_what_a_function_raises_is_an_unavailable_model() -> None:
+def test_an_error_in_a_function_counts_as_an_unavailable_model() -> None:
     def broken(text: str) -> list[float]:
         raise ConnectionError(f"nobody answers to {text}")
 
@@ -40,7 +40,7 @@ def test_what_a_function_raises_is_an_unavailable_model() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, "text", [], [[1.0, 2.0]], ["a"], [0.0, 0.0], [float("nan"), 1.0]])
-def test_what_is_no_vector_is_refused(answer: object) -> None:
+def test_an_invalid_vector_is_refused(answer: object) -> None:
     with pytest.raises(AnswerInvalid):
         CallableEmbedder(lambda text: answer).embed(["tea"], role="query")  # type: ignore[arg-type, return-value]
 

@@ -86,11 +86,11 @@ def test_an_unknown_name_is_said(name: str) -> None:
 
 
 @pytest.mark.parametrize("recording", [b"", b"RIFF", b"not audio at all", b"RIFF\x24\x00\x00\x00WAVEfmt "])
-def test_what_is_no_recording_is_refused(recording: bytes) -> None:
+def test_an_invalid_recording_is_refused(recording: bytes) -> None:
     with pytest.raises(InvalidInput):
         read_wav(recording, rate=16_000)
 
 
-def test_the_local_engine_refuses_what_is_no_recording() -> None:
+def test_the_local_engine_refuses_an_invalid_recording() -> None:
     with pytest.raises(InvalidInput):
         PocketSphinxTranscriber().transcribe(b"ID3")

@@ -84,7 +84,7 @@ def test_words_serve_while_no_vector_of_the_new_model_is_there(open_memory: Call
 
 @pytest.mark.ledger("X17")
 @pytest.mark.usefixtures("embedded")
-def test_a_change_that_was_cut_short_goes_on_where_it_stopped(open_memory: Callable[..., Engine]) -> None:
+def test_an_interrupted_change_continues_where_it_stopped(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(embedder=Fragile("new", 96))
     with pytest.raises(KeyboardInterrupt):
         services(memory).embedding.catch_up(limit=None)
@@ -123,7 +123,7 @@ def test_a_store_with_complete_vectors_of_two_models_keeps_only_those_of_the_con
 
 
 @pytest.mark.usefixtures("embedded")
-def test_what_is_said_during_the_change_is_found_too(open_memory: Callable[..., Engine]) -> None:
+def test_messages_added_during_the_change_are_found_too(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(embedder=NEW)
     memory.remember("a walrus came by", user="ana")
     assert memory.recall("walrus", user="ana")[0].text == "a walrus came by"
@@ -155,7 +155,7 @@ def test_without_weights_it_works_by_words_and_says_so_once(
     assert not next(finding for finding in memory.doctor() if finding.check == "embedder").ok
 
 
-def test_an_embedder_that_was_not_wanted_is_no_problem(
+def test_an_embedder_that_is_switched_off_is_not_a_problem(
     open_memory: Callable[..., Engine], caplog: pytest.LogCaptureFixture
 ) -> None:
     memory = open_memory(embedder="none")

@@ -189,7 +189,7 @@ ANSWERS: dict[str, Callable[[NDArray[np.float32], Sequence[str]], Any]] = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_embedder_with_unusable_vectors_is_a_typed_error_and_digestion_goes_on(open_memory: OpenMemory, name: str) -> None:
+def test_an_embedder_with_unusable_vectors_is_a_typed_error_and_digestion_continues(open_memory: OpenMemory, name: str) -> None:
     memory = open_memory(embedder=Broken(ANSWERS[name]))
     with memory.session(user="ana") as session:
         session.add("user", "My otter is called Basil.")
@@ -270,7 +270,7 @@ def test_an_embedder_that_hangs_does_not_stop_background_work(open_memory: OpenM
         release.set()
 
 
-def test_a_change_that_was_cut_short_goes_on_in_the_next_process(open_memory: OpenMemory) -> None:
+def test_an_interrupted_change_continues_in_the_next_process(open_memory: OpenMemory) -> None:
     with open_memory(embedder=HashEmbedder("same", 640)) as memory:
         remember_all(memory)
     with open_memory(embedder=Shifted("same", 640)) as memory:

@@ -40,7 +40,7 @@ def test_all_that_was_said_on_a_day_comes_first_although_the_rest_sounds_more_li
     assert {f"{then} {number}" for number in range(3)} < found
 
 
-def test_what_is_asked_about_decides_within_the_day(memory: Engine, clock: FrozenClock) -> None:
+def test_within_the_day_the_subject_of_the_question_decides(memory: Engine, clock: FrozenClock) -> None:
     talk(memory, clock, "we talked about {thing}")
     assert memory.recall("What did I say of bread 22 days ago?", user="ana")[0].text == "we talked about bread, 344.2"
 

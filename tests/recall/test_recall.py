@@ -43,7 +43,7 @@ def test_hits_come_best_first_with_scores_from_nought_to_one(known: Engine) -> N
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(alphabet=st.sampled_from("parrot the red ñé?!*\"'-:()AND0 \n🎉猫"), max_size=30).filter(str.strip))
-def test_every_score_is_within_bounds_whatever_is_asked(known: Engine, query: str) -> None:
+def test_every_score_is_within_bounds_for_any_query(known: Engine, query: str) -> None:
     for hit in known.recall(query, user="ana"):
         assert 0 <= hit.score <= 1
         assert hit.similarity is None or -1.01 <= hit.similarity <= 1.01
@@ -69,7 +69,7 @@ def test_without_an_embedder_it_is_found_by_words(open_memory: Callable[..., Eng
     assert 0 < hit.score <= 1
 
 
-def test_what_was_just_stored_is_found_by_meaning_without_a_worker(known: Engine) -> None:
+def test_a_new_memory_is_found_by_meaning_without_a_worker(known: Engine) -> None:
     assert known.stats().vectors == 0
     assert known.recall("parrot", user="ana")[0].similarity is not None
     assert known.stats().vectors == len(FACTS)
@@ -130,7 +130,7 @@ def test_numbers_and_negations_are_no_repetition(memory: Engine) -> None:
 
 
 @pytest.mark.long
-def test_a_message_is_not_shown_beside_the_memory_made_from_it(memory: Engine) -> None:
+def test_a_message_is_not_shown_next_to_the_memory_derived_from_it(memory: Engine) -> None:
     talk = memory.session(user="ana")
     talk.add("user", "I live in Lyon with a parrot.")
     talk.end()
@@ -148,7 +148,7 @@ def test_a_message_whose_memory_was_forgotten_is_not_recalled(memory: Engine) ->
     assert [hit.text for hit in memory.recall("Lyon parrot", user="ana")] == ["something else"]
 
 
-def test_a_message_whose_memory_was_forgotten_comes_back_with_it(memory: Engine) -> None:
+def test_undoing_a_forget_also_restores_the_message_of_the_memory(memory: Engine) -> None:
     talk = memory.session(user="ana")
     talk.add("user", "I live in Lyon with a parrot.")
     talk.end()
@@ -258,7 +258,7 @@ def test_use_is_noted_when_work_is_done(known: Engine, clock: FrozenClock) -> No
     assert known.get(hit.id).last_used_at == clock.now()
 
 
-def test_asking_about_the_past_is_no_use(known: Engine, clock: FrozenClock) -> None:
+def test_a_query_about_the_past_does_not_count_as_use(known: Engine, clock: FrozenClock) -> None:
     clock.advance(DAY)
     (hit,) = known.recall("parrot Basil", user="ana", limit=1, as_of=clock.now())
     known.drain()

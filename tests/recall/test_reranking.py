@@ -80,7 +80,7 @@ def rating(word: str, best: int = 3) -> Callable[[RecordedCall], str]:
     return respond
 
 
-def test_what_a_reranker_favours_comes_first_and_says_so(open_memory: Callable[..., Engine]) -> None:
+def test_hits_that_a_reranker_rates_high_come_first_and_name_the_reranker(open_memory: Callable[..., Engine]) -> None:
     memory = filled(open_memory(reranker=Favours("nurse")))
     first, *rest = memory.recall("parrot", user="ana")
     assert first.text == FACTS[3]
@@ -161,7 +161,7 @@ def test_without_a_chat_model_the_hits_stay_as_they_are_and_the_log_says_what_to
     assert "set `chat`" in caplog.text
 
 
-def test_nobody_is_asked_where_there_is_nothing_to_put_in_order(open_memory: Callable[..., Engine]) -> None:
+def test_the_reranker_is_not_called_if_there_is_nothing_to_sort(open_memory: Callable[..., Engine]) -> None:
     favours = Favours("x")
     memory = open_memory(reranker=favours)
     memory.remember(FACTS[0], user="ana")

@@ -30,7 +30,7 @@ def scores(memory: Engine, query: str) -> list[float]:
 
 
 @given(strength=STRENGTHS, more=st.floats(0.01, 10), others=st.lists(STRENGTHS, max_size=50))
-def test_what_is_stronger_is_likelier(strength: float, more: float, others: list[float]) -> None:
+def test_a_stronger_hit_has_a_higher_probability(strength: float, more: float, others: list[float]) -> None:
     background = Background.of(sorted(others, reverse=True))
     assert 0 <= likelihood(strength, background) < likelihood(strength + more, background) <= 1
 
@@ -45,7 +45,7 @@ def test_where_all_others_are_good_how_good_they_are_makes_no_difference() -> No
     assert likelihood(9.0, Background.of([9.0] * 40)) == likelihood(9.0, Background.of([20.0] * 40))
 
 
-def test_the_best_of_many_alike_is_less_likely_than_the_only_one() -> None:
+def test_the_best_of_many_similar_hits_is_less_likely_than_a_single_hit() -> None:
     assert likelihood(2.0, Background.of([2.0] * 20)) < 0.5 * likelihood(2.0, Background.of([2.0]))
 
 
@@ -92,7 +92,7 @@ def test_where_much_is_to_the_point_it_all_goes_into_the_context(
     assert len(memory.context(question, user="ana").hits) >= len(found)
 
 
-def test_the_search_tool_shows_what_is_found_where_all_is_alike(open_memory: Callable[..., Engine]) -> None:
+def test_the_search_tool_shows_hits_even_if_all_are_similar(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(preset="reachy", embedder="none")
     for number in range(40):
         memory.remember(f"Bea likes the restaurant number {number}", user="ana")

@@ -65,7 +65,7 @@ def test_a_session_of_claude_code_is_stored_once_and_known_in_the_next(agents: A
 
 
 @pytest.mark.long
-def test_what_is_about_the_user_is_known_in_every_project_and_the_rest_is_not(agents: Agents, tmp_path: Path) -> None:
+def test_facts_about_the_user_are_known_in_every_project_and_others_are_not(agents: Agents, tmp_path: Path) -> None:
     agents.warm()
     transcript = _write(
         tmp_path / "s1.jsonl", transcript_line("u1", "user", "My name is Ana. In this repo we run the tests with make check.")
@@ -257,7 +257,7 @@ def test_settings_in_the_repository_are_not_used(agents: Agents) -> None:
 @pytest.mark.parametrize(
     "payload", [{"sessionId": "v1"}, {"session_id": "k1", "cursor_version": "3.1"}], ids=["vscode", "cursor"]
 )
-def test_a_program_that_borrows_the_hooks_of_claude_code_is_told_nothing(agents: Agents, payload: dict[str, Any]) -> None:
+def test_another_program_that_runs_the_hooks_of_claude_code_gets_no_context(agents: Agents, payload: dict[str, Any]) -> None:
     with agents.memory() as memory:
         memory.remember("prefers oolong tea", user="ana")
     agents.warm()

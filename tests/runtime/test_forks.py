@@ -33,7 +33,7 @@ class OnlyAfter:
         self.calls += 1
 
 
-def test_a_thing_may_have_either_hook_alone() -> None:
+def test_an_object_may_have_only_one_of_the_hooks() -> None:
     before, after = OnlyBefore(), OnlyAfter()
     forks.register(before)
     forks.register(after)

@@ -79,7 +79,7 @@ def test_no_text_is_in_a_span(memory: Engine, spans: Any) -> None:
     assert "ana-maria" not in told
 
 
-def test_an_error_is_told_by_its_code(memory: Engine, spans: Any) -> None:
+def test_an_error_is_identified_by_its_code(memory: Engine, spans: Any) -> None:
     with pytest.raises(InvalidInput):
         memory.remember("tea", kind="dream")
     (span,) = spans()

@@ -182,7 +182,7 @@ def test_a_request_that_waits_for_its_body_takes_no_place(tmp_path: Path) -> Non
     ],
     ids=["text", "metadata", "names", "body"],
 )
-def test_what_is_too_large_is_refused_with_413(tmp_path: Path, fields: dict[str, object], code: str, detail: str) -> None:
+def test_a_body_that_is_too_large_gets_413(tmp_path: Path, fields: dict[str, object], code: str, detail: str) -> None:
     with serving(tmp_path) as served:
         answer = served.client.post("/v1/memories", json={"user": "u", **fields})
         assert (answer.status_code, answer.json()["code"]) == (413, code)

@@ -62,7 +62,7 @@ def scraped(server: Server, *before: tuple[str, str], key: str | None = None) ->
     return found
 
 
-def test_what_the_store_holds_is_counted(server: Server, pool: EnginePool) -> None:
+def test_the_content_of_the_store_is_counted(server: Server, pool: EnginePool) -> None:
     memory = pool.operator
     memory.remember("salt is out", app="kitchen")
     talk = memory.session(app="kitchen")

@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Holdfast:
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_when_it_is_told_to(home: Holdfast, number: int) -> None:
+def test_it_ends_on_request(home: Holdfast, number: int) -> None:
     with process(home.home) as server:
         assert httpx.get(f"{server.url}/").status_code == 200
         assert server.stop(number) == 0

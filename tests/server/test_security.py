@@ -177,7 +177,7 @@ def test_this_machine_needs_no_key_until_there_is_one(served: Served) -> None:
 
 @pytest.mark.ledger("A13")
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.20"])
-def test_a_server_that_others_reach_takes_nobody_for_this_machine(serve: Serve, host: str) -> None:
+def test_a_server_on_a_public_address_treats_no_request_as_local(serve: Serve, host: str) -> None:
     """A proxy on the same machine connects from loopback even for remote clients, so no request counts as local."""
     served = serve(host=host, allowed_hosts=("127.0.0.1",))
     assert (served.ask().status, served.ask().code) == (401, "unauthorized")
@@ -207,7 +207,7 @@ def test_a_key_that_is_given_must_be_good_even_where_none_is_needed(served: Serv
     assert served.ask("/v1/x", *lines).code == "unauthorized"
 
 
-def test_a_path_for_strangers_is_open_to_them(served: Served) -> None:
+def test_a_public_path_needs_no_key(served: Served) -> None:
     key(served)
     assert served.ask("/open").status == 200
     assert served.ask("/open", "Authorization: Bearer nonsense").status == 200
@@ -415,7 +415,7 @@ def test_guessed_keys_are_paid_for_by_where_they_come_from(serve: Serve) -> None
     assert served.ask("/v1/x", good).status == 200
 
 
-def test_tokens_come_back_with_time_and_callers_are_forgotten() -> None:
+def test_tokens_are_refilled_over_time_and_idle_callers_are_dropped() -> None:
     now = 0.0
     rates = RateLimiter(clock=lambda: now)
     rate = Rate(per_second=10, burst=2)
@@ -456,7 +456,7 @@ def test_an_answer_carries_the_id_of_its_request(served: Served) -> None:
         assert served.ask("/v1/x", f"X-Request-ID: {odd}").headers["x-request-id"].startswith("req_")
 
 
-def test_what_breaks_inside_is_answered_without_its_details(served: Served) -> None:
+def test_an_internal_error_is_reported_without_details(served: Served) -> None:
     answer = served.ask("/broken")
     assert (answer.status, answer.code) == (500, "unexpected")
     assert b"secret" not in answer.body

@@ -100,9 +100,7 @@ def test_a_worker_that_runs_once_works_for_every_tenant_with_a_key_and_says_so(
 
 
 @pytest.mark.long
-def test_a_worker_of_one_tenant_hears_of_a_job_that_another_process_queues_and_ends_when_told_to(
-    tmp_path: Path, place: Place
-) -> None:
+def test_a_worker_of_one_tenant_is_notified_of_jobs_of_another_process_and_stops_on_request(tmp_path: Path, place: Place) -> None:
     with open_pool(**place.opening(embedder="none", worker="none")) as pool, worker(tmp_path, place, one=True) as running:
         memory = pool.operator
         talk = memory.session(user="ana")

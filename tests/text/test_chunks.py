@@ -61,7 +61,7 @@ def test_four_mebibytes_are_covered_within_the_limit_and_quickly(piece: str) -> 
     assert spans[-1][1] == len(text)
 
 
-def test_a_text_beyond_the_limit_gives_no_more_chunks() -> None:
+def test_a_text_beyond_the_limit_has_no_further_chunks() -> None:
     spans = chunk_spans("x" * (MAX_CHUNKS * 10), size=8, overlap=0)
     assert len(spans) == MAX_CHUNKS
     assert all(end - start == 8 for start, end in spans)

@@ -79,7 +79,7 @@ def test_folding_keeps_what_makes_a_difference(one: str, other: str) -> None:
     assert fold(one) != fold(other)
 
 
-def test_the_hash_tells_its_parts_apart() -> None:
+def test_the_hash_distinguishes_its_parts() -> None:
     assert content_hash("a", "bc") != content_hash("ab", "c")
     assert content_hash("fact", None, "Tea.") == content_hash("fact", None, "tea")
     assert content_hash("fact", None, "tea") != content_hash("fact", "drink", "tea")

@@ -79,7 +79,7 @@ def test_ordinary_words_are_no_details(text: str) -> None:
     assert details(text) == frozenset()
 
 
-def test_part_of_a_longer_name_is_no_detail_of_its_own() -> None:
+def test_part_of_a_longer_name_is_not_a_separate_detail() -> None:
     assert details("I met Ana Torres. Then Ana left.") == {"ana torres"}
 
 
@@ -96,7 +96,7 @@ def test_code_has_no_details() -> None:
     assert details("Look:\n```\nRosa = 42\n```") == frozenset()
 
 
-def test_what_is_kept_is_measured_as_a_share() -> None:
+def test_kept_details_are_measured_as_a_share() -> None:
     assert kept("I met Rosa on 14 March for 42 euros.", "Rosa was met on March 14th.") == pytest.approx(2 / 3)
 
 

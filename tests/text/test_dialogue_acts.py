@@ -68,7 +68,7 @@ def test_a_short_answer_to_a_question_is_a_reply(question: str, answer: str) -> 
 
 
 @pytest.mark.parametrize("text", ["thanks", "no idea what you mean?", "set a timer", "I'm not sure, sorry."])
-def test_what_answers_nothing_is_no_reply(text: str) -> None:
+def test_a_message_that_answers_nothing_is_not_a_reply(text: str) -> None:
     assert classify_act(text, "Do you have any allergies?") != "reply"
 
 
@@ -77,7 +77,7 @@ def test_only_the_question_at_the_end_of_a_message_is_what_was_asked() -> None:
     assert asked_in("Is it cold? Then wear a coat. It will help. Have a good day.") is None
 
 
-def test_the_part_that_asks_is_told_from_the_part_that_states() -> None:
+def test_the_asking_part_is_separated_from_the_stating_part() -> None:
     asking, stating = split_acts("what was the name of that plumber? He did my boiler in March.")
     assert asking == ["what was the name of that plumber"]
     assert stating == ["He did my boiler in March."]

@@ -38,7 +38,7 @@ def test_dictation_is_cut_into_clauses(said: str, clauses: list[str]) -> None:
         "I like sailing, but only on lakes",
     ],
 )
-def test_what_belongs_together_stays_together(said: str) -> None:
+def test_text_that_belongs_together_is_not_split(said: str) -> None:
     assert split_clauses(said) == [said]
 
 

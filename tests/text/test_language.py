@@ -25,7 +25,7 @@ def test_a_sentence_shows_its_language(text: str, language: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "12345", "v2.5", "\u6f22\u5b57", "🎉", "parrot"])
-def test_what_does_not_tell_is_none(text: str) -> None:
+def test_a_text_of_unclear_language_has_no_language(text: str) -> None:
     assert detect_language(text) is None
 
 

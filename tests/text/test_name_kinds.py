@@ -19,7 +19,7 @@ from holdfast.text.name_kinds import kind_of_name
         ("Kwame", "Got a letter from Kwame", "other"),
     ],
 )
-def test_the_words_around_a_name_tell_its_kind(name: str, text: str, kind: str) -> None:
+def test_the_words_around_a_name_show_its_kind(name: str, text: str, kind: str) -> None:
     assert kind_of_name(name, [text]) == kind
 
 

@@ -42,5 +42,5 @@ def test_a_date_that_recurs_or_is_unclear_stays(said: str, tense: Tense) -> None
     assert with_years(said, NOVEMBER, tense) == said
 
 
-def test_what_has_happened_lies_in_the_past_whatever_its_words_are() -> None:
+def test_a_reported_event_is_in_the_past_whatever_its_words_are() -> None:
     assert begin_and_end("In May I ran a marathon.", NOVEMBER, is_event=True, past=True) == {"happened_at": "2026-05"}

@@ -68,7 +68,7 @@ def test_most_questions_name_none(question: str) -> None:
     assert days(question) == []
 
 
-def test_who_counts_from_another_place_on_earth_is_still_in_the_day() -> None:
+def test_a_day_includes_times_of_other_time_zones() -> None:
     (period,) = periods_of("What did I say yesterday?", NOW)
     assert period.holds(datetime(2026, 11, 13, 14, tzinfo=UTC))
     assert period.holds(datetime(2026, 11, 15, 10, tzinfo=UTC))

@@ -44,7 +44,7 @@ def test_each_bullet_is_a_sentence_without_its_mark() -> None:
     ]
 
 
-def test_a_wrapped_line_goes_on() -> None:
+def test_a_wrapped_line_is_joined_with_the_next() -> None:
     text = "This line is so long that whoever wrote it had to\nbreak it in the middle. Done."
     assert split_sentences(text) == [
         "This line is so long that whoever wrote it had to break it in the middle.",

@@ -37,17 +37,17 @@ def found(stored: str, query: str, language: str | None = "en") -> bool:
         ("party🎉", "🎉", "en"),
     ],
 )
-def test_forms_of_one_word_meet(stored: str, query: str, language: str | None) -> None:
+def test_forms_of_one_word_match(stored: str, query: str, language: str | None) -> None:
     assert found(stored, query, language)
 
 
 @pytest.mark.parametrize(("stored", "query"), [("tea", "coffee"), ("🎉", "🎊"), ("\u6771\u4eac", "\u5317\u6d77")])
-def test_different_words_do_not_meet(stored: str, query: str) -> None:
+def test_different_words_do_not_match(stored: str, query: str) -> None:
     assert not found(stored, query)
 
 
 @pytest.mark.parametrize(("stored", "query"), [("well done 🎉🎊", "🎉"), ("well done 🎉!", "🎉"), ("well done 🎉", "is it 🎉?")])
-def test_a_sign_is_found_beside_other_signs(stored: str, query: str) -> None:
+def test_a_sign_is_found_next_to_other_signs(stored: str, query: str) -> None:
     assert found(stored, query)
 
 
@@ -77,6 +77,6 @@ def test_no_term_holds_anything_but_letters_and_digits(text: str) -> None:
 
 
 @given(st.text(min_size=1, max_size=30))
-def test_whatever_has_terms_is_found_by_itself(text: str) -> None:
+def test_every_text_with_terms_is_found_by_itself_as_a_query(text: str) -> None:
     if document_terms(text, "en"):
         assert found(text, text)

@@ -75,7 +75,7 @@ def test_a_plan_is_dropped_when_the_memory_changed_after_it_was_made(cooking: Wo
     assert not cooking.files.put(plan, stored, versions)
 
 
-def test_what_was_read_before_another_wrote_is_not_applied(cooking: Workspace) -> None:
+def test_edits_read_before_another_process_wrote_are_not_applied(cooking: Workspace) -> None:
     stored = services(cooking.memory).store.setting(cooking.files._setting)
     cooking.save(cooking.read() + "- Owns a wok\n")
     reading = read(Folder(cooking.topics), read_record(stored, ANA, ""), {})
@@ -151,7 +151,7 @@ def test_a_pipe_that_is_called_like_a_page_blocks_nothing(cooking: Workspace) ->
     assert cooking.files.sync() == SyncReport()
 
 
-def test_what_is_no_page_is_left_alone(cooking: Workspace) -> None:
+def test_files_that_are_not_pages_are_ignored(cooking: Workspace) -> None:
     for name in ("README.md", "notes.txt", ".hidden.md", "cooking.md~", "empty.md"):
         (cooking.topics / name).write_text("" if name == "empty.md" else "# Note\n\n- Not a memory\n")
     assert cooking.files.sync() == SyncReport()

@@ -67,7 +67,7 @@ def test_a_line_added_during_a_split_that_left_the_topic_stays_on_it(cooking: Wo
 
 
 @pytest.mark.ledger("X5")
-def test_what_is_erased_leaves_the_files(cooking: Workspace, files_with: Callable[[str], list[str]]) -> None:
+def test_erased_data_is_removed_from_the_files(cooking: Workspace, files_with: Callable[[str], list[str]]) -> None:
     (memory,) = [m for m in cooking.memory.memories(user="ana") if m.text == NUTS]
     (cooking.topics / ".holdfast-left.tmp").write_text(f"- {NUTS}\n")  # of a process that was killed
     cooking.memory.erase(id=memory.id)
@@ -78,7 +78,7 @@ def test_what_is_erased_leaves_the_files(cooking: Workspace, files_with: Callabl
 
 @pytest.mark.ledger("X5")
 @pytest.mark.parametrize("what", ["edited meanwhile", "asked about"])
-def test_what_is_erased_leaves_also_a_file_that_waits(
+def test_erased_lines_are_removed_even_from_a_file_that_waits_for_an_answer(
     workspace: Workspace, files_with: Callable[[str], list[str]], what: str
 ) -> None:
     lines = workspace.fill(9)

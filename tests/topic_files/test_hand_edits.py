@@ -41,7 +41,7 @@ def test_a_deleted_line_is_forgotten_and_can_be_undone(cooking: Workspace) -> No
     assert NUTS in cooking.read()
 
 
-def test_a_line_that_comes_back_is_the_same_memory(cooking: Workspace) -> None:
+def test_a_restored_line_is_the_same_memory(cooking: Workspace) -> None:
     (before,) = [m for m in cooking.memory.memories(user="ana") if m.text == NUTS]
     whole = cooking.read()
     cooking.edit(f"- {NUTS} (2026-03-01)\n", "")
@@ -90,7 +90,7 @@ def test_a_new_title_is_a_new_topic_for_the_same_memories(cooking: Workspace) ->
     assert cooking.names() == ["cooking.md"]
 
 
-def test_a_line_moved_between_files_changes_its_topic_alone(cooking: Workspace) -> None:
+def test_moving_a_line_between_files_changes_only_its_topic(cooking: Workspace) -> None:
     cooking.keep("Takes a pill at eight", "health")
     cooking.files.sync()
     (before,) = [m for m in cooking.memory.memories(user="ana") if m.text == NUTS]

@@ -60,7 +60,7 @@ def test_a_date_is_the_day_in_utc() -> None:
 @example("- - dashes")
 @example("# hash")
 @example("x" * 1000)
-def test_what_is_written_is_read_as_the_same_text(text: str) -> None:
+def test_written_text_is_read_back_unchanged(text: str) -> None:
     page = parse_page(render_page("cooking", [memory(text), memory("another one", id="mem_2")]))
     assert [(line.text, line.at) for line in page.lines] == [(flat(text), "2026-03-01"), ("another one", "2026-03-01")]
     assert page.title == "Cooking"
@@ -69,7 +69,7 @@ def test_what_is_written_is_read_as_the_same_text(text: str) -> None:
 @given(st.one_of(TEXTS, ODD), st.one_of(TEXTS, ODD))
 @example("a|b", "c|d")
 @example("a\\", "|")
-def test_what_is_written_to_the_index_is_read_as_the_same(topic: str, text: str) -> None:
+def test_the_written_index_is_read_back_unchanged(topic: str, text: str) -> None:
     note = memory(text, topic=topic)
     (line,) = parse_index(render_index([note])).lines
     assert (line.text, line.at) == (note_line(note).text, "2026-03-01T12:00:00")
@@ -95,7 +95,7 @@ def test_a_line_may_be_typed_in_many_ways(typed: str, text: str, at: str | None)
     assert (line.text, line.at) == (text, at)
 
 
-def test_layout_is_no_memory() -> None:
+def test_layout_is_not_a_memory() -> None:
     page = parse_page(
         "---\ntags: x\n---\n# Tea\n\n## Green\n\n- Sencha\n\n***\n<!-- not\n this -->\n```\ncode\n```\n| a | b |\n- \n- Oolong\n"
     )

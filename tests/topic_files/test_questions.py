@@ -42,7 +42,7 @@ def test_a_half_saved_or_emptied_file_changes_nothing_and_asks(workspace: Worksp
     assert workspace.files.questions() == ()
 
 
-def test_a_file_that_is_whole_again_is_asked_about_no_more(workspace: Workspace) -> None:
+def test_the_question_about_a_file_is_dropped_when_the_file_is_complete_again(workspace: Workspace) -> None:
     workspace.fill(9)
     workspace.files.sync()
     whole = workspace.read()
@@ -78,7 +78,7 @@ def test_a_refused_mass_delete_keeps_what_was_added(workspace: Workspace) -> Non
     assert workspace.read().count("\n- ") == 10
 
 
-def test_a_little_gone_from_every_page_is_asked_about(workspace: Workspace) -> None:
+def test_small_deletions_on_every_page_together_create_a_question(workspace: Workspace) -> None:
     for topic in ("one", "two", "three"):
         for n in range(4):
             workspace.keep(f"{topic} has the line {n * 31} of {topic * 3}", topic)
@@ -135,7 +135,7 @@ def test_an_answer_to_no_question_is_refused(cooking: Workspace) -> None:
         cooking.files.confirm("q123")
 
 
-def test_a_page_that_is_asked_about_does_not_stop_the_others(cooking: Workspace) -> None:
+def test_an_open_question_about_a_page_does_not_stop_the_others(cooking: Workspace) -> None:
     cooking.keep("Takes a pill at eight", "health")
     cooking.files.sync()
     (cooking.topics / "cooking.md").write_bytes(b"")

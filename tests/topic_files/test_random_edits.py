@@ -82,7 +82,7 @@ class Chance:
 
 @pytest.mark.ledger("X10")
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_is_done_nothing_is_lost_and_both_end_in_step(
+def test_random_edits_lose_nothing_and_both_sides_end_in_sync(
     open_memory: Callable[..., Engine], folder: Path, clock: FrozenClock, seed: int
 ) -> None:
     workspace = Workspace(open_memory(preset=PRESET, embedder=None), folder / "topics")

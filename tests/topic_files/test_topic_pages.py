@@ -82,7 +82,7 @@ def test_a_topic_nobody_knows_and_a_preset_without_topics_say_so(memory: Engine,
         open_memory(preset="rumi").topics.edit("tea", "# Tea\n\n- green\n")
 
 
-def test_what_is_clearly_about_a_topic_that_was_opened_goes_there(cooking: Engine) -> None:
+def test_a_memory_clearly_about_an_open_topic_is_assigned_to_it(cooking: Engine) -> None:
     session = cooking.session(user="ana")
     session.add("user", "For the paella I use rice and homemade broth, and I own a big paella pan.")
     session.end()

@@ -69,7 +69,7 @@ def test_a_name_outside_the_folder_is_refused(tmp_path: Path, name: str) -> None
         Folder(tmp_path).stamp(name)
 
 
-def test_two_topics_whose_names_look_alike_have_two_pages(workspace: Workspace) -> None:
+def test_two_topics_with_similar_names_have_two_pages(workspace: Workspace) -> None:
     workspace.keep("One", "a/b")
     workspace.keep("Two", "a-b")
     workspace.files.sync()
@@ -78,7 +78,7 @@ def test_two_topics_whose_names_look_alike_have_two_pages(workspace: Workspace) 
 
 
 @pytest.mark.long
-def test_five_hundred_lines_are_kept_in_step(workspace: Workspace) -> None:
+def test_five_hundred_lines_are_kept_in_sync(workspace: Workspace) -> None:
     workspace.fill(500)
     workspace.files.sync()
     assert workspace.read().count("\n- ") == 500

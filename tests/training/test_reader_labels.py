@@ -80,7 +80,7 @@ def test_the_span_lies_in_the_clause_and_only_where_it_is_kept() -> None:
             assert 0 <= start < end <= len(row["text"])
 
 
-def test_a_span_stays_on_its_words_when_the_text_is_spelled_anew(module: Load) -> None:
+def test_a_span_stays_on_its_words_when_the_spelling_changes(module: Load) -> None:
     noisy = module("noise").noisy
     text = "well, I really don't eat pork (my doctor says so!)"
     start = text.index("I really")

@@ -13,7 +13,7 @@ CLAIM = StoredResponse(principal="key k1", key="retry-1", request=b"\x00hash", a
 class AccessPromises:
     """Tests that every store must pass for access keys and for stored responses to idempotent requests."""
 
-    def test_a_key_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_key_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
         """Every field of a key is read back when the store is opened once more. Storing a key again replaces the old key.
 
         Other tenants do not see the key.
@@ -43,7 +43,7 @@ class AccessPromises:
             other = open_store(tenant=tenant)
             assert (other.access_keys(), other.access_key("k2")) == ([], None)
 
-    def test_uses_are_noted_and_bring_no_key_back(self, store: Store, open_store: OpenStore) -> None:
+    def test_recording_a_use_does_not_restore_a_removed_key(self, store: Store, open_store: OpenStore) -> None:
         """``touch_keys`` records the latest use of a key. It neither creates a key nor changes another tenant's key."""
         with store.write() as tx:
             tx.set_key(KEY)
@@ -53,7 +53,7 @@ class AccessPromises:
             tx.touch_keys({"k1": AT + 2 * DAY})
         assert store.access_keys() == [replace(KEY, last_used_at=AT + DAY)]
 
-    def test_a_removed_scope_takes_along_the_keys_that_are_bound_to_it(self, store: Store, open_store: OpenStore) -> None:
+    def test_removing_a_scope_removes_the_keys_bound_to_it(self, store: Store, open_store: OpenStore) -> None:
         """Removing a scope removes the keys bound to it, including those stored by another tenant. Other keys stay."""
         anas = replace(KEY, id="ana", tenant="acme", user="ana")
         in_app = replace(anas, id="app", app="kitchen")
@@ -71,7 +71,7 @@ class AccessPromises:
         assert {record.id for record in store.access_keys()} == {"k1", "bob", "elsewhere"}
         assert acme.access_keys() == []
 
-    def test_an_answer_is_kept_for_a_claim_and_comes_back_whole(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_response_is_stored_for_its_claim_and_read_back_complete(self, store: Store, open_store: OpenStore) -> None:
         """A stored response is found by its principal and idempotency key, with its exact bytes.
 
         Other tenants do not find the response.
@@ -85,7 +85,7 @@ class AccessPromises:
         assert (store.stored_response("key k2", "retry-1"), store.stored_response("key k1", "retry-2")) == (None, None)
         assert open_store(tenant="other").stored_response("key k1", "retry-1") is None
 
-    def test_an_answer_is_kept_only_while_its_own_claim_stands(self, store: Store) -> None:
+    def test_a_response_is_stored_only_while_its_own_claim_exists(self, store: Store) -> None:
         """A response is stored only if its own request holds the claim on the idempotency key, and only once.
 
         Without a claim, or if a later request has claimed the key, the response is not stored.
@@ -102,7 +102,7 @@ class AccessPromises:
         assert kept is not None
         assert kept.status == 200
 
-    def test_answers_are_removed_by_age_by_name_or_all(self, store: Store, open_store: OpenStore) -> None:
+    def test_responses_are_removed_by_age_by_key_or_all(self, store: Store, open_store: OpenStore) -> None:
         """Stored responses can be removed by age, by principal and idempotency key, or all at once.
 
         Other tenants' responses stay.

@@ -63,7 +63,7 @@ class RemovalPromises:
         assert "a pangolin" not in nearest(store, "a", 0)
         assert _differing(row_counts() if row_counts else {}, before) == {}
 
-    def test_a_removed_session_takes_its_jobs_along(self, store: Store) -> None:
+    def test_removing_a_session_removes_its_jobs(self, store: Store) -> None:
         """Removing a session also removes the jobs of that session. The jobs of other sessions stay."""
         with store.write() as tx:
             for id in ("ses_1", "ses_2"):
@@ -74,7 +74,7 @@ class RemovalPromises:
         assert [session.id for session in store.sessions(SessionFilter())] == ["ses_2"]
         assert [job.payload["session"] for job in store.jobs()] == ["ses_2"]
 
-    def test_a_removed_user_is_a_stranger_again(self, store: Store) -> None:
+    def test_a_removed_user_has_the_default_profile_again(self, store: Store) -> None:
         """A removed user has the default profile again. Other users keep their profiles."""
         with store.write() as tx:
             tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))

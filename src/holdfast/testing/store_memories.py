@@ -16,7 +16,7 @@ from holdfast.types import Scope
 class MemoryPromises:
     """Tests that every store must pass for memory records and their revisions."""
 
-    def test_a_memory_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_memory_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
         """Every field of a memory is read back unchanged through another handle (a second open store object)."""
         memory = a_memory(
             "prefers tea",
@@ -142,7 +142,7 @@ class MemoryPromises:
         ):
             assert store.memories(filters) == expected, filters
 
-    def test_what_was_learned_and_never_used_can_be_found(self, store: Store) -> None:
+    def test_learned_memories_that_were_never_used_can_be_selected(self, store: Store) -> None:
         """``unused_since`` selects extracted, unpinned memories that were neither used nor stated again since the given time."""
         remember(
             store,

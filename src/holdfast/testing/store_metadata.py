@@ -188,7 +188,7 @@ class MetadataPromises:
             found = {memory.text for memory in store.memories(MemoryFilter(where=where))}
             assert found == {memory.text for memory in stored if matches(memory.metadata, where)}, where
 
-    def test_a_value_that_is_no_primitive_is_refused(self, store: Store) -> None:
+    def test_a_value_that_is_not_a_json_primitive_is_refused(self, store: Store) -> None:
         """A filter value that is not a JSON primitive raises an error that names the key."""
         with pytest.raises(InvalidInput, match="'a'"):
             store.memories(MemoryFilter(where={"a": object()}))

@@ -17,7 +17,7 @@ from holdfast.types import Scope, Spend, UserProfile, UserRecord
 class SessionPromises:
     """Tests that every store must pass for session records."""
 
-    def test_a_session_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_session_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
         """Every field of a session is read back unchanged through another handle (a second open store object)."""
         session = a_session(scope=Scope(app="kitchen", user="ana", agent="chef"), metadata={"channel": "voice", "n": 1})
         with store.write() as tx:
@@ -87,7 +87,7 @@ class SessionPromises:
 class MessagePromises:
     """Tests that every store must pass for message records."""
 
-    def test_a_message_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_message_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
         """Every field of a message is read back unchanged. The store adds only the sequence number."""
         message = a_message(
             "¡Hola! \u4f60\u597d 👋\nsecond line",
@@ -194,11 +194,11 @@ class SettingPromises:
         assert [spend.purpose for spend in store.spend(since="2026-03-02")] == ["compact"]
         assert open_store(tenant="other").spend() == []
 
-    def test_a_stranger_has_the_defaults(self, store: Store) -> None:
+    def test_an_unknown_user_has_the_defaults(self, store: Store) -> None:
         """An unknown user has a default profile."""
         assert store.user("nobody") == UserProfile(user="nobody")
 
-    def test_a_user_comes_back_as_stored(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_user_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
         """Storing a profile again replaces it."""
         with store.write() as tx:
             tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))
@@ -247,7 +247,7 @@ class SettingPromises:
         assert store.user_names(offset=4) == []
         assert store.user_records([], unexpired_at=AT) == []
 
-    def test_a_setting_comes_back_as_stored(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_setting_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
         """A setting is None until it is set. Setting it again replaces the value."""
         assert store.setting("color") is None
         with store.write() as tx:

@@ -129,7 +129,7 @@ class TextPromises:
         assert find(store, "parrot", spaces=["message"], said=[(AT + 9 * DAY, AT + 10 * DAY)]) == []
         assert find(store, "parrot", spaces=["memory"], said=days) == ["the parrot is green"]
 
-    def test_tidying_comes_to_an_end_and_changes_no_answer(self, store: Store) -> None:
+    def test_tidying_ends_and_changes_no_result(self, store: Store) -> None:
         """Repeated calls of ``tidy()``, which does maintenance work, end with nothing left to do.
 
         Search results stay the same.
@@ -143,7 +143,7 @@ class TextPromises:
             assert steps < 1000, "tidy() never returns False"
         assert find(store, "parrot 7 harbour") == before
 
-    def test_an_older_wording_is_found_in_the_archive_alone(self, store: Store) -> None:
+    def test_the_text_of_an_old_revision_is_found_only_in_the_archive(self, store: Store) -> None:
         """The text of an old revision is found only in the archive."""
         (first,) = remember(store, a_memory("the parrot is green"))
         remember(store, replace(first, text="the budgie is green", recorded_at=AT + DAY))
@@ -151,7 +151,7 @@ class TextPromises:
         assert find(store, "parrot", spaces=["archive"]) == ["the parrot is green"]
         assert find(store, "budgie") == ["the budgie is green"]
 
-    def test_a_retired_memory_is_found_in_the_archive_alone(self, store: Store) -> None:
+    def test_a_retired_memory_is_found_only_in_the_archive(self, store: Store) -> None:
         """A retired memory is found only in the archive, until it is restored."""
         (first,) = remember(store, a_memory("the parrot is green"))
         (second,) = remember(store, replace(first, status="forgotten", recorded_at=AT + DAY))

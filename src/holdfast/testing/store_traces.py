@@ -48,7 +48,7 @@ def _ids(store: Store) -> list[str]:
 class TracePromises:
     """Tests that every store must pass for traces."""
 
-    def test_a_trace_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_trace_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
         """Every field is read back. Other tenants do not see the trace."""
         with store.write() as tx:
             tx.add_trace(TRACE)
@@ -94,7 +94,7 @@ class TracePromises:
         assert _ids(store) == ["trc_5", "trc_4", "trc_2"]
         assert len(other.traces(TraceFilter())) == 1
 
-    def test_a_trace_goes_with_its_message_session_and_scope(self, store: Store) -> None:
+    def test_a_trace_is_removed_with_its_message_session_or_scope(self, store: Store) -> None:
         """Removing its message, session or scope removes a trace.
 
         A trace without a message is removed with any message of its session.

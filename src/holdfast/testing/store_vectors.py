@@ -132,7 +132,7 @@ class VectorPromises:
         assert nearest(store, "a", 0) == ["one"]
         assert store.stats()["vectors"] == 1
 
-    def test_two_models_stand_side_by_side_and_never_meet(self, store: Store) -> None:
+    def test_vectors_of_two_models_are_stored_side_by_side_and_never_compared(self, store: Store) -> None:
         """Vectors of two models with different dimensions are stored and searched independently."""
         remember(store, a_memory("one"), a_memory("two"))
         _want(store, "a")
@@ -168,7 +168,7 @@ class VectorPromises:
         assert (store.stats()["vectors"], store.stats()["models"]) == (1, ["b"])
         assert store.missing_vectors("a", limit=10) == []
 
-    def test_a_dropped_model_can_come_back(self, store: Store) -> None:
+    def test_a_dropped_model_can_be_registered_again(self, store: Store) -> None:
         """If a dropped model is registered again, all texts wait to be embedded by it again."""
         remember(store, a_memory("one"))
         _want(store, "a")
@@ -177,7 +177,7 @@ class VectorPromises:
             tx.drop_model("a")
             assert tx.use_model("a") == 1
 
-    def test_a_retired_memory_is_near_in_the_archive_alone(self, store: Store) -> None:
+    def test_a_retired_memory_is_found_by_vector_only_in_the_archive(self, store: Store) -> None:
         """A retired memory's vector moves to the archive and is not computed again."""
         _want(store, "a")
         (first,) = remember(store, a_memory("one"))
@@ -187,7 +187,7 @@ class VectorPromises:
         assert nearest(store, "a", 0, spaces=["archive"]) == ["one"]
         assert store.missing_vectors("a", limit=10) == []
 
-    def test_a_new_wording_waits_for_a_vector_of_its_own(self, store: Store) -> None:
+    def test_a_new_text_waits_for_its_own_vector(self, store: Store) -> None:
         """A new text needs a new vector. The old vector stays in the archive with the old revision."""
         _want(store, "a")
         (first,) = remember(store, a_memory("one"))

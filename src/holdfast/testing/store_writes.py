@@ -59,7 +59,7 @@ class TransactionPromises:
         remember(other, a_memory("from there"))
         assert find(store, "there") == ["from there"]
 
-    def test_what_was_written_is_there_after_reopening(self, store: Store, open_store: OpenStore) -> None:
+    def test_written_data_is_there_after_reopening(self, store: Store, open_store: OpenStore) -> None:
         """Data is still there after closing and reopening the store, even if written with ``durable=False``."""
         remember(store, a_memory("lasting"))
         with store.write(durable=False) as tx:
@@ -111,7 +111,7 @@ class JobPromises:
             assert not tx.add_job(a_job("digest:1", id="third"))
         assert [job.id for job in store.jobs()] == ["first"]
 
-    def test_a_job_comes_back_as_it_was_stored(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_job_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
         """Every field of a job is read back unchanged through another handle (a second open store object)."""
         job = a_job(
             "x",

@@ -84,7 +84,7 @@ def test_a_folder_moves_with_all_its_files(tool: HoldfastMemoryTool) -> None:
         tool.call({"command": "rename", "old_path": "/memories/z", "new_path": "/memories/z/y/x"})
 
 
-def test_a_file_is_no_folder_and_a_folder_is_no_file(tool: HoldfastMemoryTool) -> None:
+def test_a_file_is_not_a_folder_and_a_folder_is_not_a_file(tool: HoldfastMemoryTool) -> None:
     _create(tool, "/memories/a/b.txt")
     with pytest.raises(ToolError, match=r"/memories/a/b\.txt is a file"):
         _create(tool, "/memories/a/b.txt/c.txt")

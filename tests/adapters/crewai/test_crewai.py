@@ -37,7 +37,7 @@ def test_it_is_a_storage_backend(storage: HoldfastStorage) -> None:
     assert isinstance(storage, StorageBackend)
 
 
-def test_a_record_comes_back_exactly(storage: HoldfastStorage) -> None:
+def test_a_record_is_returned_unchanged(storage: HoldfastStorage) -> None:
     made = _record("a", BETWEEN, scope="/x/y", categories=["c"], metadata={"n": {"m": [1, None]}}, source="s", private=True)
     storage.save([made])
     found = storage.get_record("a")

@@ -98,7 +98,7 @@ def test_users_and_apps_are_separate(service: HoldfastMemoryService, memory: hol
     assert _search(service, "lighthouse", user_id="bob") == []
 
 
-def test_memories_come_back_as_they_were_added(service: HoldfastMemoryService) -> None:
+def test_memories_are_returned_as_they_were_added(service: HoldfastMemoryService) -> None:
     entry = MemoryEntry(
         content=_content("the lighthouse opens on Sundays"),
         author="ana",
@@ -113,7 +113,7 @@ def test_memories_come_back_as_they_were_added(service: HoldfastMemoryService) -
         asyncio.run(service.add_memory(memories=[entry, MemoryEntry(content=types.Content(parts=[]))], **WHO))
 
 
-def test_what_was_deleted_does_not_come_back(service: HoldfastMemoryService, memory: holdfast.Engine) -> None:
+def test_deleted_items_do_not_come_back(service: HoldfastMemoryService, memory: holdfast.Engine) -> None:
     session = _session(_event("e1", "The lighthouse opens on Sundays, they say."))
     asyncio.run(service.add_session_to_memory(session))
     (found,) = _search(service, "when does the lighthouse open?")

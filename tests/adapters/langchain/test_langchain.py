@@ -30,7 +30,7 @@ def history(memory: holdfast.Engine) -> HoldfastChatMessageHistory:
     return HoldfastChatMessageHistory("thread-7", memory, user="ana")
 
 
-def test_messages_come_back_exactly(history: HoldfastChatMessageHistory) -> None:
+def test_messages_are_returned_unchanged(history: HoldfastChatMessageHistory) -> None:
     history.add_messages(TALK)
     assert history.messages == TALK
     assert asyncio.run(history.aget_messages()) == TALK
@@ -49,7 +49,7 @@ def test_texts_are_messages_of_the_memory_without_secrets(history: HoldfastChatM
     assert "hunter2hunter2" not in stored[1].text
 
 
-def test_what_is_learned_can_be_retrieved(history: HoldfastChatMessageHistory, memory: holdfast.Engine) -> None:
+def test_learned_facts_can_be_retrieved(history: HoldfastChatMessageHistory, memory: holdfast.Engine) -> None:
     history.add_messages(TALK)
     history.end()
     memory.drain()

@@ -30,7 +30,7 @@ def store(memory: holdfast.Engine) -> HoldfastStore:
     return HoldfastStore(memory)
 
 
-def test_a_value_comes_back_exactly(store: HoldfastStore) -> None:
+def test_a_value_is_returned_unchanged(store: HoldfastStore) -> None:
     store.put(("docs",), "k", ODD)
     found = store.get(("docs",), "k")
     assert found.value == ODD
@@ -111,7 +111,7 @@ def test_a_batch_reads_before_it_writes(store: HoldfastStore) -> None:
     assert store.get(("docs",), "k").value == {"n": 3}
 
 
-def test_async_calls_run_beside_each_other(store: HoldfastStore) -> None:
+def test_async_calls_run_concurrently(store: HoldfastStore) -> None:
     async def use() -> list[Any]:
         await asyncio.gather(*(store.aput(("docs",), f"k{number}", {"n": number}) for number in range(10)))
         return list(await asyncio.gather(*(store.aget(("docs",), f"k{number}") for number in range(10))))
@@ -119,7 +119,7 @@ def test_async_calls_run_beside_each_other(store: HoldfastStore) -> None:
     assert [item.value["n"] for item in asyncio.run(use())] == list(range(10))
 
 
-def test_what_is_not_json_is_an_error_and_nothing_is_stored(store: HoldfastStore) -> None:
+def test_invalid_json_is_an_error_and_nothing_is_stored(store: HoldfastStore) -> None:
     with pytest.raises(holdfast.InvalidInput, match="not JSON"):
         store.batch([PutOp(("docs",), "good", {"n": 1}), PutOp(("docs",), "bad", {"n": {1, 2}})])
     assert store.batch([SearchOp(("docs",))]) == [[]]

@@ -39,7 +39,7 @@ def test_it_is_a_session_of_the_sdk(session: HoldfastSession) -> None:
     assert isinstance(session, Session)
 
 
-def test_items_come_back_exactly(session: HoldfastSession) -> None:
+def test_items_are_returned_unchanged(session: HoldfastSession) -> None:
     asyncio.run(session.add_items(TALK))
     assert asyncio.run(session.get_items()) == TALK
     assert asyncio.run(session.get_items(limit=2)) == TALK[-2:]
@@ -61,7 +61,7 @@ def test_texts_are_messages_of_the_memory_without_secrets(session: HoldfastSessi
 
 
 @pytest.mark.ledger("X14")
-def test_what_is_learned_in_one_conversation_is_known_in_the_next(session: HoldfastSession, memory: holdfast.Engine) -> None:
+def test_a_fact_learned_in_one_conversation_is_known_in_the_next(session: HoldfastSession, memory: holdfast.Engine) -> None:
     asyncio.run(session.add_items(TALK))
     asyncio.run(session.end())
     memory.drain()

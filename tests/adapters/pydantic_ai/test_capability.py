@@ -30,7 +30,7 @@ def _agent(memory: holdfast.Engine, **more: Any) -> Agent[Any, str]:
     return Agent(FunctionModel(_parrot), capabilities=[HoldfastMemory(memory, **{"user": "ana", **more})])
 
 
-def test_what_is_said_in_one_conversation_is_known_in_the_next(memory: holdfast.Engine) -> None:
+def test_a_message_of_one_conversation_is_known_in_the_next(memory: holdfast.Engine) -> None:
     async def use() -> tuple[str, str]:
         agent = _agent(memory)
         first = await agent.run(["I'm allergic to walnuts.", ImageUrl("https://example.invalid/x.png")])

@@ -65,7 +65,7 @@ def test_installing_again_changes_nothing(holdfast: Holdfast, place: dict[str, A
 
 @pytest.mark.long
 @pytest.mark.parametrize("client", CLIENTS)
-def test_what_is_printed_is_what_would_be_written_and_nothing_is(holdfast: Holdfast, place: dict[str, Any], client: str) -> None:
+def test_a_dry_run_prints_the_changes_and_writes_nothing(holdfast: Holdfast, place: dict[str, Any], client: str) -> None:
     printed = holdfast.run("install", "--no-weights", client, "--user", "ana", "--print", **place)
     assert list(Path(place["HOME"]).rglob("*")) == []
     told = _told(holdfast.run("install", "--no-weights", "--no-hooks", client, "--user", "ana", "--json", **place))
@@ -98,7 +98,7 @@ def test_a_file_keeps_its_way_of_being_written(text: str, wanted: str) -> None:
     assert merged(CLIENTS["cursor"], text.encode(), {"b": 2}).decode() == wanted
 
 
-def test_what_a_person_added_to_the_entry_stays() -> None:
+def test_settings_that_a_person_added_to_the_entry_stay() -> None:
     before = {"mcpServers": {"holdfast": {"command": "old", "args": ["x"], "disabled": True, "env": {"MINE": "1"}}}}
     after = json.loads(
         merged(CLIENTS["cursor"], json.dumps(before).encode(), {"command": "new", "args": [], "env": {"OURS": "2"}})
@@ -145,7 +145,7 @@ def test_a_commented_file_that_is_there_is_the_one_meant(holdfast: Holdfast, pla
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions and links are Unix's")
-def test_the_file_as_it_was_is_kept_beside_it_and_permissions_and_links_stay(
+def test_the_old_file_is_kept_next_to_it_and_permissions_and_links_stay(
     holdfast: Holdfast, place: dict[str, Any], tmp_path: Path
 ) -> None:
     real = tmp_path / "dotfiles" / "claude.json"

@@ -55,7 +55,7 @@ def test_a_role_is_needed(clock: FrozenClock) -> None:
         message(clock, "", "hi")
 
 
-def test_secrets_are_replaced_in_every_field_and_listed_unless_told_otherwise(clock: FrozenClock) -> None:
+def test_secrets_are_replaced_in_every_field_and_listed_unless_redaction_is_off(clock: FrozenClock) -> None:
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
     made = message(clock, f"user {key}", f"my key is {key}", speaker=f"Ana {key}", action=f"note {key}")
     assert key not in repr((made.role, made.text, made.speaker, made.action))
@@ -90,7 +90,9 @@ def test_the_same_id_with_other_content_is_a_conflict_and_stores_nothing(memory:
         ({"role": "assistant", "action": "IGNORE"}, {"role": "user"}, False),
     ],
 )
-def test_who_answers_whom(clock: FrozenClock, asked: dict[str, str], replied: dict[str, str], *, answers: bool) -> None:
+def test_a_message_answers_only_a_question_of_another_speaker(
+    clock: FrozenClock, asked: dict[str, str], replied: dict[str, str], *, answers: bool
+) -> None:
     question = message(clock, text=_QUESTION, **asked)
     reply = with_act(message(clock, text="In Lyon.", **replied), [question])
     assert (reply.asked, reply.answers) == ((_QUESTION, 1) if answers else (None, None))

@@ -154,7 +154,7 @@ def test_an_accepted_proposal_is_trusted_and_replaces_what_it_named(memory: Engi
     assert [(each.action, each.reason) for each in memory.history(proposed.id)][-1] == ("revised", "accepted")
 
 
-def test_a_dismissed_proposal_is_forgotten_and_can_come_back(memory: Engine, clock: FrozenClock) -> None:
+def test_a_dismissed_proposal_is_forgotten_and_can_be_restored(memory: Engine, clock: FrozenClock) -> None:
     old = memory.remember("I live in Lyon", user="ana")
     proposed = put(memory, clock, "I live in Nantes", replaces=(old.id,), doubtful=True)
     with writing(memory, clock) as writer:
@@ -188,7 +188,7 @@ def test_a_revision_keeps_the_lower_trust_and_all_sources(memory: Engine, clock:
         put(memory, clock, "I live in Paris", id=found.id)
 
 
-def test_what_the_author_was_not_shown_stays_as_it_is(memory: Engine, clock: FrozenClock) -> None:
+def test_memories_that_the_author_was_not_shown_stay_unchanged(memory: Engine, clock: FrozenClock) -> None:
     found = put(memory, clock, "I live in Lyon")
     changes = (
         Put(scope=ANA, kind="fact", text="I live in Nantes", id=found.id),

@@ -117,7 +117,7 @@ def test_without_a_reader_a_memory_ends_by_rules_alone(open_memory: OpenMemory) 
     assert {found.text for found in memory.memories(user="ana")} == {"I moved to Munich in February."}
 
 
-def test_what_points_back_to_an_ended_claim_ends_with_it(open_memory: OpenMemory) -> None:
+def test_a_sentence_that_refers_to_an_ended_claim_ends_with_it(open_memory: OpenMemory) -> None:
     memory = open_memory(settings={"reader": "none"})
     memory.remember("Lives in Berlin. Loves it there. Locker code 4411.", user="ana", origin="auto")
     _tell(memory, "I moved to Munich in February.")

@@ -34,5 +34,5 @@ def test_a_relative_gets_a_key_of_their_own(key: str, text: str, expected: str) 
         ("nota", "su hermana es médica"),
     ],
 )
-def test_what_is_the_users_and_keys_that_are_no_attribute_stay(key: str, text: str) -> None:
+def test_facts_about_the_user_and_keys_that_name_no_attribute_keep_their_key(key: str, text: str) -> None:
     assert key_of_owner(key, text) == key

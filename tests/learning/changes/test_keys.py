@@ -64,7 +64,7 @@ def test_no_key_is_only_the_same_as_no_key() -> None:
     assert not same_key("trabajo", None)
 
 
-def test_a_key_tells_which_slot_its_value_fills() -> None:
+def test_a_key_decides_which_slot_its_value_fills() -> None:
     assert attribute_of("ubicacion") == "residence"
     assert attribute_of("hobby") is None
 

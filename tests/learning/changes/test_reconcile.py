@@ -257,7 +257,7 @@ def test_news_that_is_trusted_less_retires_nothing() -> None:
     assert stored.replaces == ()
 
 
-def test_an_explicit_memory_gives_way_to_a_clear_change() -> None:
+def test_a_clear_change_supersedes_an_explicit_memory() -> None:
     old = a_memory("I live in Portland", origin="explicit")
     (stored,) = _told(old, _put("I moved to Seattle"))
     assert stored.replaces == (old.id,)
@@ -309,7 +309,7 @@ def test_a_near_fact_takes_the_place_of_the_old_one_where_a_preset_says_so() -> 
 
 @pytest.mark.parametrize("merge_same", ["refresh", "replace"])
 @pytest.mark.parametrize("pair", PAIRS["alike"], ids=lambda pair: pair[1])
-def test_a_look_alike_is_never_taken_for_the_same(pair: list[str], merge_same: str) -> None:
+def test_a_look_alike_never_counts_as_the_same(pair: list[str], merge_same: str) -> None:
     memory = _auto(pair[0])
     (stored,) = _told(memory, _put(pair[1]), cosine=NEAR, merge_same=merge_same, supersede=False)
     assert (stored.text, stored.replaces) == (pair[1], ())
@@ -340,7 +340,7 @@ def test_a_fuller_value_takes_the_place_of_the_shorter() -> None:
     assert stored.reason.startswith("stated again, with more detail")
 
 
-def test_what_did_not_change_of_a_double_statement_stays() -> None:
+def test_the_unchanged_part_of_a_double_statement_stays() -> None:
     memory = _auto("I live in Portland and work at Google", sources=("msg_old",))
     rest, moved = _told(memory, _put("I moved to Seattle"))
     assert (rest.text, rest.sources, rest.valid_from) == ("I work at Google", ("msg_old",), memory.valid_from)

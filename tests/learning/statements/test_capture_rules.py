@@ -175,7 +175,7 @@ def test_a_statement_is_cut_from_what_stands_around_it(said: str, quotes: list[s
         "la contraseña del correo es Tortuga22",
     ],
 )
-def test_what_is_passing_borrowed_asked_or_secret_is_not_kept(said: str) -> None:
+def test_temporary_quoted_asked_and_secret_text_is_not_kept(said: str) -> None:
     assert statements(message(said)) == []
 
 
@@ -195,7 +195,7 @@ def test_what_is_passing_borrowed_asked_or_secret_is_not_kept(said: str) -> None
         "la clave del wifi no, pero la red de la cabaña se llama Pinar",
     ],
 )
-def test_what_lasts_is_kept_however_it_is_said(said: str) -> None:
+def test_lasting_facts_are_kept_in_any_wording(said: str) -> None:
     assert statements(message(said)) != []
 
 
@@ -233,7 +233,7 @@ def test_what_lasts_is_kept_however_it_is_said(said: str) -> None:
         "la luz viaja a 300000 km por segundo",
     ],
 )
-def test_what_only_sounds_like_a_statement_is_not_kept(said: str) -> None:
+def test_text_that_only_sounds_like_a_statement_is_not_kept(said: str) -> None:
     assert statements(message(said)) == []
 
 
@@ -244,7 +244,7 @@ def test_what_only_sounds_like_a_statement_is_not_kept(said: str) -> None:
         ("mi hijo es alérgico al huevo, me pasas una receta?", "mi hijo es alérgico al huevo"),
     ],
 )
-def test_a_statement_beside_a_question_is_kept_without_it(said: str, quote: str) -> None:
+def test_a_statement_next_to_a_question_is_kept_without_the_question(said: str, quote: str) -> None:
     assert [found.text for found in statements(message(said))] == [quote]
 
 
@@ -262,7 +262,7 @@ def test_a_denial_keeps_its_no() -> None:
         ("soy alérgica al kiwi, no te olvides", "soy alérgica al kiwi", 9.0),
     ],
 )
-def test_what_one_asks_to_remember_weighs_more(said: str, text: str, importance: float) -> None:
+def test_a_memory_stored_on_request_is_more_important(said: str, text: str, importance: float) -> None:
     found = only(said)
     assert (found.text, found.asked, found.importance) == (text, True, importance)
 
@@ -308,7 +308,7 @@ def test_one_speaker_does_not_correct_another() -> None:
 
 
 @pytest.mark.parametrize("retraction", ["just kidding", "haha jk", "es broma", "olvida lo que dije"])
-def test_what_is_taken_back_is_not_kept(retraction: str) -> None:
+def test_a_retracted_statement_is_not_kept(retraction: str) -> None:
     assert kept(extract_statements, "I have two daughters.", retraction) == []
 
 
@@ -366,7 +366,7 @@ def test_an_observation_the_user_confirmed_is_kept_with_both_messages(observed: 
         ("Puedes usar un bucle.", "exacto"),
     ],
 )
-def test_what_the_user_did_not_confirm_of_themselves_is_not_kept(said: str, answer: str) -> None:
+def test_an_unconfirmed_observation_about_the_user_is_not_kept(said: str, answer: str) -> None:
     assert kept(extract_conclusions, f"A: {said}", answer) == []
 
 

@@ -247,7 +247,7 @@ def test_each_attribute_of_a_sentence_becomes_a_memory(reader: SentenceReader, s
         ("Recuerda que mi vuelo sale el 14 de mayo a las 9.", "mi vuelo sale el 14 de mayo de 2026 a las 9."),
     ],
 )
-def test_what_the_user_asks_to_remember_is_kept_and_important(reader: SentenceReader, said: str, text: str) -> None:
+def test_a_text_that_the_user_asks_to_remember_is_kept_and_important(reader: SentenceReader, said: str, text: str) -> None:
     (put,) = extract_statements(talk(said), reader)
     assert (put.text, put.reason) == (text, "asked to remember")
     assert put.importance is not None

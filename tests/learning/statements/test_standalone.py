@@ -32,7 +32,7 @@ def test_a_question_without_its_mark_is_one(text: str) -> None:
     assert is_question(fold_clause(text))
 
 
-def test_a_statement_is_no_question() -> None:
+def test_a_statement_is_not_a_question() -> None:
     assert not is_question("what i like most is jazz")
     assert not is_question("i do have two cats")
 

@@ -272,7 +272,7 @@ def test_near_duplicates_that_do_not_fit_together_are_not_cut() -> None:
     assert all(isinstance(change, Retire) for change in outcome.changes)
 
 
-def test_vectors_tell_near_duplicates_that_share_few_words() -> None:
+def test_vectors_find_near_duplicates_that_share_few_words() -> None:
     old, newest = eleven("Owns a crimson lorry.")
     vectors = HashEmbedder().embed([memory.text for memory in (*old, newest)], role="document")
     vectors[10] = vectors[6]
@@ -341,7 +341,7 @@ def test_a_model_that_fails_once_is_not_asked_again() -> None:
     assert len(model.asked) == 1
 
 
-def test_far_over_the_cap_a_model_is_asked_a_few_times_only() -> None:
+def test_far_over_the_cap_a_model_is_called_only_a_few_times() -> None:
     memories = [a_memory(f"Fact number {n}.", at=AT + n * DAY) for n in range(40)]
     model = ScriptedChat(respond=lambda asked: answer("delete", 1))
     outcome = compact_to(memories, 10, model=model)

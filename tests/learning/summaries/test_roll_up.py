@@ -33,7 +33,7 @@ def test_a_summary_names_its_messages_and_their_range() -> None:
     assert (put.kind, put.scope, put.text) == ("summary", ANA, "They planned a trip.")
 
 
-def test_a_summary_is_trusted_no_more_than_its_least_message() -> None:
+def test_a_summary_has_at_most_the_trust_of_its_least_trusted_message() -> None:
     messages = [a_message("Hello there."), a_message("A page said so.", role="tool", origin="web")]
     assert summary_put(messages, "A greeting.", ANA).trust == messages[1].trust
 

@@ -96,7 +96,7 @@ def test_a_summary_keeps_four_fifths_of_the_details_marked_by_hand(name: str) ->
     assert sum(fold(detail) in summary for detail in marked) >= 0.8 * len(marked)
 
 
-def test_what_an_assistant_got_wrong_is_not_reported_without_the_correction() -> None:
+def test_an_error_of_the_assistant_is_not_summarized_without_its_correction() -> None:
     messages = [
         a_message("Vamos con mis sobrinos Unai y Garazi."),
         a_message("Seis personas entonces.", role="assistant", origin="assistant"),
@@ -133,11 +133,11 @@ def test_a_summary_says_nothing_that_was_not_said() -> None:
 
 
 @pytest.mark.parametrize(("name", "what"), [("en-trip", "shellfish"), ("es-salud", "penicilina"), ("es-viaje", "celíaca")])
-def test_what_matters_for_health_is_not_left_out(name: str, what: str) -> None:
+def test_facts_about_health_are_not_left_out(name: str, what: str) -> None:
     assert what in summarize(talk(name))
 
 
-def test_a_spanish_conversation_is_told_in_spanish() -> None:
+def test_a_spanish_conversation_is_summarized_in_spanish() -> None:
     assert summarize(talk("es-viaje")).startswith("El usuario dijo: ")
 
 
@@ -152,7 +152,7 @@ def test_any_conversation_has_some_summary(texts: list[str]) -> None:
     assert 0 < len(summary) <= 700
 
 
-def test_what_tools_wrote_is_not_summarized() -> None:
+def test_tool_output_is_not_summarized() -> None:
     messages = [*talk("en-trip"), a_message("Hotel Zenith has 400 rooms left.", role="tool", origin="tool")]
     assert "Zenith" not in summarize(messages)
 
@@ -222,7 +222,7 @@ def test_a_model_that_fails_is_named_and_replaced_by_the_rules(ask: Callable[[Sc
 
 
 @pytest.mark.parametrize("ask", [_summarize, _paragraph, _distill])
-def test_what_useless_answers_cost_is_still_counted(ask: Callable[[ScriptedChat], Summary]) -> None:
+def test_the_cost_of_useless_answers_is_counted(ask: Callable[[ScriptedChat], Summary]) -> None:
     summary = ask(ScriptedChat("no idea", "none at all"))
     assert summary.model is None
     assert summary.usage.calls == 2
@@ -313,7 +313,7 @@ def test_distilling_the_same_facts_again_changes_nothing() -> None:
     assert distill(once, [], FACTS) == once
 
 
-def test_what_was_going_on_is_history_once_there_is_something_newer() -> None:
+def test_an_ongoing_topic_becomes_history_when_there_is_a_newer_one() -> None:
     base = distill("", ["The user trained for the Oakham marathon on 9 May."], [])
     renewed = distill(base, ["The user painted the kitchen green with Noor."], [])
     assert "marathon" in renewed.split(EN[3])[1]
@@ -373,7 +373,7 @@ def test_a_models_base_document_over_the_words_is_cut() -> None:
         ("My budget is 900 euros.", "ok thanks"),
     ],
 )
-def test_what_matters_is_rated_above_what_does_not(weighty: str, light: str) -> None:
+def test_important_texts_are_rated_above_unimportant_ones(weighty: str, light: str) -> None:
     assert importance_of(weighty) >= importance_of(light) + 1.5
 
 
@@ -389,7 +389,7 @@ def test_tags_are_the_telling_words_without_accents() -> None:
     assert "gines" in tags
 
 
-def test_there_are_no_more_tags_than_asked() -> None:
+def test_there_are_at_most_the_requested_number_of_tags() -> None:
     assert len(tags_of(["kelp reef tide coral plankton anemone urchin"], max_tags=4)) == 4
 
 

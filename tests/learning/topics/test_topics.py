@@ -56,7 +56,7 @@ def names(topic: str | None) -> ScriptedChat:
 
 
 @pytest.mark.ledger("R3")
-def test_a_model_tells_the_topic_from_the_message_and_the_list() -> None:
+def test_a_model_chooses_the_topic_by_the_message_and_the_list() -> None:
     model = names("cooking")
     found = detect("What goes with paella?", TOPICS, model=model)
     assert (found.topic, found.usage.calls, found.flaws) == ("cooking", 1, ())
@@ -69,7 +69,7 @@ def test_a_model_may_find_no_topic() -> None:
     assert detect("Rice and bread and paella!", TOPICS, model=names(None))[::2] == (None, ())
 
 
-def test_spanish_is_put_to_the_model_in_spanish() -> None:
+def test_spanish_texts_get_a_spanish_prompt() -> None:
     model = ScriptedChat(respond=lambda asked: "{}")
     detect("¿Qué hago hoy en el jardín?", TOPICS, model=model)
     name_topic(JARDIN, known=(), model=model)
@@ -114,13 +114,13 @@ def test_another_name_is_still_no_topic(spelled: str) -> None:
 
 
 @pytest.mark.parametrize("useless", ["", "cooking, I think", "[]", '{"subject": "cooking"}', '{"topic": ["cooking", "travel"]}'])
-def test_after_a_useless_answer_rules_tell_the_topic(useless: str) -> None:
+def test_after_a_useless_answer_rules_detect_the_topic(useless: str) -> None:
     found = detect("Shall we bake bread with rye flour?", TOPICS, model=ScriptedChat(useless, useless))
     assert found.topic in ("cooking", None)
     assert found.flaws
 
 
-def test_when_the_model_is_away_rules_tell_the_topic() -> None:
+def test_if_the_model_is_unavailable_rules_detect_the_topic() -> None:
     found = detect("Shall we bake bread with rye flour?", TOPICS, model=ScriptedChat(ModelUnavailable("away")))
     assert found.topic == "cooking"
     assert "away" in found.flaws[0]
@@ -149,11 +149,11 @@ def test_orders_inside_a_message_stay_inside_it() -> None:
         ("👍", None),
     ],
 )
-def test_rules_tell_the_topic_by_its_name_and_its_words(message: str, topic: str | None) -> None:
+def test_rules_detect_the_topic_by_its_name_and_its_words(message: str, topic: str | None) -> None:
     assert detect(message, TOPICS).topic == topic
 
 
-def test_vectors_tell_a_topic_whose_words_are_not_listed() -> None:
+def test_vectors_find_a_topic_whose_words_are_not_listed() -> None:
     embedder = HashEmbedder()
     topics = [
         KnownTopic(name=name, centroid=page(name, lines, vectors=True).centroid)

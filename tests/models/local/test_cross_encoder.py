@@ -38,7 +38,7 @@ def test_it_gives_the_example_of_its_makers_the_values_they_publish(encoder: Cro
 
 
 @pytest.mark.weights
-def test_what_answers_is_rated_above_what_is_merely_about_it(encoder: CrossEncoder) -> None:
+def test_an_answer_is_rated_above_a_text_on_the_same_subject(encoder: CrossEncoder) -> None:
     fitting, beside, neither = rated(encoder, "How long has Melanie been painting?", FITTING, BESIDE, "the car is in the garage")
     assert fitting is not None
     assert beside is not None
@@ -77,7 +77,7 @@ def test_without_weights_loading_it_says_how_to_get_them(tmp_path: Path) -> None
         CrossEncoder(RERANKERS[NAME], tmp_path).load()
 
 
-def test_without_weights_recall_goes_on_and_says_so_once(
+def test_without_weights_recall_works_by_words_and_says_so_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("HOLDFAST_MODELS", str(tmp_path / "models"))

@@ -43,7 +43,7 @@ def test_a_name_of_another_kind_is_answered_with_the_two_there_are(name: str, tm
         LlamaCppChat(name, tmp_path)
 
 
-def test_an_embedder_is_no_chat_model(tmp_path: Path) -> None:
+def test_an_embedder_is_not_a_chat_model(tmp_path: Path) -> None:
     with pytest.raises(ModelUnknown, match=MODEL):
         LlamaCppChat("local:arctic-embed-s", tmp_path)
 
@@ -68,7 +68,7 @@ def test_a_failed_load_leaves_the_model_free_for_the_next_question(tmp_path: Pat
             model.chat(GREETING, timeout=1)
 
 
-def test_a_file_of_ones_own_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_custom_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(WeightsMissing, match=r"mine\.gguf cannot be read"):
         LlamaCppChat(f"gguf:{tmp_path / 'mine.gguf'}", tmp_path).load()
 
@@ -80,7 +80,7 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
 
 
 @needs_package
-def test_a_damaged_file_of_ones_own_is_reported(tmp_path: Path) -> None:
+def test_a_damaged_custom_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "mine.gguf").write_bytes(b"GGUF" + bytes(1000))
     with pytest.raises(ModelError, match=r"cannot load .*mine\.gguf"):
         LlamaCppChat(f"gguf:{tmp_path / 'mine.gguf'}", tmp_path).load()
@@ -155,7 +155,7 @@ def test_the_end_of_the_time_is_kept_while_a_long_question_is_read(model: LlamaC
 
 
 @pytest.mark.weights
-def test_a_question_that_does_not_get_its_turn_in_time_is_told_so(model: LlamaCppChat) -> None:
+def test_a_request_that_waits_too_long_for_its_turn_raises_model_busy(model: LlamaCppChat) -> None:
     def be_asked_first() -> None:
         with suppress(ModelUnavailable):
             model.chat(LONG, max_tokens=1, timeout=1.5)

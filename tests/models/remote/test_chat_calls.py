@@ -71,7 +71,7 @@ def test_a_cut_off_answer_says_so(server: ChatServer, name: str) -> None:
 
 @every_dialect
 @pytest.mark.parametrize("words", ODD_WORDS.values(), ids=ODD_WORDS)
-def test_whatever_a_model_says_is_its_answer(server: ChatServer, name: str, words: str | None) -> None:
+def test_any_text_of_a_model_is_its_answer(server: ChatServer, name: str, words: str | None) -> None:
     server.script(Say(words))
     expected = (words or "").replace("\ud83d", "\ufffd").replace("\x00", "\ufffd")
     assert model(server, name).chat(HELLO).text == expected
@@ -103,7 +103,7 @@ TOOL_TALK = [
 ]
 
 
-def test_openai_is_told_of_tools_and_of_their_answers(server: ChatServer) -> None:
+def test_tools_and_their_results_are_sent_to_openai(server: ChatServer) -> None:
     model(server).chat(TOOL_TALK, tools=[WEATHER])
     sent = server.bodies[0]
     assert sent["tools"][0]["function"]["name"] == "weather"
@@ -111,7 +111,7 @@ def test_openai_is_told_of_tools_and_of_their_answers(server: ChatServer) -> Non
     assert sent["messages"][2] == {"role": "tool", "tool_call_id": "c1", "content": "Sunny"}
 
 
-def test_anthropic_is_told_of_tools_and_of_their_answers(server: ChatServer) -> None:
+def test_tools_and_their_results_are_sent_to_anthropic(server: ChatServer) -> None:
     model(server, ANTHROPIC).chat(TOOL_TALK, tools=[WEATHER])
     sent = server.bodies[0]
     assert sent["tools"][0]["input_schema"] == WEATHER.parameters
@@ -157,7 +157,7 @@ def test_a_server_that_knows_no_schema_gets_it_in_words_from_then_on(server: Cha
         assert '"city"' in body["messages"][-1]["content"]
 
 
-def test_a_refusal_for_another_reason_is_not_taken_for_one_of_the_schema(server: ChatServer) -> None:
+def test_a_rejection_for_another_reason_does_not_count_as_a_rejected_schema(server: ChatServer) -> None:
     server.script(Refuse(400, "the prompt is too long"))
     with pytest.raises(ModelError, match="too long"):
         model(server).chat(HELLO, schema=SCHEMA)
@@ -202,7 +202,7 @@ def test_a_stream_comes_in_pieces_and_ends_with_the_whole(server: ChatServer, na
 
 
 @every_dialect
-def test_a_streamed_tool_call_is_put_together(server: ChatServer, name: str) -> None:
+def test_a_streamed_tool_call_is_assembled(server: ChatServer, name: str) -> None:
     calls: list[Mapping[str, Any]] = [{"name": "weather", "arguments": {"city": f"Cádiz {n}"}} for n in range(2)]
     server.script(Say("Let me look.", tools=calls))
     *_, last = model(server, name).stream(HELLO, tools=[WEATHER])
@@ -212,7 +212,7 @@ def test_a_streamed_tool_call_is_put_together(server: ChatServer, name: str) -> 
 
 
 @pytest.mark.parametrize("words", ODD_WORDS.values(), ids=ODD_WORDS)
-def test_whatever_a_model_streams_is_its_answer(server: ChatServer, words: str | None) -> None:
+def test_any_streamed_text_of_a_model_is_its_answer(server: ChatServer, words: str | None) -> None:
     server.script(Say(words))
     *_, last = model(server).stream(HELLO)
     assert isinstance(last, Reply)

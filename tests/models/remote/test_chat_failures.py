@@ -67,7 +67,7 @@ def fail(chat: ChatModel, **options: Any) -> ModelError:
 @pytest.mark.long
 @every_dialect
 @every_misbehavior
-def test_a_misbehaving_server_comes_to_a_typed_error_in_at_most_three_calls(server: ChatServer, name: str, step: Step) -> None:
+def test_a_misbehaving_server_causes_a_typed_error_after_at_most_three_calls(server: ChatServer, name: str, step: Step) -> None:
     server.script(*[step] * 5)
     error = fail(model(server, name))
     assert 1 <= len(server.requests) <= 3
@@ -186,7 +186,7 @@ def test_waits_never_add_up_beyond_the_deadline(server: ChatServer) -> None:
 
 @every_dialect
 @pytest.mark.parametrize("step", [Silence(), Drip(), Drip(status=500)], ids=str)
-def test_a_slow_server_is_given_its_time_and_no_more(server: ChatServer, name: str, step: Step) -> None:
+def test_a_slow_server_gets_no_more_than_its_time_limit(server: ChatServer, name: str, step: Step) -> None:
     chat = model(server, name)
     chat.chat(HELLO)  # import the package before measuring
     server.script(*[step] * 3)

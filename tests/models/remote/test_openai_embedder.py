@@ -59,14 +59,14 @@ def test_a_known_model_has_a_known_length(name: str, dimensions: int) -> None:
     assert (embedder.name, embedder.dimensions) == (name, dimensions)
 
 
-def test_an_unknown_models_length_is_found_out_by_asking_once(server: ChatServer) -> None:
+def test_the_vector_length_of_an_unknown_model_is_found_with_one_call(server: ChatServer) -> None:
     server.embedder = HashEmbedder(dimensions=37)
     embedder = embedder_of(server, "ollama:new-model")
     assert [embedder.dimensions, embedder.dimensions] == [37, 37]
     assert len(server.requests) == 1
 
 
-def test_a_shorter_vector_is_asked_for_and_named(server: ChatServer) -> None:
+def test_a_shorter_vector_is_requested_and_gets_its_own_name(server: ChatServer) -> None:
     embedder = embedder_of(server, dimensions=256)
     assert embedder.name == f"{SMALL}@256"
     assert embedder.embed(["tea"], role="document").shape == (1, 256)
@@ -77,7 +77,7 @@ def test_the_callers_calibration_comes_first() -> None:
     assert remote_embedder(SMALL, api_key="k", calibration=(0.3, 0.9)).calibration == (0.3, 0.9)
 
 
-def test_nomic_is_told_questions_from_documents(server: ChatServer) -> None:
+def test_nomic_gets_different_prefixes_for_questions_and_documents(server: ChatServer) -> None:
     server.embedder = HashEmbedder(dimensions=768)
     embedder = embedder_of(server, "ollama:nomic-embed-text")
     embedder.embed(["té"], role="query")
@@ -98,7 +98,7 @@ def test_a_long_text_is_cut(server: ChatServer) -> None:
     assert len(server.bodies[0]["input"][0]) <= find_traits("text-embedding-3-small").max_characters
 
 
-def test_what_it_cost_adds_up(server: ChatServer) -> None:
+def test_costs_add_up(server: ChatServer) -> None:
     embedder = embedder_of(server)
     embedder.embed(["one two three"], role="document")
     server.script(*[Refuse(500)] * 3)
@@ -109,7 +109,7 @@ def test_what_it_cost_adds_up(server: ChatServer) -> None:
 
 
 @pytest.mark.parametrize("step", MISBEHAVIOR.values(), ids=MISBEHAVIOR)
-def test_a_misbehaving_server_comes_to_a_typed_error_in_at_most_three_calls(server: ChatServer, step: Step) -> None:
+def test_a_misbehaving_server_causes_a_typed_error_after_at_most_three_calls(server: ChatServer, step: Step) -> None:
     server.script(*[step] * 5)
     with pytest.raises(ModelError) as caught:
         embedder_of(server).embed(["tea"], role="document")

@@ -29,7 +29,7 @@ def test_a_provider_has_a_key_or_is_at_home(provider: Provider) -> None:
 
 
 @every_provider
-def test_a_missing_key_is_asked_for_by_its_variable(provider: Provider) -> None:
+def test_the_error_for_a_missing_key_names_its_variable(provider: Provider) -> None:
     assert key_variable(f"{provider.name}:m") == provider.key_variable
     if provider.key_variable is None:
         assert chat_model(f"{provider.name}:m")
@@ -63,7 +63,7 @@ def test_a_key_that_cannot_be_one_is_refused(key: str) -> None:
         chat_model("openai:m", api_key=key)
 
 
-def test_a_server_of_ones_own_needs_no_key_and_no_provider() -> None:
+def test_a_custom_server_needs_no_key_and_no_provider() -> None:
     with ChatServer() as server:
         model: ChatModel = chat_model("qwen2.5:7b", base_url=server.url)
         assert model.chat([Turn(role="user", text="Hi")]).text == "ok"
@@ -76,7 +76,7 @@ def test_an_ollama_address_may_leave_out_the_version() -> None:
         assert server.requests[0].path == "/v1/chat/completions"
 
 
-def test_the_account_in_the_environment_is_told_to_openai_alone() -> None:
+def test_the_account_in_the_environment_is_sent_to_openai_only() -> None:
     script = (
         "from holdfast.models.remote.providers import chat_model; from holdfast.chat import Turn; import sys;"
         "chat_model('ollama:m', base_url=sys.argv[1]).chat([Turn(role='user', text='Hi')])"

@@ -60,7 +60,7 @@ def test_every_page_meets_wcag_aa_in_both_themes(browser: Any, url: str, languag
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_what_opens_on_a_page_meets_wcag_aa(browser: Any, url: str, theme: Any) -> None:
+def test_dialogs_and_opened_items_meet_wcag_aa(browser: Any, url: str, theme: Any) -> None:
     """On a phone, dialogs and opened items follow all rules: a chat, a memory, a session and a trace."""
     visitor = visit(browser, url, size=(390, 844), color_scheme=theme)
     broken = {}

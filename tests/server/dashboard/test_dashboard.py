@@ -72,7 +72,7 @@ def test_each_turn_shows_what_was_recalled_and_why(ana: Visitor, url: str) -> No
 
 
 @pytest.mark.long
-def test_memories_appear_as_they_are_learnt_when_a_conversation_ends(ana: Visitor) -> None:
+def test_new_memories_appear_when_a_conversation_ends(ana: Visitor) -> None:
     ana.go("chat")
     ana.say("My sister Clara is allergic to walnuts.")
     ana.see(".no-model")
@@ -134,7 +134,7 @@ def test_a_pin_holds(ana: Visitor, url: str) -> None:
 
 
 @pytest.mark.long
-def test_what_was_forgotten_is_listed_apart_and_comes_back(ana: Visitor, url: str) -> None:
+def test_forgotten_memories_are_listed_separately_and_can_be_restored(ana: Visitor, url: str) -> None:
     kept = remember(url, "Parks the car on the street")
     ana.go(f"memories/{kept['id']}")
     ana.click("[data-action=forget]")
@@ -205,7 +205,7 @@ def test_emptying_a_page_asks_first(ana: Visitor, url: str) -> None:
 
 
 @pytest.mark.long
-def test_the_timeline_has_what_was_learnt_and_said_by_day(ana: Visitor, url: str) -> None:
+def test_the_timeline_shows_memories_and_messages_by_day(ana: Visitor, url: str) -> None:
     remember(url, "The quartet meets on Thursday")
     httpx.post(f"{url}/v1/sessions/by-day/messages", json={"role": "user", "text": "Good morning to all of you.", "user": "ana"})
     ana.go("timeline")
@@ -237,7 +237,7 @@ def test_an_app_is_registered_and_uninstalled(ana: Visitor, url: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.ledger("A11")
-def test_the_statistics_are_drawn_and_have_tables_behind_them(ana: Visitor, url: str) -> None:
+def test_the_statistics_are_charts_with_tables(ana: Visitor, url: str) -> None:
     remember(url, "Something to count")
     httpx.post(f"{url}/v1/recall", json={"query": "count", "user": "ana"})
     ana.go("stats")
@@ -325,7 +325,7 @@ def test_every_view_fits_a_phone(browser: Any, url: str, language: str) -> None:
 
 
 @pytest.mark.long
-def test_a_server_with_keys_asks_for_one_and_keeps_it_in_the_tab_alone(browser: Any, tmp_path: Path) -> None:
+def test_a_server_with_keys_asks_for_one_and_keeps_it_only_in_the_tab(browser: Any, tmp_path: Path) -> None:
     with process(tmp_path) as server:
         made = httpx.post(f"{server.url}/v1/keys", json={"scope": "admin"}).json()
         visitor = visit(browser, server.url)

@@ -82,7 +82,7 @@ def test_the_steps_work_when_only_words_are_searched(browser: Any, home: Path) -
         assert not page.faults
 
 
-def test_a_question_that_recalls_nothing_is_not_taken_for_success(browser: Any, home: Path) -> None:
+def test_a_question_that_recalls_nothing_does_not_count_as_success(browser: Any, home: Path) -> None:
     with serving(home / "store", embedder="none") as served:
         page = visit(browser, served.url)
         page.go("start")

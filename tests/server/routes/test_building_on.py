@@ -182,7 +182,7 @@ def test_an_integer_may_be_written_as_a_float(served: Served) -> None:
     ("path", "allowed"),
     [("/v1/memories", "GET, POST"), ("/v1/memories/x", "DELETE, GET, PATCH"), ("/v1/sessions/x/messages/last", "DELETE"), ("/openapi.json", "GET, HEAD")],
 )  # fmt: skip
-def test_a_wrong_method_is_told_all_right_ones(served: Served, path: str, allowed: str) -> None:
+def test_the_response_to_a_wrong_method_lists_all_allowed_methods(served: Served, path: str, allowed: str) -> None:
     answer = served.client.request("OPTIONS", path)
     assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
 

@@ -105,7 +105,7 @@ def test_a_name_told_before_a_restart_is_known_after_it(tmp_path: Path) -> None:
     assert [each["role"] for each in said] == ["user", "assistant"] * 2
 
 
-def test_what_the_model_takes_for_noise_is_logged_and_never_learnt_from(device: Served) -> None:
+def test_a_message_that_the_model_marks_as_noise_is_stored_and_not_learned_from(device: Served) -> None:
     device.client.post("/chat/text", json={"text": "My name is Alex"})
     answer = device.client.post("/chat/text", json={"text": "my name is static"}).json()
     assert answer == {"response": "", "action": "IGNORE"}
@@ -164,7 +164,7 @@ def test_nothing_said_is_ignored_without_asking_the_model(device: Served, model:
     assert [action for _, _, action in _messages(device)] == ["IGNORE", "IGNORE"]
 
 
-def test_what_sensors_say_is_in_the_prompt(device: Served, model: ScriptedChat) -> None:
+def test_sensor_readings_are_in_the_prompt(device: Served, model: ScriptedChat) -> None:
     readings = {"device_orientation": "face_up", "battery": {"level": 80}, "charging": False}
     assert device.client.post("/context/sensors", json=readings).json() == {"status": "ok"}
     device.client.post("/chat/text", json={"text": "Hello"})
@@ -207,7 +207,7 @@ def test_a_recording_of_nothing_is_ignored_and_logged(tmp_path: Path, model: Scr
 
 
 @pytest.mark.parametrize("said", ["Hello", "uh, hello?", "5", "¿Qué?", "no"])
-def test_a_word_is_no_noise(said: str) -> None:
+def test_a_word_is_not_noise(said: str) -> None:
     assert not is_noise(said)
 
 
@@ -228,7 +228,7 @@ def test_without_a_transcriber_it_is_said_what_to_set(device: Served) -> None:
         ({"content": b"x", "headers": {"content-type": "multipart/form-data"}}, 400, "invalid_input"),
     ],
 )
-def test_what_is_no_recording_is_refused(tmp_path: Path, options: dict[str, Any], status: int, code: str) -> None:
+def test_an_invalid_recording_is_refused(tmp_path: Path, options: dict[str, Any], status: int, code: str) -> None:
     with serving(tmp_path, chat=ScriptedChat("ok"), transcriber=Hears("hi")) as server:
         answer = server.client.post("/chat/audio", **options)
     assert (answer.status_code, answer.json()["code"]) == (status, code)

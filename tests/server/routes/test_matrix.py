@@ -269,7 +269,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.long
-def test_every_operation_stands_in_the_matrix(world: World) -> None:
+def test_every_operation_is_in_the_matrix(world: World) -> None:
     assert set(world.operations) == set(CASES)
 
 
@@ -292,7 +292,7 @@ def test_nobody_without_a_key_gets_in(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.right != "read"])
-def test_who_may_only_read_writes_nothing(world: World, name: str) -> None:
+def test_a_read_only_key_writes_nothing(world: World, name: str) -> None:
     before = world.state()
     answer = world.ask("reader", name, world.ids)
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
@@ -301,7 +301,7 @@ def test_who_may_only_read_writes_nothing(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.right == "read"])
-def test_who_may_read_is_answered(world: World, name: str) -> None:
+def test_a_caller_with_read_rights_gets_an_answer(world: World, name: str) -> None:
     assert world.ask("reader", name, world.ids).status_code == 200
 
 

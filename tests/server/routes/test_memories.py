@@ -15,7 +15,7 @@ def _remember(served: Served, text: str = "prefers tea", **more: object) -> dict
 
 
 @pytest.mark.everywhere
-def test_what_is_remembered_is_recalled_with_the_reason_why(served: Served) -> None:
+def test_a_stored_memory_is_recalled_with_the_reasons(served: Served) -> None:
     made = _remember(served, key="drink")
     (hit,) = served.client.post("/v1/recall", json={"query": "tea", "user": "ana"}).json()["hits"]
     assert (hit["id"], hit["text"], hit["kind"], hit["memory"]["key"]) == (made["id"], "prefers tea", "fact", "drink")
@@ -153,7 +153,7 @@ def test_a_memory_names_the_messages_it_came_from(served: Served) -> None:
         ({"text": "x", "metadata": {"deep": {"er": 10**400}}}, "er"),
     ],
 )
-def test_what_makes_no_sense_is_named_in_a_problem(served: Served, body: dict[str, object], named: str) -> None:
+def test_an_invalid_request_gets_a_problem_that_names_the_error(served: Served, body: dict[str, object], named: str) -> None:
     answer = served.client.post("/v1/memories", json=body)
     assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json")
     problem = answer.json()
@@ -162,7 +162,7 @@ def test_what_makes_no_sense_is_named_in_a_problem(served: Served, body: dict[st
 
 
 @pytest.mark.parametrize("body", [b"{", b"[1]", b'"text"', b"", b"\xff\xfe", b'{"text": "a\\ud800b"}', b"nul", b"1" * 5000])
-def test_a_body_that_is_no_object_is_refused(served: Served, body: bytes) -> None:
+def test_a_body_that_is_not_an_object_is_refused(served: Served, body: bytes) -> None:
     answer = served.client.post("/v1/memories", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
 
@@ -180,7 +180,7 @@ def test_a_text_over_the_limit_is_too_large(served: Served) -> None:
 
 
 @pytest.mark.everywhere
-def test_letters_of_all_sorts_come_back_as_they_went_in(served: Served) -> None:
+def test_text_in_any_script_is_read_back_unchanged(served: Served) -> None:
     text = "¿Dónde vive la señora Ibáñez? En Cádiz 🌊 \u202e\u0000"
     made = _remember(served, text)
     assert made["text"] == text.replace("\u0000", "\ufffd")
@@ -190,7 +190,7 @@ def test_letters_of_all_sorts_come_back_as_they_went_in(served: Served) -> None:
 @pytest.mark.parametrize(
     ("body", "named"), [('{"query": 7}', "query: "), ("{bad", "the body, at character 1: "), ("7", "the body: ")]
 )
-def test_a_bad_body_is_told_which_member_is_wrong(served: Served, body: str, named: str) -> None:
+def test_the_error_for_an_invalid_body_names_the_wrong_member(served: Served, body: str, named: str) -> None:
     answer = served.client.post("/v1/recall", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
     assert answer.json()["detail"].startswith(named)

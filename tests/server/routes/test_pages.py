@@ -44,7 +44,7 @@ def test_an_edited_line_is_a_revision_and_a_missing_one_is_forgotten(served: Ser
 
 
 @pytest.mark.everywhere
-def test_what_was_learnt_since_the_edit_began_stays(served: Served) -> None:
+def test_memories_learned_since_the_edit_began_stay(served: Served) -> None:
     before = _page(served, "# Garden\n\n- roses are red\n").json()
     served.client.post("/v1/memories", json={"text": "the hose is new", "topic": "garden", **ANA})
     after = _page(served, before["markdown"] + "- the shed is green\n", base=before["markdown"]).json()

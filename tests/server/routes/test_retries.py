@@ -42,12 +42,12 @@ def test_the_query_is_part_of_the_request(served: Served) -> None:
     assert served.client.get("/v1/sessions/t?user=bob").json()["status"] == "open"
 
 
-def test_a_refused_write_may_be_put_right_under_another_attempt(served: Served) -> None:
+def test_a_refused_write_can_be_corrected_and_retried(served: Served) -> None:
     assert served.client.post("/v1/memories", json={"text": "x", "kind": "none such"}, headers=KEY).status_code == 400
     assert served.client.post("/v1/memories", json={"text": "x", "kind": "none such"}, headers=KEY).status_code == 400
 
 
-def test_a_session_is_begun_once_however_often_it_is_asked_for(served: Served) -> None:
+def test_a_session_is_started_once_however_often_it_is_requested(served: Served) -> None:
     ids = {served.client.post("/v1/sessions", json={"user": "ana"}, headers=KEY).json()["id"] for _ in range(3)}
     assert len(ids) == 1
 
@@ -74,7 +74,7 @@ def test_twenty_at_once_do_it_once(served: Served) -> None:
     assert len(served.client.get("/v1/sessions/t/messages").json()["items"]) == 1
 
 
-def test_a_streamed_answer_is_told_again_without_asking_the_model(tmp_path: Path) -> None:
+def test_a_repeated_request_gets_the_stored_stream_without_a_model_call(tmp_path: Path) -> None:
     model = ScriptedChat("Hello there.")
     with serving(tmp_path, chat=model) as server:
         first, again = (

@@ -91,7 +91,7 @@ _WRITES = "begin_session add_message add_messages remember remember_all edit_top
 
 
 @pytest.mark.parametrize("name", _READS)
-def test_what_is_read_belongs_to_the_named_user_app_and_agent(served: Served, name: str) -> None:
+def test_reads_return_data_of_the_named_user_app_and_agent(served: Served, name: str) -> None:
     client = served.as_(served.key("read"))
     shows = {"list_sessions": "talk", "list_topics": "animals", "get_session": "talk"}.get(name, WORD)
     full = _ask(client, served, name, FULL)
@@ -104,7 +104,7 @@ def test_what_is_read_belongs_to_the_named_user_app_and_agent(served: Served, na
 
 
 @pytest.mark.parametrize("name", _WRITES)
-def test_what_is_written_carries_the_named_user_app_and_agent(served: Served, name: str) -> None:
+def test_writes_carry_the_named_user_app_and_agent(served: Served, name: str) -> None:
     client = served.as_(served.key("admin"))
     parts = {part: f"{name}-{part}" for part in FULL}
     answer = _ask(client, served, name, parts)

@@ -155,7 +155,7 @@ def test_a_page_of_jobs_says_where_the_next_one_starts(served: Served) -> None:
     assert [(len(page["items"]), page["next_offset"]) for page in pages] == [(2, 2), (2, None), (1, None)]
 
 
-def test_an_ended_session_is_learnt_from(served: Served) -> None:
+def test_memories_are_extracted_from_an_ended_session(served: Served) -> None:
     _say(served, "talk", "I moved to Lyon last month.", user="ana")
     assert served.client.post("/v1/sessions/talk/end").json()["status"] == "ended"
     assert served.client.get("/v1/jobs?state=queued").json()["items"][0]["kind"] == "digest"
@@ -241,7 +241,7 @@ def test_without_a_model_a_stream_is_refused_before_it_begins(served: Served) ->
 
 
 @pytest.mark.ledger("L2")
-def test_what_is_said_is_on_disk_before_the_model_is_asked(tmp_path: Path) -> None:
+def test_a_message_is_on_disk_before_the_model_is_called(tmp_path: Path) -> None:
     found: list[str] = []
     server: Served
 
@@ -281,7 +281,7 @@ def test_many_waiting_for_a_dead_model_leave_adds_and_recalls_working(tmp_path: 
 
 
 @pytest.mark.everywhere
-def test_what_changes_is_told_to_those_who_follow(served: Served) -> None:
+def test_listeners_are_notified_of_changes(served: Served) -> None:
     with served.client.stream("GET", "/v1/events") as stream:
         lines = stream.iter_lines()
         assert next(lines) == "event: change"

@@ -50,7 +50,7 @@ def test_a_long_statement_is_cut_between_words(served: Served) -> None:
     assert title[:-1].split()[-1] in {"spotted", "salamander"}
 
 
-def test_what_was_not_meant_for_the_assistant_makes_no_title(served: Served) -> None:
+def test_noise_does_not_become_a_title(served: Served) -> None:
     assert titled(served, "I told the neighbors about the surprise party.", action="IGNORE") is None
 
 
@@ -62,7 +62,7 @@ def test_a_session_says_when_its_last_message_was_said(served: Served) -> None:
     assert not found["last_at"].startswith("2023")
 
 
-def test_people_and_places_are_told_apart_and_linked(served: Served) -> None:
+def test_people_and_places_are_distinguished_and_linked(served: Served) -> None:
     for text in ("Her brother Oduya lives in Mombasa", "Moved to Mombasa in 2019", "Works for Brightlane", "Swims on Mondays"):
         served.client.post("/v1/memories", json={"text": text, "user": "zoe"})
     served.client.post("/v1/memories", json={"text": "His sister Petronella lives in Riga", "user": "someone-else"})

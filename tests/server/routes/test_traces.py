@@ -53,7 +53,7 @@ def test_a_trace_shows_the_present_text_and_says_that_it_changed(served: Served)
 
 
 @pytest.mark.ledger("X8")
-def test_a_key_sees_the_traces_of_its_own_scope_alone(served: Served) -> None:
+def test_a_key_sees_only_the_traces_of_its_own_scope(served: Served) -> None:
     _remember(served, "The pangolin lives in Xanadu.")
     trace = _context(served)["trace"]
     ana, bob = served.as_(served.key("read", user="ana")), served.as_(served.key("read", user="bob"))

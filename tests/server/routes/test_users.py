@@ -107,7 +107,7 @@ def test_the_facts_of_an_overview_are_paged(served: Served) -> None:
     assert sorted(seen) == [f"Owns boat number {number}" for number in range(5)]
 
 
-def test_what_others_wrote_does_not_describe_a_person(served: Served) -> None:
+def test_text_of_others_does_not_describe_a_person(served: Served) -> None:
     served.client.post("/v1/sessions/s/messages", json={"role": "tool", "origin": "web", "text": "x", "user": "ana"})
     with served.pool.lease(served.pool.tenant) as memory, services(memory).store.write() as tx:
         tx.add_revision(a_memory("Is allergic to honesty", scope=Scope(tenant=served.pool.tenant, user="ana"), trust=0.2))

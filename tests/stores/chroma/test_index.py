@@ -52,7 +52,7 @@ def test_chroma_answers_and_not_the_index_in_memory(file: Path) -> None:
     assert rows(file, QUEUED) == [(0,)]
 
 
-def test_what_waits_is_found_before_it_is_carried_over(file: Path) -> None:
+def test_queued_vectors_are_found_before_they_are_applied_to_the_index(file: Path) -> None:
     with opened(file, pace=LAZY) as store:
         fill(store, range(300))
         catch_up(store)
@@ -63,7 +63,7 @@ def test_what_waits_is_found_before_it_is_carried_over(file: Path) -> None:
         assert rows(file, QUEUED) == [(100,)]
 
 
-def test_what_was_removed_is_not_found_while_its_removal_waits(file: Path) -> None:
+def test_a_removed_vector_is_not_found_while_its_removal_is_queued(file: Path) -> None:
     with opened(file, pace=LAZY) as store:
         fill(store, range(300))
         catch_up(store)
@@ -93,7 +93,7 @@ def test_a_reader_finds_only_what_is_theirs(file: Path) -> None:
 
 
 @pytest.mark.ledger("C8")
-def test_two_tenants_have_folders_of_their_own_and_never_meet(file: Path) -> None:
+def test_two_tenants_have_separate_folders(file: Path) -> None:
     theirs = Scope(tenant="other", user="ana")
     with opened(file) as ours, opened(file, tenant="other") as other:
         fill(ours, range(20))
@@ -180,7 +180,7 @@ def test_a_missing_or_damaged_folder_heals(
 
 
 @pytest.mark.ledger("C8")
-def test_a_store_put_back_to_an_earlier_moment_builds_its_index_anew(file: Path, tmp_path: Path) -> None:
+def test_a_restored_older_store_rebuilds_its_index(file: Path, tmp_path: Path) -> None:
     with opened(file) as store:
         fill(store, range(20))
         nearest(store, 1)
@@ -197,7 +197,7 @@ def test_a_store_put_back_to_an_earlier_moment_builds_its_index_anew(file: Path,
         assert sorted(nearest(store, 7, limit=50)) == sorted(f"number {n}" for n in range(20))
 
 
-def test_the_check_tells_of_vectors_that_differ_and_how_to_mend_it(file: Path) -> None:
+def test_the_check_reports_differing_vectors_and_the_remedy(file: Path) -> None:
     with opened(file) as store:
         fill(store, range(20))
         nearest(store, 1)
@@ -400,7 +400,7 @@ def test_a_search_of_few_allowed_items_is_filled(file: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_command_builds_the_index_anew(file: Path) -> None:
+def test_the_command_rebuilds_the_index(file: Path) -> None:
     with opened(file) as store:
         fill(store, range(10))
         nearest(store, 3)

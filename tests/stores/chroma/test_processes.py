@@ -80,7 +80,7 @@ def test_one_process_has_the_folder_and_others_search_in_memory(file: Path, capl
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_forked_child_searches_in_memory_and_its_parent_goes_on(file: Path) -> None:
+def test_a_forked_child_searches_in_memory_and_its_parent_keeps_the_index(file: Path) -> None:
     with opened(file) as store:
         fill(store, range(20))
         nearest(store, 3)

@@ -66,7 +66,7 @@ def test_a_copy_killed_while_it_compares_ends_as_well(before_the_end: int, full:
 
 
 @pytest.mark.long
-def test_what_writers_changed_between_two_runs_is_copied_again(tmp_path: Path, server: Server) -> None:
+def test_tables_changed_between_two_runs_are_copied_again(tmp_path: Path, server: Server) -> None:
     source, place = str(tmp_path / "source.db"), server.new(empty=True)
     fill(source)
     assert not copy_until_killed(source, place, steps=130, batch=BATCH)

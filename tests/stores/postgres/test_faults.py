@@ -71,7 +71,7 @@ def test_a_write_that_is_cut_off_before_its_commit_is_known_to_be_undone(open_st
     assert store.setting("colour") is None
 
 
-def test_a_write_that_goes_on_after_a_failure_is_not_taken_for_stored(open_store: OpenPostgres) -> None:
+def test_a_write_that_continues_after_a_failed_statement_does_not_count_as_stored(open_store: OpenPostgres) -> None:
     store = open_store()
     with pytest.raises(StoreError, match="Nothing was stored"), store.write() as tx:  # noqa: PT012
         tx.set_setting("colour", "red")
@@ -138,7 +138,7 @@ def test_a_transaction_that_the_server_lost_in_a_crash_is_known_to_be_undone(ope
     assert _texts(store) == []
 
 
-def test_an_id_that_the_server_used_again_after_a_crash_is_not_taken_for_stored(open_store: OpenPostgres, as_owner: Run) -> None:
+def test_a_transaction_id_reused_after_a_crash_does_not_count_as_stored(open_store: OpenPostgres, as_owner: Run) -> None:
     store = open_store()
     (reused,) = as_owner("SELECT pg_current_xact_id()::text")[0]
     CutByCrash.seen_after_crash = Transaction(str(reused), "before the crash")
@@ -233,7 +233,7 @@ def test_every_way_in_says_that_the_store_is_closed(open_store: OpenPostgres) ->
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "\ud800"])
-def test_what_postgresql_cannot_store_is_refused_as_invalid(open_store: OpenPostgres, text: str) -> None:
+def test_a_value_that_postgresql_cannot_store_is_refused(open_store: OpenPostgres, text: str) -> None:
     store = open_store()
     with pytest.raises(InvalidInput):
         remember(store, a_memory(text))

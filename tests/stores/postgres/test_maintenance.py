@@ -37,7 +37,7 @@ def test_an_address_opens_a_memory(url: str, clock: FrozenClock) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"key": "hush"}, {"settings": {"index": "chroma"}}])
-def test_what_only_a_file_can_have_is_refused(url: str, wrong: dict[str, object]) -> None:
+def test_options_that_only_apply_to_files_are_refused(url: str, wrong: dict[str, object]) -> None:
     with pytest.raises(SettingsError, match="PostgreSQL"):
         holdfast.open(url, embedder="none", worker="none", **wrong)  # type: ignore[arg-type]
 
@@ -77,7 +77,7 @@ def test_a_user_without_special_rights_owns_the_tables_and_is_bound_by_the_polic
         other.close()
 
 
-def test_a_user_who_cannot_see_the_log_is_told_what_may_be_left(plain_url: str) -> None:
+def test_without_access_to_the_log_the_receipt_says_what_may_remain(plain_url: str) -> None:
     store = PostgresStore(plain_url)
     try:
         (gone,) = remember(store, a_memory(_SECRET))
@@ -161,7 +161,7 @@ def test_a_dump_that_reads_a_table_does_not_make_everyone_wait_for_an_erasure(op
     assert store.scrub([_SECRET.encode()]) == (True, ())
 
 
-def test_what_the_planner_sampled_of_an_erased_text_goes_with_it(open_store: OpenPostgres, as_owner: Run) -> None:
+def test_planner_samples_of_an_erased_text_are_removed(open_store: OpenPostgres, as_owner: Run) -> None:
     store = open_store()
     kept = remember(store, *(a_memory(f"chamomile number {number} at dawn", id=f"mem_{number}") for number in range(40)))
     as_owner("ANALYZE holdfast.memories")

@@ -201,7 +201,7 @@ def test_users_do_not_wait_for_each_other(open_store: OpenPostgres) -> None:
     assert len(store.memories(MemoryFilter())) == 4
 
 
-def test_what_is_stored_while_a_model_is_chosen_waits_for_its_vector(open_store: OpenPostgres) -> None:
+def test_texts_stored_while_a_model_is_registered_wait_for_its_vector(open_store: OpenPostgres) -> None:
     store = open_store()
     begun, go_on = threading.Event(), threading.Event()
 

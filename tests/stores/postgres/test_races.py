@@ -35,7 +35,7 @@ def _erase_app(store: PostgresStore) -> None:
         tx.remove_scope(owner)
 
 
-def test_what_is_said_to_an_app_while_it_is_erased_is_erased_or_seen(open_store: OpenPostgres, as_owner: Run) -> None:
+def test_a_message_added_while_an_app_is_erased_is_either_erased_or_visible(open_store: OpenPostgres, as_owner: Run) -> None:
     store, other = open_store(), open_store()
     (old,) = say(store, a_message("old", scope=_KITCHEN))
     with store.write() as tx:

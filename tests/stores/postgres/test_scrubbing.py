@@ -79,7 +79,7 @@ def test_one_scrub_completes_the_receipts_of_all_tenants(open_tenant: OpenTenant
 
 
 @pytest.mark.long
-def test_a_second_scrub_waits_for_the_interval_unless_it_is_asked_for(
+def test_a_second_scrub_waits_for_the_interval_unless_it_is_requested(
     open_tenant: OpenTenant, as_owner: Run, clock: FrozenClock
 ) -> None:
     memory = open_tenant("first")

@@ -226,7 +226,7 @@ def test_any_name_is_a_tenant(open_store: OpenPostgres, tenant: str) -> None:
     assert open_store().memories(MemoryFilter()) == []
 
 
-def test_columns_named_like_keywords_are_quoted_and_texts_are_left_alone() -> None:
+def test_columns_named_like_keywords_are_quoted_and_string_literals_are_not() -> None:
     common = "SELECT user, units.window FROM users WHERE user = ? AND name = 'user ?' AND x IN () AND current_user = ?"
     assert translate(common) == (
         'SELECT "user", units."window" FROM users WHERE "user" = $1 AND name = \'user ?\' AND x IN (NULL) AND current_user = $2'

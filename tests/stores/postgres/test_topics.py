@@ -12,7 +12,7 @@ from tests.stores.postgres.support import server, url
 __all__ = ["server", "url"]
 
 
-def test_pages_that_another_machine_has_not_seen_are_not_taken_for_removed(url: str, tmp_path: Path) -> None:
+def test_pages_that_another_machine_has_not_seen_do_not_count_as_removed(url: str, tmp_path: Path) -> None:
     here, away = tmp_path / "topics", tmp_path / "away"
     preset = replace(find_preset("rostro"), topics_dir=str(here))
     assert preset.topics is not None

@@ -17,7 +17,7 @@ def _found(memory: Engine, **wanted: object) -> set[str]:
     return {hit.text for hit in memory.recall("boats in the harbour", user="ana", **wanted)}  # type: ignore[arg-type]
 
 
-def test_what_is_stored_after_a_filtered_recall_is_found_by_the_next(tmp_path: Path) -> None:
+def test_a_memory_stored_after_a_filtered_recall_is_found_by_the_next(tmp_path: Path) -> None:
     with _open(tmp_path / "memory.db") as memory:
         memory.remember("boats are in the harbour", user="ana", metadata={"place": "port"})
         assert len(_found(memory, where={"place": "port"})) == 1
@@ -25,7 +25,7 @@ def test_what_is_stored_after_a_filtered_recall_is_found_by_the_next(tmp_path: P
         assert len(_found(memory, where={"place": "port"})) == 2
 
 
-def test_what_another_store_on_the_same_file_writes_is_found(tmp_path: Path) -> None:
+def test_writes_of_another_store_on_the_same_file_are_found(tmp_path: Path) -> None:
     with _open(tmp_path / "memory.db") as memory, _open(tmp_path / "memory.db") as other:
         memory.remember("boats are in the harbour", user="ana", metadata={"place": "port"})
         assert len(_found(memory, where={"place": "port"})) == 1
@@ -33,7 +33,7 @@ def test_what_another_store_on_the_same_file_writes_is_found(tmp_path: Path) -> 
         assert len(_found(memory, where={"place": "port"})) == 2
 
 
-def test_what_is_forgotten_is_not_found_by_the_same_filter(tmp_path: Path) -> None:
+def test_a_forgotten_memory_is_not_found_by_the_same_filter(tmp_path: Path) -> None:
     with _open(tmp_path / "memory.db") as memory:
         kept = memory.remember("boats are in the harbour", user="ana", metadata={"place": "port"})
         assert _found(memory, where={"place": "port"}) == {kept.text}
@@ -45,7 +45,7 @@ def test_what_is_forgotten_is_not_found_by_the_same_filter(tmp_path: Path) -> No
     ("one", "other"),
     [({"place": "1"}, {"place": 1}), ({"place": 1}, {"place": True}), ({"place": ["a", "b"]}, {"place": ["a"]})],
 )
-def test_filters_that_look_alike_are_told_apart(tmp_path: Path, one: dict[str, object], other: dict[str, object]) -> None:
+def test_similar_filters_are_not_confused(tmp_path: Path, one: dict[str, object], other: dict[str, object]) -> None:
     with _open(tmp_path / "memory.db") as memory:
         for number, place in enumerate(("1", 1, True, "a", "b")):
             memory.remember(f"boats {number} in the harbour", user="ana", metadata={"place": place})

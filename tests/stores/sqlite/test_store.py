@@ -129,7 +129,7 @@ def test_the_tenant_comes_first_in_every_key(open_store: OpenStore, tmp_path: Pa
             assert first[2] == "tenant", index
 
 
-def test_what_is_no_database_is_refused_and_left_untouched(open_store: OpenStore, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused_and_left_untouched(open_store: OpenStore, tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     path.write_text("Dear diary, today I did not write a database.\n" * 100)
     before = path.read_bytes()
@@ -223,7 +223,7 @@ def test_reads_in_a_snapshot_see_one_state(open_store: OpenStore) -> None:
         assert len(store.memories(MemoryFilter())) == 2
 
 
-def test_a_forked_child_writes_beside_its_parent(open_store: OpenStore) -> None:
+def test_a_forked_child_and_its_parent_both_write(open_store: OpenStore) -> None:
     if not hasattr(os, "fork"):
         pytest.skip("this system does not fork")
     store = open_store()
@@ -237,7 +237,7 @@ def segments(file: Path) -> set[int]:
         return {row[0] for row in connection.execute("SELECT DISTINCT segid FROM fulltext_idx")}
 
 
-def test_what_is_written_at_once_becomes_one_segment_of_the_full_text_index(open_store: OpenStore, tmp_path: Path) -> None:
+def test_one_batch_becomes_one_segment_of_the_full_text_index(open_store: OpenStore, tmp_path: Path) -> None:
     store = open_store()
     with store.write() as tx:
         tx.use_model("m")
@@ -257,7 +257,7 @@ def test_tidying_leaves_one_segment_of_the_full_text_index(open_store: OpenStore
     assert len(segments(tmp_path / "memory.db")) == 1
 
 
-def test_tidying_merges_what_came_one_by_one_and_leaves_the_large_segment_as_it_is(open_store: OpenStore, tmp_path: Path) -> None:
+def test_tidying_merges_small_segments_and_leaves_the_large_one_unchanged(open_store: OpenStore, tmp_path: Path) -> None:
     store = open_store()
     for batch in range(5):
         remember(store, *(a_memory(f"word{n} of batch{batch}, {n * 7 + batch} in number") for n in range(1000)))

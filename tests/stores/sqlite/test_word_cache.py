@@ -74,7 +74,7 @@ def test_it_finds_what_the_full_text_index_finds_after_every_change(
                 assert rounded(by_words(memory, query, where)) == rounded(by_index(memory, query, where))
 
 
-def test_what_another_process_adds_and_removes_is_seen(tmp_path: Path) -> None:
+def test_additions_and_removals_of_another_process_are_seen(tmp_path: Path) -> None:
     with opened(tmp_path) as memory, opened(tmp_path) as other:
         first = memory.remember("the heron stands", user="ana")
         assert len(by_words(other, "heron")) == 1
@@ -125,7 +125,7 @@ def test_many_texts_are_left_to_the_full_text_index_until_they_were_searched_oft
         assert rounded(by_words(memory, "heron pond 2")) == rounded(by_index(memory, "heron pond 2"))
 
 
-def test_what_was_read_when_idle_grows_with_what_is_added_and_goes_with_what_is_removed(tmp_path: Path) -> None:
+def test_a_partition_loaded_when_idle_follows_additions_and_removals(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         store = store_of(memory)
         store.words = WordCache(eager_terms=10, terms_per_search=100)
@@ -143,7 +143,7 @@ def test_what_was_read_when_idle_grows_with_what_is_added_and_goes_with_what_is_
         assert store.words.terms == 36
 
 
-def test_what_is_read_again_after_the_newest_was_forgotten_is_kept(tmp_path: Path) -> None:
+def test_the_cache_keeps_the_other_terms_after_the_newest_memory_was_forgotten(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.remember("the heron stands", user="ana")
         newest = memory.remember("the heron flies", user="ana")
@@ -154,7 +154,7 @@ def test_what_is_read_again_after_the_newest_was_forgotten_is_kept(tmp_path: Pat
         assert 0 < store_of(memory).words.terms < before
 
 
-def test_what_another_process_erased_goes_without_a_search_when_there_is_nothing_else_to_do(tmp_path: Path) -> None:
+def test_an_idle_worker_drops_cached_data_that_another_process_erased(tmp_path: Path) -> None:
     with opened(tmp_path) as memory, opened(tmp_path) as other:
         memory.remember("the heron of ana", user="ana")
         assert len(by_words(other, "heron")) == 1
@@ -197,7 +197,7 @@ def test_a_reader_at_an_earlier_moment_finds_what_was_there_then(tmp_path: Path)
         assert (by_words(memory, "heron"), len(by_words(memory, "stork"))) == ([], 1)
 
 
-def test_what_another_process_erased_goes_with_the_next_search_by_anyone(tmp_path: Path) -> None:
+def test_the_next_search_drops_cached_data_that_another_process_erased(tmp_path: Path) -> None:
     with opened(tmp_path) as memory, opened(tmp_path) as other:
         for user in ("ana", "bob"):
             memory.remember(f"the heron of {user}", user=user)

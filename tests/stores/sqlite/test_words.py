@@ -59,7 +59,7 @@ def test_few_and_many_windows_are_ranked_as_if_each_was_counted(count: int, limi
 
 
 @pytest.mark.parametrize("count", [60, 900])
-def test_what_is_not_allowed_or_left_out_is_not_found_and_what_is_ranks_as_before(count: int) -> None:
+def test_a_filter_removes_items_and_keeps_the_order_of_the_others(count: int) -> None:
     windows = made_up(count)
     ranked = counted(windows, len(windows))
     allowed = AllowedItems.of(frozenset(range(0, count, 3)))

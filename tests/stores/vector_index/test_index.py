@@ -239,7 +239,7 @@ def test_recall_at_ten_is_at_least_098(count: int, dimensions: int, sieve: type)
     assert index.nbytes < count * (1.25 * dimensions + 60)
 
 
-def test_recall_bends_but_holds_in_a_crowd() -> None:
+def test_recall_stays_high_if_many_vectors_are_nearly_equal() -> None:
     """The hard case for sketches (short bit codes): a fifth of all vectors are in one subtopic and differ only by noise."""
     points, queries = mixture(20_000, 60, 384, crowd=0.2)
     assert recall(filled(points), points, queries, None) >= 0.95
@@ -394,7 +394,7 @@ def test_rows_that_cannot_be_right_are_refused() -> None:
     assert len(index) == 0
 
 
-def test_vectors_of_gives_the_first_window_and_zeros_for_strangers() -> None:
+def test_vectors_of_returns_the_first_chunk_and_zeros_for_unknown_items() -> None:
     index = VectorIndex(DIMENSIONS)
     index.put(5, 2, *coded(1))
     index.put(5, 1, *coded(2))
@@ -405,7 +405,7 @@ def test_vectors_of_gives_the_first_window_and_zeros_for_strangers() -> None:
     assert index.vectors_of([]).shape == (0, DIMENSIONS)
 
 
-def test_memory_comes_back_after_removal() -> None:
+def test_memory_is_freed_after_removal() -> None:
     index = filled(mixture(3_000, 1, 64)[0])
     index.prepare()
     full = index.nbytes
@@ -415,7 +415,7 @@ def test_memory_comes_back_after_removal() -> None:
     assert index.nbytes < full / 5
 
 
-def test_searches_beside_changes_see_whole_states() -> None:
+def test_searches_during_changes_see_complete_states() -> None:
     """A writer replaces and removes vectors while readers search. Each result matches some complete state of the index."""
     index = filled(mixture(4_500, 1, DIMENSIONS)[0])
     done = threading.Event()

@@ -105,7 +105,7 @@ def test_a_string_without_closing_quote_is_dropped_and_swallows_no_key(text: str
 
 
 @pytest.mark.parametrize(("text", "value"), READ)
-def test_what_a_model_meant_is_read(text: str, value: Any) -> None:
+def test_the_intended_json_of_an_answer_is_read(text: str, value: Any) -> None:
     assert read_json(text) == value
 
 
@@ -118,7 +118,7 @@ def test_of_an_answer_cut_off_only_whole_elements_are_kept(text: str, value: Any
 @pytest.mark.parametrize(
     "text", ["", "   ", "Nothing to note.", "[as asked]", "{name}", '{"facts": [', "[", '{"a": 12', "<think>[1, 2]", "[" * 10_000]
 )
-def test_where_there_is_no_value_none_is_made_up(text: str) -> None:
+def test_a_missing_value_is_not_invented(text: str) -> None:
     with pytest.raises(ValueError, match="no JSON"):
         read_json(text)
 
@@ -192,7 +192,7 @@ DROPPED = [
 
 
 @pytest.mark.parametrize(("data", "kept", "flaw"), DROPPED)
-def test_what_does_not_fit_is_dropped_and_named(data: Any, kept: Any, flaw: str) -> None:
+def test_parts_that_do_not_fit_are_dropped_and_named(data: Any, kept: Any, flaw: str) -> None:
     assert conform(data, FACTS) == (kept, (flaw,))
 
 
@@ -210,7 +210,7 @@ def test_flaws_do_not_quote_what_was_said() -> None:
     assert "diary" not in " ".join(conform(data, FACTS)[1])
 
 
-def test_many_flaws_are_told_in_few_words() -> None:
+def test_many_flaws_are_reported_briefly() -> None:
     flaws = conform({"facts": [{"text": "x"}, *[None] * 100_000]}, FACTS)[1]
     assert len(flaws) == 21
     assert flaws[-1] == "and 99980 more"

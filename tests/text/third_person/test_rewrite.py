@@ -44,12 +44,12 @@ SPANISH = [
 
 
 @pytest.mark.parametrize(("said", "turned"), ENGLISH)
-def test_an_english_statement_is_told_in_the_third_person(said: str, turned: str) -> None:
+def test_an_english_statement_is_rewritten_in_the_third_person(said: str, turned: str) -> None:
     assert third_person(said, "en") == turned
 
 
 @pytest.mark.parametrize(("said", "turned"), SPANISH)
-def test_a_spanish_statement_is_told_in_the_third_person(said: str, turned: str) -> None:
+def test_a_spanish_statement_is_rewritten_in_the_third_person(said: str, turned: str) -> None:
     assert third_person(said, "es") == turned
 
 
@@ -78,7 +78,7 @@ def test_a_named_speaker_takes_the_users_place(said: str, language: str, turned:
         ("nos mudamos a Salta", "es", "El usuario dijo: «nos mudamos a Salta»"),
     ],
 )
-def test_what_cannot_be_turned_safely_is_reported(said: str, language: str, reported: str) -> None:
+def test_a_clause_that_cannot_be_rewritten_safely_is_quoted(said: str, language: str, reported: str) -> None:
     assert third_person(said, language) == reported
 
 
@@ -100,7 +100,7 @@ def test_a_value_says_it_without_naming_the_speaker(said: str, language: str, ke
     assert bare_predicate(said, language, key=key) == value
 
 
-def test_what_was_observed_of_someone_is_told_of_them() -> None:
+def test_an_observation_about_a_person_names_that_person() -> None:
     assert observed("You seem to prefer mornings.", "en") == "The user seems to prefer mornings."
     assert observed("Rindes mejor por la mañana.", "es") == "El usuario confirmó: «Rindes mejor por la mañana.»"
 
