@@ -28,7 +28,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 
 
 def test_the_first_page_is_small_and_comes_from_one_host(browser: Any, server: Process) -> None:
-    assert feel.first_page(browser, server.url).kilobytes < 200
+    """The goal of one second is measured by ``feel.py``. What takes the time is bytes and requests."""
+    first = feel.first_page(browser, server.url)
+    assert first.kilobytes < 120
+    assert first.requests <= 30
     visitor = visit(browser, server.url)
     for page in PAGES:
         visitor.go(page)
@@ -37,14 +40,15 @@ def test_the_first_page_is_small_and_comes_from_one_host(browser: Any, server: P
 
 
 def test_clicks_show_at_once_and_scrolling_is_smooth(browser: Any, server: Process) -> None:
-    """The measured times are below twice their goals. The limits are that loose because other tests run at the same time."""
+    """Frames are measured by the processor time of their tasks, because other tests run at the same time."""
     visitor = visit(browser, server.url)
     visitor.go("chat")
     assert feel.quantile(feel.feedback(visitor), 0.5) < 200
-    taken, rows = feel.frames(visitor, 3)
+    found = feel.scrolled(visitor, 3)
     visitor.context.close()
-    assert rows > 100
-    assert feel.quantile(taken, 0.95) < 100
+    assert found.rows > 100
+    assert max(found.tasks) < 50
+    assert feel.quantile(found.tasks, 0.95) < 17
 
 
 @pytest.mark.parametrize("width", [390, 768, 1366, 1920])

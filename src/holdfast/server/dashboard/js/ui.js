@@ -264,6 +264,14 @@ export async function attempt(control, work) {
   }
 }
 
+const CHUNK = 10;
+/** Rows in groups. The browser skips a group that is out of sight, which is cheaper than to skip each of its rows. */
+function chunks(rows) {
+  return Array.from({ length: Math.ceil(rows.length / CHUNK) }, (_, index) =>
+    h("div.chunk", {}, rows.slice(index * CHUNK, (index + 1) * CHUNK)),
+  );
+}
+
 /** A list that loads more as its end becomes visible. `fetchPage(offset)` returns {items, next_offset}. */
 export function endless(fetchPage, drawItem, { signal, whenEmpty, rows = 5, list = h("div.rows") }) {
   const end = h("div.list-end");
@@ -277,7 +285,7 @@ export function endless(fetchPage, drawItem, { signal, whenEmpty, rows = 5, list
     try {
       const page = await fetchPage(offset);
       if (signal.aborted) return;
-      list.append(...page.items.map(drawItem).filter(Boolean));
+      list.append(...chunks(page.items.map(drawItem).filter(Boolean)));
       offset = page.next_offset ?? null;
       replace(end, !list.childElementCount && offset === null ? whenEmpty() : null);
     } catch (error) {

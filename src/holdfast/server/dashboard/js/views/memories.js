@@ -253,7 +253,10 @@ async function renewList(state) {
       { ...parameters(query), kind: query.kind, topic: query.topic, limit: 20 },
       state.signal,
     );
-    const known = new Map([...rows.children].map((node) => [node.dataset.id, node]));
+    const drawn = /** @type {NodeListOf<HTMLElement>} */ (
+      rows.querySelectorAll(":scope > [data-id], :scope > .chunk > [data-id]")
+    );
+    const known = new Map([...drawn].map((node) => [node.dataset.id, node]));
     const unseen = page.items.filter((memory) => !known.has(memory.id));
     if (unseen.length && !known.size) {
       fillList(state, { quiet: true });
