@@ -7,7 +7,7 @@ from .support import Holdfast
 UNKNOWN = "There is no user 'Anna' in this store. Did you mean 'ana'? Run `holdfast users list` to see all.\n"
 
 
-def test_users_are_listed_by_name_with_what_they_have(holdfast: Holdfast) -> None:
+def test_users_are_listed_by_name_with_counts(holdfast: Holdfast) -> None:
     holdfast.talk("I'm allergic to peanuts.", user="bob")
     holdfast("remember", "prefers tea", "--user", "ana")
     holdfast("remember", "prefers coffee", "--user", "ana", "--app", "kitchen")

@@ -62,7 +62,7 @@ class EmbedderSuite:
             assert vectors.shape == (len(_TEXTS), embedder.dimensions)
             assert vectors.dtype == np.float32
 
-    def test_no_texts_give_no_rows(self, embedder: Embedder) -> None:
+    def test_an_empty_list_of_texts_returns_no_rows(self, embedder: Embedder) -> None:
         """For an empty list of texts, the embedder returns a matrix without rows."""
         assert embedder.embed([], role="document").shape == (0, embedder.dimensions)
 
@@ -71,7 +71,7 @@ class EmbedderSuite:
         for role in _ROLES:
             _assert_unit(embedder.embed(_TEXTS, role=role))
 
-    def test_odd_texts_are_embedded_like_any_other(self, embedder: Embedder) -> None:
+    def test_unusual_texts_are_embedded_without_errors(self, embedder: Embedder) -> None:
         """Unusual texts raise no error and produce no NaN."""
         for role in _ROLES:
             _assert_unit(embedder.embed(ODD_TEXTS, role=role))
@@ -90,7 +90,7 @@ class EmbedderSuite:
             alone = [embedder.embed([text], role=role)[0] for text in _TEXTS]
             assert np.array_equal(together, np.stack(alone))
 
-    def test_changing_a_result_changes_no_later_one(self, embedder: Embedder) -> None:
+    def test_changing_a_result_does_not_change_later_results(self, embedder: Embedder) -> None:
         """If the caller modifies a returned array, later results do not change."""
         for role in _ROLES:
             given = embedder.embed(_TEXTS, role=role)
@@ -107,7 +107,7 @@ class EmbedderSuite:
         )
         assert (questions @ documents.T).argmax(axis=1).tolist() == [0, 1, 2]
 
-    def test_threads_get_what_one_thread_gets(self, embedder: Embedder) -> None:
+    def test_several_threads_get_the_same_result_as_one(self, embedder: Embedder) -> None:
         """Concurrent calls from several threads return the same vectors as one thread."""
         texts = [f"{text} ({number})" for number in range(4) for text in _TEXTS]
         results: dict[str, Vectors] = {}

@@ -31,7 +31,7 @@ class AppPromises:
         assert store.app("absent") is None
         assert (open_store(tenant="other").apps(), open_store(tenant="other").app("kitchen")) == ([], None)
 
-    def test_sharing_is_found_by_the_app_it_is_with(self, store: Store, open_store: OpenStore) -> None:
+    def test_apps_that_share_with_a_given_app_are_listed(self, store: Store, open_store: OpenStore) -> None:
         """An app shares with a reading app if its sharing list names the reading app or all apps.
 
         The reading app itself and uninstalled apps are not listed.
@@ -46,7 +46,7 @@ class AppPromises:
         assert store.apps_sharing_with("open") == []
         assert open_store(tenant="other").apps_sharing_with("hall") == []
 
-    def test_a_reader_sees_the_memories_that_other_apps_share_and_nothing_said_to_them(self, store: Store) -> None:
+    def test_a_reader_sees_shared_memories_of_other_apps_and_not_their_messages(self, store: Store) -> None:
         """``also_apps`` lets a reader see the memories of other apps, but not their messages.
 
         With ``apps``, only the memories of the named apps are listed.
@@ -100,7 +100,7 @@ class AppPromises:
         ]
         assert store.changes_by_app(since=AT + 2 * DAY) == []
 
-    def test_memories_are_counted_by_the_day_they_were_made_on(self, store: Store) -> None:
+    def test_memories_are_counted_by_the_day_of_their_creation(self, store: Store) -> None:
         """Each new memory is counted once, by kind. Later revisions, and memories from before the period, are not counted."""
         one, two, before = remember(store, a_memory("one"), a_memory("two"), a_memory("before"))
         with store.write() as tx:
@@ -111,14 +111,14 @@ class AppPromises:
         days = [AT.date().isoformat(), (AT + DAY).date().isoformat()]
         assert store.memories_by_day(since=AT) == [DayCount(day, one.kind, 1) for day in days]
 
-    def test_sessions_are_chosen_by_when_they_were_last_active(self, store: Store) -> None:
+    def test_sessions_are_filtered_by_last_activity(self, store: Store) -> None:
         """``active_since`` selects sessions by their last activity."""
         with store.write() as tx:
             tx.add_session(a_session("old"))
             tx.add_session(a_session("new", last_at=AT + DAY))
         assert [session.id for session in store.sessions(SessionFilter(active_since=AT + DAY))] == ["new"]
 
-    def test_a_removed_app_has_no_record_and_is_named_nowhere(self, store: Store) -> None:
+    def test_a_removed_app_has_no_record_and_no_share_names_it(self, store: Store) -> None:
         """Removing an app removes its record and its name from the sharing lists of other apps."""
         with store.write() as tx:
             tx.set_app(AppRecord(app="kitchen", name="The kitchen"))

@@ -83,7 +83,7 @@ class RemovalPromises:
         assert store.user("ana") == UserProfile(user="ana")
         assert store.user("bob").timezone == "Asia/Tokyo"
 
-    def test_removing_what_is_not_there_counts_nothing(self, store: Store) -> None:
+    def test_removing_missing_rows_reports_zero(self, store: Store) -> None:
         """Removing unknown ids, or an empty list, reports zero removed rows."""
         with store.write() as tx:
             for removed in (
@@ -95,7 +95,7 @@ class RemovalPromises:
                 assert set(removed.values()) == {0}
             tx.remove_scope({"user": "nobody"})
 
-    def test_many_rows_are_removed_at_once(self, store: Store) -> None:
+    def test_many_rows_can_be_removed_at_once(self, store: Store) -> None:
         """A removal works for more ids than one SQL statement accepts as parameters, and removes no other rows."""
         stored = remember(store, *(a_memory(f"number {n}") for n in range(600)))
         with store.write() as tx:
@@ -148,7 +148,7 @@ class OverviewPromises:
 class SnapshotPromises:
     """Tests that every store must pass for snapshots: all reads in a snapshot are consistent."""
 
-    def test_a_snapshot_reads_what_was_stored_before_it(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_snapshot_sees_earlier_writes(self, store: Store, open_store: OpenStore) -> None:
         """A snapshot sees what another handle (a second open store object) wrote earlier.
 
         A nested snapshot is part of the outer snapshot.
@@ -171,7 +171,7 @@ class SnapshotPromises:
 class MaintenancePromises:
     """Tests that every store must pass for statistics, checks and backups."""
 
-    def test_statistics_count_what_is_there(self, store: Store) -> None:
+    def test_statistics_count_stored_data(self, store: Store) -> None:
         """``stats()`` counts what is stored. Live memories are also counted by kind, and retired memories by status."""
         _, two = remember(store, a_memory("one"), a_memory("two", kind="event", scope=Scope(user="bob", app="kitchen")))
         remember(store, replace(two, status="forgotten", recorded_at=AT + DAY))
@@ -214,7 +214,7 @@ class MaintenancePromises:
         assert bad[0].remedy
         assert all(finding.ok for finding in store.check(deep=False))
 
-    def test_a_backup_opens_as_a_store_with_all_there_is(self, store: Store, open_store: OpenStore, tmp_path: Path) -> None:
+    def test_a_backup_opens_as_a_complete_store(self, store: Store, open_store: OpenStore, tmp_path: Path) -> None:
         """A backup opens as a complete store. The original store lists the backup among its backups."""
         with store.write() as tx:
             tx.use_model("a")
@@ -229,7 +229,7 @@ class MaintenancePromises:
         assert [finding for finding in copy.check() if not finding.ok] == []
         assert store.backups() == [str(target.resolve())]
 
-    def test_the_store_says_where_it_is(self, store: Store) -> None:
+    def test_the_store_has_a_location(self, store: Store) -> None:
         """The store's ``location`` is not empty, because messages to people show it."""
         assert store.location
         assert store.tenant == "default"
@@ -238,7 +238,7 @@ class MaintenancePromises:
 class TenantPromises:
     """Tests that every store must pass for the separation of tenants."""
 
-    def test_a_tenant_sees_nothing_of_another(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_tenant_sees_no_data_of_another(self, store: Store, open_store: OpenStore) -> None:
         """No read returns another tenant's rows, not even by id."""
         other = open_store(tenant="other")
         theirs = Scope(tenant="other", user="ana")
@@ -264,7 +264,7 @@ class TenantPromises:
         assert find(store, "pangolin") == []
         assert (store.stats()["memories"], store.stats()["messages"], store.stats()["models"]) == (0, 0, [])
 
-    def test_a_tenant_cannot_change_what_another_has(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_tenant_cannot_change_data_of_another(self, store: Store, open_store: OpenStore) -> None:
         """Writes with another tenant's ids change nothing."""
         other = open_store(tenant="other")
         (memory,) = remember(other, a_memory("theirs", scope=Scope(tenant="other")))
@@ -275,7 +275,7 @@ class TenantPromises:
             assert tx.lease_job(worker="w", now=AT, until=AT + DAY) is None
         assert other.revisions(memory.id) == [memory]
 
-    def test_removing_a_scope_removes_nothing_of_another_tenant(self, store: Store, open_store: OpenStore) -> None:
+    def test_removing_a_scope_does_not_affect_another_tenant(self, store: Store, open_store: OpenStore) -> None:
         """Two tenants can each have a user of the same name. Removing one of these users removes no row of the other."""
         other = open_store(tenant="other")
         for each in (store, other):
@@ -302,7 +302,7 @@ class TenantPromises:
         assert [m.text for m in store.memories(MemoryFilter(ids=("mem_same",)))] == ["ours"]
         assert [m.text for m in other.memories(MemoryFilter(ids=("mem_same",)))] == ["theirs"]
 
-    def test_users_of_one_tenant_are_kept_apart_by_scope(self, store: Store) -> None:
+    def test_users_of_one_tenant_are_separated_by_scope(self, store: Store) -> None:
         """A search returns only rows that the reader's scope may see."""
         remember(store, a_memory("ana's parrot"), a_memory("bob's parrot", scope=BOB))
         assert find(store, "parrot", ANA) == ["ana's parrot"]

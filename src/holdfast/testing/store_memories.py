@@ -57,7 +57,7 @@ class MemoryPromises:
         first, second = remember(store, a_memory("one", id="mem_a", revision=7), a_memory("two", id="mem_a"))
         assert (first.revision, second.revision) == (7, 8)
 
-    def test_a_change_adds_a_revision_and_closes_the_one_before(self, store: Store) -> None:
+    def test_a_change_adds_a_revision_and_ends_the_previous_one(self, store: Store) -> None:
         """After a change, only the current revision is listed; ``revisions`` returns both."""
         (first,) = remember(store, a_memory("lives in Lyon"))
         (second,) = remember(store, replace(first, text="lives in Porto", recorded_at=AT + DAY, updated_at=AT + DAY))
@@ -68,7 +68,7 @@ class MemoryPromises:
             ("lives in Porto", None),
         ]
 
-    def test_known_at_gives_the_revision_of_that_time(self, store: Store) -> None:
+    def test_known_at_returns_the_revision_of_that_time(self, store: Store) -> None:
         """With ``known_at``, a read returns the revision that was current at that time."""
         (first,) = remember(store, a_memory("lives in Lyon"))
         remember(store, replace(first, text="lives in Porto", recorded_at=AT + DAY))
@@ -80,7 +80,7 @@ class MemoryPromises:
         ):
             assert [m.text for m in store.memories(MemoryFilter(known_at=moment))] == texts
 
-    def test_as_of_gives_what_was_valid_then(self, store: Store) -> None:
+    def test_as_of_returns_memories_that_were_valid_then(self, store: Store) -> None:
         """``as_of`` selects memories with ``valid_from <= time < valid_to``. Memories that had expired by then are left out."""
         remember(store, a_memory("Lyon", valid_to=AT + DAY, status="superseded"), a_memory("Porto", valid_from=AT + DAY))
         remember(store, a_memory("today only", expires_at=AT + DAY))
@@ -95,7 +95,7 @@ class MemoryPromises:
         assert [m.text for m in store.memories(MemoryFilter(statuses=("forgotten",)))] == ["old news"]
         assert [m.text for m in store.memories(MemoryFilter(statuses=None))] == ["old news"]
 
-    def test_a_reader_sees_what_is_shared_or_its_own(self, store: Store) -> None:
+    def test_a_reader_sees_shared_and_own_memories(self, store: Store) -> None:
         """A reader sees a memory if each part of the memory's scope is empty or equals that part of the reader's scope."""
         scopes = [
             Scope(app=app, user=user, agent=agent)
@@ -108,7 +108,7 @@ class MemoryPromises:
             seen = {m.text for m in store.memories(MemoryFilter(reader=reader))}
             assert seen == {repr(scope) for scope in scopes if reader.sees(scope)}
 
-    def test_exactly_and_owner_choose_by_scope(self, store: Store) -> None:
+    def test_exactly_and_owner_filter_by_scope(self, store: Store) -> None:
         """``exactly`` matches the whole scope; ``owner`` matches the given parts and ignores the others."""
         kitchen = Scope(user="ana", app="kitchen")
         remember(store, a_memory("general"), a_memory("kitchen", scope=kitchen), a_memory("shared", scope=SHARED))
@@ -116,7 +116,7 @@ class MemoryPromises:
         assert {m.text for m in store.memories(MemoryFilter(owner={"user": "ana"}))} == {"general", "kitchen"}
         assert [m.text for m in store.memories(MemoryFilter(owner={"app": "kitchen", "user": "ana"}))] == ["kitchen"]
 
-    def test_memories_are_chosen_by_each_condition(self, store: Store) -> None:
+    def test_memories_are_filtered_by_each_condition(self, store: Store) -> None:
         """Each filter of ``MemoryFilter`` works on its own."""
         (one, two) = remember(
             store,
@@ -166,7 +166,7 @@ class MemoryPromises:
         with pytest.raises(InvalidInput, match=f"limit is {limit}"):
             store.jobs(limit=limit)
 
-    def test_keys_are_listed_once_and_several_can_be_asked_for(self, store: Store) -> None:
+    def test_keys_are_listed_once_and_several_can_be_selected(self, store: Store) -> None:
         """The keys of a scope are listed, and memories are selected by several keys."""
         for text, key, scope in (
             ("tea", "drink", ANA),
@@ -186,7 +186,7 @@ class MemoryPromises:
         remember(store, *(a_memory(f"number {n}") for n in range(5)))
         assert store.count_memories(MemoryFilter(reader=ANA, limit=2)) == 5
 
-    def test_last_use_and_last_statement_are_noted_in_place(self, store: Store) -> None:
+    def test_last_use_and_last_statement_are_updated_in_place(self, store: Store) -> None:
         """``touch`` records when memories were last used or stated. It adds no revision, and changes no other memory."""
         one, two = remember(store, a_memory("one"), a_memory("two"))
         with store.write(durable=False) as tx:
@@ -195,7 +195,7 @@ class MemoryPromises:
         assert store.revisions(one.id) == [replace(one, last_used_at=AT + DAY, last_seen_at=AT + 2 * DAY)]
         assert store.revisions(two.id) == [two]
 
-    def test_expiry_is_pushed_in_place(self, store: Store) -> None:
+    def test_expiry_is_changed_in_place(self, store: Store) -> None:
         """``set_expiry`` changes the expiry time without adding a revision."""
         (one,) = remember(store, a_memory("one", expires_at=AT))
         with store.write() as tx:

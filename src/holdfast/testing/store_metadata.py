@@ -108,7 +108,7 @@ class MetadataPromises:
             ({"$and": [{}]}, True),
         ],
     )
-    def test_a_filter_finds_what_it_says(self, store: Store, where: dict[str, Any], found: bool) -> None:  # noqa: FBT001
+    def test_a_filter_finds_matching_memories(self, store: Store, where: dict[str, Any], found: bool) -> None:  # noqa: FBT001
         """Comparisons respect JSON types: true is not 1, and "3" is not 3."""
         remember(store, a_memory("the one", metadata=METADATA))
         assert bool(store.memories(MemoryFilter(where=where))) is found
@@ -134,7 +134,7 @@ class MetadataPromises:
             "\n",
         ],
     )
-    def test_a_hostile_key_is_a_key_like_any_other(self, store: Store, key: str) -> None:
+    def test_any_string_works_as_a_metadata_key(self, store: Store, key: str) -> None:
         """Any string works as a metadata key, because keys are bound as parameters and never formatted into a statement."""
         remember(store, a_memory("the one", metadata={key: 1}), a_memory("another", metadata={"x": 1}))
         assert [m.text for m in store.memories(MemoryFilter(where={key: 1}))] == ["the one"]
@@ -179,7 +179,7 @@ class MetadataPromises:
         remember(store, a_memory("the one", metadata={"n": 4999}))
         assert len(store.memories(MemoryFilter(where={"n": {"$in": list(range(5000))}}))) == 1
 
-    def test_random_filters_mean_what_the_reference_says(self, store: Store) -> None:
+    def test_random_filters_agree_with_the_reference(self, store: Store) -> None:
         """Generated filters on generated metadata find exactly the memories that the reference implementation finds."""
         chance = random.Random(7)  # noqa: S311  (not for security)
         stored = remember(store, *(a_memory(f"number {n}", metadata=_some_metadata(chance)) for n in range(40)))

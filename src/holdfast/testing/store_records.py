@@ -47,7 +47,7 @@ class SessionPromises:
         say(store, a_message("hers", scope=ANA, client_id="c1"), a_message("his", scope=BOB, client_id="c1"))
         assert [m.text for m in store.messages(MessageFilter(session="ses_1", exactly=BOB))] == ["his"]
 
-    def test_a_session_takes_a_new_state(self, store: Store) -> None:
+    def test_a_session_record_can_be_replaced(self, store: Store) -> None:
         """``set_session`` replaces the whole record."""
         changed = a_session(status="ended", ended_at=AT + DAY, last_at=AT + DAY, digested_to=7)
         with store.write() as tx:
@@ -71,7 +71,7 @@ class SessionPromises:
         assert [s.id for s in store.sessions(SessionFilter(after_id="", limit=3))] == ["B", "a", "b"]
         assert [s.id for s in store.sessions(SessionFilter(after_id="b"))] == ["é"]
 
-    def test_sessions_are_chosen_by_owner_status_and_silence(self, store: Store) -> None:
+    def test_sessions_are_filtered_by_owner_status_and_inactivity(self, store: Store) -> None:
         """Each filter of ``SessionFilter`` works on its own."""
         with store.write() as tx:
             tx.add_session(a_session("a"))
@@ -124,7 +124,7 @@ class MessagePromises:
         assert [m.text for m in store.messages(MessageFilter(session="ses_1", newest=2))] == ["two", "three"]
         assert [m.text for m in store.messages(MessageFilter(session="ses_1", oldest=2))] == ["one", "two"]
 
-    def test_messages_are_chosen_by_each_condition(self, store: Store) -> None:
+    def test_messages_are_filtered_by_each_condition(self, store: Store) -> None:
         """Each filter of ``MessageFilter`` works on its own."""
         one, two, three = say(
             store,
@@ -148,14 +148,14 @@ class MessagePromises:
         assert store.messages(MessageFilter(exactly=ANA)) == [one]
         assert store.messages(MessageFilter(exactly=Scope(app="nowhere"))) == []
 
-    def test_a_client_id_is_taken_once_a_session(self, store: Store) -> None:
+    def test_a_client_id_is_unique_within_a_session(self, store: Store) -> None:
         """A second message with the same client id is refused in the same session, but accepted in another one."""
         say(store, a_message("one", client_id="c1"), a_message("elsewhere", session="other", client_id="c1"))
         with pytest.raises(Exception):  # noqa: B017
             say(store, a_message("again", client_id="c1"))
         assert [m.text for m in store.messages(MessageFilter(session="ses_1"))] == ["one"]
 
-    def test_a_message_without_an_action_can_be_given_one(self, store: Store) -> None:
+    def test_an_action_can_be_set_on_a_message_without_one(self, store: Store) -> None:
         """``set_action`` sets the action (a marker such as ``IGNORE``) of messages that have none, and changes nothing else.
 
         The deep check, which verifies the hash of every row, still passes.
@@ -172,7 +172,7 @@ class MessagePromises:
         (stored,) = say(store, a_message(text))
         assert store.messages(MessageFilter(ids=(stored.id,)))[0].text == text
 
-    def test_many_ids_can_be_asked_for_at_once(self, store: Store) -> None:
+    def test_many_ids_can_be_requested_at_once(self, store: Store) -> None:
         """A filter works with more ids than one SQL statement accepts as parameters."""
         (stored,) = say(store, a_message("one"))
         ids = [stored.id, *(f"absent_{n}" for n in range(40_000))]
@@ -205,7 +205,7 @@ class SettingPromises:
             tx.set_user(UserProfile(user="ana", timezone="America/Lima", language="es"))
         assert open_store().user("ana") == UserProfile(user="ana", timezone="America/Lima", language="es")
 
-    def test_users_are_listed_by_name_with_what_they_have(self, store: Store, open_store: OpenStore) -> None:
+    def test_users_are_listed_by_name_with_counts(self, store: Store, open_store: OpenStore) -> None:
         """Every user of the tenant who has a profile, a memory, a session or a message is listed once."""
         (old,) = remember(store, a_memory("retired", scope=Scope(user="retired")))
         remember(

@@ -83,7 +83,7 @@ class TextPromises:
         assert find(store, query) == [stored]
 
     @pytest.mark.parametrize("token", ODD_TOKENS)
-    def test_an_odd_token_finds_its_row(self, store: Store, token: str) -> None:
+    def test_an_unusual_token_finds_its_row(self, store: Store, token: str) -> None:
         """A token with punctuation, used alone as a query, finds the text that contains it."""
         remember(store, a_memory("something else entirely"), a_memory(f"here stands {token} in a row"))
         assert find(store, token)[:1] == [f"here stands {token} in a row"]
@@ -119,7 +119,7 @@ class TextPromises:
         remember(store, expected, *(a_memory(f"parrot {n}") for n in range(450)))
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == [expected.text]
 
-    def test_of_messages_only_those_said_at_the_wanted_times_are_found(self, store: Store) -> None:
+    def test_a_time_filter_applies_to_messages(self, store: Store) -> None:
         """``said`` selects messages by time ranges, without the end of each range. It does not apply to memories."""
         say(store, *(a_message(f"parrot {day}", at=AT + day * DAY, session=f"ses_{day}") for day in range(6)))
         remember(store, a_memory("the parrot is green"))
@@ -160,7 +160,7 @@ class TextPromises:
         remember(store, replace(second, status="live", recorded_at=AT + 2 * DAY))
         assert find(store, "parrot") == ["the parrot is green"]
 
-    def test_a_word_deep_in_a_long_message_is_found_with_its_window(self, store: Store) -> None:
+    def test_a_word_deep_in_a_long_message_is_found_with_its_chunk(self, store: Store) -> None:
         """The match says which chunk of the long message contains the word."""
         text = "Nothing to see here. " * 2000 + "The password hint is a pangolin. " + "More of nothing. " * 2000
         (message,) = say(store, a_message(text))
@@ -170,7 +170,7 @@ class TextPromises:
         assert len(store.chunk_text(match.item, match.chunk, text)) < 5000
 
     @pytest.mark.parametrize("gone", ["removed", "hidden"])
-    def test_a_reply_is_found_by_its_question_until_the_question_is_gone(self, store: Store, gone: str) -> None:
+    def test_a_reply_is_found_by_its_question_until_the_question_is_removed(self, store: Store, gone: str) -> None:
         """Removing or hiding a question removes its words from the reply's row, index entries and text to embed."""
         with store.write() as tx:
             tx.use_model("test")
@@ -189,7 +189,7 @@ class TextPromises:
         assert (left.asked, left.answers, left.act) == (None, None, "reply")
         assert "just shellfish" in [chunk.text for chunk in store.missing_vectors("test", limit=9)]
 
-    def test_a_message_keeps_its_dialogue_act_and_its_place_has_the_text_of_what_asks(self, store: Store) -> None:
+    def test_a_message_keeps_its_dialogue_act_and_its_metadata_has_the_text_if_it_asks(self, store: Store) -> None:
         """The metadata of a message contains its text only if the message asks something, or if its act is unknown."""
         plain, asking, old = say(
             store,

@@ -45,13 +45,13 @@ def nearest(store: Store, model: str, angle: float, reader: Scope = ANA, **more:
 class VectorPromises:
     """Tests that every store must pass for vector search, which uses the vectors of one embedding model at a time."""
 
-    def test_nothing_waits_for_a_model_nobody_wants(self, store: Store) -> None:
+    def test_nothing_waits_for_an_unregistered_model(self, store: Store) -> None:
         """If a model is not registered, no chunk waits to be embedded, and a search finds nothing."""
         remember(store, a_memory("one"))
         assert store.missing_vectors("a", limit=10) == []
         assert nearest(store, "a", 0) == []
 
-    def test_everything_stored_and_to_come_waits_for_a_wanted_model(self, store: Store) -> None:
+    def test_stored_and_new_texts_wait_for_a_registered_model(self, store: Store) -> None:
         """Texts stored before and after a model is registered wait to be embedded by it. Registering it twice changes nothing."""
         remember(store, a_memory("one"))
         with store.write() as tx:
@@ -61,7 +61,7 @@ class VectorPromises:
             assert tx.use_model("a") == 2
         assert {w.text for w in store.missing_vectors("a", limit=10)} == {"one", "two"}
 
-    def test_the_lengths_of_vectors_are_listed_and_only_those_of_the_query_are_compared(self, store: Store) -> None:
+    def test_vector_lengths_are_listed_and_only_vectors_of_the_querys_length_are_compared(self, store: Store) -> None:
         """Vectors of another length are not compared. They can remain if another model was installed under the same name."""
         _want(store, "a")
         remember(store, a_memory("short"), a_memory("long"))
@@ -74,19 +74,19 @@ class VectorPromises:
         with pytest.raises(AnswerInvalid), store.write(durable=False) as tx:
             tx.put_vectors("a", [(1, 0)], np.full((1, 4), np.nan, dtype=np.float32))
 
-    def test_the_wanted_models_are_listed(self, store: Store) -> None:
+    def test_the_registered_models_are_listed(self, store: Store) -> None:
         """Models are listed in the order of their registration."""
         for model in ("b", "a", "b"):
             _want(store, model)
         assert store.models() == ["b", "a"]
 
-    def test_a_readers_newest_wait_first(self, store: Store) -> None:
+    def test_waiting_chunks_of_a_reader_are_listed_newest_first(self, store: Store) -> None:
         """The chunks that wait to be embedded are listed newest first. Only chunks that the reader may see are listed."""
         _want(store, "a")
         remember(store, a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
         assert [w.text for w in store.missing_vectors("a", reader=ANA, limit=10)] == ["new", "old"]
 
-    def test_items_that_wait_are_counted_once_for_each_reader(self, store: Store) -> None:
+    def test_waiting_items_are_counted_once_per_reader(self, store: Store) -> None:
         """An item with several chunks that wait is counted once. Items that the reader may not see are not counted."""
         assert store.count_missing_vectors("a", reader=ANA) == 0
         _want(store, "a")
@@ -96,7 +96,7 @@ class VectorPromises:
         assert store.count_missing_vectors("a", reader=ANA) == 3
         assert store.count_missing_vectors("a", reader=BOB) == 1
 
-    def test_chosen_windows_that_wait_are_listed(self, store: Store) -> None:
+    def test_selected_waiting_chunks_are_listed(self, store: Store) -> None:
         """With ``windows``, only the given chunks are listed, and only if they have no vector and the reader may see them."""
         _want(store, "a")
         done, old, new, others = remember(store, a_memory("done"), a_memory("old"), a_memory("new"), a_memory("bob's", scope=BOB))
@@ -118,7 +118,7 @@ class VectorPromises:
         matches = store.find_vectors("a", towards(0)[0], SearchFilter(reader=ANA, spaces=["memory"]), limit=3)
         assert [match.score for match in matches] == pytest.approx(np.cos(np.radians([10, 60, 180])).tolist(), abs=0.01)
 
-    def test_only_what_waits_takes_a_vector(self, store: Store) -> None:
+    def test_only_waiting_chunks_get_a_vector(self, store: Store) -> None:
         """``put_vectors`` skips chunks that already have a vector and chunks removed in the meantime."""
         _want(store, "a")
         one, two = remember(store, a_memory("one"), a_memory("two"))
@@ -146,7 +146,7 @@ class VectorPromises:
         found = store.find_vectors("b", wide[0], SearchFilter(reader=ANA, spaces=["memory"]), limit=1)
         assert texts_of(store, [found[0].item]) == ["two"]
 
-    def test_a_model_without_vectors_finds_nothing_where_another_has_some(self, store: Store) -> None:
+    def test_a_model_without_vectors_finds_nothing_although_another_has_vectors(self, store: Store) -> None:
         """A search with a new embedding model finds nothing as long as only the old model's vectors are stored."""
         remember(store, a_memory("one"))
         _want(store, "a")
@@ -154,7 +154,7 @@ class VectorPromises:
         _want(store, "b")
         assert nearest(store, "b", 0) == []
 
-    def test_a_dropped_model_leaves_nothing_and_the_other_all(self, store: Store) -> None:
+    def test_a_dropped_model_is_removed_completely_and_other_models_stay(self, store: Store) -> None:
         """Dropping a model removes its vectors and its queue of chunks to embed. Other models keep theirs."""
         remember(store, a_memory("one"))
         for model in ("a", "b"):
@@ -212,7 +212,7 @@ class VectorPromises:
         assert nearest(store, "a", 0, limit=1, spaces=("memory",), kinds=("event",)) == ["event"]
         assert nearest(store, "a", 0, limit=1, spaces=("memory",), where={"room": "hall"}) == ["hall"]
 
-    def test_a_long_message_is_found_by_its_best_window_once(self, store: Store) -> None:
+    def test_a_long_message_is_found_once_by_its_best_chunk(self, store: Store) -> None:
         """A long message is returned once, with the chunk that matches best."""
         _want(store, "a")
         (message,) = say(store, a_message("Some words to fill a window with. " * 300))
@@ -223,7 +223,7 @@ class VectorPromises:
         matches = store.find_vectors("a", towards(0)[0], SearchFilter(reader=ANA, spaces=["message"]), limit=5)
         assert [(match.item, match.chunk) for match in matches] == [(message.seq, 2)]
 
-    def test_another_handle_follows_every_change_of_the_vectors(self, store: Store, open_store: OpenStore) -> None:
+    def test_another_handle_sees_every_change_of_the_vectors(self, store: Store, open_store: OpenStore) -> None:
         """A handle is an open store object. It sees the vectors that another handle adds, moves or removes.
 
         This holds even if the handle has already loaded its vector index.

@@ -19,7 +19,7 @@ _LEASE = timedelta(minutes=5)
 class TransactionPromises:
     """Tests that every store must pass for transactions, which are atomic and durable."""
 
-    def test_an_exception_leaves_nothing(self, store: Store, row_counts: RowCounts | None) -> None:
+    def test_an_exception_leaves_no_rows(self, store: Store, row_counts: RowCounts | None) -> None:
         """A transaction that raises leaves no row in any table."""
         before = row_counts() if row_counts else {}
         stats = {name: count for name, count in store.stats().items() if name != "bytes"}
@@ -44,14 +44,14 @@ class TransactionPromises:
         remember(store, a_memory("fine"))
         assert [m.text for m in store.memories(MemoryFilter())] == ["fine"]
 
-    def test_a_transaction_reads_what_it_wrote(self, store: Store) -> None:
+    def test_a_transaction_sees_its_own_writes(self, store: Store) -> None:
         """A transaction sees its own writes. Others see them only after the commit."""
         with store.write() as tx:
             tx.add_revision(a_memory("fresh"))
             assert [m.text for m in tx.memories(MemoryFilter())] == ["fresh"]
             assert store.memories(MemoryFilter()) == []
 
-    def test_another_handle_sees_what_was_committed(self, store: Store, open_store: OpenStore) -> None:
+    def test_another_handle_sees_commits(self, store: Store, open_store: OpenStore) -> None:
         """Two handles (open store objects) on one store see each other's commits."""
         other = open_store()
         remember(store, a_memory("from here"))
@@ -85,7 +85,7 @@ class TransactionPromises:
         seqs = [message.seq for message in store.messages(MessageFilter())]
         assert len(seqs) == len(set(seqs)) == 40
 
-    def test_a_closed_store_says_so(self, store: Store) -> None:
+    def test_using_a_closed_store_raises_store_closed(self, store: Store) -> None:
         """Reads, writes and searches on a closed store raise ``StoreClosed``. Closing it again is harmless."""
         store.close()
         store.close()
@@ -102,7 +102,7 @@ class TransactionPromises:
 class JobPromises:
     """Tests that every store must pass for durable jobs and their leases."""
 
-    def test_the_same_effect_is_queued_once(self, store: Store) -> None:
+    def test_a_job_with_the_same_effect_is_queued_once(self, store: Store) -> None:
         """A second job with the same effect is refused, even if the first job is done."""
         with store.write() as tx:
             assert tx.add_job(a_job("digest:1", id="first"))
@@ -165,7 +165,7 @@ class JobPromises:
             assert tx.lease_job(worker="w", now=AT, until=AT + _LEASE, kinds=("digest",)) is None
             assert tx.lease_job(worker="w", now=AT, until=AT + _LEASE, kinds=("other", "digest")) is not None
 
-    def test_a_leased_job_is_taken_by_nobody_else(self, store: Store, open_store: OpenStore) -> None:
+    def test_a_leased_job_cannot_be_leased_by_another_worker(self, store: Store, open_store: OpenStore) -> None:
         """Until a job's lease expires, no other worker can lease the job."""
         with store.write() as tx:
             tx.add_job(a_job("x"))
@@ -175,7 +175,7 @@ class JobPromises:
         with open_store().write() as tx:
             assert tx.lease_job(worker="you", now=AT + _LEASE / 2, until=AT + DAY) is None
 
-    def test_of_exclusive_kinds_one_job_per_scope_is_leased_at_a_time(self, store: Store) -> None:
+    def test_one_job_of_an_exclusive_kind_is_leased_per_scope(self, store: Store) -> None:
         """A job waits while another job of its scope runs. Jobs of other scopes or other kinds do not wait."""
 
         def lease(tx: Transaction) -> str | None:
@@ -221,7 +221,7 @@ class JobPromises:
             assert again is not None
             assert not tx.holds_lease(first)
 
-    def test_a_finished_job_is_held_and_leased_by_nobody(self, store: Store) -> None:
+    def test_a_finished_job_has_no_lease_and_cannot_be_leased(self, store: Store) -> None:
         """A done or dead job has no valid lease and cannot be leased again."""
         with store.write() as tx:
             for state in ("done", "dead"):

@@ -31,7 +31,7 @@ class TestPostgres(StoreSuite):
 
         return alter
 
-    def test_a_backup_opens_as_a_store_with_all_there_is(self, store: Store, open_store: OpenStore, tmp_path: Path) -> None:
+    def test_a_backup_opens_as_a_complete_store(self, store: Store, open_store: OpenStore, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="pg_dump"):
             store.backup(tmp_path / "copy.db")
         assert (store.backups(), list(tmp_path.iterdir())) == ([], [])
