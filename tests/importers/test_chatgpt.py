@@ -150,3 +150,34 @@ def test_a_damaged_export_is_refused_with_the_place_and_nothing_is_stored(
     with pytest.raises(InvalidInput, match=problem):
         memory.import_from(tmp_path / "c.json", format="chatgpt")
     assert memory.stats().messages == 0
+
+
+@pytest.mark.ledger("X13")
+def test_custom_instructions_are_memories_once(memory: Engine, tmp_path: Path) -> None:
+    content = {"content_type": "user_editable_context", "user_profile": "The user says: ...", "user_instructions": "..."}
+    given = {"about_user_message": "I am a botanist in Coimbra.", "about_model_message": "Answer briefly."}
+    hidden = {"is_visually_hidden_from_conversation": True, "user_context_message_data": given}
+    talks = [
+        chatgpt_talk(f"t{number}", chatgpt_message("user", content=content, metadata=hidden), chatgpt_message("user", "Hello"))
+        for number in range(3)
+    ]
+    file = write_json(tmp_path / "conversations.json", talks)
+    assert memory.import_from(file, user="ana").memories.imported == 2
+    assert texts(memory, user="ana") == ["Answer briefly.", "I am a botanist in Coimbra."]
+    (about,) = memory.memories(user="ana", where={"custom_instructions": "about the user"})
+    assert about.created_at.year == 2023
+    assert said(memory, "t0") == [("user", "Hello")]
+    assert memory.import_from(file, user="ana").memories.known == 2
+
+
+@pytest.mark.ledger("X13")
+def test_what_chatgpt_saved_to_its_memory_is_a_memory(memory: Engine, tmp_path: Path) -> None:
+    talk = chatgpt_talk(
+        "t1",
+        chatgpt_message("user", "We moved."),
+        chatgpt_message("assistant", "Has moved to Porto.", recipient="bio"),
+        chatgpt_message("assistant", "Forget that the user lives in Braga.", recipient="bio"),
+        chatgpt_message("tool", "Model set context updated.", name="bio"),
+    )
+    memory.import_from(write_json(tmp_path / "conversations.json", [talk]), user="ana")
+    assert texts(memory, user="ana") == ["Has moved to Porto."]

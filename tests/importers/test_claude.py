@@ -64,20 +64,33 @@ class TestClaude:
     def test_memories_and_projects_of_the_export_are_read(self, memory: Engine, tmp_path: Path) -> None:
         folder = tmp_path / "export"
         write_json(folder / "conversations.json", [claude_talk(claude_message("m1", "human", "hello"))])
-        write_json(folder / "memories.json", [{"conversations_memory": "**Work**\n\nAna is a surgeon.", "project_memories": {"p1": "The bridge is red."}}])  # fmt: skip
+        write_json(folder / "memories.json", [{"conversations_memory": "**Work**\n\nAna is a surgeon.\n\n**Home**\n\nAna sings alto.", "project_memories": {"p1": "The bridge is red."}}])  # fmt: skip
         document = {
             "uuid": "d1",
             "filename": "plan.md",
             "content": "# Plan\n\nWe start in May.",
             "created_at": "2025-01-01T00:00:00Z",
         }
-        write_json(folder / "projects.json", [{"uuid": "p1", "name": "Bridge", "docs": [document]}])
+        write_json(
+            folder / "projects.json",
+            [{"uuid": "p1", "name": "Bridge", "description": "", "prompt_template": "Answer in Dutch.", "docs": [document]}],
+        )
         result = memory.import_from(folder, user="ana")
-        assert result.memories.imported == 3
-        assert texts(memory, user="ana") == ["**Work**\n\nAna is a surgeon.", "The bridge is red.", "We start in May."]
+        assert result.memories.imported == 5
+        assert texts(memory, user="ana") == [
+            "Ana is a surgeon.",
+            "Ana sings alto.",
+            "Answer in Dutch.",
+            "The bridge is red.",
+            "We start in May.",
+        ]
+        found = memory.memories(user="ana", namespace=("projects", "Bridge"))
+        assert sorted(each.text for each in found) == ["Answer in Dutch.", "The bridge is red."]
+        (work,) = memory.memories(user="ana", where={"heading": "Work"})
+        assert work.text == "Ana is a surgeon."
         (plan,) = memory.memories(user="ana", namespace=("projects", "Bridge", "plan.md"))
         assert (plan.metadata["heading"], plan.trust, plan.created_at.year) == ("Plan", 1.0, 2025)
-        assert memory.import_from(folder, user="ana").memories.known == 3
+        assert memory.import_from(folder, user="ana").memories.known == 5
 
 
 def line(kind: str, id: str, content: Any, **more: Any) -> dict[str, Any]:

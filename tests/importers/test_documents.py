@@ -43,6 +43,15 @@ class TestMarkdown:
         )
         assert first.tags == ("garden", "long term")
 
+    def test_all_properties_and_tags_in_headings_are_kept(self, memory: Engine, tmp_path: Path) -> None:
+        (tmp_path / "day.md").write_text(
+            "---\nrating: 4\nseen: 2025-07-03\naliases: [Thursday]\n---\n# Evening #food\nDinner.\n", "utf-8"
+        )
+        memory.import_from(tmp_path / "day.md", user="ana")
+        (found,) = memory.memories(user="ana", where={"properties.rating": 4})
+        assert found.metadata["properties"] == {"rating": 4, "seen": "2025-07-03", "aliases": ["Thursday"]}
+        assert found.tags == ("food",)
+
     def test_a_second_run_adds_only_what_changed(self, memory: Engine, tmp_path: Path) -> None:
         file = write(tmp_path / "notes" / "a.md", "# A\n\nfirst\n\n# B\n\nsecond")
         memory.import_from(tmp_path / "notes")

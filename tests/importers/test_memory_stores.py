@@ -40,6 +40,16 @@ class TestMem0:
         assert texts(memory, user="bob") == ["Lives in Lyon"]
         assert memory.import_from(tmp_path / "m.json").memories.known == 2
 
+    def test_relations_of_the_graph_are_memories(self, memory: Engine, tmp_path: Path) -> None:
+        edges = [
+            {"source": "ana", "relationship": "plays_with", "target": "bob"},
+            {"source": "bob", "relation": "lives_in", "destination": "Oslo", "user_id": "ana"},
+        ]
+        value = {"results": [mem0_memory("m-1", "Prefers tea")], "relations": edges}
+        assert memory.import_from(write_json(tmp_path / "m.json", value), user="ana").memories.imported == 3
+        assert texts(memory, user="ana") == ["Prefers tea", "ana plays with bob", "bob lives in Oslo"]
+        assert memory.import_from(tmp_path / "m.json", user="ana").memories.known == 3
+
     def test_the_import_can_choose_the_user(self, memory: Engine, tmp_path: Path) -> None:
         memory.import_from(write_json(tmp_path / "m.json", [mem0_memory("m-1", "Prefers tea")]), user="zoe")
         assert (texts(memory, user="zoe"), texts(memory, user="ana")) == (["Prefers tea"], [])
@@ -133,9 +143,9 @@ class TestMcpMemory:
         result = memory.import_from(write_lines(tmp_path / "memory.jsonl", lines), user="ana")
         assert (result.format, result.memories.imported) == ("mcp-memory", 4)
         assert texts(memory, user="ana") == [
+            "Ana Ruiz lives in Lyon",
             "Ana Ruiz speaks Spanish",
             "Ana Ruiz: likes tea",
-            "Ana_Ruiz lives in Lyon",
             "Lyon is a city",
         ]
         (tea,) = [each for each in memory.memories(user="ana") if "tea" in each.text]
@@ -194,4 +204,4 @@ class TestLetta:
         }
         memory.import_from(write_json(tmp_path / "old.af", value), user="ana")
         assert said(memory, "old") == [("user", "Hello there")]
-        assert texts(memory, user="ana") == ["I am kind."]
+        assert texts(memory, user="ana") == ["old: I am kind."]

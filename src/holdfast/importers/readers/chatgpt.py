@@ -1,9 +1,11 @@
 """Read a ChatGPT export: ``conversations.json``, or the zip file or folder that contains it.
 
 A conversation is a tree, because messages can be edited and answers repeated. Only the branch that ends in
-``current_node`` is read, because it is the one that the user sees.
+``current_node`` is read, because it is the one that the user sees. Custom instructions and what ChatGPT saved to its
+memory become memories.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +15,7 @@ from holdfast.importers.archives import find_files, opened
 from holdfast.importers.fields import Fields
 from holdfast.importers.lines import json_items
 from holdfast.importers.payloads import limited
-from holdfast.importers.records import Conversation, Record, Said
+from holdfast.importers.records import Conversation, Note, Record, Said
 
 _FILE = re.compile(r"conversations(-\d+)?\.json")
 _ROLES = {"user", "assistant", "tool", "system"}
@@ -28,10 +30,14 @@ def files(path: Path) -> list[str]:
 
 def read_chatgpt(path: Path) -> Iterator[Record]:
     """Yield the conversations of an export."""
+    instructions: set[str] = set()  # every conversation repeats them
     for name in files(path):
         with opened(path, name) as file:
             for number, item in json_items(file, name):
-                yield from _conversation(Fields(item, f"{name}, conversation {number}"))
+                for record in _conversation(Fields(item, f"{name}, conversation {number}")):
+                    if not isinstance(record, Note) or record.id not in instructions:
+                        yield record
+                    instructions |= {record.id} if isinstance(record, Note) else set()
 
 
 def _conversation(talk: Fields) -> Iterator[Record]:
@@ -44,7 +50,9 @@ def _conversation(talk: Fields) -> Iterator[Record]:
     )
     for id, node in _branch(talk):
         if node.values.get("message") is not None:
-            yield from _said(id, Fields(node.values["message"], f"{node.place}, message"))
+            message = Fields(node.values["message"], f"{node.place}, message")
+            yield from _notes(id, message, talk)
+            yield from _said(id, message)
 
 
 def _branch(talk: Fields) -> list[tuple[str, Fields]]:
@@ -73,6 +81,26 @@ def _time_of(node: Fields) -> float:
     message = node.values.get("message")
     time = message.get("create_time") if isinstance(message, Mapping) else None
     return float(time) if isinstance(time, int | float) else 0.0
+
+
+def _notes(id: str, message: Fields, talk: Fields) -> Iterator[Note]:
+    """Yield the custom instructions in a hidden message, or the memory that ChatGPT saved with its tool ``bio``."""
+    content = message.mapping("content")
+    if content.get("content_type") == "user_editable_context":
+        given = message.mapping("metadata").get("user_context_message_data")
+        given = given if isinstance(given, Mapping) else {}
+        about_user = given.get("about_user_message") or content.get("user_profile")
+        about_model = given.get("about_model_message") or content.get("user_instructions")
+        for name, text in (("about the user", about_user), ("how to answer", about_model)):
+            if isinstance(text, str) and text.strip():
+                digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+                metadata = {"custom_instructions": name}
+                yield Note(id=f"instructions {digest}", text=text, metadata=metadata, created_at=talk.maybe_time("create_time"))
+    elif message.maybe("recipient") == "bio":
+        text, _ = _content(content)
+        if text.strip() and not text.lstrip().casefold().startswith("forget"):  # how the tool is asked to remove a memory
+            created = message.maybe_time("create_time")
+            yield Note(id=f"bio {message.maybe('id') or id}", text=text, metadata={"saved_by": "ChatGPT"}, created_at=created)
 
 
 def _said(id: str, message: Fields) -> Iterator[Said]:

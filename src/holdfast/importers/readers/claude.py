@@ -1,6 +1,7 @@
 """Read a Claude export: ``conversations.json`` and, if present, ``memories.json`` and ``projects.json``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,12 +12,18 @@ from holdfast.importers.lines import json_items
 from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Note, Record, Said
 
+_BOLD_LINE = re.compile(r"^\*\*([^*\n]+)\*\*:?[ \t]*$", re.MULTILINE)
 _ROLES = {"human": "user", "assistant": "assistant"}
 
 
 def read_claude(path: Path) -> Iterator[Record]:
-    """Yield the conversations of an export, then the memories and the documents of projects."""
-    readers = {"conversations.json": _conversation, "memories.json": _memories, "projects.json": _project}
+    """Yield the conversations of an export, then projects with their documents, and the memories."""
+    projects: dict[str, str] = {}
+    readers: Mapping[str, Callable[[Fields], Iterator[Record]]] = {
+        "conversations.json": _conversation,
+        "projects.json": lambda item: _project(item, projects),
+        "memories.json": lambda item: _memories(item, projects),
+    }
     for wanted, read in readers.items():
         for name in find_files(path, lambda name, wanted=wanted: name == wanted) or _alone(path, wanted):  # type: ignore[misc]
             with opened(path, name) as file:
@@ -79,17 +86,30 @@ def _content(message: Fields) -> tuple[str, dict[str, Any]]:
     return "\n\n".join(text for text in texts if text.strip()), {"blocks": others} if others else {}
 
 
-def _memories(item: Fields) -> Iterator[Record]:
-    """Yield Claude's memories, paragraph by paragraph."""
+def _memories(item: Fields, projects: Mapping[str, str]) -> Iterator[Record]:
+    """Yield Claude's memories, one per heading. Claude writes headings as bold lines. ``projects`` has the names of projects by id."""
     texts: dict[str, Any] = {"": item.values.get("conversations_memory"), **item.mapping("project_memories")}
     for project, text in texts.items():
-        for number, section in enumerate(sections(text if isinstance(text, str) else "")):
-            metadata: Mapping[str, Any] = {"project": project} if project else {}
-            yield Note(id=f"memory {project} {number} {section.digest}", text=section.text, metadata=metadata)
+        for section in sections(_BOLD_LINE.sub(r"# \1", text) if isinstance(text, str) else ""):
+            metadata: dict[str, Any] = {"heading": section.heading} if section.heading else {}
+            namespace = ("projects", projects.get(project, project)[:200]) if project else ()
+            metadata |= {"project": project} if project else {}
+            yield Note(id=f"memory {project} {section.digest}", text=section.text, metadata=metadata, namespace=namespace)
 
 
-def _project(project: Fields) -> Iterator[Record]:
+def _project(project: Fields, projects: dict[str, str]) -> Iterator[Record]:
+    """Yield the description, the instructions and the documents of a project. Add its name to ``projects``."""
     name = project.maybe("name") or "project"
+    projects[project.maybe("uuid") or ""] = name
+    for part in ("description", "prompt_template"):
+        for section in sections(project.maybe(part) or ""):
+            yield Note(
+                id=f"{project.maybe('uuid')} {part} {section.digest}",
+                text=section.text,
+                namespace=("projects", name[:200]),
+                metadata={"project": name, "part": "instructions" if part == "prompt_template" else part},
+                created_at=project.maybe_time("created_at"),
+            )
     for document in project.objects("docs"):
         file = document.maybe("filename") or "document"
         for section in sections(document.maybe("content") or ""):

@@ -47,10 +47,12 @@ def read_letta(path: Path) -> Iterator[Record]:
 
 def _blocks(blocks: list[Fields], agent: str) -> Iterator[Note]:
     for number, block in enumerate(blocks):
-        label = block.maybe("label") or "memory"
+        label, text = block.maybe("label") or "memory", block.maybe("value") or ""
+        if label == "persona" and text.strip():  # the agent speaks of itself, not of the user
+            text = f"{agent}: {text}"
         yield Note(
             id=f"{agent}/{block.maybe('id') or number}/{label}",
-            text=block.maybe("value") or "",
+            text=text,
             key=label,
             metadata={"agent": agent, "block": label},
             created_at=block.maybe_time("created_at"),

@@ -4,6 +4,7 @@ The properties at the top of a file set tags and dates. Hidden folders, such as 
 skipped.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
@@ -46,19 +47,28 @@ def _page(file: Path, name: str) -> Iterator[Note]:
     at = _created(properties) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
     title = str(properties.get("title") or Path(name).stem)
     tags = _tags(properties.get("tags", properties.get("tag")))
+    others = {str(key): value for key, value in properties.items() if key not in (*_CREATED, "title", "tags", "tag")}
     for section in sections(body):
         prose = _CODE.sub(" ", section.text)
         links = list(dict.fromkeys(link.strip() for link in _LINK.findall(prose)))
         heading = (section.heading or "").removeprefix(title).removeprefix(" > ") or None
-        known = {"file": name, "title": title, "heading": heading, "links": links}
+        known = {"file": name, "title": title, "heading": heading, "links": links, "properties": _as_json(others)}
         yield Note(
             id=f"{name}#{section.digest}",
             text=f"{title}{f' > {heading}' if heading else ''}: {section.text}",
             namespace=("notes", *_labels(name)),
-            tags=tuple(dict.fromkeys([*tags, *_TAG.findall(prose)])),
+            tags=tuple(dict.fromkeys([*tags, *_TAG.findall(f"{heading or ''}\n{prose}")])),
             metadata={key: value for key, value in known.items() if value},
             created_at=at,
         )
+
+
+def _as_json(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties as JSON. YAML has types that JSON does not have, such as dates."""
+    try:
+        return dict(json.loads(json.dumps(properties, default=str, allow_nan=False)))
+    except (TypeError, ValueError):
+        return {key: str(value) for key, value in properties.items()}
 
 
 def _labels(name: str) -> list[str]:

@@ -26,7 +26,7 @@ def read_mcp_memory(path: Path) -> Iterator[Record]:
         elif kind == "relation":
             start, verb, end = line.name("from"), line.name("relationType"), line.name("to")
             known = {"from": start, "relation": verb, "to": end}
-            yield Note(id=_id("relation", start, verb, end), text=f"{start} {verb.replace('_', ' ')} {end}", metadata=known)
+            yield Note(id=_id("relation", start, verb, end), text=f"{start} {verb} {end}".replace("_", " "), metadata=known)
         else:
             raise line.fail(f"there is no type {kind!r}; a line is an entity or a relation.")
 

@@ -43,10 +43,14 @@ def read_json(path: Path) -> Iterator[Record]:
         found = json.loads(path.read_text("utf-8-sig"))
     except ValueError as error:
         raise InvalidInput(f"{path.name} is not valid JSON: {error}. Nothing was imported.") from error
+    relations: Any = []
     if isinstance(found, Mapping):
+        relations = found.get("relations") or []
         found = found.get("results") or found.get("memories") or []
     for number, item in enumerate(found, 1):
         yield _note(Fields(item, f"{path.name}, memory {number}"))
+    for number, item in enumerate(relations if isinstance(relations, list) else [], 1):
+        yield _relation(Fields(item, f"{path.name}, relation {number}"))
 
 
 def read_qdrant(path: Path, collection: str) -> Iterator[Record]:
@@ -74,6 +78,15 @@ def read_history(path: Path) -> Iterator[Record]:
             present[id] = (str(row["new_memory"]), first)
     for id, (text, at) in present.items():
         yield Note(id=id, text=text, created_at=moment(at))
+
+
+def _relation(item: Fields) -> Note:
+    """Return the memory of an edge of mem0's graph, whose names differ between versions."""
+    start, end = item.name("source"), item.maybe("target") or item.name("destination")
+    verb = item.maybe("relationship") or item.name("relation")
+    known = {"from": start, "relation": verb, "to": end}
+    text = " ".join(part.replace("_", " ") for part in (start, verb, end))
+    return Note(id=f"relation {start} {verb} {end}", text=text, metadata=known, user=item.maybe("user_id"))
 
 
 def _note(item: Fields) -> Note:
