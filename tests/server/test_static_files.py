@@ -1,4 +1,4 @@
-"""The files of the dashboard: compressed once, not sent again unless they changed, and only the files that are there."""
+"""The dashboard's files are compressed once and sent again only if they have changed. Other paths are not served."""
 
 import asyncio
 import gzip
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.ledger("X12")
 
 
 def _get(files: StaticFiles, path: str, **headers: str) -> httpx.Response:
-    """Return the response of the application to a request, without undoing its compression."""
+    """Return the response of the application to a request, still compressed."""
 
     async def ask() -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app=files), base_url="http://here") as client:

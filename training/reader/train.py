@@ -128,7 +128,7 @@ class Run:
             self.found.append((report.choice(), "mean of the weights", mean))
 
     def fit(self, seed: int) -> tuple[Any, Weights]:
-        """Train one reader, and return the course of its loss and its weights."""
+        """Train one reader. Return the history of its loss, and its weights."""
         fit = self._reader(self.options.seeds[0], seed)
         fit.run(self.train, self._plan(), self._anchor())
         return fit.history, fit.reader.weights()
@@ -211,7 +211,7 @@ class Run:
 
 
 def _train(options: argparse.Namespace, seed: int) -> tuple[Any, Weights]:
-    """Train one reader in a process of its own."""
+    """Train one reader in a separate process."""
     torch.backends.cuda.matmul.allow_tf32 = True
     return Run(options).fit(seed)
 

@@ -348,7 +348,8 @@ class _GivenVectors:
     def embed(self, texts: Sequence[str], *, role: str) -> Any:
         """Return the unit vectors for texts.
 
-        All other texts get the same vector. Holdfast embeds such texts only to identify the model.
+        A text that is the hash of a known vector gets that vector. All other texts get the same vector, because Holdfast embeds
+        them only to identify the model.
         """
         del role
         found = [self._vector(text) for text in texts]

@@ -1,7 +1,7 @@
 """Files of a memory that are also in a folder on disk, where people can read and edit them.
 
-The folder and the memory are brought in step before and after each command. A small item in the memory records the hashes
-of what was last in step, so that a change on one side is told from a change on the other.
+The folder and the memory are synchronized before and after each command. A small item in the memory records the hashes of the
+files at the last synchronization. It shows on which side a file has changed.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ class FolderFiles(MemoryFiles):
         return self._in_step(super().clear, paths=[])
 
     def place(self, path: str) -> Path:
-        """Return the place of a path on disk, without symbolic links. Raise FileError if it is outside the folder."""
+        """Return a path on disk with its symbolic links resolved. Raise FileError if it is outside the folder."""
         root = self.folder.resolve()
         try:
             found = root.joinpath(*parts_of(path)).resolve()
@@ -77,7 +77,10 @@ class FolderFiles(MemoryFiles):
         return found
 
     def _in_step(self, command: Callable[..., str], *arguments: object, paths: list[str]) -> str:
-        """Run a command between two synchronizations. A path through a link inside the folder means its target."""
+        """Synchronize, run a command, and synchronize again.
+
+        A path through a link inside the folder means the target of the link.
+        """
         with self._lock:
             real = [self._without_links(path) for path in paths]
             self.sync()
@@ -93,7 +96,7 @@ class FolderFiles(MemoryFiles):
     # Keeping the folder and the memory in step
 
     def sync(self) -> None:
-        """Take over changes on disk, and write the changes of the memory to disk."""
+        """Copy changes on disk to the memory, and changes of the memory to disk."""
         with self._lock:
             _make_folders(self.folder)
             known = self._state()  # first: what changes after this is seen as a change
@@ -126,12 +129,15 @@ class FolderFiles(MemoryFiles):
                 self.memory.revise(stored.id, text, index=indexed(text), if_revision=stored.revision)
 
     def _state(self) -> dict[str, str]:
-        """Return the hashes of the files that were last in step, by the hashes of their paths."""
+        """Return the hashes of the files at the last synchronization, by the hashes of their paths."""
         found = self.memory.memories(kind=ITEM.name, key=self._state_key, namespace=(f"{self._root} folder",), limit=1, **_NOBODY)
         return dict(json.loads(found[0].text)) if found else {}
 
     def _keep_state(self, known: dict[str, str]) -> None:
-        """Record what is in step. The record has no owner and no names, so that it outlives the erasure of the owner."""
+        """Record the files that are equal on both sides.
+
+        The record has no owner and no names, so that it survives an erasure of the owner.
+        """
         state = {}
         on_disk = self._read_folder()
         for file in self._files(()):

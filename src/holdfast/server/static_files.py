@@ -20,7 +20,7 @@ _TYPES = {".js": "text/javascript", ".json": "application/json", ".svg": "image/
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """The content of a file, and the time and size by which a change is noticed."""
+    """The content of a file, and its modification time and size, which show whether it has changed."""
 
     state: tuple[int, int]
     body: bytes

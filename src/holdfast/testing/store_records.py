@@ -199,7 +199,7 @@ class SettingPromises:
         assert store.user("nobody") == UserProfile(user="nobody")
 
     def test_a_user_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
-        """Storing a profile again replaces it."""
+        """A stored profile is read back unchanged. Storing it again replaces it."""
         with store.write() as tx:
             tx.set_user(UserProfile(user="ana", timezone="Europe/Madrid"))
             tx.set_user(UserProfile(user="ana", timezone="America/Lima", language="es"))

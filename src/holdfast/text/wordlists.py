@@ -1,4 +1,4 @@
-"""Word lists that help to tell names from ordinary capitalized words: sentence openers, given names, months and days.
+"""Word lists that help to distinguish names from ordinary capitalized words: sentence openers, given names, months and days.
 
 All words are folded: lower case, no accents.
 """

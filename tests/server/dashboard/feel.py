@@ -46,7 +46,7 @@ new MutationObserver(() => {
 
 @dataclass(frozen=True)
 class FirstPage:
-    """The first page of a fresh browser. ``seconds`` is the time from the request until its text is in the page."""
+    """Measurements of the first page in a new browser. ``seconds`` is the time from the request until its text is in the page."""
 
     kilobytes: float
     requests: int
@@ -55,7 +55,7 @@ class FirstPage:
 
 @dataclass(frozen=True)
 class Scrolled:
-    """A list that was scrolled."""
+    """Measurements of a list that was scrolled."""
 
     frames: list[float]
     """The milliseconds of each frame. They depend on what else the machine does."""
@@ -66,7 +66,7 @@ class Scrolled:
 
 
 def first_page(browser: Any, url: str) -> FirstPage:
-    """Open the chat without a cache, and measure until its first text is there."""
+    """Open the chat without a cache, and measure the time until its first text is in the page."""
     visitor = visit(browser, url)
     visitor.context.add_init_script(SEEN)
     sizes: list[int] = []

@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 
 
 def test_the_first_page_is_small_and_comes_from_one_host(browser: Any, server: Process) -> None:
-    """The goal of one second is measured by ``feel.py``. What takes the time is bytes and requests."""
+    """The first page needs few bytes and requests, which take most of its load time. ``feel.py`` measures the load time."""
     first = feel.first_page(browser, server.url)
     assert first.kilobytes < 120
     assert first.requests <= 30
@@ -40,7 +40,7 @@ def test_the_first_page_is_small_and_comes_from_one_host(browser: Any, server: P
 
 
 def test_clicks_show_at_once_and_scrolling_is_smooth(browser: Any, server: Process) -> None:
-    """Frames are measured by the processor time of their tasks, because other tests run at the same time."""
+    """Scrolling is measured by the processor time of its tasks, because other tests run at the same time."""
     visitor = visit(browser, server.url)
     visitor.go("chat")
     assert feel.quantile(feel.feedback(visitor), 0.5) < 200

@@ -74,7 +74,7 @@ def test_the_first_page_is_small(language: str) -> None:
 
 
 def test_all_modules_of_a_first_view_are_fetched_at_once() -> None:
-    """The page names the modules of every view, and ``first.js`` those of the first view, so that none waits for another."""
+    """The page lists the modules of every view, and ``first.js`` lists those of the first view, so that no module waits for another."""
     page = (FOLDER / "index.html").read_text("utf-8")
     named = {FOLDER / "js" / name for name in re.findall(r'"modulepreload" href="./js/([^"]+)"', page)}
     assert named == APP - {FOLDER / "js" / "app.js"}
@@ -88,7 +88,7 @@ def test_all_modules_of_a_first_view_are_fetched_at_once() -> None:
 
 
 def test_nothing_delays_the_first_script() -> None:
-    """A script after a stylesheet waits for that stylesheet."""
+    """The first script comes before all stylesheets, because a script waits for earlier stylesheets."""
     page = (FOLDER / "index.html").read_text("utf-8")
     assert page.index("first.js") < page.index('rel="stylesheet"')
     assert page.index("first.js") < page.index("modulepreload")

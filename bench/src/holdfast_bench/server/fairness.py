@@ -217,7 +217,7 @@ def _queue(memory: holdfast.Engine, conversations: int) -> None:
 
 
 def _alternate(port: int, keys: Sequence[str], name: str, *, seconds: float, attackers: int) -> dict[str, Any]:
-    """Measure the neighbors in alternating quiet and attacked periods."""
+    """Measure the response times of the neighbors (the other tenants) in alternating periods with and without an attack."""
     quiet, attacked, hostile = Times(), Times(), Counter[int]()
     for _ in range(_ROUNDS):
         _attend(port, keys[1:], seconds / _ROUNDS, quiet)

@@ -114,7 +114,7 @@ class Executor(Protocol):
 
 
 class Connection(Executor, Protocol):
-    """The connection interface that the code shared by the SQL stores uses."""
+    """Interface of a connection, for the code that both SQL stores share."""
 
     known: dict[Hashable, Any] | None
     """Cache for the results of small lookups during a snapshot. None when no snapshot is active."""

@@ -122,7 +122,8 @@ class SQLReads(TraceReads):
     def count_memories(self, wanted: MemoryFilter) -> int:
         """Count the memories that :meth:`memories` would list without a limit.
 
-        The expired memories are few and have an index, so they are subtracted. During a snapshot, the other count is cached.
+        All matching memories are counted, and the expired ones are subtracted, because these are few and have an index. During a
+        snapshot, the count of all is cached.
         """
         clauses = memory_clauses(self.connection, self.tenant, replace(wanted, unexpired_at=None))
         sql = f"SELECT count(*) FROM memories WHERE {clauses.sql}"
