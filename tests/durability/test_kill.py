@@ -184,7 +184,7 @@ class Run:
                 child.process.join()
 
     def attend(self, child: Child, *, heard: bool) -> Child | None:
-        """Kill a child whose time has come, read a child's message, or restart a killed child."""
+        """Kill a child at its chosen time, read a child's message, or restart a killed child."""
         if child.kill_at is not None and time.monotonic() >= child.kill_at:
             child.kill_at = None
             with contextlib.suppress(ProcessLookupError):  # it has already finished

@@ -33,7 +33,7 @@ class NamedThing(NamedTuple):
 
 
 def named_thing(text: str, language: str | None = None) -> NamedThing | None:
-    """Return the thing that a statement names. Return None if the statement says anything else or anything more."""
+    """Return the thing that a statement names. Return None if the statement says more than the type and the name of a thing."""
     plain = fold(one_line(text)).strip(" .!")
     for form in _FORMS:
         found = form.fullmatch(plain)

@@ -61,7 +61,7 @@ def is_unfinished(folded: str) -> bool:
 
 
 def without_subordinator(text: str) -> str:
-    """Return a clause without a leading conjunction whose main clause is cut off: "because I hated it" becomes "I hated it"."""
+    """Remove a leading conjunction if the main clause was cut off: "because I hated it" becomes "I hated it"."""
     found = _SUBORDINATOR.match(text)
     return text if found is None else text[found.end() :]
 

@@ -1,7 +1,7 @@
-"""Decide whether a statement is worth keeping, from what the sentence reader says about it and from its form.
+"""Decide whether a statement is worth keeping, by the sentence reader's reading of it and by its form.
 
-A linear score replaces thresholds and exemptions: each signal has a weight, fitted to judged statements of published dialogues by
-``training/reader/fit_worth.py``.
+A linear score replaces thresholds and exemptions. Each signal has a weight, which ``training/reader/fit_worth.py`` fits to judged
+statements of published dialogues.
 """
 
 import math
