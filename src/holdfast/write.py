@@ -126,7 +126,7 @@ class Writer:
         return [other for other in self._with_key(put, put.key) if named_thing(other.text, put.language) == thing][:1]
 
     def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
-        """Return the memories that a change would retire but must not.
+        """Return the memories that a change would retire although they are protected from it.
 
         If the change is doubtful or its trust is low, these are the memories that were not extracted automatically.
         """

@@ -97,7 +97,7 @@ class Import:
         self._paused = False
 
     def run(self, *, learn: int | None = None, dry_run: bool = False, progress: Progress | None = None) -> ImportResult:
-        """Check all records, then store them. With ``dry_run``, only count them, and count those that the store already has."""
+        """Check all records, then store them. With ``dry_run``, store nothing: count all, and those already in the store."""
         total = self._check(learn)
         done = 0
         for batch in _batches(self._source.records(), _BATCH_SIZE):

@@ -105,9 +105,9 @@ class _DuplicateChecker:
         return bool(earlier) and not may_repeat
 
     def _is_comparable(self, position: int, other: int) -> bool:
-        """Return True if two hits may be duplicates by meaning. They must have the same kind and not be from different sessions.
+        """Return True if two hits may be duplicates by meaning. They must have the same kind.
 
-        Messages from different sessions are both kept as evidence.
+        Messages from different sessions are not compared, because both are kept as evidence.
         """
         return self._hits[position].kind == self._hits[other].kind and not self._are_apart(position, other)
 

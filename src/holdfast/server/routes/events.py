@@ -33,7 +33,7 @@ _KEEPALIVE_SECONDS = 15.0
 class ChangeFeed:
     """Caches the counts that all listening clients receive.
 
-    For each scope, the store is queried at most once per second, however many clients listen, and less often if it is large.
+    For each scope, the store is queried at most once per second, however many clients listen, and less often if the store is large.
     """
 
     _known: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)

@@ -57,7 +57,7 @@ def _first(connection: Connection, wanted: str, values: Sequence[Any], lock: str
 
 
 def _priorities(connection: Connection, tenant: str, state: str) -> Iterator[int]:
-    """Yield the priorities of the jobs in a state, highest first. There are few, and the index finds each at once."""
+    """Yield the priorities of the jobs in a state, highest first. Only a few exist, and one index lookup finds each of them."""
     highest = fetch_value(connection, "SELECT max(priority) FROM jobs WHERE tenant = ? AND state = ?", (tenant, state))
     while highest is not None:
         yield highest
