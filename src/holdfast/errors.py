@@ -9,7 +9,7 @@
      +-- Conflict                the same client id with other content, an ended session, an undo of an old change
      |    +-- RevisionConflict   the memory has another revision than the caller expected
      +-- Unauthorized            no access key, or an invalid one
-     +-- Forbidden               the access key does not allow this
+     +-- Forbidden               the access key does not allow the request
      +-- SettingsError           an invalid setting, preset or environment variable
      +-- StoreError              the store failed
      |    +-- StoreForeign       written by another program; left untouched
@@ -89,7 +89,7 @@ class Unauthorized(HoldfastError):
 
 
 class Forbidden(HoldfastError):
-    """The access key is valid but does not allow this."""
+    """The access key is valid but does not allow the request."""
 
     code = "forbidden"
 

@@ -1,4 +1,7 @@
-"""Build the input of ``refine.py`` from the bundle: pairs in both languages, longer messages, talks, and anchors.
+"""Build the input of ``refine.py`` from the bundle.
+
+The input contains pairs in both languages, also within longer messages and within talks between two people. It also contains
+anchors: texts whose vectors should stay as they are.
 
 Run this script after ``assemble.py``. Apertium translates each item into the other language, English or Spanish. Translations
 that share a run of eight words with a benchmark or a held-out pair are dropped.

@@ -115,7 +115,7 @@ _VERB = re.compile(
 
 
 def _of_relatives(pairs: Sequence[Example]) -> Iterator[Example]:
-    """Yield pairs in which the old claim is about a relative. A claim of the user about themselves does not end it."""
+    """Yield pairs in which the old claim is about a relative. A new claim about the user does not end such a claim."""
     for pair in pairs:
         names = _RELATIVES.get(pair.lang)
         short = len(pair.first.split()) <= _MAX_RELATIVE_WORDS

@@ -342,7 +342,7 @@ def _has_rows(store: Store, targets: ErasureTargets) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Copies:
-    """The results for the known copies of a store."""
+    """The copies of a store in which an erasure failed (``kept``), the copies that were not found, and the errors."""
 
     kept: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One memory."""
+    """A memory to import."""
 
     id: str
     """Id in the foreign program. A second import skips a memory with the same id."""

@@ -118,7 +118,7 @@ def _tasks(events: list[dict[str, Any]]) -> list[float]:
 
 
 def until_stopped(visitor: Visitor, server: Process) -> float:
-    """Freeze the server, and return the seconds until the page says that it does not answer."""
+    """Freeze the server, and return the seconds until the page says that the server does not answer."""
     visitor.go("memories")
     from_ = time.monotonic()
     server.popen.send_signal(signal.SIGSTOP)

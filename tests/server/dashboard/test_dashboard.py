@@ -28,7 +28,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server without a chat model, with one dead job."""
+    """The address of a server without a chat model, with one dead job."""
     home = tmp_path_factory.mktemp("dashboard")
     with closing(holdfast.open(home / "memory.db", worker="none", embedder=None)) as memory, services(memory).store.write() as tx:
         job = new_job("digest", {"session": "ses_gone", "upto": 3}, effect="digest:gone:3", now=datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""How the dashboard feels, measured in a real browser on a store with 2,000 memories. Larger numbers: ``feel.py``."""
+"""How the dashboard feels, measured in a real browser on a store with 2,000 memories. ``feel.py`` measures larger stores."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -272,7 +272,7 @@ def _attacking(port: int, key: str, name: str, attackers: int, statuses: Counter
 
 
 def _attack(port: int, key: str, name: str, attackers: int, shared: tuple[Any, Any, Any]) -> None:
-    """Attack over several connections until the event is set. Put the counted statuses into the queue."""
+    """Attack the server over several connections until ``over`` is set. Then put the numbers of responses by status into a queue."""
     started, over, counted = shared
     statuses: Counter[int] = Counter()
 

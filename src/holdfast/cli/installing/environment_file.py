@@ -71,12 +71,12 @@ def _is_encrypted(settings: Settings) -> bool:
 
 
 def environment_path() -> Path:
-    """Return the path of the file."""
+    """Return the path of the environment file."""
     return data_directory().expanduser().absolute() / FILE
 
 
 def written(variables: dict[str, str]) -> str:
-    """Return the content of the file."""
+    """Return the content of the environment file for the given variables."""
     broken = [name for name, value in variables.items() if "\n" in value or "\r" in value]
     if broken:
         raise SettingsError(f"The value of {broken[0]} has several lines, which is not possible here. Nothing was changed.")

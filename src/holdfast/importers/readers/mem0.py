@@ -54,7 +54,7 @@ def read_json(path: Path) -> Iterator[Record]:
 
 
 def read_qdrant(path: Path, collection: str) -> Iterator[Record]:
-    """Yield the memories of a local Qdrant folder. If the folder has only one collection, its name is ignored."""
+    """Yield the memories of a local Qdrant folder. If the folder has only one collection, ``collection`` is ignored."""
     found = collections(path)
     if len(found) == 1:
         collection = next(iter(found))

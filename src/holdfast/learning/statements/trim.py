@@ -41,7 +41,7 @@ def without_lead(text: str) -> str:
 
 
 def _without_tail(text: str, read: Callable[[str], Reading]) -> str:
-    """Remove a final request that is not worth keeping, unless the text without the request is worth less."""
+    """Remove a final request that is not worth keeping. Keep it if the rest of the text alone would be worth less."""
     for pause in _TAIL.finditer(text):
         head, tail = text[: pause.start()], text[pause.end() :]
         long_enough = len(head.split()) >= _MIN_HEAD_WORDS and len(tail.split()) >= _MIN_TAIL_WORDS

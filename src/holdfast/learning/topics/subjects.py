@@ -49,10 +49,10 @@ def subject_texts(language: str) -> tuple[str, ...]:
 def subject_scores(
     vector: NDArray[np.float32], centroids: RowVectors, names: RowVectors, subjects: RowVectors, *, span: float
 ) -> list[float]:
-    """Return a score for each topic: its lead by content and by name, in units of the embedder's calibration span.
+    """Return a score for each topic: how much nearer its content and its name are to ``vector`` than the average subject is.
 
-    ``names`` are the vectors of the topics' names. A topic scores 0 unless it is well ahead of every everyday subject. The
-    subject nearest to the topic's name is ignored.
+    Scores are in units of ``span``, the embedder's calibration span. ``names`` are the vectors of the topics' names. A topic
+    scores 0 unless it is well ahead of every everyday subject. The subject nearest to the topic's name is ignored.
     """
     query = unit(vector)
     leads = subjects @ query
