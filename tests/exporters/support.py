@@ -1,10 +1,15 @@
 """A store with data of every type, for exports."""
 
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from holdfast import Engine, Kind
+from holdfast.config.opening import open_engine
 from holdfast.presets import find_preset
+from holdfast.testing import FrozenClock, HashEmbedder
 
 ITEM = Kind(name="item", meaning="An item of an application", keyed="one", plain=True)
 DEFAULT = find_preset("default")
@@ -24,6 +29,18 @@ def fill(memory: Engine) -> None:
     memory.session(user="ana", id="open one").add("user", "Still talking", action="IGNORE")
 
 
+@cache
+def filled_store() -> bytes:
+    """Return the bytes of a SQLite store that ``fill`` has filled. Filling takes seconds, so it is done once."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "memory.db"
+        clock = FrozenClock("2026-03-01T12:00:00")
+        memory = open_engine(path=file, preset=PRESET, worker="none", embedder=HashEmbedder(), clock=clock)
+        fill(memory)
+        memory.close()
+        return file.read_bytes()
+
+
 def _talks(memory: Engine) -> None:
     for user in ("ana", "bob"):
         with memory.session(user=user, id=f"talk of {user}") as talk:
@@ -34,7 +51,7 @@ def _talks(memory: Engine) -> None:
                 id="a1",
                 payload={"z": [1, None], "a": {"ü": "\ud800"}},
             )
-            for number in range(45):  # enough for a summary
+            for number in range(45 if user == "ana" else 2):  # 45 are enough for a summary
                 talk.add("user", f"On day {number} I planted {number + 3} tulips in the garden.", at=f"2025-0{number % 9 + 1}-11")
             talk.add("tool", "", payload={"call": "weather"})
             talk.add("user", "a slip of the tongue")

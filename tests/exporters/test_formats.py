@@ -11,16 +11,8 @@ import pytest
 
 from holdfast import Engine
 from holdfast.exporters.canonical_json import canonical
-from tests.exporters.support import PRESET, fill
 
 OpenMemory = Callable[..., Engine]
-
-
-@pytest.fixture
-def full(open_memory: OpenMemory) -> Engine:
-    memory = open_memory(preset=PRESET)
-    fill(memory)
-    return memory
 
 
 @pytest.mark.ledger("X13")

@@ -1,0 +1,21 @@
+"""A store with data of every type."""
+
+from collections.abc import Callable
+
+import pytest
+
+from holdfast import Engine
+from tests.exporters.support import PRESET, fill, filled_store
+from tests.places import Place
+
+
+@pytest.fixture
+def full(place: Place, open_memory: Callable[..., Engine]) -> Engine:
+    """A memory with data of every type. On SQLite, its file is a copy."""
+    if place.kind != "sqlite":
+        memory = open_memory(preset=PRESET)
+        fill(memory)
+        return memory
+    file = place.opening()["path"]
+    file.write_bytes(filled_store())
+    return open_memory(preset=PRESET)
