@@ -27,7 +27,7 @@ from holdfast.learning.placement import belongs_to_user
 from holdfast.presets.base import Preset
 from holdfast.presets.reachy import context_key
 from holdfast.services import services
-from holdfast.text.clean import clean_name, escape_line
+from holdfast.text.clean import MAX_TEXT, clean_name, escape_line
 from holdfast.text.json.conform import conform
 from holdfast.types import Consent, Hit, Kind, Memory, Scope
 
@@ -329,6 +329,8 @@ class MemoryTools:
 
     def _dated(self, text: str) -> tuple[str, dict[str, str]]:
         """Return a text with calendar dates added, and the dates of the events in it. Learned memories get the same dates."""
+        if len(text) > MAX_TEXT:  # will be refused; reading it would take seconds
+            return text, {}
         parts = services(self._memory)
         reading = reading_of(text, parts.sentence_reader)
         text = dated(text, parts.clock.now(), reading)

@@ -5,7 +5,7 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from holdfast.errors import InvalidInput, TextTooLong
@@ -202,6 +202,26 @@ def fold(text: str) -> str:
     if not plain.isascii():
         plain = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
     return plain.strip(" .,;:!?¡¿\"'`") or plain
+
+
+class Letters(dict[int, str]):
+    """Replacements of characters for ``str.translate``. Each is computed when it is first needed."""
+
+    def __init__(self, replacement: Callable[[str], str]) -> None:
+        super().__init__()
+        self._replacement = replacement
+
+    def __missing__(self, code: int) -> str:
+        replaced = self[code] = self._replacement(chr(code))
+        return replaced
+
+
+_WITHOUT_ACCENT = Letters(lambda letter: unicodedata.normalize("NFD", letter)[0].lower()[:1])
+
+
+def fold_letters(text: str) -> str:
+    """Return the text in lower case and without accents. Each character keeps its position."""
+    return text.translate(_WITHOUT_ACCENT)
 
 
 def content_hash(*parts: str | None) -> str:

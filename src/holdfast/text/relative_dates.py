@@ -1,11 +1,11 @@
 """Add calendar dates to relative ones: "last Sunday" becomes "last Sunday (17 March 2024)"."""
 
 import re
-import unicodedata
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from holdfast.text.clean import fold_letters
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
 __all__ = ["dates_in", "lasting_since", "spans_in", "with_dates", "written_day"]
@@ -61,7 +61,7 @@ def lasting_since(text: str, at: datetime) -> "_Found | None":
 
     Otherwise return None.
     """
-    found = _LASTING.search(_folded(text))
+    found = _LASTING.search(fold_letters(text))
     if found is None:
         return None
     amount, unit = found["amount"] or found["amount_es"], found["unit"] or found["unit_es"]
@@ -69,7 +69,7 @@ def lasting_since(text: str, at: datetime) -> "_Found | None":
 
 
 def _matches(text: str, at: datetime, *, stated: bool = False) -> list[tuple[int, int, datetime, str, bool]]:
-    folded = _folded(text)
+    folded = fold_letters(text)
     taken: list[tuple[int, int]] = []
     found = []
     for pattern, spanish, make in _RULES:
@@ -79,11 +79,6 @@ def _matches(text: str, at: datetime, *, stated: bool = False) -> list[tuple[int
                 taken.append(match.span())
                 found.append((*match.span(), *make(match, at), spanish))
     return sorted(found, key=lambda one: one[0])
-
-
-def _folded(text: str) -> str:
-    """Return a text in lower case and without accents, with the same length."""
-    return "".join(unicodedata.normalize("NFD", letter)[0].lower()[:1] for letter in text)
 
 
 def written_day(day: datetime, *, spanish: bool) -> str:

@@ -1,13 +1,13 @@
 """Find the calendar dates stated in an English or Spanish text: "13 November 2026", "2026-11-13", "in May", "since 2019"."""
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
+from holdfast.text.clean import fold_letters
 from holdfast.text.relative_dates import lasting_since, spans_in
 from holdfast.text.wordlists import MONTHS
 
@@ -104,7 +104,7 @@ def begin_and_end(text: str, at: datetime, *, is_event: bool, past: bool = False
     count. Dates are ISO dates, as precise as the text states them. For a date without a year, the tense decides the year. With
     ``past``, the text is read as a report about the past, whatever its words are.
     """
-    plain = _plain(text)
+    plain = fold_letters(text)
     relative = [(start, end, _iso(day, precision)) for start, end, day, precision in spans_in(text, at)]
     stated = [(start, start + day.length, _with_year(day, text, plain[:start], at, past=past)) for start, day in _stated(plain)]
     found = sorted([*relative, *((start, end, iso) for start, end, iso in stated if iso)])
@@ -127,7 +127,7 @@ def begin_and_end(text: str, at: datetime, *, is_event: bool, past: bool = False
 
 def dates_without_year(text: str) -> list[tuple[int, StatedDate]]:
     """Return each month, or day of a month, that has no year, with its position in the text."""
-    return [(start, date) for start, date in _stated(_plain(text)) if date.year is None and date.month is not None]
+    return [(start, date) for start, date in _stated(fold_letters(text)) if date.year is None and date.month is not None]
 
 
 def is_past(text: str) -> bool:
@@ -179,7 +179,7 @@ def _iso(day: datetime, precision: str) -> str:
 
 def cut_dates(text: str) -> tuple[list[StatedDate], str]:
     """Return the dates of a text, and the rest of the text in lower case and without accents."""
-    plain = _plain(text)
+    plain = fold_letters(text)
     found = list(_stated(plain))
     for start, stated in found:
         plain = f"{plain[:start]}{' ' * stated.length}{plain[start + stated.length :]}"
@@ -199,11 +199,6 @@ def _stated(plain: str) -> Iterator[tuple[int, StatedDate]]:
             month = _MONTH_NUMBER[name] if name else _int(parts.get("number"))
             yield match.start(), StatedDate(_int(parts.get("year")), month, _int(parts.get("day")), len(match[0]))
             left = f"{left[: match.start()]}{' ' * len(match[0])}{left[match.end() :]}"
-
-
-def _plain(text: str) -> str:
-    """Return a text in lower case and without accents, with the same length."""
-    return "".join(unicodedata.normalize("NFD", letter)[0].lower()[:1] for letter in text)
 
 
 def _int(text: str | None) -> int | None:

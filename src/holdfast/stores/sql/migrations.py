@@ -1,7 +1,8 @@
 """Numbered schema migrations: load them from a package, and find the migrations that a store still needs."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
@@ -17,24 +18,24 @@ class Migration(NamedTuple):
     number: int
     name: str
     sql: str
-
-    @property
-    def sha256(self) -> str:
-        """The SHA-256 hash of the migration's SQL text."""
-        return hashlib.sha256(self.sql.encode()).hexdigest()
+    sha256: str
+    """The SHA-256 hash of the migration's SQL text."""
 
 
-def migrations(package: str = "holdfast.stores.sqlite") -> Iterator[Migration]:
-    """Yield all migrations of this version in order. They are read from the folder ``schema`` of a package."""
+@cache
+def migrations(package: str = "holdfast.stores.sqlite") -> tuple[Migration, ...]:
+    """Return all migrations of this version in order. They are read once from the folder ``schema`` of a package."""
     folder = resources.files(package) / "schema"
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.name.endswith(".sql"):
-            # Read as bytes: a checkout with CRLF line endings must not change the hash.
-            sql = entry.read_bytes().replace(b"\r\n", b"\n").decode()
-            yield Migration(int(entry.name[:4]), entry.name.removesuffix(".sql"), sql)
+    entries = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
+    # Read as bytes: a checkout with CRLF line endings must not change the hash.
+    texts = [entry.read_bytes().replace(b"\r\n", b"\n") for entry in entries]
+    return tuple(
+        Migration(int(entry.name[:4]), entry.name.removesuffix(".sql"), sql.decode(), hashlib.sha256(sql).hexdigest())
+        for entry, sql in zip(entries, texts, strict=True)
+    )
 
 
-def pending(recorded: Mapping[int, str], known: list[Migration], *, what: str = "file") -> list[Migration]:
+def pending(recorded: Mapping[int, str], known: Sequence[Migration], *, what: str = "file") -> list[Migration]:
     """Verify the migrations that a store has recorded, and return the migrations that it still needs."""
     if COPYING in recorded:
         raise StoreError(

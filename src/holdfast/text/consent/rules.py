@@ -12,6 +12,7 @@ from functools import cache
 from types import ModuleType
 from typing import Final, Literal, TypeAlias
 
+from holdfast.text.clean import Letters
 from holdfast.text.consent import english, spanish
 from holdfast.text.language import STOP_WORDS
 
@@ -138,7 +139,7 @@ def _compiled(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
 
 def fold_places(text: str) -> str:
     """Return a text in lower case, without accents and with plain apostrophes. Each character keeps its position."""
-    return "".join(map(_folded, text))
+    return text.translate(_FOLDED)
 
 
 def _folded(character: str) -> str:
@@ -147,6 +148,9 @@ def _folded(character: str) -> str:
     if character.isspace():
         return " "
     return unicodedata.normalize("NFKD", character.lower())[:1] or character
+
+
+_FOLDED: Final = Letters(_folded)
 
 
 def find_wish(text: str) -> RuledWish | None:
