@@ -52,7 +52,7 @@ class Place:
         if not encrypted and not self.folder.exists():
             create_folder(self.folder)
             create_file(file)
-            file.write_bytes(_empty_store())
+            file.write_bytes(empty_store())
         return file
 
     @property
@@ -62,10 +62,10 @@ class Place:
 
 
 @cache
-def _empty_store() -> bytes:
+def empty_store(key: str | None = None) -> bytes:
     """Return the bytes of a store file that has all tables and no rows."""
     with TemporaryDirectory() as folder:
-        SQLiteStore(Path(folder) / "memory.db").close()
+        SQLiteStore(Path(folder) / "memory.db", key=key).close()
         return (Path(folder) / "memory.db").read_bytes()
 
 

@@ -1,6 +1,10 @@
 """The walks on the architecture page match the code."""
 
+import pytest
+
 from tests import walks
+
+pytestmark = pytest.mark.long
 
 
 def test_the_walks_on_the_architecture_page_are_up_to_date() -> None:

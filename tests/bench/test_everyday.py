@@ -85,6 +85,7 @@ def test_answers_and_quiet_are_measured_by_words_too(tmp_path: Path, capsys: pyt
     assert scores["own items, en, near"]["quiet"] == 0
 
 
+@pytest.mark.long
 def test_a_small_store_holds_the_answer_and_turns_of_other_talks() -> None:
     outcomes = measure(PEOPLE[0], size=FEW, embedder="none")
     assert len(outcomes) == len(PEOPLE[0].questions)

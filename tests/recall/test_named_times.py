@@ -13,13 +13,14 @@ THINGS = ("the harbour", "a violin", "bread", "the cinema", "a lantern", "the ri
 
 
 def talk(memory: Engine, clock: FrozenClock, said: str) -> None:
-    """A year of similar conversations: four messages every other day, the last of them two days ago."""
+    """A year of similar conversations: four messages every fourth day, the last of them two days ago."""
     start = clock.now() - 366 * DAY
-    for day in range(0, 366, 2):
-        session = memory.session(user="ana", id=f"day {day}")
-        for number in range(4):
-            text = said.format(thing=THINGS[(day + number) % len(THINGS)])
-            session.add("user", f"{text}, {day}.{number}", at=start + day * DAY + number * timedelta(minutes=1))
+    for day in range(0, 366, 4):
+        texts = [f"{said.format(thing=THINGS[(day + number) % len(THINGS)])}, {day}.{number}" for number in range(4)]
+        memory.session(user="ana", id=f"day {day}").add_all(
+            {"role": "user", "text": text, "at": start + day * DAY + number * timedelta(minutes=1)}
+            for number, text in enumerate(texts)
+        )
 
 
 @pytest.mark.parametrize(

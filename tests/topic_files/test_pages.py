@@ -14,7 +14,7 @@ from holdfast.topic_files.markdown import flat, page_line, parse_page, render_pa
 from holdfast.types import Memory, Scope
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=1000).filter(str.strip)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=1000).filter(str.strip)
 PIECES = (
     "- |* |# |## |---|(2026-01-05)| (2025-13-40)|```|<!--|-->|\\|1. | |\n|\u200d|\u2028|café|🍳|e\u0301|\t|>|[ ] |===|x".split(
         "|"

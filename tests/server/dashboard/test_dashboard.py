@@ -342,6 +342,7 @@ def test_a_server_with_keys_asks_for_one_and_keeps_it_only_in_the_tab(browser: A
         visitor.context.close()
 
 
+@pytest.mark.long
 def test_problems_say_what_to_do(ana: Visitor) -> None:
     ana.go("memories/mem_that_never_was")
     note = ana.see(".problem").inner_text()

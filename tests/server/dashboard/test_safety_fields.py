@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 from holdfast.forgetting.records import Registry
@@ -144,3 +145,21 @@ def test_a_person_and_the_receipt_of_their_erasure_are_shown_as_text(ana: Visito
         assert_nothing_ran(ana, text)
         ana.page.keyboard.press("Escape")
         ana.page.locator("dialog").wait_for(state="detached")
+
+
+def test_markdown_becomes_nodes_and_only_safe_addresses_links(ana: Visitor) -> None:
+    ana.go("topics/Trial?edit=1")
+    text = "# Head\n\n**bold** *em* `code` ~~gone~~ [web](https://example.org/a?b=1) [no](javascript:alert(1)) <b>raw</b>\n\n1. one\n2. two\n\n> said\n\n---\n\n```\n<i>\n```\n"
+    ana.see("textarea.markdown-source").fill(text)
+    preview = ana.see(".preview .prose")
+    tags = preview.evaluate("(node) => [...node.querySelectorAll('*')].map((e) => e.localName).join(' ')")
+    assert tags == "h2 p strong em code s a ol li li blockquote p hr pre code"
+    assert "<b>raw</b>" in preview.inner_text()
+    assert "[no](javascript:alert(1))" in preview.inner_text()
+    assert preview.locator("a").get_attribute("rel") == "noopener noreferrer nofollow"
+
+
+def test_the_pages_and_answers_forbid_scripts_of_others(served: Served) -> None:
+    policy = httpx.get(served.url).headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy

@@ -8,10 +8,11 @@ import pytest
 import holdfast
 from holdfast import Engine
 from holdfast.errors import StoreLocked
-from holdfast.protocols import MemoryFilter, Store
+from holdfast.protocols import MemoryFilter
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import HashEmbedder, StoreSuite
 from holdfast.testing.samples import OpenStore, a_memory, a_message, remember, say
+from tests.stores.sqlite.test_store import open_with
 
 KEY = "correct horse battery staple ñ"
 RAW_KEY = "raw:" + "5a" * 32
@@ -22,15 +23,7 @@ WORDS = ("pangolin", "zanzibar", "quixotic")
 class TestEncrypted(StoreSuite):
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> Iterator[OpenStore]:
-        handles: list[Store] = []
-
-        def open_one(*, tenant: str = "default", path: Path | None = None) -> Store:
-            handles.append(SQLiteStore(path or tmp_path / "memory.db", tenant=tenant, key=RAW_KEY))
-            return handles[-1]
-
-        yield open_one
-        for handle in handles:
-            handle.close()
+        yield from open_with(tmp_path, RAW_KEY, new=True)
 
 
 def readable_words(folder: Path) -> set[tuple[str, str]]:

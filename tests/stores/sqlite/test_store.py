@@ -16,19 +16,26 @@ import pytest
 import holdfast
 from holdfast.errors import HoldfastError, StoreClosed, StoreCorrupt, StoreError, StoreTooNew
 from holdfast.protocols import MemoryFilter, Store
+from holdfast.runtime.private_files import create_file
 from holdfast.stores.sql.filters import memory_clauses
 from holdfast.stores.sqlite import maintenance
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import StoreSuite
 from holdfast.testing.samples import Alter, OpenStore, RowCounts, a_memory, a_message, remember, say
 from tests.forking import write_in_a_forked_child
+from tests.places import empty_store
 
 
-def open_with(tmp_path: Path, key: str | None = None) -> Iterator[OpenStore]:
+def open_with(tmp_path: Path, key: str | None = None, *, new: bool = False) -> Iterator[OpenStore]:
+    """Yield a function that opens stores. With ``new``, a file that does not exist yet becomes a copy of an empty store."""
     handles: list[Store] = []
 
     def open_one(*, tenant: str = "default", path: Path | None = None) -> Store:
-        handles.append(SQLiteStore(path or tmp_path / "memory.db", tenant=tenant, key=key))
+        file = path or tmp_path / "memory.db"
+        if new and not file.exists():
+            create_file(file)
+            file.write_bytes(empty_store(key))
+        handles.append(SQLiteStore(file, tenant=tenant, key=key))
         return handles[-1]
 
     yield open_one
@@ -44,7 +51,7 @@ def open_store(tmp_path: Path) -> Iterator[OpenStore]:
 class TestSQLite(StoreSuite):
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> Iterator[OpenStore]:
-        yield from open_with(tmp_path)
+        yield from open_with(tmp_path, new=True)
 
     @pytest.fixture
     def row_counts(self, tmp_path: Path) -> RowCounts | None:
