@@ -147,6 +147,6 @@ def test_ten_megabytes_are_a_query_too(full: Engine) -> None:
     assert full.context("parrot " + "tea " * 2_500_000, user="ana").text
 
 
-def test_after_all_that_the_store_is_sound(full: Engine) -> None:
+def test_the_store_is_intact_after_all_hostile_queries(full: Engine) -> None:
     assert [finding for finding in full.doctor() if not finding.ok] == []
     assert full.stats().memories == len(ODD) + 60

@@ -41,7 +41,7 @@ def test_every_error_is_exported() -> None:
     assert all(getattr(holdfast, name) is getattr(errors, name) for name in classes)
 
 
-def test_the_engine_shows_no_machinery(memory: holdfast.Engine) -> None:
+def test_the_engine_has_exactly_these_public_names(memory: holdfast.Engine) -> None:
     assert _public(memory) == {
         "accept", "apps", "backup", "close", "context", "count_memories", "dismiss", "doctor", "drain", "erase", "explain", "export", "for_user", "forget", "get",
         "history", "import_from", "jobs", "memories", "namespaces", "preset", "proposals", "purge_expired", "recall", "receipt", "receipts", "remember", "remember_all", "rerun", "revise", "scrub", "session",

@@ -11,6 +11,6 @@ def test_the_walks_on_the_architecture_page_are_up_to_date() -> None:
     assert walks.PAGE.read_text("utf-8") == walks.page(), "run: python -m tests.walks"
 
 
-def test_a_recall_stays_in_few_packages() -> None:
+def test_a_recall_uses_at_most_ten_packages() -> None:
     entered = walks.walks()["A query finds memories: `recall`"]
     assert len({file.split("/")[0] for file in entered}) <= 10

@@ -73,7 +73,7 @@ def test_keys_differ_and_are_kept_as_hashes_only(gate: Gate, files_with: Callabl
         lambda key: "hf_%_" + "x" * 43,
     ],
 )
-def test_a_key_that_is_not_one_of_ours_is_refused_in_the_same_words(gate: Gate, spoil: Callable[[str], str]) -> None:
+def test_every_invalid_key_is_refused_with_the_same_message(gate: Gate, spoil: Callable[[str], str]) -> None:
     _, key = gate.create_key(level="admin")
     assert refusal(spoil(key), gate) == "This key is not valid. Check it, or create a new one with `holdfast keys create`."
     assert (
@@ -104,7 +104,7 @@ def test_an_expired_key_is_refused(gate: Gate, clock: FrozenClock) -> None:
     assert not gate.has_keys()
 
 
-def test_a_key_for_the_past_or_with_an_unknown_level_is_not_made(gate: Gate) -> None:
+def test_a_key_with_a_past_expiry_or_an_unknown_level_is_not_created(gate: Gate) -> None:
     wrong: Any = "root"
     for values in ({"level": wrong}, {"level": "read", "expires_at": "2026-02-01"}, {"level": "read", "user": ""}):
         with pytest.raises(InvalidInput):
@@ -181,7 +181,7 @@ def test_a_malformed_key_is_refused_like_an_unknown_one(gate: Gate, id: str) -> 
     assert refusal(f"hf_{id}_{'a' * 43}", gate) == refusal(f"hf_{'y' * 16}_{'a' * 43}", gate)
 
 
-def test_a_key_makes_no_key_that_reaches_further(gate: Gate) -> None:
+def test_a_key_cannot_create_a_key_with_a_wider_scope(gate: Gate) -> None:
     gate.create_key(level="admin")
     acme = Principal(level="admin", tenant="acme", user="ana", key="k")
     made, _ = gate.create_key(level="admin", app="kitchen", by=acme)
@@ -220,7 +220,7 @@ def test_a_key_lists_and_revokes_only_what_is_within_its_reach(gate: Gate) -> No
 @pytest.mark.parametrize(
     ("level", "rights"), [("read", ["read"]), ("write", ["read", "write"]), ("admin", ["read", "write", "admin"])]
 )
-def test_a_level_includes_those_before_it(level: KeyLevel, rights: list[KeyLevel]) -> None:
+def test_a_permission_level_includes_the_lower_levels(level: KeyLevel, rights: list[KeyLevel]) -> None:
     for right in ("read", "write", "admin"):
         principal = Principal(level=level, tenant="default")
         if right in rights:
@@ -231,7 +231,7 @@ def test_a_level_includes_those_before_it(level: KeyLevel, rights: list[KeyLevel
 
 
 @pytest.mark.ledger("X8")
-def test_a_bound_key_implies_its_parts_and_finds_no_others() -> None:
+def test_a_bound_key_implies_its_user_app_and_agent_and_finds_no_others() -> None:
     bound = replace(ANA, app="kitchen")
     assert authorize(bound, "read") == {"user": "ana", "app": "kitchen", "agent": None}
     assert authorize(bound, "read", user="ana", agent="cook") == {"user": "ana", "app": "kitchen", "agent": "cook"}
@@ -259,7 +259,7 @@ def test_by_id_a_caller_may_read_own_and_shared_data_and_change_only_own_data() 
     assert (may_see(cook, Scope(app="hall")), may_see(cook, Scope(app="hall"), also_apps=("hall",))) == (False, True)
 
 
-def test_a_foreign_id_is_answered_as_an_absent_one_is(memory: Engine) -> None:
+def test_an_id_of_another_scope_gets_the_same_answer_as_an_unknown_id(memory: Engine) -> None:
     bobs = memory.remember("prefers coffee", user="bob")
     with pytest.raises(NotFound) as absent:
         memory.get("mem_absent")

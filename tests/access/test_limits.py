@@ -33,7 +33,7 @@ def test_a_key_works_until_the_moment_it_expires(gate: Gate, clock: FrozenClock)
     assert not gate.has_keys()
 
 
-def test_a_key_that_expires_now_is_not_made(gate: Gate, clock: FrozenClock) -> None:
+def test_a_key_that_expires_now_is_not_created(gate: Gate, clock: FrozenClock) -> None:
     with pytest.raises(InvalidInput, match="expires_at"):
         gate.create_key(level="read", expires_at=clock.now())
     assert (gate.list_keys(), gate.keys_needed()) == ([], False)

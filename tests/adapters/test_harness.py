@@ -34,7 +34,7 @@ def test_a_suite_that_passes_as_expected_has_no_problems() -> None:
     ],
     ids=["failure", "fewer", "more", "unused", "stale-exclusion"],
 )
-def test_a_problem_of_a_suite_is_reported(change: dict[str, object], problem: str) -> None:
+def test_each_problem_of_a_suite_is_reported(change: dict[str, object], problem: str) -> None:
     assert problem in suite_problems(SUITE, replace(GOOD, **change))  # type: ignore[arg-type]
 
 

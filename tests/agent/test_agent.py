@@ -154,7 +154,7 @@ def test_a_function_can_be_the_model(open_memory: OpenMemory) -> None:
     assert next(iter(Agent(open_memory(chat=parrot)).stream("hello"))) == "HELLO"
 
 
-def test_off_the_record_nothing_is_left_and_nothing_can_be_written(open_memory: OpenMemory, files_with: Any) -> None:
+def test_off_the_record_nothing_is_stored_and_tools_cannot_write(open_memory: OpenMemory, files_with: Any) -> None:
     chat = ScriptedChat(calling("remember", key="secret", value="loves parsnips"), "Our secret.")
     memory = open_memory(chat=chat)
     agent = Agent(memory, session=memory.session(user="ana", off_record=True))
@@ -246,7 +246,7 @@ def test_a_model_that_never_stops_calling_tools_is_stopped(open_memory: OpenMemo
     assert [message.text for message in agent.session.messages()] == ["Find x."]
 
 
-def test_a_wrong_call_is_answered_so_that_the_model_can_go_on(open_memory: OpenMemory) -> None:
+def test_the_result_of_a_wrong_tool_call_tells_the_model_what_to_do(open_memory: OpenMemory) -> None:
     chat = ScriptedChat(calling("rember", key="pet"), calling("remember", key="pet"), "I could not.")
     answer = Agent(open_memory(chat=chat)).reply("Remember my cat.")
     assert [use.result.ok for use in answer.tool_uses] == [False, False]
@@ -363,7 +363,7 @@ def test_a_model_that_fails_at_once_leaves_the_message_and_no_reply(memory: Engi
     assert agent.reply("Again?").text == "Back."
 
 
-def test_noise_and_what_was_forgotten_are_no_part_of_the_window(open_memory: OpenMemory) -> None:
+def test_the_window_contains_neither_noise_nor_forgotten_messages(open_memory: OpenMemory) -> None:
     chat = ScriptedChat("Yes.")
     agent = Agent(open_memory(chat=chat))
     agent.session.add("user", "krrrch", action="ignored")
@@ -437,7 +437,7 @@ def test_a_stopped_reply_counts_as_a_call_of_unknown_price(memory: Engine) -> No
     assert (spent.calls, spent.unpriced) == (1, 1)
 
 
-def test_a_days_limit_is_an_error_of_its_own_and_loses_nothing(
+def test_a_reached_daily_limit_raises_spend_limit_and_keeps_the_message(
     open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch, clock: FrozenClock
 ) -> None:
     monkeypatch.setenv("HOLDFAST_DAILY_CALLS", "1")

@@ -228,7 +228,7 @@ class Hears:
 
 @pytest.mark.ledger("L1", "L9")
 @every_dialect
-def test_a_device_talks_on_past_its_window_through_noise_and_failures(tmp_path: Path, server: StrictServer, name: str) -> None:
+def test_a_long_device_conversation_survives_noise_and_failures(tmp_path: Path, server: StrictServer, name: str) -> None:
     with serving(tmp_path, preset="lobug", chat=model(server, name), transcriber=Hears()) as device:
         for number in range(14):
             if number == 5:

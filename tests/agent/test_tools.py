@@ -83,7 +83,7 @@ def test_forgetting_an_unknown_key_names_the_keys_and_what_could_be_meant(memory
 
 
 @pytest.mark.parametrize("preset", ["lobug", "apps", "rostro"])
-def test_a_preset_without_keys_still_forgets_by_the_key_it_was_told(open_memory: OpenMemory, preset: str) -> None:
+def test_a_preset_without_keys_can_still_forget_by_key(open_memory: OpenMemory, preset: str) -> None:
     memory = open_memory(preset=preset)
     tools = MemoryTools(memory, user="ana", app="kitchen")
     assert tools.call("remember", {"key": "pet", "value": "The user has a cat."}).ok
@@ -92,7 +92,7 @@ def test_a_preset_without_keys_still_forgets_by_the_key_it_was_told(open_memory:
     assert memory.memories(user="ana", app="kitchen") == []
 
 
-def test_a_memory_goes_back_to_the_message_that_asked_for_it(rumi: Engine) -> None:
+def test_a_memory_names_the_message_that_requested_it_as_its_source(rumi: Engine) -> None:
     said = rumi.session().add("user", "recordá que prefiero TypeScript")
     call = ToolCall(id="1", name="remember", arguments={"key": "preferencia", "value": "prefiere TypeScript"})
     MemoryTools(rumi).run(call, sources=[said.id])
@@ -130,7 +130,7 @@ def test_the_text_of_a_result_is_its_data_as_json(reachy: Engine) -> None:
     assert "<" not in result.text
 
 
-def test_conversation_finds_what_was_said_but_not_what_is_in_sight(reachy: Engine) -> None:
+def test_a_conversation_search_skips_messages_that_the_model_has_seen(reachy: Engine) -> None:
     talk = reachy.session()
     old = talk.add("user", "The parrot lives in the kitchen.")
     now = talk.add("user", "Where does the parrot live?")
@@ -166,7 +166,9 @@ BAD_CALLS: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize("language", ["en", "es"])
 @pytest.mark.parametrize(("name", "arguments"), BAD_CALLS, ids=[f"{name} {str(given)[:30]}" for name, given in BAD_CALLS])
-def test_a_models_mistake_is_answered_with_words(reachy: Engine, name: str, arguments: Any, language: str) -> None:
+def test_a_mistake_of_the_model_gets_an_error_text_as_the_result(
+    reachy: Engine, name: str, arguments: Any, language: str
+) -> None:
     result = MemoryTools(reachy, language=language).call(name, arguments)
     assert not result.ok
     assert 20 < len(result.text) < 3000
@@ -178,7 +180,7 @@ def test_the_error_for_an_unknown_tool_lists_the_tools(rumi: Engine) -> None:
 
 
 @pytest.mark.parametrize("user", ["ana", None])
-def test_a_model_forgets_nothing_of_other_users_nor_what_all_share(reachy: Engine, user: str | None) -> None:
+def test_a_model_cannot_forget_memories_of_other_users_or_shared_ones(reachy: Engine, user: str | None) -> None:
     bobs = reachy.remember("likes the sea", user="bob")
     shared = reachy.remember("the house has a garden")
     tools = MemoryTools(reachy, user=user)
@@ -215,6 +217,6 @@ def test_every_presets_tools_can_be_given_to_every_provider(preset: Any, languag
         )
 
 
-def test_a_tool_nobody_knows_cannot_be_offered(memory: Engine) -> None:
+def test_an_unknown_tool_cannot_be_offered(memory: Engine) -> None:
     with pytest.raises(SettingsError, match="remember"):
         MemoryTools(memory, names=["dream"])

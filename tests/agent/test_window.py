@@ -41,7 +41,7 @@ def pairs(first: int, last: int) -> Shown:
 # The form.
 
 
-def test_neighbors_of_one_role_become_one_turn_with_a_blank_line_between_the_texts() -> None:
+def test_adjacent_messages_of_one_role_become_one_turn_with_a_blank_line_between() -> None:
     said = [("user", "one"), ("user", "two"), ("assistant", "three"), ("assistant", "four"), ("user", "five")]
     assert turns(*said) == [("user", "one\n\ntwo"), ("assistant", "three\n\nfour"), ("user", "five")]
 

@@ -87,7 +87,7 @@ def test_purging_resumes_when_a_person_confirms_the_clock(memory: Engine, clock:
     assert all(each.ok for each in memory.doctor() if each.check == "clock")
 
 
-def test_a_machine_that_is_used_once_a_month_purges_a_month_late(memory: Engine, clock: FrozenClock) -> None:
+def test_a_machine_used_once_a_month_purges_up_to_a_month_late(memory: Engine, clock: FrozenClock) -> None:
     memory.remember("context for today", user="ana", expires_at=clock.now() + DAY)
     clock.advance(30 * DAY)
     assert memory.purge_expired() == 0
@@ -95,7 +95,7 @@ def test_a_machine_that_is_used_once_a_month_purges_a_month_late(memory: Engine,
     assert memory.purge_expired() == 1
 
 
-def test_a_memory_that_was_not_used_does_not_expire_by_a_jump(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_an_unused_memory_does_not_expire_because_the_clock_jumps(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory(settings={"unused_days": 30, "message_days": 30})
     with memory.session(user="ana") as session:
         session.add("user", "I live in Lyon.")

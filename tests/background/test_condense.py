@@ -185,7 +185,7 @@ def test_a_failed_summary_leaves_the_messages_and_the_facts_alone(open_memory: O
 
 
 @pytest.mark.ledger("A2")
-def test_the_fourth_memory_of_three_is_compacted_by_the_models_one_decision(open_memory: OpenMemory) -> None:
+def test_one_memory_above_the_cap_is_compacted_by_one_decision_of_the_model(open_memory: OpenMemory) -> None:
     def respond(call: Any) -> str:
         if "action" in json.dumps(dict(call.schema or {})):
             return json.dumps({"action": "delete", "target": 2, "reason": "the least useful"})

@@ -67,7 +67,7 @@ def test_when_the_model_fails_the_rules_take_over_and_the_job_says_so(open_memor
     assert "no connection" in (job.error or "")
 
 
-def test_a_job_that_fell_short_can_be_run_again_and_the_model_replaces_what_rules_made(open_memory: OpenMemory) -> None:
+def test_a_job_done_by_rules_can_be_rerun_and_the_model_replaces_their_memories(open_memory: OpenMemory) -> None:
     answers: list[Any] = [ModelUnavailable("down"), items(fact("Ana lives in Lyon with her two cats", 1))]
     memory = open_memory(chat=ScriptedChat(*answers))
     talk(memory, "I live in Lyon with my two cats.", "Nice.")
@@ -78,7 +78,7 @@ def test_a_job_that_fell_short_can_be_run_again_and_the_model_replaces_what_rule
     assert [(job.state, job.error) for job in memory.jobs()] == [("done", None)] * 2
 
 
-def test_a_job_that_went_well_is_not_run_again(open_memory: OpenMemory) -> None:
+def test_a_successful_job_is_not_run_again(open_memory: OpenMemory) -> None:
     memory = open_memory()
     talk(memory, "I live in Lyon.", "Nice.")
     with pytest.raises(NotFound):
@@ -101,7 +101,7 @@ def test_an_invented_item_is_not_kept(open_memory: OpenMemory) -> None:
     assert "a name that nobody mentioned" in (memory.jobs()[0].error or "")
 
 
-def test_a_model_can_replace_only_what_it_was_shown(open_memory: OpenMemory) -> None:
+def test_a_model_can_replace_only_memories_that_it_was_shown(open_memory: OpenMemory) -> None:
     def respond(call: RecordedCall) -> str:
         return items(fact("Ana lives in Lyon now", 1, replaces=[1, 2, 99]))
 

@@ -58,7 +58,7 @@ def test_running_again_does_not_bring_back_what_was_forgotten_or_replaced(open_m
     assert texts(memory) == {"The user moved to Seattle"}
 
 
-def test_a_model_cannot_retire_what_is_pinned_or_a_document(open_memory: OpenMemory) -> None:
+def test_a_model_cannot_retire_pinned_memories_or_documents(open_memory: OpenMemory) -> None:
     memory = open_memory(chat=ScriptedChat(respond=lambda call: items(fact("The user likes tea", 1, replaces=[1, 2, 3]))))
     allergy = memory.remember("Severe penicillin allergy", user="ana", pinned=True)
     profile = memory.remember("A cook from Lyon", kind="profile", user="ana")
@@ -79,7 +79,7 @@ def test_one_speaker_does_not_retire_anothers_fact(open_memory: OpenMemory) -> N
     assert homes == {"Ana": "I live in Portland.", "Bob": "I live in Seattle."}
 
 
-def test_news_of_an_earlier_time_is_filed_as_history(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_a_statement_of_an_earlier_time_is_stored_as_history(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory()
     talk(memory, "I moved to Seattle.", "ok")
     late = memory.session(user="ana")

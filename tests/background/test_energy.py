@@ -94,7 +94,7 @@ def test_without_energy_reports_work_is_done_at_once(memory: Engine) -> None:
     assert [job.state for job in memory.jobs()] == ["done"]
 
 
-def test_rules_draw_next_to_nothing_and_go_on(open_memory: OpenMemory) -> None:
+def test_jobs_that_use_only_rules_run_without_energy(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps")
     services(memory).energy.used(1)
     converse(memory)

@@ -30,7 +30,7 @@ def notes(open_memory: Callable[..., Engine]) -> Engine:
     return open_memory(preset=NOTES)
 
 
-def test_a_memory_lives_as_long_as_its_kind(notes: Engine, clock: FrozenClock) -> None:
+def test_a_memory_has_the_lifetime_of_its_kind(notes: Engine, clock: FrozenClock) -> None:
     made = notes.remember("water the plants", user="ana")
     assert made.expires_at == clock.now() + 10 * DAY
     clock.advance(10 * DAY - SECOND)
@@ -74,11 +74,11 @@ def test_expired_memories_are_purged_every_hour(notes: Engine, clock: FrozenCloc
         notes.get(made.id)
 
 
-def test_a_caller_may_say_when_it_ends(notes: Engine, clock: FrozenClock) -> None:
+def test_a_caller_can_set_the_expiry_time(notes: Engine, clock: FrozenClock) -> None:
     assert notes.remember("x marks it", expires_at="2026-03-02").expires_at == datetime(2026, 3, 2, tzinfo=UTC)
 
 
-def test_saying_it_again_gives_it_its_whole_life_again(notes: Engine, clock: FrozenClock) -> None:
+def test_stating_a_memory_again_renews_its_full_lifetime(notes: Engine, clock: FrozenClock) -> None:
     notes.remember("water the plants", user="ana")
     clock.advance(9 * DAY)
     again = notes.remember("water the plants", user="ana")
@@ -116,7 +116,7 @@ def test_memories_that_are_unused_or_not_renewed_by_use_expire(notes: Engine, cl
     assert notes.memories(user="ana") == []
 
 
-def test_a_use_counts_from_when_it_was_though_it_is_written_down_later(notes: Engine, clock: FrozenClock) -> None:
+def test_a_use_renews_the_expiry_from_the_time_of_use_even_if_recorded_later(notes: Engine, clock: FrozenClock) -> None:
     used = notes.remember("runs on mondays", kind="habit", user="ana")
     clock.advance(9 * DAY)
     assert notes.recall("who runs?", user="ana")

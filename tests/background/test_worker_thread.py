@@ -37,7 +37,7 @@ class Hanging:
         return False
 
 
-def test_work_that_hangs_does_not_keep_the_program_from_ending() -> None:
+def test_a_hanging_call_does_not_prevent_the_program_from_exiting() -> None:
     hanging = Hanging()
     worker = WorkerThread(hanging.work, stop_timeout=0.1)
     worker.wake()
@@ -97,7 +97,7 @@ class SlowReader:
         raise ModelError("The reader is away.")
 
 
-def test_draining_waits_for_the_job_that_the_thread_runs(tmp_path: Path) -> None:
+def test_drain_waits_for_the_job_running_in_the_worker_thread(tmp_path: Path) -> None:
     reader = SlowReader()
     store = SQLiteStore(tmp_path / "memory.db")
     with build_engine(store, preset=DEFAULT, sentence_reader=reader, worker="thread") as memory:

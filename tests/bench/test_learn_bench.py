@@ -50,7 +50,7 @@ def test_a_memory_with_two_items_counts_for_both() -> None:
     assert scored("lives in Lyon, is a nurse").score == Score(right=1, kept=1, found=2, expected=2)
 
 
-def test_a_memory_of_nothing_expected_is_wrong() -> None:
+def test_an_unexpected_memory_is_wrong() -> None:
     result = scored("lives in Lyon", "likes tea")
     assert (result.score.precision, result.wrong) == (0.5, ("likes tea",))
 
@@ -91,7 +91,7 @@ def test_a_memory_with_a_dropped_string_is_wrong_though_it_has_an_item() -> None
     assert result.score == Score(right=0, kept=1, found=0, expected=1, leaks=1)
 
 
-def test_shares_of_nothing_are_none() -> None:
+def test_scores_are_none_if_there_is_nothing_to_score() -> None:
     nothing = scored(keep=[]).score
     assert (nothing.precision, nothing.recall, nothing.f1) == (None, None, None)
 
@@ -174,7 +174,7 @@ def test_ids_are_unique() -> None:
 
 
 @pytest.mark.parametrize("name", ["dev", "test"])
-def test_no_utterance_stands_twice(name: str) -> None:
+def test_no_utterance_occurs_twice(name: str) -> None:
     texts = Counter(fold(row["text"]) for other in ("dev", "test") for row in rows(other))
     assert [row["id"] for row in rows(name) if texts[fold(row["text"])] > 1] == []
 
@@ -202,7 +202,7 @@ def test_items_have_strings_and_a_known_type() -> None:
     assert [item for item in items if not item["has"] or not all(item["has"]) or item["type"] not in TYPES] == []
 
 
-def test_a_tools_and_an_assistants_words_are_not_marked_as_the_users() -> None:
+def test_messages_of_tools_and_assistants_have_their_own_origin() -> None:
     origins = {(m.role, m.origin) for case in conversations() for m in case.messages if m.role != "user"}
     assert origins == {("assistant", "assistant"), ("tool", "tool"), ("tool", "web")}
 
@@ -239,13 +239,13 @@ def test_the_command_prints_json_with_misses() -> None:
     assert all(miss["missed"] or miss["wrong"] for miss in part["misses"])
 
 
-def test_a_model_that_is_not_there_is_not_measured() -> None:
+def test_a_missing_model_is_not_measured() -> None:
     shown = CliRunner().invoke(app, ["bench", "learn", "--chat", "local:nope", "--limit", "1"])
     assert shown.exit_code != 0
     assert "utterances" not in shown.stdout
 
 
-def test_misses_are_shown_with_what_was_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_misses_are_shown_with_their_messages(capsys: pytest.CaptureFixture[str]) -> None:
     show(measure(keeping("likes tea"), lambda old, new, language: False, ["dev"]), misses=True, as_json=False)
     shown = capsys.readouterr().out
     assert "missed: Waffles" in shown

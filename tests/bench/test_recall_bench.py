@@ -98,7 +98,7 @@ def test_questions_of_other_conversations_show_how_well_nothing_relevant_is_told
     assert "67% of own, 50% of foreign questions" in text
 
 
-def test_adversarial_questions_are_scored_apart() -> None:
+def test_adversarial_questions_are_scored_separately() -> None:
     conversation = Conversation(id="t", sessions=(), questions=())
     data = Dataset(name="d", conversations=(conversation,))
     rows = [
@@ -112,7 +112,7 @@ def test_adversarial_questions_are_scored_apart() -> None:
 @pytest.mark.parametrize(
     ("data", "said"), [(LOCOMO, "Look! [shows a red kite]"), (LONGMEMEVAL, "I flew to Oslo.")], ids=["locomo", "longmemeval"]
 )
-def test_the_originals_are_read_as_their_authors_publish_them(tmp_path: Path, data: Any, said: str) -> None:
+def test_the_published_datasets_are_read_unchanged(tmp_path: Path, data: Any, said: str) -> None:
     (conversation,) = load(saved(tmp_path, data)).conversations
     assert conversation.sessions[0].turns[0].text == said
     assert conversation.sessions[0].at.year == 2023
@@ -120,7 +120,7 @@ def test_the_originals_are_read_as_their_authors_publish_them(tmp_path: Path, da
 
 
 @pytest.mark.parametrize("data", [{"nothing": 1}, [{"strange": True}], 7])
-def test_a_file_in_no_known_form_is_refused(tmp_path: Path, data: Any) -> None:
+def test_a_file_in_an_unknown_format_is_refused(tmp_path: Path, data: Any) -> None:
     with pytest.raises(InvalidInput, match="not in a known format"):
         load(saved(tmp_path, data))
 

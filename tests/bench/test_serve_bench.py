@@ -21,7 +21,7 @@ def test_memory_is_that_of_a_process_and_all_it_started() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="where the system does not tell, nothing is said")
-def test_a_child_counts_with_its_parent() -> None:
+def test_the_memory_of_child_processes_is_included() -> None:
     alone = family_mb(os.getpid())
     waiting = "held = bytearray(64 << 20); print(1, flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", waiting], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
@@ -45,11 +45,11 @@ def test_memory_that_grows_to_the_end_is_not_steady() -> None:
     assert seen["memory_steady"] is False
 
 
-def test_too_few_samples_decide_nothing() -> None:
+def test_too_few_samples_give_no_decision() -> None:
     assert summarize([1.0])["memory_steady"] is None
 
 
-def test_a_model_that_is_gone_refuses() -> None:
+def test_a_model_that_is_down_refuses_connections() -> None:
     with refusing() as port, pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=5)
 
@@ -64,7 +64,7 @@ def test_a_hanging_model_accepts_connections_and_sends_nothing() -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="ends the server as POSIX does")
-def test_a_short_run_says_how_fast_it_was_and_how_memory_went() -> None:
+def test_a_short_run_reports_its_speed_and_its_memory_use() -> None:
     seen = measure(clients=3, seconds=2.5, memories=20, workers=2, options=NO_EMBEDDER)
     assert seen["errors"] == 0
     assert seen["requests_a_second"] > 0
@@ -74,7 +74,7 @@ def test_a_short_run_says_how_fast_it_was_and_how_memory_went() -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="ends the server as POSIX does")
-def test_models_that_do_not_answer_are_compared_with_none() -> None:
+def test_servers_with_unresponsive_models_are_compared_with_a_server_without_a_model() -> None:
     seen = compare(clients=3, seconds=2, memories=20, options=NO_EMBEDDER, max_wait=0.5)
     assert [seen[name]["errors"] for name in ("none", "refused", "hangs")] == [0, 0, 0]
     assert seen["none"]["recall_ratio"] == seen["none"]["add_ratio"] == 1.0

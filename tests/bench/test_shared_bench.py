@@ -12,7 +12,7 @@ pytestmark = pytest.mark.ledger("X9")
 
 
 @pytest.mark.long
-def test_servers_and_workers_lose_double_and_leak_nothing() -> None:
+def test_servers_and_workers_neither_lose_nor_duplicate_nor_leak_data() -> None:
     url = running().url("postgres")
     figures = shared.measure(url, servers=2, workers=1, tenants=4, number=4, seconds=3.0)
     assert (figures["errors"], figures["lost"], figures["doubled"], figures["leaked"]) == (0, 0, 0, 0), figures

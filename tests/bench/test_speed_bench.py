@@ -45,7 +45,7 @@ def test_questions_are_of_natural_length_and_hold_stop_words(corpus: Corpus) -> 
 
 
 @pytest.mark.parametrize("name", SIDES)
-def test_a_side_finds_what_one_user_stored_and_nothing_of_another(name: str, corpus: Corpus, tmp_path: Path) -> None:
+def test_every_library_finds_only_the_data_of_the_given_user(name: str, corpus: Corpus, tmp_path: Path) -> None:
     rows = _rows(corpus)
     side = open_side(name, tmp_path, GivenVectors(corpus))
     side.put(rows)
@@ -56,7 +56,7 @@ def test_a_side_finds_what_one_user_stored_and_nothing_of_another(name: str, cor
 
 
 @pytest.mark.parametrize("name", SIDES)
-def test_a_side_heeds_metadata_and_kind(name: str, corpus: Corpus, tmp_path: Path) -> None:
+def test_every_library_filters_by_metadata_and_kind(name: str, corpus: Corpus, tmp_path: Path) -> None:
     rows = _rows(corpus)
     side = open_side(name, tmp_path, GivenVectors(corpus))
     side.put(rows)
@@ -93,7 +93,7 @@ def test_every_part_of_a_side_is_measured(many: bool, tmp_path: Path) -> None:  
     assert all(numbers[what] > 0 for what in wanted)
 
 
-def test_the_floor_is_above_nothing(tmp_path: Path) -> None:
+def test_the_measured_hardware_limits_are_positive(tmp_path: Path) -> None:
     assert floor.bandwidth() > 1e8
     assert floor.one_sync(tmp_path) > 0
     assert not list(tmp_path.iterdir())

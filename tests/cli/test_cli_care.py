@@ -38,7 +38,7 @@ def test_users_have_a_time_zone_and_a_language(holdfast: Holdfast) -> None:
     assert holdfast.error("users", "set", "ana", exit=2)["code"] == "usage"
 
 
-def test_worker_once_does_what_waits_and_ends(holdfast: Holdfast) -> None:
+def test_worker_once_runs_the_queued_jobs_and_exits(holdfast: Holdfast) -> None:
     holdfast.talk("I'm allergic to peanuts.")
     assert [job["state"] for job in holdfast.json("jobs")] == ["queued"]
 
@@ -160,7 +160,7 @@ def test_stats_count_what_is_stored(holdfast: Holdfast) -> None:
     assert "fact 1" in holdfast("stats").stdout
 
 
-def test_a_backup_restores_what_was_there_and_keeps_what_it_replaces(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_restoring_a_backup_keeps_the_replaced_store(holdfast: Holdfast, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     holdfast("remember", "vive en Córdoba", "--user", "ana")
     assert holdfast.json("backup", str(copy))["bytes"] == copy.stat().st_size
@@ -225,7 +225,7 @@ def test_the_log_of_a_killed_process_is_never_applied_to_the_restored_file(holdf
     assert all(each["ok"] for each in json.loads(holdfast("doctor", "--json", exit=1).stdout) if each["check"] != "embedder")
 
 
-def test_a_log_left_without_its_file_does_not_meet_the_restored_one(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_an_orphaned_write_ahead_log_is_not_applied_to_the_restored_file(holdfast: Holdfast, tmp_path: Path) -> None:
     _killed_while_writing(holdfast, tmp_path / "copy.db")
     holdfast.store.unlink()
 
@@ -300,7 +300,7 @@ def test_restore_refuses_a_store_with_a_log_next_to_it(holdfast: Holdfast, tmp_p
     assert not (tmp_path / "other.db").exists()
 
 
-def test_bench_speed_refuses_sizes_that_are_none(holdfast: Holdfast) -> None:
+def test_bench_speed_refuses_invalid_sizes(holdfast: Holdfast) -> None:
     assert holdfast.error("bench", "speed", "--sizes", "many", exit=2)["code"] == "usage"
 
 

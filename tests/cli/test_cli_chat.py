@@ -85,7 +85,7 @@ def test_without_a_model_it_stores_messages_shows_the_prompt_and_learns_on_exit(
     assert holdfast.json("sessions", "--user", "ana")[0]["status"] == "ended"
 
 
-def test_nothing_typed_leaves_nothing(holdfast: Holdfast) -> None:
+def test_empty_input_stores_nothing(holdfast: Holdfast) -> None:
     result = holdfast("chat", input="\n\n")
     assert result.stdout == ""
     assert holdfast.json("sessions") == []
@@ -206,7 +206,7 @@ def test_json_gives_a_line_for_every_line_typed(holdfast: Holdfast) -> None:
     assert "/end" in help["commands"]
 
 
-def test_a_byte_that_is_not_text_does_not_stop_it(holdfast: Holdfast) -> None:
+def test_an_invalid_byte_in_the_input_does_not_stop_the_chat(holdfast: Holdfast) -> None:
     result = holdfast("chat", "--user", "ana", input=b"\xef\xbb\xbfI live in \xff Lyon.\r\n")
     assert result.exit_code == 0
     (session,) = holdfast.json("sessions", "--user", "ana")
@@ -299,7 +299,7 @@ def test_killed_in_the_middle_nothing_that_was_said_is_lost(holdfast: Holdfast) 
 @pytest.mark.long
 @posix_only
 @pytest.mark.ledger("U9")
-def test_killed_while_the_model_thinks_the_question_is_kept(holdfast: Holdfast, server: ChatServer) -> None:
+def test_the_question_is_kept_if_the_process_is_killed_during_the_model_call(holdfast: Holdfast, server: ChatServer) -> None:
     server.script(Silence(60))
     with talking(holdfast, "--user", "ana", **modelled(server)) as process:
         type_line(process, "I live in Lyon.")

@@ -80,7 +80,7 @@ def test_a_foreign_store_is_converted_in_place_and_kept(holdfast: Holdfast, tmp_
     assert (name["text"], name["key"], name["created_at"][:10]) == ("Lucas", "nombre", "2025-11-01")
 
 
-def test_a_conversion_that_fails_gives_the_file_back(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_a_failed_conversion_restores_the_file(holdfast: Holdfast, tmp_path: Path) -> None:
     file = rumi(tmp_path / "memory.db")
     with closing(sqlite3.connect(file)) as database:
         database.execute("UPDATE facts SET created_at = 'yesterday'")

@@ -47,7 +47,7 @@ def test_no_secret_and_no_hash_reaches_the_disk_or_the_list(holdfast: Holdfast) 
 
 
 @pytest.mark.ledger("X8")
-def test_a_key_opens_the_tenant_and_the_scope_it_was_made_for(holdfast: Holdfast) -> None:
+def test_a_key_gives_access_to_its_tenant_and_scope(holdfast: Holdfast) -> None:
     holdfast("keys", "create", "--scope", "admin")
     made = holdfast.json(
         "keys", "create", "--scope", "read", "--tenant", "acme", "--app", "kitchen", "--agent", "cook", "--expires", "30d"
@@ -102,7 +102,7 @@ def test_keys_of_a_server_with_another_tenant_are_kept_there(holdfast: Holdfast)
         (("--scope", "read", "--tenant", ""), 2, "usage"),
     ],
 )
-def test_a_key_that_makes_no_sense_is_not_made(holdfast: Holdfast, options: tuple[str, ...], exit: int, code: str) -> None:
+def test_an_impossible_access_key_is_not_created(holdfast: Holdfast, options: tuple[str, ...], exit: int, code: str) -> None:
     assert holdfast.error("keys", "create", *options, exit=exit)["code"] == code
     assert holdfast.json("keys") == []
 

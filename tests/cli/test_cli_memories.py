@@ -117,7 +117,7 @@ def test_stores_and_tenants_are_separate(holdfast: Holdfast, tmp_path: Path) -> 
     assert [each["text"] for each in holdfast.json("list", "--store", str(tmp_path / "other.db"))] == ["of another store"]
 
 
-def test_list_and_recall_digest_a_conversation_no_worker_has_come_to(holdfast: Holdfast) -> None:
+def test_list_and_recall_digest_a_conversation_that_no_worker_has_digested(holdfast: Holdfast) -> None:
     holdfast.talk("I'm allergic to peanuts.")
 
     (memory,) = holdfast.json("list", "--user", "ana")
@@ -246,7 +246,7 @@ def test_forget_by_key_takes_all_values_and_one_undo_brings_them_back(holdfast: 
     assert "the key 'unknown'" in holdfast.error("forget", "--key", "unknown", "--user", "ana")["message"]
 
 
-def test_forget_and_undo_of_what_is_not_there_fail(holdfast: Holdfast) -> None:
+def test_forget_and_undo_with_an_unknown_id_fail(holdfast: Holdfast) -> None:
     assert holdfast.error("forget", "mem_nothing")["code"] == "not_found"
     assert holdfast.error("undo", "chg_nothing")["code"] == "not_found"
     assert holdfast.error("history", "mem_nothing")["code"] == "not_found"
@@ -263,7 +263,7 @@ def test_erase_where_nobody_can_be_asked_needs_yes(holdfast: Holdfast) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")
-def test_erase_on_a_terminal_asks_and_takes_no_for_an_answer(holdfast: Holdfast) -> None:
+def test_erase_asks_for_confirmation_on_a_terminal_and_accepts_no(holdfast: Holdfast) -> None:
     holdfast("remember", "prefers tea", "--user", "ana")
     import pty  # noqa: PLC0415  (POSIX only)
 
@@ -311,7 +311,7 @@ def test_erase_takes_one_memory_session_or_source(holdfast: Holdfast) -> None:
     assert holdfast.error("erase", "--yes", exit=2)["code"] == "usage"
 
 
-def test_erase_does_not_take_a_user_along_with_a_memory(holdfast: Holdfast) -> None:
+def test_erase_refuses_a_user_together_with_a_memory(holdfast: Holdfast) -> None:
     id = holdfast.json("remember", "prefers tea", "--user", "ana")["id"]
 
     assert holdfast.error("erase", "--id", id, "--user", "ana", "--yes", exit=2)["code"] == "usage"

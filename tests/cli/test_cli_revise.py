@@ -46,7 +46,7 @@ def test_revise_prints_the_memory_as_show_does_and_how_to_undo(holdfast: Holdfas
     assert holdfast.json("show", id)["text"] == "prefers tea"
 
 
-def test_revise_of_nothing_or_of_what_is_not_there_fails(holdfast: Holdfast) -> None:
+def test_revise_without_changes_or_with_an_unknown_id_fails(holdfast: Holdfast) -> None:
     id = holdfast.json("remember", "prefers tea", "--tag", "a")["id"]
 
     assert holdfast.error("revise", id, exit=2)["code"] == "usage"

@@ -166,7 +166,7 @@ def test_a_closed_pipe_is_not_an_error(holdfast: Holdfast) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_letters_a_console_has_not_do_not_stop_a_command(holdfast: Holdfast, encoding: str) -> None:
+def test_characters_that_the_console_cannot_show_do_not_stop_a_command(holdfast: Holdfast, encoding: str) -> None:
     holdfast("remember", "Le gusta el mate 🧉 en Córdoba, 東京")
 
     ran = holdfast.run("list", PYTHONIOENCODING=encoding)
@@ -176,7 +176,7 @@ def test_letters_a_console_has_not_do_not_stop_a_command(holdfast: Holdfast, enc
     assert json.loads(ran.stdout.decode())[0]["text"] == "Le gusta el mate 🧉 en Córdoba, 東京"
 
 
-def test_stored_text_cannot_steer_the_terminal(holdfast: Holdfast) -> None:
+def test_stored_text_cannot_send_control_codes_to_the_terminal(holdfast: Holdfast) -> None:
     holdfast("remember", "red \x1b[31malert\x9b2J\x07 now")
 
     shown = holdfast("list").stdout

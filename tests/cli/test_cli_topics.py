@@ -32,7 +32,7 @@ def test_a_line_written_by_hand_into_a_file_is_a_memory_after_the_next_sync(cook
 
 
 @pytest.mark.ledger("X10")
-def test_a_deleted_file_asks_and_no_writes_it_again(cooking: Holdfast) -> None:
+def test_a_deleted_file_creates_a_question_and_the_answer_no_restores_it(cooking: Holdfast) -> None:
     cooking("topics", "sync", "--preset", "rostro", "--shared")
     page = cooking.home / "topics" / "cooking.md"
     page.unlink()

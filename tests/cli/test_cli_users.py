@@ -32,7 +32,7 @@ def test_users_are_listed_in_pages(holdfast: Holdfast) -> None:
     assert "No more users." in holdfast("users", "list", "--offset", "3").stderr
 
 
-def test_a_store_without_users_says_how_they_come_about(holdfast: Holdfast) -> None:
+def test_a_store_without_users_explains_how_users_are_created(holdfast: Holdfast) -> None:
     assert "--user" in holdfast("users", "list").stderr
     assert holdfast.json("users", "list") == []
 
@@ -57,7 +57,7 @@ def test_a_mistyped_user_gets_no_hint_where_something_is_found(holdfast: Holdfas
     assert "There is no user" not in result.stderr
 
 
-def test_a_user_like_no_other_is_only_said_to_be_unknown(holdfast: Holdfast) -> None:
+def test_an_unknown_user_without_a_similar_name_gets_no_suggestion(holdfast: Holdfast) -> None:
     holdfast("remember", "prefers tea", "--user", "ana")
 
     assert holdfast("list", "--user", "xyzzy").stderr == (

@@ -86,7 +86,7 @@ def test_an_emoji_of_several_characters_is_not_torn() -> None:
             assert line.replace(family, "").replace("👍🏽", "") == ""
 
 
-def test_accents_written_apart_take_no_column() -> None:
+def test_combining_accents_have_no_width() -> None:
     assert display_width("cafe\u0301") == 4
 
 
@@ -100,7 +100,7 @@ def test_pieces_are_wrapped_as_the_whole_text_is() -> None:
         assert "".join(pieces) == wrap(LONG, 30)
 
 
-def test_columns_of_a_table_are_aligned_by_what_they_take_on_the_terminal() -> None:
+def test_table_columns_are_aligned_by_their_width_on_the_terminal() -> None:
     assert table([("名前", "x"), ("ana", "y")]) == ["名前  x", "ana   y"]
 
 

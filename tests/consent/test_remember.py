@@ -37,7 +37,7 @@ def test_a_wish_to_remember_is_stored_when_the_message_is(memory: Engine, text: 
 
 
 @pytest.mark.parametrize("preset", ["default", "rumi", "lobug", "reachy", "rostro", "apps"])
-def test_digestion_does_not_store_it_again(open_memory: OpenMemory, preset: str) -> None:
+def test_digestion_does_not_store_an_explicit_memory_again(open_memory: OpenMemory, preset: str) -> None:
     memory = open_memory(preset=preset)
     with memory.session(user="ana") as session:
         session.add("user", "Remember that I am allergic to penicillin.")
@@ -50,7 +50,7 @@ def test_digestion_does_not_store_it_again(open_memory: OpenMemory, preset: str)
     assert len(found) == 1 or preset == "apps"  # its paragraph describes the whole conversation
 
 
-def test_a_model_that_words_it_differently_does_not_store_it_again(open_memory: OpenMemory) -> None:
+def test_a_fact_that_the_model_words_differently_is_not_stored_again(open_memory: OpenMemory) -> None:
     items = [{"text": "The user is allergic to penicillin.", "kind": "fact", "messages": [1]}]
     memory = open_memory(chat=ScriptedChat(respond=lambda asked: json.dumps({"items": items})))
     with memory.session(user="ana") as session:

@@ -29,7 +29,7 @@ def _counts(reader: SentenceReader | None) -> Counter[tuple[str, str]]:
     return counts
 
 
-def test_the_wording_is_the_frozen_one() -> None:
+def test_the_wording_file_is_unchanged() -> None:
     assert hashlib.sha256(WORDING.read_bytes()).hexdigest() == FROZEN
 
 
@@ -41,7 +41,7 @@ def test_unseen_wishes_are_obeyed_and_look_alikes_are_left_alone() -> None:
     assert sum(counts["none", wish] for wish in wishes) / 200 <= 0.01
 
 
-def test_rules_alone_mistake_almost_no_look_alike() -> None:
+def test_rules_alone_misread_almost_no_similar_statement() -> None:
     counts = _counts(None)
     assert sum(counts["none", wish] for wish in ("off_record", "forget", "remember")) / 200 <= 0.01
     assert sum(counts[wish, wish] for wish in ("off_record", "forget", "remember")) / 200 >= 0.7

@@ -56,7 +56,9 @@ def test_ending_a_conversation_makes_one_memory_for_its_app(open_memory: OpenMem
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("A2", "A6")
-def test_ten_an_app_and_none_of_them_in_anothers_context(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_each_app_keeps_ten_memories_and_none_is_in_the_context_of_another_app(
+    open_memory: OpenMemory, clock: FrozenClock
+) -> None:
     memory = open_memory(preset="apps")
     for number in range(12):
         converse(memory, "garden", f"My bed number {number} holds {number + 3} tomato plants from Vila{number}.", "Noted.")
@@ -102,7 +104,7 @@ def test_the_block_is_about_two_thousand_characters(open_memory: OpenMemory) -> 
 
 
 @pytest.mark.ledger("A1")
-def test_a_memory_names_the_conversations_it_has_to_do_with(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_a_memory_names_its_related_conversations(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory(preset="apps")
     said = (
         "The Phoenix project has its deadline on November 1, and the Phoenix budget is 3000 euros.",
@@ -119,7 +121,7 @@ def test_a_memory_names_the_conversations_it_has_to_do_with(open_memory: OpenMem
 
 
 @pytest.mark.ledger("A1")
-def test_a_memory_that_takes_another_in_names_its_conversation(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_a_memory_merged_from_another_names_its_conversation(open_memory: OpenMemory, clock: FrozenClock) -> None:
     edit = {"action": "edit", "target": 1, "text": "The user grows tomatoes and onions in bed 0.", "reason": "one garden"}
 
     def respond(asked: object) -> str:
@@ -166,7 +168,7 @@ def test_eleven_explicit_memories_become_ten_and_that_can_be_undone(open_memory:
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("A2")
-def test_the_cap_holds_for_memories_that_come_past_the_engine(open_memory: OpenMemory) -> None:
+def test_the_cap_applies_to_memories_stored_without_the_engine(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps")
     with services(memory).store.write() as tx:
         writer = Writer(tx=tx, preset=memory.preset, author=Author(actor="import"), now=services(memory).clock.now())

@@ -56,7 +56,7 @@ def test_a_memory_is_created_with_its_metadata(agent: MemorySubAgent, caplog: py
     assert agent.get_energy_consumed_since_last_poll() > 0
 
 
-def test_nothing_worth_keeping_is_none(agent: MemorySubAgent) -> None:
+def test_without_anything_worth_keeping_the_result_is_none(agent: MemorySubAgent) -> None:
     assert asyncio.run(agent.create_memory(ended("c1", "Hi!"))) is None
     assert agent.get_memory_count("calendar") == 0
 
@@ -69,7 +69,7 @@ def test_a_summary_alone_is_kept_as_it_is(agent: MemorySubAgent) -> None:
 
 
 @pytest.mark.ledger("A2")
-def test_the_eleventh_memory_is_compacted_and_the_decision_is_told(tmp_path: Path, opening: dict[str, Any]) -> None:
+def test_the_eleventh_memory_is_compacted_and_the_decision_is_reported(tmp_path: Path, opening: dict[str, Any]) -> None:
     def respond(asked: Any) -> str:
         if "target" in str(asked.schema):
             return json.dumps({"action": "delete", "targetMemoryId": 3, "reason": "outdated"})

@@ -160,7 +160,7 @@ def test_the_five_nearest_facts_over_the_floor_come_to_mind_at_each_turn(tmp_pat
 
 
 @pytest.mark.ledger("L11")
-def test_any_two_functions_serve_as_the_models(tmp_path: Path) -> None:
+def test_any_two_functions_can_be_the_models(tmp_path: Path) -> None:
     asked: list[list[dict[str, str]]] = []
 
     def chat(messages: list[dict[str, str]]) -> str:

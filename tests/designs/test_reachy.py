@@ -52,7 +52,7 @@ def contents(results: Any) -> list[str]:
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("C1", "C3")
-def test_types_live_as_long_as_the_design_says(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_each_type_has_the_lifetime_that_the_design_defines(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory(preset="reachy")
     memory.set_user("ana", timezone="America/New_York")
     clock.set("2026-03-02T02:00:00Z")  # still the first of March in New York
@@ -204,7 +204,7 @@ def test_a_search_has_five_results_of_a_type_over_a_score_of_three_tenths(open_m
 
 
 @pytest.mark.ledger("C2")
-def test_contexts_without_a_key_do_not_take_each_others_place(open_manager: OpenManager) -> None:
+def test_contexts_without_a_key_do_not_replace_each_other(open_manager: OpenManager) -> None:
     async def story() -> None:
         async with open_manager() as memory:
             await memory.store("The battery is at forty percent", MemoryType.CONTEXT)

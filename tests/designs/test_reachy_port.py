@@ -38,7 +38,7 @@ def manager(tmp_path: Path, clock: FrozenClock) -> Iterator[MemoryManager]:
 
 
 @pytest.mark.ledger("C1")
-def test_a_memory_is_built_with_positions_and_knows_its_end() -> None:
+def test_a_memory_can_be_created_with_positional_arguments_and_computes_its_expiry() -> None:
     now = datetime(2026, 3, 1, 15, 30, tzinfo=UTC)
     assert Memory("1", "said", MemoryType.CONVERSATION, now).expires_at == now + timedelta(days=30)
     assert Memory("1", "task", MemoryType.CONTEXT, now).expires_at == datetime(2026, 3, 1, 23, 59, 59, tzinfo=UTC)

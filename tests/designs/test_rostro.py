@@ -102,7 +102,7 @@ def test_a_restart_keeps_the_recalled_memories_of_a_conversation(open_memory: Op
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("R3", "R4")
-def test_a_model_names_the_topic_while_the_reply_is_made_and_its_page_takes_the_place_of_loose_memories(
+def test_while_the_reply_is_generated_the_model_names_the_topic_whose_page_replaces_other_memories(
     open_memory: OpenMemory,
 ) -> None:
     asked: list[str] = []
@@ -343,7 +343,7 @@ def test_a_hand_edit_of_a_page_is_known_at_the_next_turn(rostro: Engine, folder:
 
 
 @pytest.mark.ledger("X10")
-def test_a_page_that_is_emptied_by_accident_loses_nothing_and_asks(rostro: Engine, folder: Path) -> None:
+def test_a_page_emptied_by_accident_loses_nothing_and_creates_a_question(rostro: Engine, folder: Path) -> None:
     told(rostro, *(f"finding {number} on paella" for number in range(9)), topic="paella")
     rostro.drain()
     page = folder / "topics" / "paella.md"
@@ -453,7 +453,7 @@ def test_the_same_conclusion_three_times_makes_no_topic(open_memory: OpenMemory)
 
 
 @pytest.mark.ledger("R10")
-def test_before_the_first_message_nothing_is_relevant(rostro: Engine) -> None:
+def test_before_the_first_message_no_memory_is_selected_by_relevance(rostro: Engine) -> None:
     told(rostro, "the bicycle has a flat tyre", "Allergic to tree nuts")
     assert "Relevant" not in rostro.session(id="kitchen", shared=True).context().text
 

@@ -180,7 +180,7 @@ def test_a_use_is_stored_at_most_once_a_day(rumi: Engine, clock: FrozenClock) ->
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("U3", "U8")
-def test_keys_are_one_whatever_their_case_accents_or_synonyms(rumi: Engine) -> None:
+def test_keys_that_differ_in_case_accents_or_synonyms_are_equal(rumi: Engine) -> None:
     rumi.remember("ubicación: Buenos Aires")
     assert rumi.remember("Ubicacion: Rosario").key == "ubicación"
     for text in ("trabajo: panadero", "empleo: músico", "work: teacher"):

@@ -72,14 +72,14 @@ def test_lo_bugs_settings_are_one_object_with_the_designs_ten_names_and_defaults
 
 
 @pytest.mark.parametrize("name", sorted(DESIGNS))
-def test_a_designs_defaults_are_what_its_preset_does_anyway(name: str) -> None:
+def test_the_default_settings_of_a_design_do_not_change_its_preset(name: str) -> None:
     applied = DESIGNS[name]().applied_to(PRESETS[name])
     changed = {item.name for item in fields(applied) if getattr(applied, item.name) != getattr(PRESETS[name], item.name)}
     assert changed <= {"topics_dir"}, "a folder for pages is the one thing that needs settings"
 
 
 @pytest.mark.ledger("L12")
-def test_every_one_of_lo_bugs_parameters_reaches_the_engine(tmp_path: Path) -> None:
+def test_each_of_lo_bugs_settings_is_applied_to_the_engine(tmp_path: Path) -> None:
     config = MemoryConfig(
         db_path=str(tmp_path / "bug.db"),
         short_term_threshold=50,
@@ -131,7 +131,7 @@ def test_rostros_own_yaml_serves_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.ledger("R11")
-def test_each_of_rostros_keys_reaches_the_preset() -> None:
+def test_each_of_rostros_settings_is_applied_to_the_preset() -> None:
     assert defaults(RostroSettings) == {
         "session_timeout_minutes": 7,
         "topics_dir": "data/topics",
@@ -171,7 +171,7 @@ def test_reachys_own_yaml_serves_as_it_is(tmp_path: Path) -> None:
     assert (preset.window, preset.embedder, preset.clean_every) == (10, "all-minilm-l6-v2", timedelta(hours=1))
 
 
-def test_each_of_reachys_keys_reaches_the_engine(open_memory: OpenMemory, clock: FrozenClock, tmp_path: Path) -> None:
+def test_each_of_reachys_settings_is_applied_to_the_engine(open_memory: OpenMemory, clock: FrozenClock, tmp_path: Path) -> None:
     settings = ReachySettings(
         path=str(tmp_path / "robot"), context_window_size=2, cleanup_interval=60, embedding_model="arctic-embed-s"
     )
@@ -211,14 +211,14 @@ def test_other_tables_of_a_programs_file_are_left_alone(tmp_path: Path) -> None:
     assert make_preset(load_settings(file, preset="rostro")).recall.limit == 2
 
 
-def test_a_toml_file_serves_as_well(tmp_path: Path) -> None:
+def test_a_toml_file_is_accepted_too(tmp_path: Path) -> None:
     file = written(tmp_path, 'preset = "apps"\n[memory]\nmax_memories = 4\n', "memory.toml")
     preset = make_preset(load_settings(file))
     assert preset.cap is not None
     assert preset.cap.max_memories == 4
 
 
-def test_a_files_design_settings_mean_nothing_to_another_preset(tmp_path: Path) -> None:
+def test_design_settings_in_a_file_are_ignored_for_another_preset(tmp_path: Path) -> None:
     file = written(tmp_path, f"preset: rostro\n{ROSTRO_YAML}")
     settings = load_settings(file, preset="rumi")
     assert settings.memory is None

@@ -99,7 +99,7 @@ def eventually(what: Callable[[], bool]) -> bool:
 
 
 @pytest.mark.ledger("X6")
-def test_a_failed_job_is_tried_again_later_each_time_twice_as_late(tmp_path: Path) -> None:
+def test_a_failed_job_is_retried_with_a_delay_that_doubles_each_time(tmp_path: Path) -> None:
     clock, capture = FrozenClock(), Capture(failing=True)
     with opened(tmp_path, clock, capture) as engine:
         ended(engine)
@@ -349,7 +349,7 @@ def kill_a_worker_during_the_job(folder: Path) -> None:
 
 @posix_only
 @pytest.mark.ledger("X6", "U9")
-def test_the_death_of_workers_is_not_a_failure_of_their_job(tmp_path: Path) -> None:
+def test_a_worker_death_does_not_count_as_a_failure_of_its_job(tmp_path: Path) -> None:
     clock = SharedClock(tmp_path / "clock")
     with opened(tmp_path, clock) as engine:
         ended(engine)
@@ -394,7 +394,7 @@ def dead_process() -> int:
 
 
 @pytest.mark.ledger("X6")
-def test_failures_are_counted_apart_from_deaths(tmp_path: Path) -> None:
+def test_failures_and_worker_deaths_are_counted_separately(tmp_path: Path) -> None:
     clock, capture = FrozenClock(), Capture(failing=True)
     with opened(tmp_path, clock, capture) as engine:
         ended(engine)
@@ -434,7 +434,7 @@ def test_a_worker_thread_does_the_work_by_itself(tmp_path: Path) -> None:
         assert [memory.text for memory in engine.memories(user=USER)] == ["I live in Lyon."]
 
 
-def test_closing_waits_for_the_step_under_way(tmp_path: Path) -> None:
+def test_closing_waits_for_the_running_step(tmp_path: Path) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     class Slow(Capture):

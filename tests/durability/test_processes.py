@@ -122,7 +122,7 @@ def run_plans(folder: Path, number: int, pipe: Connection) -> None:
 
 @pytest.mark.long
 @pytest.mark.ledger("X6", "X20")
-def test_four_processes_and_eight_threads_lose_nothing_and_end_of_one_mind(tmp_path: Path) -> None:
+def test_four_processes_and_eight_threads_lose_nothing_and_end_in_the_same_state(tmp_path: Path) -> None:
     clock = SharedClock(tmp_path / "clock")
     children = [start(run_plans, tmp_path, number) for number in range(PROCESSES)]
     acknowledged: dict[Operation, str] = {}
@@ -239,7 +239,7 @@ def test_an_index_far_behind_is_loaded_again(tmp_path: Path) -> None:
     other.end()
 
 
-def test_a_new_process_can_ask_where_everything_was_forgotten(tmp_path: Path) -> None:
+def test_a_new_process_can_search_after_everything_was_forgotten(tmp_path: Path) -> None:
     with open_tiny(tmp_path) as engine:
         engine.remember("cat", key="pet", user=USER)
         assert engine.recall("feline", user=USER)
@@ -249,7 +249,7 @@ def test_a_new_process_can_ask_where_everything_was_forgotten(tmp_path: Path) ->
 
 
 @pytest.mark.ledger("X5")
-def test_erasing_does_not_cost_a_process_its_hold_on_the_file(tmp_path: Path) -> None:
+def test_a_process_keeps_its_file_lock_during_an_erasure(tmp_path: Path) -> None:
     """After an erasure, the process still has its locks on the store's file.
 
     Erasing reads the file. On POSIX, closing any handle of a file drops all locks that the process has on the file.
@@ -314,7 +314,7 @@ def test_a_job_taken_over_has_its_effect_once_and_the_late_result_is_dropped(tmp
 
 
 @pytest.mark.ledger("X6")
-def test_a_late_failure_does_not_undo_what_the_second_worker_finished(tmp_path: Path) -> None:
+def test_a_late_failure_does_not_undo_the_result_of_the_second_worker(tmp_path: Path) -> None:
     clock = SharedClock(tmp_path / "clock")
     failing = threading.Event()
 
@@ -544,7 +544,7 @@ def test_a_forked_child_loses_nothing_when_its_parent_closes(tmp_path: Path, how
 
 @pytest.mark.long
 @pytest.mark.ledger("X6")
-def test_forks_in_the_midst_of_reading_and_writing_lose_nothing(tmp_path: Path) -> None:
+def test_forks_during_reads_and_writes_lose_nothing(tmp_path: Path) -> None:
     forked(fork_often, tmp_path, "os.fork")
     with open_tiny(tmp_path) as engine:
         assert len(engine.session(id="children").messages()) == _FORKS

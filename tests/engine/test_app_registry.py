@@ -45,7 +45,7 @@ def test_an_installed_app_is_listed_with_its_name_and_its_memories(memory: Engin
     assert (entry.installed_at, entry.uninstalled_at, entry.metadata) == (clock.now(), None, {"vendor": "acme"})
 
 
-def test_an_app_that_was_only_talked_to_is_listed_as_not_installed(memory: Engine) -> None:
+def test_an_app_with_conversations_only_is_listed_as_not_installed(memory: Engine) -> None:
     memory.remember("grows tomatoes", app="garden")
     entry = listed(memory)["garden"]
     assert (entry.name, entry.installed, entry.memory_count, entry.installed_at) == ("garden", False, 1, None)
@@ -68,7 +68,7 @@ def test_the_registry_outlives_a_restart(open_memory: OpenMemory) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "  ", "*", "x" * 600])
-def test_a_name_that_is_none_is_refused(memory: Engine, name: str) -> None:
+def test_an_invalid_name_is_refused(memory: Engine, name: str) -> None:
     with pytest.raises(InvalidInput):
         memory.apps.install(name)
 
@@ -103,7 +103,7 @@ def test_uninstalling_with_a_purge_removes_memories_and_nothing_of_others(memory
     assert [each.text for each in memory.apps.memories("garden")] == ["grows tomatoes"]
 
 
-def test_an_app_that_is_gone_may_still_be_talked_to_and_stays_gone(memory: Engine) -> None:
+def test_an_uninstalled_app_can_still_have_conversations_and_stays_uninstalled(memory: Engine) -> None:
     memory.apps.install("calendar")
     memory.apps.uninstall("calendar")
     converse(memory, "calendar", "I prefer mornings for meetings with Phoenix.", "Noted.")
@@ -111,7 +111,7 @@ def test_an_app_that_is_gone_may_still_be_talked_to_and_stays_gone(memory: Engin
     assert (entry.installed, entry.memory_count) == (False, 1)
 
 
-def test_an_app_nobody_knows_cannot_be_uninstalled(memory: Engine) -> None:
+def test_an_unknown_app_cannot_be_uninstalled(memory: Engine) -> None:
     with pytest.raises(NotFound):
         memory.apps.uninstall("calender")
     with pytest.raises(NotFound):
@@ -178,7 +178,7 @@ def test_purged_memories_are_not_extracted_again_from_messages(open_memory: Open
     assert memory.recall("alpacas", app="garden") == []
 
 
-def test_a_purge_while_a_model_still_thinks_wins(open_memory: OpenMemory) -> None:
+def test_a_purge_during_a_model_call_takes_effect(open_memory: OpenMemory) -> None:
     opened: list[Engine] = []
 
     def purge_meanwhile(_: object) -> str:
@@ -234,7 +234,7 @@ def test_shared_memories_are_not_passed_on(memory: Engine) -> None:
     assert memory.recall("cello lesson", app="tasks") == []
 
 
-def test_memories_are_shared_and_not_what_was_said(memory: Engine) -> None:
+def test_memories_are_shared_but_messages_are_not(memory: Engine) -> None:
     memory.apps.install("calendar", shares_with="all")
     memory.session(app="calendar").add("user", "My cello lesson is on Monday.")
     assert memory.recall("cello lesson", app="mail") == []
@@ -261,7 +261,7 @@ def test_sharing_ends_with_the_app(memory: Engine) -> None:
     assert memory.recall("cello lesson", app="mail") == []
 
 
-def test_an_app_that_is_gone_shares_nothing(memory: Engine) -> None:
+def test_an_uninstalled_app_shares_nothing(memory: Engine) -> None:
     memory.apps.install("calendar")
     memory.apps.uninstall("calendar")
     with pytest.raises(NotFound):
@@ -289,7 +289,7 @@ def test_a_user_has_a_space_of_their_own_with_an_app_when_they_are_named(memory:
 # Context at the three points.
 
 
-def test_each_point_is_about_what_it_says(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_the_context_at_each_point_uses_the_right_query(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory()  # the default preset, where the query decides what is shown
     for text in ("the cello lesson is on Monday", "the alpacas need shearing", "the roof leaks in Lyon"):
         memory.remember(text, app="diary")
@@ -319,7 +319,7 @@ def test_the_block_is_the_same_at_all_three_points(memory: Engine, point: str) -
     assert text == memory.context("hello", app="calendar").text
 
 
-def test_the_block_calls_an_app_as_people_do(memory: Engine) -> None:
+def test_the_block_shows_the_display_name_of_an_app(memory: Engine) -> None:
     memory.apps.install("com.acme.cal", name="<Calendar>\n2")
     memory.remember("The user has a cello lesson on Monday.", app="com.acme.cal")
     assert memory.apps.context("com.acme.cal").text.startswith("(memories for app: &lt;Calendar&gt; 2)\n")
@@ -357,7 +357,7 @@ def test_a_conversation_whose_context_came_before_its_first_message_is_counted(m
     assert memory.apps.metrics().conversations_with_memories == 1
 
 
-def test_a_conversation_that_got_no_memories_is_not_counted(memory: Engine) -> None:
+def test_a_conversation_whose_context_has_no_memories_is_not_counted(memory: Engine) -> None:
     talk = memory.session(app="calendar")
     talk.add("user", "hello")
     memory.apps.context("calendar", "unanswered", conversation=talk.id)

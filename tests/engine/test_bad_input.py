@@ -160,7 +160,7 @@ def test_an_invalid_query_is_refused(memory: Engine, ask: Callable[[Any], object
     ],
 )
 @pytest.mark.parametrize("id", [LONE, "\x00", "'; DROP TABLE memories; --", "x" * 10_000], ids=["lone", "nul", "sql", "long"])
-def test_a_hostile_id_meets_nothing_but_errors_of_ours(memory: Engine, ask: Callable[[Any, str], object], id: str) -> None:
+def test_a_hostile_id_raises_only_holdfast_errors(memory: Engine, ask: Callable[[Any, str], object], id: str) -> None:
     memory.remember("prefers tea")
     with contextlib.suppress(HoldfastError):
         ask(memory, id)
@@ -174,7 +174,7 @@ def test_every_error_has_a_code_and_is_one_of_ours(memory: Engine) -> None:
     assert isinstance(caught.value, ValueError)
 
 
-def test_a_closed_memory_says_so(memory: Engine) -> None:
+def test_a_closed_memory_raises_an_error_that_says_so(memory: Engine) -> None:
     memory.close()
     memory.close()
     for call in (
@@ -189,7 +189,7 @@ def test_a_closed_memory_says_so(memory: Engine) -> None:
 
 
 @pytest.mark.parametrize("given", [{"worker": "robot"}, {"preset": "nonsense"}, {"path": "mysql://host/db"}])
-def test_a_setting_that_makes_no_sense_is_refused(open_memory: Callable[..., Engine], given: dict[str, Any]) -> None:
+def test_an_impossible_setting_is_refused(open_memory: Callable[..., Engine], given: dict[str, Any]) -> None:
     with pytest.raises(SettingsError):
         open_memory(**given)
 
@@ -201,7 +201,7 @@ def test_an_unknown_embedder_is_refused_by_name(open_memory: Callable[..., Engin
 
 @pytest.mark.parametrize("name", ["a\x00", "a\ud800", "\x00"], ids=["nul", "surrogate", "only nul"])
 @pytest.mark.parametrize("part", ["user", "app", "agent"])
-def test_a_name_that_no_database_stores_is_refused_and_not_changed(memory: Engine, part: str, name: str) -> None:
+def test_a_name_that_databases_cannot_store_is_refused(memory: Engine, part: str, name: str) -> None:
     other: dict[str, Any] = {part: "a\ufffd"}
     own: dict[str, Any] = {part: name}
     memory.remember("of somebody else", **other)

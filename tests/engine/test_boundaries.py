@@ -137,7 +137,7 @@ def test_more_users_than_a_statement_can_bind_are_no_hindrance(memory: Engine) -
     assert partitions.scopes_of(connection, "default", range(40_000)) is not None
 
 
-def test_closing_waits_for_those_who_read(open_memory: Callable[..., Engine]) -> None:
+def test_closing_waits_for_running_reads(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory()
     memory.remember("the parrot likes tea", user="ana")
     surprises: list[BaseException] = []

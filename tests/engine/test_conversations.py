@@ -16,7 +16,7 @@ DAY = timedelta(days=1)
 MINUTE = timedelta(minutes=1)
 
 
-def test_a_message_is_there_when_add_returns(open_memory: Callable[..., Engine]) -> None:
+def test_a_message_is_stored_when_add_returns(open_memory: Callable[..., Engine]) -> None:
     talk = open_memory().session(user="ana", id="ses_1")
     talk.add("user", "I moved to Lyon last month.", at="2026-02-01T10:00+01:00", speaker="Ana", id="c1")
     (message,) = open_memory().session(id="ses_1").messages()
@@ -30,7 +30,7 @@ def test_a_message_is_there_when_add_returns(open_memory: Callable[..., Engine])
 
 
 @pytest.mark.ledger("X20")
-def test_a_retry_with_the_same_client_id_does_not_double(memory: Engine) -> None:
+def test_a_retry_with_the_same_client_id_adds_nothing(memory: Engine) -> None:
     talk = memory.session(user="ana")
     first = talk.add("user", "hello there", id="c1")
     assert talk.add("user", "hello there", id="c1") == first

@@ -56,7 +56,7 @@ def test_undoing_a_creation_forgets_it(memory: Engine) -> None:
 
 
 @pytest.mark.ledger("X3")
-def test_undoing_a_succession_brings_the_older_value_back_whole(memory: Engine) -> None:
+def test_undoing_a_replacement_restores_the_older_value_completely(memory: Engine) -> None:
     old = memory.remember("Lyon", kind="profile", key="city", user="ana")
     new = memory.remember("Porto", kind="profile", key="city", user="ana")
     memory.undo(memory.history(new.id)[-1])
@@ -92,7 +92,7 @@ def test_a_stale_undo_is_refused_and_changes_nothing(memory: Engine) -> None:
     assert memory.get(made.id).text == "three"
 
 
-def test_undo_does_not_restore_a_memory_whose_place_was_taken(memory: Engine) -> None:
+def test_undo_does_not_restore_a_memory_that_was_stored_again(memory: Engine) -> None:
     made = memory.remember("prefers tea", user="ana")
     memory.forget(made.id)
     twin = memory.remember("prefers tea", user="ana")
@@ -110,7 +110,7 @@ def test_an_erasure_cannot_be_undone(memory: Engine) -> None:
 
 
 @pytest.mark.ledger("X3")
-def test_as_of_gives_what_held_then(memory: Engine, clock: FrozenClock) -> None:
+def test_as_of_returns_the_values_of_that_time(memory: Engine, clock: FrozenClock) -> None:
     memory.remember("Lyon", kind="profile", key="city", user="ana")
     clock.advance(10 * DAY)
     memory.remember("Porto", kind="profile", key="city", user="ana")
@@ -120,14 +120,14 @@ def test_as_of_gives_what_held_then(memory: Engine, clock: FrozenClock) -> None:
         assert [hit.text for hit in memory.recall("Lyon Porto", user="ana", kinds=["profile"], as_of=moment)] == texts
 
 
-def test_as_of_goes_by_when_it_held_not_by_when_it_was_told(memory: Engine, clock: FrozenClock) -> None:
+def test_as_of_uses_the_time_of_validity_not_the_time_of_the_statement(memory: Engine, clock: FrozenClock) -> None:
     memory.remember("started at the bakery", user="ana", valid_from="2020-05-01")
     assert [m.text for m in memory.memories(user="ana", as_of="2021-01-01")] == ["started at the bakery"]
     assert memory.memories(user="ana", as_of="2020-04-30") == []
 
 
 @pytest.mark.ledger("X3")
-def test_known_at_gives_what_the_store_said_then(memory: Engine, clock: FrozenClock) -> None:
+def test_known_at_returns_the_stored_values_of_that_time(memory: Engine, clock: FrozenClock) -> None:
     start = clock.now()
     made = memory.remember("lives in Lyon", user="ana", valid_from="2020-05-01")
     clock.advance(DAY)
@@ -138,7 +138,7 @@ def test_known_at_gives_what_the_store_said_then(memory: Engine, clock: FrozenCl
         assert [m.text for m in memory.memories(user="ana", known_at=start + days * DAY)] == texts
 
 
-def test_a_forgotten_memory_is_not_shown_as_of_then(memory: Engine, clock: FrozenClock) -> None:
+def test_a_forgotten_memory_is_not_shown_with_as_of(memory: Engine, clock: FrozenClock) -> None:
     made = memory.remember("prefers tea", user="ana")
     clock.advance(DAY)
     assert [hit.text for hit in memory.recall("tea", user="ana", as_of=clock.now() - DAY)] == ["prefers tea"]

@@ -176,7 +176,7 @@ def test_erasing_a_value_rewrites_the_files(memory: Engine, place: Place) -> Non
 
 
 @BOTH
-def test_nothing_is_learned_from_it(memory: Engine) -> None:
+def test_a_conversation_does_not_change_a_plain_memory(memory: Engine) -> None:
     memory.remember("I live in Lyon now.", kind="note", user="ana")
     with memory.session(user="ana") as talk:
         talk.add("user", "I live in Madrid now.")
@@ -187,7 +187,7 @@ def test_nothing_is_learned_from_it(memory: Engine) -> None:
     assert "I live in Lyon now." in {each.text for each in memory.memories(user="ana", kind="fact")}
 
 
-def test_no_model_is_shown_it(open_memory: Callable[..., Engine]) -> None:
+def test_no_model_is_shown_a_plain_memory(open_memory: Callable[..., Engine]) -> None:
     prompts: list[str] = []
 
     def respond(asked: object) -> str:
@@ -205,7 +205,7 @@ def test_no_model_is_shown_it(open_memory: Callable[..., Engine]) -> None:
 
 
 @BOTH
-def test_no_context_shows_it(memory: Engine) -> None:
+def test_no_context_shows_a_plain_memory(memory: Engine) -> None:
     memory.remember("I live in Lyon now.", kind="item", key="city", user="ana", pinned=True)
     with memory.session(user="ana") as talk:
         talk.add("user", "I live in Madrid now.")

@@ -28,7 +28,7 @@ def test_it_is_there_after_reopening(open_memory: Callable[..., Engine]) -> None
     assert open_memory().memories(user="ana") == [made]
 
 
-def test_the_same_again_only_refreshes_when_it_was_last_seen(memory: Engine, clock: FrozenClock) -> None:
+def test_a_repeated_memory_only_updates_its_last_seen_time(memory: Engine, clock: FrozenClock) -> None:
     first = memory.remember("prefers tea", user="ana")
     clock.advance(HOUR)
     again = memory.remember("prefers tea", user="ana")
@@ -41,7 +41,7 @@ def test_the_same_again_only_refreshes_when_it_was_last_seen(memory: Engine, clo
 @pytest.mark.parametrize(
     "variant", ["Prefers Tea", "prefers tea.", "  prefers   tea ", "prefers téa", "¡PREFERS TEA!", "prefers tea"]
 )
-def test_case_accents_spaces_and_punctuation_at_the_ends_do_not_make_it_new(memory: Engine, variant: str) -> None:
+def test_differences_in_case_accents_spaces_and_final_punctuation_make_no_new_memory(memory: Engine, variant: str) -> None:
     first = memory.remember("prefers tea", user="ana")
     assert memory.remember(variant, user="ana").id == first.id
 
@@ -56,7 +56,7 @@ def test_case_accents_spaces_and_punctuation_at_the_ends_do_not_make_it_new(memo
         {"text": "prefers tea", "app": "kitchen"},
     ],
 )
-def test_another_text_key_kind_or_scope_makes_it_new(memory: Engine, other: dict[str, str]) -> None:
+def test_another_text_key_kind_or_scope_makes_a_new_memory(memory: Engine, other: dict[str, str]) -> None:
     first = memory.remember("prefers tea", user="ana")
     assert memory.remember(**{"user": "ana", **other}).id != first.id  # type: ignore[arg-type]
 
@@ -72,7 +72,7 @@ def test_another_text_key_kind_or_scope_makes_it_new(memory: Engine, other: dict
         {"sources": ["msg_1"]},
     ],
 )
-def test_the_same_with_more_said_about_it_makes_a_revision(memory: Engine, more: dict[str, object]) -> None:
+def test_the_same_fact_with_more_detail_makes_a_revision(memory: Engine, more: dict[str, object]) -> None:
     first = memory.remember("prefers tea", user="ana")
     again = memory.remember("prefers tea", user="ana", **more)  # type: ignore[arg-type]
     assert (again.id, again.revision) == (first.id, 2)
@@ -80,14 +80,14 @@ def test_the_same_with_more_said_about_it_makes_a_revision(memory: Engine, more:
 
 
 @pytest.mark.ledger("U1")
-def test_several_values_may_share_a_key_of_many(memory: Engine) -> None:
+def test_several_values_may_share_a_multi_value_key(memory: Engine) -> None:
     for value in ("tea", "juice", "tea"):
         memory.remember(value, key="drink", user="ana")
     assert {m.text for m in memory.memories(user="ana", key="drink")} == {"tea", "juice"}
 
 
 @pytest.mark.ledger("X3")
-def test_a_key_of_one_value_keeps_the_newest_and_the_history(memory: Engine, clock: FrozenClock) -> None:
+def test_a_single_value_key_keeps_the_newest_value_and_the_history(memory: Engine, clock: FrozenClock) -> None:
     old = memory.remember("Lyon", kind="profile", key="city", user="ana")
     clock.advance(HOUR)
     new = memory.remember("Porto", kind="profile", key="city", user="ana")
@@ -97,13 +97,13 @@ def test_a_key_of_one_value_keeps_the_newest_and_the_history(memory: Engine, clo
     assert retired.reason
 
 
-def test_a_key_of_one_value_is_one_for_each_scope(memory: Engine) -> None:
+def test_a_single_value_key_has_one_value_per_scope(memory: Engine) -> None:
     for user in ("ana", "bob"):
         memory.remember(f"{user}'s city", kind="profile", key="city", user=user)
     assert [m.text for m in memory.memories(user="ana", key="city")] == ["ana's city"]
 
 
-def test_a_kind_of_one_value_has_itself_as_key_when_none_is_given(memory: Engine) -> None:
+def test_a_single_value_kind_uses_its_name_as_the_default_key(memory: Engine) -> None:
     memory.remember("a cook", kind="profile", user="ana")
     memory.remember("a baker", kind="profile", user="ana")
     assert [(m.key, m.text) for m in memory.memories(user="ana")] == [("profile", "a baker")]
@@ -176,7 +176,7 @@ def test_forgetting_by_key_and_kind_leaves_other_kinds(memory: Engine) -> None:
 
 
 @pytest.mark.parametrize("wanted", [{}, {"id": "mem_1", "key": "drink"}, {"id": ""}, {"key": ""}, {"key": " "}])
-def test_forgetting_needs_one_thing_to_forget_and_else_forgets_nothing(memory: Engine, wanted: dict[str, str]) -> None:
+def test_forget_requires_exactly_one_target(memory: Engine, wanted: dict[str, str]) -> None:
     memory.remember("shared by all")
     with pytest.raises(InvalidInput):
         memory.forget(**wanted)

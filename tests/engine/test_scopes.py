@@ -65,7 +65,7 @@ def test_a_reader_finds_only_items_that_it_may_see(everywhere: Engine, reader: S
 
 @given(reader=st.sampled_from(SCOPES))
 @settings(max_examples=27, deadline=None)
-def test_a_context_block_holds_nothing_a_reader_may_not_see(everywhere: Engine, reader: Scope) -> None:
+def test_a_context_block_contains_only_data_that_the_reader_may_see(everywhere: Engine, reader: Scope) -> None:
     block = everywhere.context("parrot", max_tokens=4000, **named(reader))
     assert {hit.text for hit in block.hits} <= visible("memory", reader) | visible("message", reader)
 

@@ -23,7 +23,7 @@ def test_a_memory_is_trusted_no_further_than_the_least_of_its_sources(memory: En
 
 
 @pytest.mark.ledger("X7")
-def test_a_change_touches_only_what_its_author_was_shown(memory: Engine) -> None:
+def test_a_change_affects_only_memories_that_its_author_was_shown(memory: Engine) -> None:
     kept = memory.remember("prefers tea", user="ana")
     author = Author(actor="policy")
     change = Put(id=kept.id, scope=kept.scope, kind="fact", text="prefers gin")
@@ -42,7 +42,7 @@ def test_a_change_cannot_move_a_memory_into_another_scope(memory: Engine) -> Non
 
 
 @pytest.mark.ledger("X7")
-def test_revoking_a_source_takes_all_that_came_of_it(memory: Engine) -> None:
+def test_revoking_a_source_removes_everything_derived_from_it(memory: Engine) -> None:
     page = memory.session(user="ana").add("tool", "the ferry leaves at ten", origin="web")
     first = memory.remember("the ferry leaves at ten", user="ana", sources=[page.id])
     memory.remember("be at the harbour before ten", user="ana", sources=[first.id])
@@ -84,7 +84,7 @@ def test_a_pinned_memory_is_never_superseded_by_a_change_that_replaces_it(memory
 
 
 @pytest.mark.ledger("X7")
-def test_a_change_replaces_only_what_its_author_was_shown(memory: Engine) -> None:
+def test_a_change_replaces_only_memories_that_its_author_was_shown(memory: Engine) -> None:
     kept, shown = memory.remember("prefers tea", user="ana"), memory.remember("prefers mint", user="ana")
     change = Put(scope=kept.scope, kind="fact", text="prefers gin", replaces=(shown.id, kept.id))
     with pytest.raises(InvalidInput, match=kept.id):

@@ -176,7 +176,7 @@ def test_erasing_a_user_in_an_app_leaves_the_rest_of_both(two: Engine) -> None:
 
 
 @pytest.mark.ledger("X5", "X7")
-def test_erasing_a_source_takes_all_that_came_of_it(memory: Engine, files_with: FilesWith) -> None:
+def test_erasing_a_source_removes_everything_derived_from_it(memory: Engine, files_with: FilesWith) -> None:
     message = talk(memory, "ana", ANAS)
     (fact,) = memory.memories(user="ana")
     digest = memory.remember("a summary: pangolin owner", kind="summary", user="ana", sources=[fact.id])
@@ -304,14 +304,14 @@ def test_overwriting_is_done_if_a_scrub_was_complete_and_went_far_enough(
     assert store.setting(SCRUB) == after
 
 
-def test_erasing_needs_to_know_what(memory: Engine) -> None:
+def test_erasing_without_a_target_is_refused(memory: Engine) -> None:
     with pytest.raises(InvalidInput, match="user="):
         memory.erase()
 
 
 @pytest.mark.long
 @pytest.mark.ledger("X5")
-def test_while_another_reads_the_old_state_the_receipt_says_pending_and_it_goes_when_they_are_done(
+def test_while_another_process_reads_the_old_state_the_receipt_stays_pending(
     two: Engine, folder: Path, files_with: FilesWith
 ) -> None:
     reader = apsw.Connection(str(folder / "memory.db"))

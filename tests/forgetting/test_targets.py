@@ -28,7 +28,7 @@ def found(memory: Engine, target: Mapping[str, str], scope: Scope | None = None)
     return find_targets(services(memory).store, target, scope)
 
 
-def test_everything_derived_is_found_through_every_step(memory: Engine, clock: FrozenClock) -> None:
+def test_everything_derived_is_found_through_all_derivation_steps(memory: Engine, clock: FrozenClock) -> None:
     said = memory.session(user="ana").add("user", "My sister plays the cello.")
     first = derive(memory, clock, "first", said.id)
     second = derive(memory, clock, "second", first)
@@ -66,7 +66,7 @@ def test_a_memory_derived_from_a_mixed_memory_loses_the_erased_part(
     assert files_with("Zarzalejo") == []
 
 
-def test_a_target_names_its_owner_and_nothing_else() -> None:
+def test_the_owner_of_a_target_consists_of_user_app_and_agent() -> None:
     assert owner_of({"user": "ana", "app": "a", "agent": "b", "memory": "m"}) == {"user": "ana", "app": "a", "agent": "b"}
     assert owner_of({MEMORIES_OF_APP: "a"}) == owner_of({"session": "s"}) == {}
 

@@ -57,14 +57,14 @@ def test_without_a_current_node_the_newest_branch_is_read(memory: Engine, tmp_pa
     assert said(memory, "c") == [("user", "first"), ("assistant", "newer")]
 
 
-def test_a_conversation_whose_end_was_deleted_keeps_the_rest(memory: Engine, tmp_path: Path) -> None:
+def test_the_messages_before_a_deleted_last_message_are_imported(memory: Engine, tmp_path: Path) -> None:
     talk = chatgpt_talk("c", chatgpt_message("user", "first"), chatgpt_message("assistant", "deleted"))
     del talk["mapping"]["n1"]
     memory.import_from(write_json(tmp_path / "c.json", [talk]))
     assert said(memory, "c") == [("user", "first")]
 
 
-def test_a_circle_of_nodes_ends(memory: Engine, tmp_path: Path) -> None:
+def test_a_cycle_of_nodes_does_not_hang_the_import(memory: Engine, tmp_path: Path) -> None:
     talk = chatgpt_talk("c", chatgpt_message("user", "first"), chatgpt_message("assistant", "second"))
     talk["mapping"]["n0"]["parent"] = "n1"
     memory.import_from(write_json(tmp_path / "c.json", [talk]))
@@ -171,7 +171,7 @@ def test_custom_instructions_are_memories_once(memory: Engine, tmp_path: Path) -
 
 
 @pytest.mark.ledger("X13")
-def test_what_chatgpt_saved_to_its_memory_is_a_memory(memory: Engine, tmp_path: Path) -> None:
+def test_entries_of_chatgpts_memory_become_memories(memory: Engine, tmp_path: Path) -> None:
     talk = chatgpt_talk(
         "t1",
         chatgpt_message("user", "We moved."),

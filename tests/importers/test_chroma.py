@@ -181,7 +181,7 @@ def test_more_than_one_page_is_read(tmp_path: Path, memory: Engine) -> None:
     assert seen == [(done, 2500) for done in range(500, 2501, 500)]
 
 
-def test_a_collection_that_is_not_there_is_refused_with_those_that_are(robot: Collection, memory: Engine) -> None:
+def test_the_error_for_a_missing_collection_lists_the_existing_ones(robot: Collection, memory: Engine) -> None:
     with pytest.raises(NotFound, match=r"no collection 'notes'\. Its collections are: memories"):
         imported(memory, robot.folder, collection="notes")
 

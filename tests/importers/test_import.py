@@ -195,7 +195,7 @@ def test_an_export_of_another_preset_is_refused(open_memory: OpenMemory, tmp_pat
         target.import_from(tmp_path / "all.jsonl")
 
 
-def test_an_export_joins_a_store_that_says_the_same(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_an_import_into_a_store_with_the_same_memories_merges_them(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory, target = open_memory(), open_memory(tenant="other")
     for each in (memory, target):
         each.remember("prefers tea", user="ana", key="drink")

@@ -69,7 +69,7 @@ def test_a_request_to_remember_is_stored_without_the_request_itself(memory: Engi
 @pytest.mark.parametrize(
     "said", ["Let's use PostgreSQL for the archive.", "We decided to paint it green.", "Hemos decidido pintar la casa."]
 )
-def test_a_decision_is_kept_as_one(memory: Engine, said: str) -> None:
+def test_a_decision_is_stored_as_a_decision(memory: Engine, said: str) -> None:
     (found,) = digested(memory, said)
     assert (found.kind, found.text) == ("decision", said)
 
@@ -128,7 +128,7 @@ def test_noise_is_stored_and_neither_learned_from_nor_recalled(memory: Engine) -
 
 
 @pytest.mark.ledger("X4")
-def test_a_memory_names_its_message_and_holds_since_it_was_said(memory: Engine, clock: FrozenClock) -> None:
+def test_a_memory_names_its_message_and_is_valid_from_its_time(memory: Engine, clock: FrozenClock) -> None:
     talk = memory.session(user="ana")
     message = talk.add("user", "Well, it rains. I live in Lyon. And you?", at="2026-02-03T10:00")
     talk.end()

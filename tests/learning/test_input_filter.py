@@ -72,7 +72,7 @@ def test_text_before_injected_text_stays(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", INJECTED)
-def test_a_message_of_nothing_else_is_dropped(name: str) -> None:
+def test_a_message_that_contains_only_injected_text_is_dropped(name: str) -> None:
     assert extractable([a_message(INJECTED[name])]) == []
 
 
@@ -150,7 +150,7 @@ PIECES = [
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
-def test_no_mixture_leaves_an_opened_block_behind(text: str) -> None:
+def test_no_combination_of_tags_leaves_injected_text(text: str) -> None:
     once = without_injected_text(text)
     assert len(once) <= len(text)
     assert '<memory id="k3">' not in once

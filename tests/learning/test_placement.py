@@ -86,7 +86,7 @@ def test_only_memories_of_the_project_are_placed() -> None:
         "He decidido mudarme a Berlín.",
     ],
 )
-def test_a_decision_about_ones_life_belongs_to_the_user(text: str) -> None:
+def test_a_decision_about_the_users_life_belongs_to_the_user(text: str) -> None:
     assert belongs_to_user(text, kind="decision", reader=make_sentence_reader("talk-reader-s"))
 
 

@@ -32,7 +32,7 @@ def test_the_block_of_an_app_is_given_at_each_point(memory: Engine, point: str) 
     assert "signed" not in told.structured_content["text"]
 
 
-def test_a_connection_of_one_app_sees_no_other(memory: Engine) -> None:
+def test_a_connection_of_one_app_sees_no_other_app(memory: Engine) -> None:
     assert "signed with N" in _call(memory, "app_context", {}, app="mail").structured_content["text"]
     refused = _call(memory, "app_context", {"app": "calendar"}, app="mail")
     assert refused.is_error

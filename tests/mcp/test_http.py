@@ -29,7 +29,7 @@ def _post(served: Served, body: Any = None, *, query: str = "", **headers: str) 
 
 @pytest.mark.ledger("C6")
 @pytest.mark.parametrize("era", ERAS)
-def test_an_id_that_a_search_gave_forgets_in_every_era(served: Served, era: str) -> None:
+def test_an_id_from_a_search_can_be_forgotten_with_every_protocol_version(served: Served, era: str) -> None:
     async def story(client: Client) -> None:
         await client.call_tool("store_memory", {"content": "Ana prefers tea"})
         found = await client.call_tool("search_memories", {"query": "tea"})

@@ -91,7 +91,7 @@ def test_the_prompt_what_do_you_know_shows_the_memories(memory: Engine, language
 
 
 @pytest.mark.parametrize("language", ["en", "es"])
-def test_every_prompt_is_whole_in_every_language(memory: Engine, language: str) -> None:
+def test_every_prompt_exists_completely_in_every_language(memory: Engine, language: str) -> None:
     memory.set_user("ana", language=language)
 
     async def story(client: Client) -> None:

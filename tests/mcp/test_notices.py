@@ -62,5 +62,5 @@ def test_forgetting_an_unknown_key_says_it_searched_by_words(memory: Engine) -> 
 
 
 @pytest.mark.long
-def test_the_command_says_so_too(stdio: Stdio) -> None:
+def test_the_notice_is_shown_over_stdio_too(stdio: Stdio) -> None:
     assert NOTICE in text_of(tell(stdio(), lambda client: client.call_tool("memory_context", {"query": "animals"})))

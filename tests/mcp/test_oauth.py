@@ -148,7 +148,9 @@ def test_a_malformed_or_unsigned_token_is_refused(served: Served, token: str) ->
     assert _get(served, token).status_code == 401
 
 
-def test_invented_keys_do_not_make_the_server_ask_all_the_time(served: Served, issuer: AuthorizationServer) -> None:
+def test_tokens_with_unknown_keys_do_not_cause_repeated_requests_to_the_issuer(
+    served: Served, issuer: AuthorizationServer
+) -> None:
     assert _get(served, _token(served, issuer)).status_code == 200
     issuer.rotate()
     assert [_get(served, _token(served, issuer)).status_code for _ in range(3)] == [401] * 3

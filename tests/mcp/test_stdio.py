@@ -53,7 +53,7 @@ def test_the_designs_three_tools_take_and_give_what_it_says(stdio: Stdio, era: s
 
 @pytest.mark.long
 @pytest.mark.ledger("C6")
-def test_a_context_is_the_newest_value_of_its_key_and_one_without_takes_no_others_place(stdio: Stdio) -> None:
+def test_a_context_replaces_only_an_earlier_context_with_the_same_key(stdio: Stdio) -> None:
     async def story(client: Client) -> set[str]:
         for content, key in [("waving", "task"), ("dancing", "task"), ("it rains", None), ("the door is open", None)]:
             metadata = {"context_key": key} if key else None
@@ -153,7 +153,7 @@ def test_every_handshake_version_is_spoken(stdio: Stdio, version: str) -> None:
 
 
 @pytest.mark.long
-def test_stdout_carries_nothing_but_protocol(stdio: Stdio) -> None:
+def test_stdout_contains_only_protocol_messages(stdio: Stdio) -> None:
     heard = _exchange(
         stdio,
         _initialize("2025-11-25"),

@@ -162,7 +162,7 @@ def test_a_conversation_is_stored_once_and_learned_from_when_it_ends(memory: Eng
     assert len(memory.session(user="ana", id=first["conversation_id"]).messages()) == 2
 
 
-def test_a_conversation_of_another_user_is_another_one(memory: Engine) -> None:
+def test_the_same_conversation_id_of_another_user_is_another_conversation(memory: Engine) -> None:
     said = {"messages": [{"role": "user", "content": "I live in Lyon."}], "conversation_id": "c1"}
     _call(memory, "add_messages", said, user="ana")
     assert _call(memory, "end_conversation", {"conversation_id": "c1"}, user="bob").is_error
@@ -224,7 +224,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments"), WRONG, ids=[f"{name} {arguments}" for name, arguments in WRONG])
-def test_a_mistake_is_a_result_that_says_what_to_do(memory: Engine, name: str, arguments: dict[str, Any]) -> None:
+def test_a_wrong_tool_call_returns_a_text_that_says_what_to_do(memory: Engine, name: str, arguments: dict[str, Any]) -> None:
     result = _call(memory, name, arguments)
     assert result.is_error
     assert 20 < len(text_of(result)) < 3000
@@ -243,14 +243,14 @@ def test_an_object_given_as_text_is_understood(memory: Engine) -> None:
     assert memory.memories()[0].metadata == {"room": "kitchen"}
 
 
-def test_a_failed_forgetting_still_says_so_as_the_design_does(memory: Engine) -> None:
+def test_a_failed_forget_is_reported_in_the_words_of_the_design(memory: Engine) -> None:
     result = _call(memory, "forget_memory", {"memory_id": "mem_absent"})
     assert result.structured_content["success"] is False
     assert result.structured_content["id"] == "mem_absent"
     assert "search_memories" in result.structured_content["error"]
 
 
-def test_a_tool_nobody_knows_is_a_protocol_error_that_names_the_tools(memory: Engine) -> None:
+def test_an_unknown_tool_is_a_protocol_error_that_lists_the_tools(memory: Engine) -> None:
     with pytest.raises(MCPError, match="search_memories"):
         _call(memory, "recall")
 

@@ -29,7 +29,7 @@ def promised_words(messages: list[dict[str, str]]) -> Awaitable[str]:
 
 @pytest.mark.ledger("L11")
 @pytest.mark.parametrize("function", [last_words, later_words, promised_words])
-def test_a_function_answers(function: object) -> None:
+def test_a_function_can_answer(function: object) -> None:
     reply = CallableChat(function).chat(HELLO)  # type: ignore[arg-type]
     assert (reply.text, reply.usage.calls, reply.usage.cost) == ("¿Qué tal?", 1, None)
 
@@ -54,7 +54,7 @@ def test_a_function_has_its_own_name_or_the_one_it_is_given() -> None:
     assert CallableChat(last_words, name="mine").name == "mine"
 
 
-def test_a_function_at_home_costs_nothing() -> None:
+def test_a_function_marked_as_free_costs_nothing() -> None:
     assert CallableChat(last_words, free=True).chat(HELLO).usage.cost == 0.0
 
 
@@ -68,7 +68,7 @@ def test_a_function_can_be_asked_from_inside_a_running_loop(function: object) ->
     assert asyncio.run(ask()) == "¿Qué tal?"
 
 
-def test_a_coroutine_meets_the_same_loop_each_time() -> None:
+def test_coroutines_always_run_in_the_same_event_loop() -> None:
     loops = []
 
     async def note(messages: list[dict[str, str]]) -> str:

@@ -18,7 +18,7 @@ def test_a_second_reading_of_a_sentence_costs_no_model_run() -> None:
     assert [id(each) for each in again] == [id(each) for each in first]
 
 
-def test_the_turn_before_is_part_of_what_is_read() -> None:
+def test_the_previous_turn_is_part_of_the_input() -> None:
     reader = make_sentence_reader("talk-reader-s")
     assert reader is not None
     alone = reader.read("Yes, two.")

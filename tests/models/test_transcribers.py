@@ -75,12 +75,12 @@ def test_a_server_that_is_not_there_is_an_error_of_the_model() -> None:
         found.transcribe(b"x")
 
 
-def test_none_is_none() -> None:
+def test_the_name_none_selects_no_transcriber() -> None:
     assert find_transcriber("none") is None
 
 
 @pytest.mark.parametrize("name", ["whisper", "anthropic:claude", "nobody:model", "openai:"])
-def test_an_unknown_name_is_said(name: str) -> None:
+def test_an_unknown_name_is_reported(name: str) -> None:
     with pytest.raises(ModelUnknown, match="pocketsphinx"):
         find_transcriber(name)
 

@@ -21,7 +21,7 @@ def test_the_wheel_holds_one_package() -> None:
     assert {path.partition("/")[0] for path in _shipped()} == {"holdfast"}
 
 
-def test_the_wheel_holds_no_benchmarks_and_no_labelled_data() -> None:
+def test_the_wheel_contains_no_benchmarks_and_no_labelled_data() -> None:
     shipped = _shipped()
     assert "holdfast/engine.py" in shipped
     found = {path for path in shipped if any(word in part for part in path.split("/") for word in NOT_SHIPPED)}

@@ -75,7 +75,7 @@ def test_a_hostile_message_or_speaker_stays_on_its_line(memory: Engine, text: st
 
 @pytest.mark.ledger("X7")
 @pytest.mark.parametrize("sign", ["\u061c", "\U000e0041", "\U000e007f"])
-def test_marks_that_nobody_sees_are_taken_out(memory: Engine, sign: str) -> None:
+def test_invisible_characters_are_removed(memory: Engine, sign: str) -> None:
     memory.remember(f"tea {sign} time", user="ana")
     assert_sealed(memory.context("tea", user="ana"))
 
@@ -118,7 +118,7 @@ def test_the_budget_is_kept_and_what_did_not_fit_is_reported(memory: Engine, bud
     assert bool(block.text) is bool(block.hits)
 
 
-def test_nothing_to_say_gives_no_block_at_all(memory: Engine) -> None:
+def test_without_content_there_is_no_block(memory: Engine) -> None:
     assert memory.context("tea", user="ana").text == ""
 
 
@@ -181,7 +181,7 @@ def test_a_message_says_who_said_it(memory: Engine) -> None:
     assert "- (2026-03-01, Julia said) the tea is green" in memory.context("tea", user="ana").text.split("\n")
 
 
-def test_a_message_that_no_longer_holds_comes_with_what_does(memory: Engine) -> None:
+def test_an_outdated_message_is_shown_with_its_current_value(memory: Engine) -> None:
     message = memory.session(user="ana").add("user", "the tea is green")
     memory.remember("green", kind="profile", key="colour of the tea", user="ana", sources=[message.id], pinned=False)
     memory.remember("black", kind="profile", key="colour of the tea", user="ana", pinned=False)
@@ -230,7 +230,7 @@ def test_a_very_long_memory_takes_one_bounded_line(memory: Engine) -> None:
     assert max(map(len, block.text.split("\n"))) < 700
 
 
-def test_a_block_for_a_session_that_is_stored_later_is_noted_then(memory: Engine) -> None:
+def test_the_context_block_of_a_session_is_recorded_once_the_session_is_stored(memory: Engine) -> None:
     memory.remember("likes tea", user="ana")
     talk = memory.session(user="ana", id="later")
     uses, store = services(memory).reader.uses, services(memory).store

@@ -98,7 +98,7 @@ def test_an_interrupted_change_continues_where_it_stopped(open_memory: Callable[
 
 @pytest.mark.ledger("X17")
 @pytest.mark.usefixtures("embedded")
-def test_going_back_before_it_was_complete_needs_no_new_vectors(open_memory: Callable[..., Engine]) -> None:
+def test_going_back_to_the_old_embedder_during_a_change_needs_no_new_vectors(open_memory: Callable[..., Engine]) -> None:
     open_memory(embedder=NEW).close()
     memory = open_memory(embedder=OLD)
     assert memory.recall("parrot number 7", user="ana")[0].similarity is not None
@@ -131,7 +131,7 @@ def test_messages_added_during_the_change_are_found_too(open_memory: Callable[..
     assert memory.stats().vectors == len(TEXTS) + 1
 
 
-def test_a_forgotten_only_memory_leaves_a_search_that_works(memory: Engine) -> None:
+def test_search_works_after_the_only_memory_is_forgotten(memory: Engine) -> None:
     made = memory.remember("prefers tea", user="ana")
     memory.drain()
     memory.forget(made.id)

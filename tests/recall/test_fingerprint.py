@@ -95,7 +95,7 @@ def test_a_model_that_was_replaced_between_two_runs_is_noticed_and_the_store_hea
     assert_heals(open_memory(**options))
 
 
-def test_a_model_that_changes_its_length_while_it_runs_and_back_is_followed(open_memory: OpenMemory, server: ChatServer) -> None:
+def test_a_model_may_change_its_vector_length_and_change_it_back(open_memory: OpenMemory, server: ChatServer) -> None:
     memory = open_memory(embedder=MODEL, settings={"embedder_url": server.url})
     remember_all(memory)
     for length in (640, 480, 320):
@@ -105,7 +105,7 @@ def test_a_model_that_changes_its_length_while_it_runs_and_back_is_followed(open
         assert services(memory).store.vector_lengths(MODEL) == {length}
 
 
-def test_a_function_that_changes_its_length_is_followed(open_memory: OpenMemory) -> None:
+def test_a_function_may_change_the_length_of_its_vectors(open_memory: OpenMemory) -> None:
     lengths = [240]
 
     def embed(text: str) -> list[float]:
@@ -132,7 +132,7 @@ def test_another_process_checks_its_embedder_when_the_recorded_vectors_change(op
     assert (one.stats().vectors, one.stats().waiting_for_vectors) == (len(TEXTS), 0)
 
 
-def test_processes_with_different_models_under_one_name_do_not_take_turns_for_ever(open_memory: OpenMemory) -> None:
+def test_processes_with_different_models_under_one_name_do_not_rebuild_endlessly(open_memory: OpenMemory) -> None:
     one, other = open_memory(embedder=HashEmbedder("same", 640)), open_memory(embedder=Shifted("same", 640))
     remember_all(one)
     found = [each.recall("otter", user="ana") for each in (one, other) * 6]

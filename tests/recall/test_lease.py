@@ -23,19 +23,19 @@ def opened(tmp_path: Path) -> Store:
     return SQLiteStore(tmp_path / "memory.db")
 
 
-def test_a_turn_is_one_s_until_it_is_given_up(tmp_path: Path) -> None:
+def test_a_lease_is_exclusive_until_it_is_released(tmp_path: Path) -> None:
     one, other = (ProcessLease(opened(tmp_path), "work") for _ in range(2))
     assert (one.acquire(), other.acquire(), one.acquire()) == (True, False, True)
     one.release()
     assert (other.acquire(), one.acquire()) == (True, False)
 
 
-def test_turns_at_different_work_are_each_other_s_business(tmp_path: Path) -> None:
+def test_leases_with_different_names_are_independent(tmp_path: Path) -> None:
     assert ProcessLease(opened(tmp_path), "one").acquire()
     assert ProcessLease(opened(tmp_path), "another").acquire()
 
 
-def test_a_turn_that_was_never_given_up_lapses(tmp_path: Path) -> None:
+def test_a_lease_that_is_not_released_expires(tmp_path: Path) -> None:
     one, other = (ProcessLease(opened(tmp_path), "work", seconds=0.4) for _ in range(2))
     assert one.acquire()
     assert not other.acquire()
@@ -43,7 +43,7 @@ def test_a_turn_that_was_never_given_up_lapses(tmp_path: Path) -> None:
     assert other.acquire()
 
 
-def test_a_turn_noted_by_a_clock_that_is_far_ahead_does_not_last_for_ever(tmp_path: Path) -> None:
+def test_a_lease_recorded_by_a_clock_far_ahead_still_expires(tmp_path: Path) -> None:
     one, other = ProcessLease(opened(tmp_path), "work", seconds=3600), ProcessLease(opened(tmp_path), "work")
     assert one.acquire()
     assert other.acquire()
@@ -63,7 +63,7 @@ class Counting(HashEmbedder):
         return super().embed(texts, role=role)
 
 
-def test_one_that_cannot_embed_leaves_it_to_one_that_can(tmp_path: Path) -> None:
+def test_a_process_that_cannot_embed_leaves_the_work_to_another(tmp_path: Path) -> None:
     able = Counting()
 
     def unable() -> Embedder:

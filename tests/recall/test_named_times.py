@@ -47,7 +47,7 @@ def test_within_the_day_the_subject_of_the_question_decides(memory: Engine, cloc
 
 
 @pytest.mark.parametrize("embedder", [None, "none"])
-def test_a_day_of_much_talk_fills_the_context(
+def test_a_day_with_many_messages_fills_the_context(
     open_memory: Callable[..., Engine], clock: FrozenClock, embedder: str | None
 ) -> None:
     memory = open_memory(embedder=embedder) if embedder else open_memory()

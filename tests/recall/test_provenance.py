@@ -27,7 +27,7 @@ def _texts(hits: list[Hit]) -> str:
 
 @pytest.mark.parametrize("role", ["user", "assistant", "tool"])
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_fetched_text_is_out_by_default_and_in_on_request(memory: Engine, origin: MessageOrigin, role: str) -> None:
+def test_fetched_text_is_left_out_by_default_and_included_on_request(memory: Engine, origin: MessageOrigin, role: str) -> None:
     _said(memory, role, POISON, origin)
     memory.drain()
     assert memory.recall("which bank do I trust?", user="ana") == []
@@ -41,7 +41,7 @@ def test_fetched_text_is_out_by_default_and_in_on_request(memory: Engine, origin
     assert "said" not in block
 
 
-def test_twenty_stuffed_pages_never_stand_above_the_user_s_words(memory: Engine) -> None:
+def test_twenty_web_pages_full_of_keywords_never_rank_above_the_users_words(memory: Engine) -> None:
     for number in range(60):
         memory.remember(f"note {number}: the plant {number} needs water", user="ana")
     memory.remember("The bank is Goodbank", user="ana")
@@ -58,7 +58,7 @@ def test_twenty_stuffed_pages_never_stand_above_the_user_s_words(memory: Engine)
         assert len(every) == 10
 
 
-def test_many_stuffed_pages_do_not_crowd_out_an_answer(memory: Engine) -> None:
+def test_many_web_pages_full_of_keywords_do_not_displace_an_answer(memory: Engine) -> None:
     _said(memory, "user", "my bank is Goodbank, since last year")
     talk = memory.session(user="ana")
     talk.add_all({"role": "tool", "text": f"{POISON} {number}", "origin": "web"} for number in range(400))

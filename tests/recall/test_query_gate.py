@@ -24,7 +24,7 @@ def test_an_embedder_without_weights_has_no_gate(name: str) -> None:
     assert gate_of(name) is None
 
 
-def test_the_more_personal_a_query_the_lower_the_floor() -> None:
+def test_the_floor_is_lower_for_more_personal_queries() -> None:
     gate = QueryGate(weights=np.array([1.0, 0.0], dtype=np.float32), bias=0.0, floor=3.0, slope=5.0, foreign_shift=2.0)
     personal, general = (gate.judge(np.array([value, 0.0], dtype=np.float32), foreign=False) for value in (0.5, -1.0))
     assert personal.floor == pytest.approx(0.5)

@@ -25,7 +25,7 @@ def _talk(memory: Engine, *turns: tuple[str, str]) -> list[str]:
         ("Vivo en un piso de Salamanca.", "¿dónde vivo?", "No lo sé, lo siento."),
     ],
 )
-def test_a_question_asked_before_in_vain_does_not_outrank_the_answer(
+def test_an_earlier_unanswered_question_does_not_rank_above_the_answer(
     memory: Engine, fact: str, question: str, refusal: str
 ) -> None:
     _talk(memory, ("user", fact))
@@ -67,7 +67,7 @@ def test_the_assistants_answer_is_not_joined_with_the_users_question(memory: Eng
     assert [hit.asked for hit in memory.recall("258", user="ana", kinds=["message"])[:1]] == [None]
 
 
-def test_people_answer_each_other(memory: Engine) -> None:
+def test_messages_of_different_people_count_as_replies(memory: Engine) -> None:
     with memory.session(user="ana") as session:
         session.add("user", "Did you go to Paris?", speaker="Ben")
         reply = session.add("user", "yes, with the whole choir", speaker="Eva")

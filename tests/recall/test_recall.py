@@ -187,7 +187,7 @@ def test_as_of_leaves_out_what_was_said_later(memory: Engine, clock: FrozenClock
     assert [hit.text for hit in memory.recall("parrot", user="ana", as_of=clock.now() - DAY)] == ["the parrot is young"]
 
 
-def test_seen_from_an_earlier_moment_what_was_said_days_later_is_not_there_yet(memory: Engine, clock: FrozenClock) -> None:
+def test_a_query_as_of_an_earlier_time_does_not_find_later_messages(memory: Engine, clock: FrozenClock) -> None:
     talk = memory.session(user="ana")
     talk.add("user", "My first canoe is called Pelican.", at=clock.now() - timedelta(days=30))
     talk.add("user", "My second canoe is called Heron.", at=clock.now() - timedelta(days=10))
@@ -195,7 +195,7 @@ def test_seen_from_an_earlier_moment_what_was_said_days_later_is_not_there_yet(m
     assert [hit.text for hit in found] == ["My first canoe is called Pelican."]
 
 
-def test_much_that_was_said_later_does_not_hide_what_had_been_said(memory: Engine, clock: FrozenClock) -> None:
+def test_many_later_messages_do_not_hide_earlier_ones(memory: Engine, clock: FrozenClock) -> None:
     talk = memory.session(user="ana")
     talk.add("user", "The canoe was mended in the yard by the river with tar and rope.", at=clock.now() - timedelta(days=30))
     for n in range(60):

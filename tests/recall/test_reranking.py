@@ -89,14 +89,14 @@ def test_hits_that_a_reranker_rates_high_come_first_and_name_the_reranker(open_m
     assert first.score > max(hit.score for hit in rest)
 
 
-def test_more_is_looked_at_than_is_wanted(open_memory: Callable[..., Engine]) -> None:
+def test_the_reranker_gets_more_candidates_than_are_requested(open_memory: Callable[..., Engine]) -> None:
     favours = Favours("garage")
     memory = filled(open_memory(reranker=favours))
     assert texts(memory.recall("parrot", user="ana", limit=1)) == [FACTS[4]]
     assert sorted(favours.asked[0]) == sorted(FACTS)
 
 
-def test_a_floor_holds_for_the_score_after_the_second_look(open_memory: Callable[..., Engine]) -> None:
+def test_min_score_applies_to_the_score_after_reranking(open_memory: Callable[..., Engine]) -> None:
     memory = filled(open_memory(reranker=Favours("Basil")))
     assert texts(memory.recall("parrot", user="ana", min_score=0.5)) == [FACTS[0]]
 
@@ -119,7 +119,7 @@ def test_a_message_is_rated_with_its_speaker(open_memory: Callable[..., Engine])
     assert sorted(favours.asked[0]) == ["Rosa: the parrot ate", "assistant: good for the parrot"]
 
 
-def test_a_note_the_model_says_nothing_of_keeps_its_score(open_memory: Callable[..., Engine]) -> None:
+def test_a_candidate_that_the_model_does_not_rate_keeps_its_score(open_memory: Callable[..., Engine]) -> None:
     plain = {hit.text: hit.score for hit in filled(open_memory()).recall("parrot", user="ana")}
     chat = ScriptedChat(respond=lambda asked: json.dumps({"ratings": [{"note": numbered(asked)[FACTS[0]], "rating": 3}]}))
     found = {hit.text: hit.score for hit in open_memory(chat=chat, reranker="chat").recall("parrot", user="ana")}
@@ -176,7 +176,7 @@ def test_an_unknown_reranker_is_a_clear_error(open_memory: Callable[..., Engine]
         open_memory(reranker=reranker)
 
 
-def test_a_memory_that_falls_below_the_floor_does_not_take_its_message_with_it(open_memory: Callable[..., Engine]) -> None:
+def test_the_message_of_a_memory_below_min_score_can_still_be_found(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(reranker=Favours("user: "))
     session = memory.session(user="ana")
     session.add("user", "The bus was late again today. I live in a red house by the harbour. See you on Friday, bring the cake!")

@@ -36,12 +36,12 @@ def test_a_stronger_hit_has_a_higher_probability(strength: float, more: float, o
 
 
 @given(strength=STRENGTHS, others=st.lists(st.floats(-20, -7), min_size=4, max_size=50), by=st.floats(0.01, 10))
-def test_among_stronger_others_the_same_is_less_likely(strength: float, others: list[float], by: float) -> None:
+def test_the_same_strength_is_less_likely_if_the_others_are_stronger(strength: float, others: list[float], by: float) -> None:
     others.sort(reverse=True)
     assert likelihood(strength, Background.of([each + by for each in others])) < likelihood(strength, Background.of(others))
 
 
-def test_where_all_others_are_good_how_good_they_are_makes_no_difference() -> None:
+def test_if_all_other_hits_are_strong_their_exact_strength_does_not_matter() -> None:
     assert likelihood(9.0, Background.of([9.0] * 40)) == likelihood(9.0, Background.of([20.0] * 40))
 
 
@@ -51,7 +51,7 @@ def test_the_best_of_many_similar_hits_is_less_likely_than_a_single_hit() -> Non
 
 @pytest.mark.parametrize("embedder", ["arctic-embed-s", "none"])
 @pytest.mark.weights
-def test_an_answer_stands_out_and_a_question_without_one_has_no_likely_hit(
+def test_an_answer_has_a_high_likelihood_and_an_unanswered_question_has_no_likely_hit(
     open_memory: Callable[..., Engine], embedder: str
 ) -> None:
     memory = open_memory(embedder=embedder)
@@ -66,7 +66,7 @@ def test_an_answer_stands_out_and_a_question_without_one_has_no_likely_hit(
     assert all(score < 0.2 for score in scores(memory, "when does the ferry to Naxos leave?"))
 
 
-def test_how_many_hits_are_wanted_does_not_change_a_score(memory: Engine) -> None:
+def test_the_limit_does_not_change_a_score(memory: Engine) -> None:
     for number in range(60):
         memory.remember(f"the heron of pond {number} eats frogs", user="ana")
     few, many = (memory.recall("which heron eats frogs at pond 7?", user="ana", limit=limit)[0] for limit in (1, 30))
@@ -81,7 +81,7 @@ def test_how_many_hits_are_wanted_does_not_change_a_score(memory: Engine) -> Non
 )
 @pytest.mark.parametrize("embedder", ["arctic-embed-s", "none"])
 @pytest.mark.weights
-def test_where_much_is_to_the_point_it_all_goes_into_the_context(
+def test_all_of_many_relevant_memories_are_in_the_context(
     open_memory: Callable[..., Engine], embedder: str, text: str, question: str
 ) -> None:
     memory = open_memory(embedder=embedder)
@@ -177,7 +177,9 @@ def test_a_message_gains_from_a_strong_neighbor_in_its_own_session_only() -> Non
     assert far[0] < same[0], "nor is a message far away"
 
 
-def test_among_equal_matches_pinned_goes_first_unless_the_other_is_much_newer(open_memory: Callable[..., Engine]) -> None:
+def test_among_equal_matches_a_pinned_memory_comes_first_unless_the_other_is_much_newer(
+    open_memory: Callable[..., Engine],
+) -> None:
     memory = open_memory(embedder="none")
     for place, pinned, at in (("harbor", True, "2024-03-01"), ("market", False, "2024-03-01"), ("castle", False, None)):
         memory.remember(f"buys tea at the {place}", user="ana", pinned=pinned, valid_from=at, created_at=at)

@@ -182,7 +182,7 @@ class Sleeping(HashEmbedder):
         return super().embed(texts, role=role)
 
 
-def test_a_custom_embedder_that_sleeps_holds_one_thread(open_memory: OpenMemory) -> None:
+def test_a_custom_embedder_that_hangs_blocks_only_one_thread(open_memory: OpenMemory) -> None:
     embedder = Sleeping(2.0)
     memory = open_memory(embedder=embedder)
     memory.remember("the parrot is called Basil", user="ana")
@@ -244,7 +244,7 @@ def test_missing_weights_are_stated_by_every_recall(
     assert list(memory.context("parrot", user="ana").notices) == services(memory).reader.notices
 
 
-def test_a_backlog_is_counted_for_the_reader_who_asks(open_memory: OpenMemory) -> None:
+def test_the_backlog_counts_only_data_that_the_reader_may_see(open_memory: OpenMemory) -> None:
     memory = open_memory()
     for number in range(200):
         memory.remember(f"box {number} of the inventory", user="ana")

@@ -98,7 +98,7 @@ def test_a_store_that_cannot_be_written_costs_the_trace_and_not_the_reply(
     assert "could not be written" in caplog.text
 
 
-def test_zero_days_keep_no_trace_and_remove_those_there_are(open_memory: OpenMemory) -> None:
+def test_with_zero_days_no_trace_is_kept_and_existing_ones_are_removed(open_memory: OpenMemory) -> None:
     memory = open_memory()
     memory.context(QUESTION, user="ana")
     assert _stored(memory) == [QUESTION]
@@ -124,7 +124,7 @@ def test_old_and_surplus_traces_are_purged(open_memory: OpenMemory, clock: Froze
 @pytest.mark.parametrize(
     "text", ["Don't save this: is Quxzel mine?", "Off the record, who is Quxzel?", "No guardes esto: ¿quién es Quxzel?"]
 )
-def test_a_withheld_question_leaves_no_trace_wherever_it_is_asked(memory: Engine, text: str) -> None:
+def test_a_withheld_question_leaves_no_trace_through_any_interface(memory: Engine, text: str) -> None:
     _some(memory)
     agent = Agent(memory, user="ana", chat=ScriptedChat("I do not know."))
     assert agent.reply(text).context.trace is None

@@ -37,7 +37,7 @@ def _environment(id: int) -> bytes:
 @unix_only
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc").exists(), reason="reads /proc")
-def test_several_starters_leave_one_process(agents: Agents) -> None:
+def test_if_several_processes_start_it_at_once_only_one_runs(agents: Agents) -> None:
     payload = json.dumps({"session_id": "s1", "cwd": str(agents.repository)})
     starters = [
         subprocess.Popen(

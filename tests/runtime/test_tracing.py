@@ -56,7 +56,7 @@ def test_a_recall_for_a_context_is_a_span_within_it(memory: Engine, spans: Any) 
     assert recalled.parent.span_id == context.context.span_id
 
 
-def test_a_digestion_is_a_span(memory: Engine, spans: Any) -> None:
+def test_a_digestion_is_recorded_as_a_span(memory: Engine, spans: Any) -> None:
     talk = memory.session(user="ana")
     talk.add("user", "I live in Lisbon and I work as a baker.")
     talk.end()

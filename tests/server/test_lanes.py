@@ -107,7 +107,7 @@ def test_slow_requests_have_lanes_of_their_own(method: str, path: str, size: int
     assert lane_of(method, path, size) == lane
 
 
-def test_a_bucket_counts_amounts() -> None:
+def test_the_rate_limiter_counts_amounts() -> None:
     now = [0.0]
     rates, rate = RateLimiter(clock=lambda: now[0]), Rate(per_second=10, burst=100)
     assert rates.take("t", rate, 90) == 0

@@ -164,7 +164,7 @@ def test_requests_are_counted_by_the_template_of_their_route(server: Server) -> 
     assert {name[0] for name in counted} == {"GET", "OTHER"}
 
 
-def test_a_refusal_before_any_route_is_counted(server: Server) -> None:
+def test_a_request_refused_before_routing_is_counted(server: Server) -> None:
     ask(server, ("GET", "/health"), host="evil.example")
     samples = scraped(server)
     assert [value for name, value in samples.items() if name[:3] == ("holdfast_requests_total", "GET", "other")] == [1]

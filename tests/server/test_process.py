@@ -61,7 +61,7 @@ def test_a_request_under_way_is_finished_and_queued_work_stays_queued(home: Hold
 
 
 @pytest.mark.long
-def test_one_who_follows_events_does_not_keep_it_from_ending(home: Holdfast) -> None:
+def test_a_client_that_follows_events_does_not_prevent_shutdown(home: Holdfast) -> None:
     with process(home.home) as server, httpx.stream("GET", f"{server.url}/v1/events") as stream:
         assert next(stream.iter_lines()) == "event: change"
         began = time.monotonic()
@@ -100,7 +100,7 @@ def test_another_machine_s_address_needs_a_key(home: Holdfast) -> None:
 
 
 @pytest.mark.long
-def test_a_port_that_is_taken_is_said(home: Holdfast) -> None:
+def test_a_port_in_use_is_reported(home: Holdfast) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -207,7 +207,7 @@ def _requests(log: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_the_address_is_printed_only_when_the_server_answers(tmp_path: Path, workers: str) -> None:
+def test_the_address_is_printed_once_the_server_answers(tmp_path: Path, workers: str) -> None:
     command = [executable(), "serve", "--port", "0", "--embedder", "none", "--workers", workers]
     popen = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "HOLDFAST_HOME": str(tmp_path)}

@@ -203,7 +203,7 @@ def test_a_revoked_key_is_refused_with_the_next_request(served: Served) -> None:
         ("Authorization: Bearer a", "Authorization: Bearer b"),
     ],
 )
-def test_a_key_that_is_given_must_be_good_even_where_none_is_needed(served: Served, lines: tuple[str, ...]) -> None:
+def test_an_invalid_key_is_refused_even_where_no_key_is_needed(served: Served, lines: tuple[str, ...]) -> None:
     assert served.ask("/v1/x", *lines).code == "unauthorized"
 
 
@@ -213,7 +213,7 @@ def test_a_public_path_needs_no_key(served: Served) -> None:
     assert served.ask("/open", "Authorization: Bearer nonsense").status == 200
 
 
-def test_a_scope_that_nobody_looked_at_has_no_principal() -> None:
+def test_an_unauthenticated_request_has_no_principal() -> None:
     with pytest.raises(HoldfastError) as refused:
         principal_of({"type": "http"})
     assert refused.value.code == "unauthorized"
@@ -338,7 +338,7 @@ def test_a_web_socket_is_not_opened(served: Served) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("http", ["h11", "httptools"])
-def test_a_body_over_the_limit_is_refused_by_its_length_or_while_it_comes(serve: Serve, http: str) -> None:
+def test_a_body_over_the_limit_is_refused_by_its_declared_length_or_while_it_arrives(serve: Serve, http: str) -> None:
     served = serve(http=http, body_limit=100_000, file_limit=300_000)
     assert served.ask(method="POST", body=b"x" * 100_000).json["size"] == 100_000
     told = served.ask(method="POST", body=b"x" * 100_001)
@@ -353,7 +353,7 @@ def test_a_body_over_the_limit_is_refused_by_its_length_or_while_it_comes(serve:
     assert (cut.status, cut.code, cut.headers["connection"]) == (413, "too_large", "close")
 
 
-def test_a_body_with_a_length_that_lies_is_not_read_beyond_it(serve: Serve) -> None:
+def test_a_body_longer_than_its_declared_length_is_not_read_further(serve: Serve) -> None:
     served = serve(body_limit=1000)
     answer = served.raw(b"POST /v1/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\nx")
     assert answer.status in (400, 413)
@@ -361,7 +361,7 @@ def test_a_body_with_a_length_that_lies_is_not_read_beyond_it(serve: Serve) -> N
 
 
 @pytest.mark.parametrize("http", ["h11", "httptools"])
-def test_a_body_that_dribbles_in_is_given_up(serve: Serve, http: str) -> None:
+def test_a_body_that_arrives_too_slowly_is_given_up(serve: Serve, http: str) -> None:
     served = serve(http=http, body_seconds=0.5)
     with served.connect() as connection:
         connection.sendall(b"POST /v1/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
@@ -375,7 +375,7 @@ def test_a_body_that_dribbles_in_is_given_up(serve: Serve, http: str) -> None:
         assert time.monotonic() - began < 5
 
 
-def test_slow_senders_hold_nobody_up(serve: Serve) -> None:
+def test_slow_senders_do_not_delay_others(serve: Serve) -> None:
     served = serve(body_seconds=5)
     slow = [served.connect() for _ in range(50)]
     try:
@@ -406,7 +406,7 @@ def test_one_key_that_asks_too_often_waits_and_others_do_not(serve: Serve) -> No
     assert served.ask("/v1/x", seldom).status == 200
 
 
-def test_guessed_keys_are_paid_for_by_where_they_come_from(serve: Serve) -> None:
+def test_guessed_keys_count_against_the_rate_limit_of_their_address(serve: Serve) -> None:
     served = serve(rate=Rate(per_second=1, burst=3), rates=RateLimiter(clock=lambda: 0.0))
     good = key(served)
     id = served.gate.list_keys()[0].id
@@ -480,7 +480,7 @@ def test_an_address_that_others_reach_needs_a_key_first() -> None:
         check_bind("0.0.0.0", has_keys=False, tenant="acme")
 
 
-def test_a_pattern_is_not_a_name() -> None:
+def test_allowed_hosts_must_be_plain_names() -> None:
     for name in ("*", "*.example.org", "https://example.org"):
         with pytest.raises(SettingsError, match="allowed_hosts"):
             Security(Echo(), policy=Policy(allowed_hosts=(name,)), identify=lambda *_: pytest.fail("not asked"))

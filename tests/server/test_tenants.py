@@ -149,7 +149,7 @@ def test_a_closed_pool_leases_nothing(opening: Opening) -> None:
         texts(pool, "acme")
 
 
-def test_keys_are_kept_with_the_operator_and_their_use_is_noted_in_the_end(opening: Opening) -> None:
+def test_keys_are_stored_in_the_operators_tenant_and_their_use_is_recorded_at_the_end(opening: Opening) -> None:
     with EnginePool(opening, tenant="operator") as pool:
         record, key = pool.gate.create_key(level="read", tenant="acme", user="ana")
         assert pool.identify(key, False) == Principal(level="read", tenant="acme", user="ana", key=record.id)

@@ -49,7 +49,7 @@ def test_a_name_is_one_visible_line() -> None:
         clean_name("x" * 513, what="user")
 
 
-def test_a_query_may_be_anything_but_is_read_to_a_limit() -> None:
+def test_a_query_may_be_any_text_and_is_truncated_at_a_limit() -> None:
     assert clean_query("") == ""
     assert clean_query("a\x00\ud800") == "a\ufffd\ufffd"
     assert len(clean_query("x" * 1_000_000)) == 20_000

@@ -100,7 +100,7 @@ def test_kept_details_are_measured_as_a_share() -> None:
     assert kept("I met Rosa on 14 March for 42 euros.", "Rosa was met on March 14th.") == pytest.approx(2 / 3)
 
 
-def test_nothing_to_lose_is_all_kept() -> None:
+def test_a_text_without_details_counts_as_fully_kept() -> None:
     assert kept("nothing of note", "") == 1.0
 
 
@@ -108,5 +108,5 @@ def test_a_name_within_a_longer_one_is_not_missing() -> None:
     assert missing({"borges", "lisbon"}, "We stay at Hotel Borges.") == {"lisbon"}
 
 
-def test_a_huge_text_is_read_in_no_time() -> None:
+def test_a_huge_text_is_read_quickly() -> None:
     assert "rosa" in details("I told Rosa that 12 guests come on 14 March. " * 3000)

@@ -55,7 +55,7 @@ def test_stop_words_go_by_language() -> None:
         "私は東京に住んでいます",
     ],
 )
-def test_another_language_shows(text: str) -> None:
+def test_text_in_another_language_counts_as_foreign(text: str) -> None:
     assert is_foreign(text)
 
 
@@ -77,5 +77,5 @@ def test_another_language_shows(text: str) -> None:
         "Who moved to El Paso?",
     ],
 )
-def test_english_and_what_could_be_either_does_not(text: str) -> None:
+def test_english_and_ambiguous_text_does_not_count_as_foreign(text: str) -> None:
     assert not is_foreign(text)

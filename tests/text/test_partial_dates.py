@@ -38,7 +38,7 @@ def test_a_partial_date_gets_its_year(said: str, tense: Tense, dated: str) -> No
         ("It may rain.", "future"),
     ],
 )
-def test_a_date_that_recurs_or_is_unclear_stays(said: str, tense: Tense) -> None:
+def test_a_recurring_or_unclear_date_gets_no_year(said: str, tense: Tense) -> None:
     assert with_years(said, NOVEMBER, tense) == said
 
 

@@ -48,7 +48,7 @@ def days(question: str) -> list[tuple[str, str]]:
         ("Where did I live in 2019?", ("2019-01-01", "2019-12-31")),
     ],
 )
-def test_a_question_names_a_stretch_of_time(question: str, expected: tuple[str, str]) -> None:
+def test_the_period_that_a_question_names_is_found(question: str, expected: tuple[str, str]) -> None:
     assert days(question) == [expected]
 
 
@@ -64,7 +64,7 @@ def test_a_question_names_a_stretch_of_time(question: str, expected: tuple[str, 
         "el mar",
     ],
 )
-def test_most_questions_name_none(question: str) -> None:
+def test_questions_without_a_time_name_no_period(question: str) -> None:
     assert days(question) == []
 
 
@@ -82,7 +82,7 @@ def test_a_day_includes_times_of_other_time_zones() -> None:
         "¿Qué te conté ayer?", "¿de qué hablamos el martes pasado?", "¿Qué hice ayer?", "¿De qué estuvimos hablando ayer?",
     ],
 )  # fmt: skip
-def test_a_question_for_nothing_but_a_time_means_all_that_was_said_then(question: str) -> None:
+def test_a_question_only_for_a_time_asks_for_everything_said_then(question: str) -> None:
     (period,) = periods_of(question, NOW)
     assert period.alone
 
@@ -94,6 +94,6 @@ def test_a_question_for_nothing_but_a_time_means_all_that_was_said_then(question
         "¿Cómo estás hoy?", "¿Qué tal hoy?", "what should I do today?", "I am not here today",
     ],
 )  # fmt: skip
-def test_a_question_for_something_at_a_time_does_not(question: str) -> None:
+def test_a_question_for_a_subject_and_a_time_does_not_ask_for_everything(question: str) -> None:
     (period,) = periods_of(question, NOW)
     assert not period.alone

@@ -47,7 +47,7 @@ def test_different_words_do_not_match(stored: str, query: str) -> None:
 
 
 @pytest.mark.parametrize(("stored", "query"), [("well done 🎉🎊", "🎉"), ("well done 🎉!", "🎉"), ("well done 🎉", "is it 🎉?")])
-def test_a_sign_is_found_next_to_other_signs(stored: str, query: str) -> None:
+def test_a_symbol_next_to_other_symbols_is_found(stored: str, query: str) -> None:
     assert found(stored, query)
 
 
@@ -60,7 +60,7 @@ def test_stop_words_are_left_out_of_a_question_that_has_others() -> None:
     assert query_terms("what is the name of the parrot", ("en",)) == [frozenset({"name"}), frozenset({"parrot"})]
 
 
-def test_a_question_of_stop_words_alone_still_asks() -> None:
+def test_a_query_of_stop_words_alone_still_has_terms() -> None:
     assert query_terms("to be or not to be", ("en",))
 
 

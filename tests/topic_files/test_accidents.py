@@ -37,7 +37,7 @@ def test_a_process_killed_before_the_record_is_written_loses_and_repeats_nothing
     assert {m.id: m.revision for m in cooking.memory.memories(user="ana")} == revisions
 
 
-def test_a_process_killed_before_anything_is_recorded_takes_its_own_pages_for_what_they_are(cooking: Workspace) -> None:
+def test_after_a_kill_before_the_first_record_the_pages_are_not_taken_for_edits(cooking: Workspace) -> None:
     with services(cooking.memory).store.write() as tx:
         tx.set_setting(cooking.files._setting, Record(scope=scope_digest(ANA)).to_json())
     report = cooking.mirror().sync()
@@ -187,7 +187,7 @@ def test_a_preset_without_topics_has_no_files(workspace: Workspace) -> None:
 
 
 @pytest.mark.ledger("X10")
-def test_several_at_once_lose_nothing(cooking: Workspace, open_memory: Callable[..., Engine]) -> None:
+def test_several_mirrors_of_one_folder_lose_nothing(cooking: Workspace, open_memory: Callable[..., Engine]) -> None:
     """Run four mirrors of one folder, each with its own connections, while memories and files are edited."""
     mirrors = [Workspace(open_memory(preset=PRESET), cooking.topics).files for _ in range(4)]
 

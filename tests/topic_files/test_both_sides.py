@@ -10,7 +10,7 @@ from tests.topic_files.support import BROTH, NUTS, RICE, Workspace, relabel, rev
 
 
 @pytest.mark.ledger("X10")
-def test_a_line_changed_on_both_sides_loses_neither(cooking: Workspace) -> None:
+def test_both_texts_of_a_line_changed_on_both_sides_are_kept(cooking: Workspace) -> None:
     memory = revise(cooking, RICE, "Prefers bomba rice for arroz al horno")
     report = cooking.edit(RICE, "Prefers senia rice for paella")
     assert report.conflicts == (memory.id,)
@@ -20,7 +20,7 @@ def test_a_line_changed_on_both_sides_loses_neither(cooking: Workspace) -> None:
 
 
 @pytest.mark.ledger("X10")
-def test_a_line_deleted_here_and_changed_there_stays(cooking: Workspace) -> None:
+def test_a_line_deleted_in_the_file_and_changed_in_the_store_stays(cooking: Workspace) -> None:
     memory = revise(cooking, RICE, "Prefers bomba rice for everything")
     report = cooking.edit(f"- {RICE} (2026-03-01)\n", "")
     assert report.conflicts == (memory.id,)
@@ -28,7 +28,7 @@ def test_a_line_deleted_here_and_changed_there_stays(cooking: Workspace) -> None
 
 
 @pytest.mark.ledger("X10")
-def test_a_line_edited_here_and_forgotten_there_stays_as_edited(cooking: Workspace) -> None:
+def test_a_line_edited_in_the_file_and_forgotten_in_the_store_stays_as_edited(cooking: Workspace) -> None:
     (memory,) = [m for m in cooking.memory.memories(user="ana") if m.text == RICE]
     cooking.memory.forget(memory.id)
     cooking.edit(RICE, "Prefers senia rice for paella")

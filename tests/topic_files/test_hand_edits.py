@@ -51,7 +51,7 @@ def test_a_restored_line_is_the_same_memory(cooking: Workspace) -> None:
     assert cooking.known() == sorted([RICE, BROTH, NUTS])
 
 
-def test_a_line_cut_here_and_pasted_there_later_is_the_same_memory(cooking: Workspace) -> None:
+def test_a_line_cut_from_one_page_and_later_pasted_into_another_is_the_same_memory(cooking: Workspace) -> None:
     (before,) = [m for m in cooking.memory.memories(user="ana") if m.text == NUTS]
     cooking.edit(f"- {NUTS} (2026-03-01)\n", "")
     cooking.save(f"# Health\n\n- {NUTS}\n", "health.md")
@@ -101,7 +101,7 @@ def test_moving_a_line_between_files_changes_only_its_topic(cooking: Workspace) 
     assert (cooking.memory.get(before.id).topic, cooking.memory.get(before.id).text) == ("health", f"{NUTS}!")
 
 
-def test_a_renamed_file_asks_nothing(workspace: Workspace) -> None:
+def test_a_renamed_file_creates_no_question(workspace: Workspace) -> None:
     before = {memory.id for memory in workspace.fill(9)}
     workspace.files.sync()
     (workspace.topics / "cooking.md").rename(workspace.topics / "food.md")
@@ -118,7 +118,7 @@ def test_a_copy_of_a_page_makes_no_second_memories(cooking: Workspace) -> None:
     assert "Only here" in cooking.read()
 
 
-def test_a_line_edited_to_say_what_another_says_leaves_one(cooking: Workspace) -> None:
+def test_two_lines_that_become_equal_by_an_edit_become_one(cooking: Workspace) -> None:
     cooking.edit(BROTH, RICE)
     assert cooking.known() == sorted([RICE, NUTS])
     assert cooking.read().count(RICE) == 1
@@ -142,7 +142,7 @@ def test_windows_line_ends_stay(cooking: Workspace) -> None:
     assert data.count(b"\r\n") == data.count(b"\n") == 6
 
 
-def test_a_key_stays_a_key(workspace: Workspace) -> None:
+def test_an_edit_of_a_line_keeps_the_key_of_its_memory(workspace: Workspace) -> None:
     memory = workspace.memory.remember("bomba", user="ana", key="rice", topic="cooking")
     workspace.files.sync()
     assert "- rice: bomba (2026-03-01)" in workspace.read()
@@ -165,7 +165,7 @@ def test_a_secret_typed_into_a_page_is_kept_nowhere(cooking: Workspace, files_wi
     assert files_with("hunter2-Zx81-qq") == []
 
 
-def test_a_date_to_come_belongs_to_the_text(cooking: Workspace) -> None:
+def test_a_future_date_stays_in_the_text(cooking: Workspace) -> None:
     cooking.save(cooking.read() + "- Dinner for ten (2026-09-01)\n")
     cooking.files.sync()
     assert "- Dinner for ten (2026-09-01) (2026-03-01)\n" in cooking.read()
@@ -186,7 +186,7 @@ def test_the_work_that_follows_a_change_is_queued_with_it(cooking: Workspace) ->
     assert seen == [ANA]
 
 
-def test_an_edited_date_is_since_when_it_holds(cooking: Workspace) -> None:
+def test_an_edited_date_becomes_the_start_of_validity(cooking: Workspace) -> None:
     cooking.edit(f"{NUTS} (2026-03-01)", f"{NUTS} (2026-02-10)")
     (memory,) = [m for m in cooking.memory.memories(user="ana") if m.text == NUTS]
     assert memory.valid_from.date().isoformat() == "2026-02-10"

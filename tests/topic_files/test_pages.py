@@ -103,7 +103,7 @@ def test_layout_is_not_a_memory() -> None:
     assert page.title == "Tea"
 
 
-def test_a_block_that_is_never_closed_hides_nothing() -> None:
+def test_an_unclosed_code_block_or_comment_hides_no_line() -> None:
     assert [line.text for line in parse_page("# Tea\n```\n- Sencha\n<!-- oh\n- Oolong\n").lines] == ["Sencha", "Oolong"]
 
 

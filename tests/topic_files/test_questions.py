@@ -22,7 +22,7 @@ def broken(text: str) -> dict[str, bytes]:
 
 @pytest.mark.ledger("X10")
 @pytest.mark.parametrize("how", list(broken("# T\n\n- a rice dish\n")))
-def test_a_half_saved_or_emptied_file_changes_nothing_and_asks(workspace: Workspace, how: str) -> None:
+def test_a_half_saved_or_emptied_file_changes_nothing_and_creates_a_question(workspace: Workspace, how: str) -> None:
     workspace.fill(9)
     workspace.files.sync()
     whole, known = workspace.read(), workspace.known()
@@ -92,7 +92,7 @@ def test_small_deletions_on_every_page_together_create_a_question(workspace: Wor
 
 @pytest.mark.ledger("X10")
 @pytest.mark.parametrize("answer", ["confirm", "refuse"])
-def test_a_deleted_file_asks(cooking: Workspace, answer: str) -> None:
+def test_a_deleted_file_creates_a_question(cooking: Workspace, answer: str) -> None:
     (cooking.topics / "cooking.md").unlink()
     (question,) = cooking.files.sync().questions
     assert question.file == "cooking.md"
@@ -103,7 +103,7 @@ def test_a_deleted_file_asks(cooking: Workspace, answer: str) -> None:
     assert cooking.names() == ([] if answer == "confirm" else ["cooking.md"])
 
 
-def test_a_folder_that_is_gone_asks_once(cooking: Workspace) -> None:
+def test_a_missing_folder_creates_one_question(cooking: Workspace) -> None:
     cooking.keep("Takes a pill at eight", "health")
     cooking.files.sync()
     for name in cooking.names():
@@ -115,7 +115,7 @@ def test_a_folder_that_is_gone_asks_once(cooking: Workspace) -> None:
     assert cooking.names() == ["cooking.md", "health.md"]
 
 
-def test_a_confirmed_file_of_an_old_windows_is_read(cooking: Workspace) -> None:
+def test_a_file_in_an_old_windows_encoding_is_read_after_confirmation(cooking: Workspace) -> None:
     text = cooking.read() + "- Toma el café sin azúcar\n"
     (cooking.topics / "cooking.md").write_bytes(text.encode("cp1252"))
     (question,) = cooking.files.sync().questions
@@ -124,13 +124,13 @@ def test_a_confirmed_file_of_an_old_windows_is_read(cooking: Workspace) -> None:
     assert "Toma el café sin azúcar (2026-03-01)" in cooking.read()
 
 
-def test_a_file_of_a_new_windows_needs_no_question(cooking: Workspace) -> None:
+def test_a_utf_16_file_needs_no_confirmation(cooking: Workspace) -> None:
     (cooking.topics / "cooking.md").write_bytes((cooking.read() + "- Toma té\n").encode("utf-16"))
     assert cooking.files.sync().questions == ()
     assert "Toma té" in cooking.known()
 
 
-def test_an_answer_to_no_question_is_refused(cooking: Workspace) -> None:
+def test_answering_an_unknown_question_raises_not_found(cooking: Workspace) -> None:
     with pytest.raises(NotFound):
         cooking.files.confirm("q123")
 

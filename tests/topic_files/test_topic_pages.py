@@ -75,7 +75,7 @@ def test_an_edit_that_empties_a_page_must_be_confirmed(memory: Engine) -> None:
     assert texts(memory) == {"finding 0"}
 
 
-def test_a_topic_nobody_knows_and_a_preset_without_topics_say_so(memory: Engine, open_memory: OpenMemory) -> None:
+def test_an_unknown_topic_and_a_preset_without_topics_are_reported(memory: Engine, open_memory: OpenMemory) -> None:
     with pytest.raises(NotFound, match="There is no topic 'tea'"):
         memory.topics.page("tea")
     with pytest.raises(InvalidInput, match="keeps no topics"):

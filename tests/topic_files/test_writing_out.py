@@ -125,7 +125,7 @@ def test_an_index_beyond_twenty_loses_no_note_on_disk_only(workspace: Workspace,
 
 
 @pytest.mark.parametrize("damaged", [b"", b"2026-03-01T12:00:00|cook", b"\xff\xfe\0"])
-def test_a_damaged_index_changes_nothing_and_asks(workspace: Workspace, damaged: bytes) -> None:
+def test_a_damaged_index_changes_nothing_and_creates_a_question(workspace: Workspace, damaged: bytes) -> None:
     for n in range(6):
         workspace.note(f"talk number {n} about rice")
     workspace.files.sync()

@@ -119,7 +119,7 @@ def test_a_deleted_record_leaves_nothing(tmp_path: Path, storage: HoldfastStorag
         assert (memory.stats().memories, dict(memory.stats().retired)) == (0, {})
 
 
-def test_the_async_calls(storage: HoldfastStorage) -> None:
+def test_the_async_calls_save_search_and_delete(storage: HoldfastStorage) -> None:
     async def use() -> tuple[int, int]:
         await storage.asave([_record("a", NORTH), _record("b", EAST, categories=["c"])])
         found = await storage.asearch(NORTH, categories=["c"])

@@ -75,7 +75,7 @@ def test_messages_can_be_stored_as_they_are(client: Memory) -> None:
     assert _texts(client.get_all(filters={"user_id": "ana", "actor_id": "ana"})) == ["We sail on Friday"]
 
 
-def test_the_forms_of_results(client: Memory) -> None:
+def test_results_have_the_fields_of_mem0(client: Memory) -> None:
     (item,) = client.add("prefers tea", user_id="ana", metadata={"a": 1}, infer=False)["results"]
     always = {"id", "memory", "hash", "metadata", "created_at", "updated_at", "user_id", "role"}
     assert set(client.get(item["id"]) or {}) == {*always, "score"}

@@ -58,7 +58,7 @@ def test_a_continued_conversation_stays_one_session(memory: holdfast.Engine) -> 
     assert memory.stats().messages == 4
 
 
-def test_the_user_can_depend_on_the_run(memory: holdfast.Engine) -> None:
+def test_the_user_can_be_chosen_for_each_run(memory: holdfast.Engine) -> None:
     memory.remember("the harbor has a lighthouse", user="ana")
     agent: Agent[str, str] = Agent(
         FunctionModel(_parrot), deps_type=str, capabilities=[HoldfastMemory(memory, user=lambda ctx: ctx.deps, learn=False)]

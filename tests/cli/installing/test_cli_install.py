@@ -94,7 +94,7 @@ def test_everything_else_in_a_file_stays(client: str) -> None:
     ],
     ids=["tabs", "windows", "mark"],
 )
-def test_a_file_keeps_its_way_of_being_written(text: str, wanted: str) -> None:
+def test_a_settings_file_keeps_its_indentation_line_ends_and_byte_order_mark(text: str, wanted: str) -> None:
     assert merged(CLIENTS["cursor"], text.encode(), {"b": 2}).decode() == wanted
 
 
@@ -123,7 +123,7 @@ def test_settings_that_a_person_added_to_the_entry_stay() -> None:
         "\x00",
     ],
 )
-def test_a_file_that_would_lose_something_is_left_alone_and_the_entry_is_shown(
+def test_a_file_that_would_lose_content_is_unchanged_and_the_entry_is_printed(
     holdfast: Holdfast, place: dict[str, Any], text: str
 ) -> None:
     path = Path(place["HOME"]) / ".cursor" / "mcp.json"
@@ -136,7 +136,7 @@ def test_a_file_that_would_lose_something_is_left_alone_and_the_entry_is_shown(
     assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
 
 
-def test_a_commented_file_that_is_there_is_the_one_meant(holdfast: Holdfast, place: dict[str, Any]) -> None:
+def test_an_existing_settings_file_with_comments_is_used_instead_of_a_new_one(holdfast: Holdfast, place: dict[str, Any]) -> None:
     path = Path(place["HOME"]) / ".config" / "opencode" / "opencode.jsonc"
     path.parent.mkdir(parents=True)
     path.write_text("{ /* mine */ }", "utf-8")
@@ -213,7 +213,7 @@ def test_toml_keeps_its_comments_and_everything_else() -> None:
     ],
     ids=["inside a text", "inline", "comment after", "comment before", "broken"],
 )
-def test_toml_that_would_lose_something_is_refused(text: str) -> None:
+def test_toml_that_would_lose_content_is_refused(text: str) -> None:
     with pytest.raises(Unmergeable):
         merged(CLIENTS["codex"], text.encode(), {"command": "new"})
 
@@ -267,7 +267,7 @@ def test_variables_of_the_assistants_count(holdfast: Holdfast, place: dict[str, 
     )
 
 
-def test_the_flags_given_are_those_the_server_is_started_with(holdfast: Holdfast, place: dict[str, Any]) -> None:
+def test_the_server_is_started_with_the_given_flags(holdfast: Holdfast, place: dict[str, Any]) -> None:
     flags = ["--user", "ana", "--app", "kitchen", "--agent", "chef", "--preset", "reachy", "--store", "mine.db"]
     path = Path(_told(holdfast.run("install", "--no-weights", "cursor", *flags, "--json", **place))["path"])
     given = _listed("cursor", path)["holdfast"]["args"]

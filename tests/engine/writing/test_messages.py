@@ -98,7 +98,7 @@ def test_a_message_answers_only_a_question_of_another_speaker(
     assert (reply.asked, reply.answers) == ((_QUESTION, 1) if answers else (None, None))
 
 
-def test_a_counter_question_answers_nothing_and_asks(clock: FrozenClock) -> None:
+def test_a_question_in_return_is_not_an_answer(clock: FrozenClock) -> None:
     reply = with_act(message(clock, "user", "Why do you ask?"), [message(clock, "assistant", _QUESTION)])
     assert (reply.asks, reply.asked) == (True, None)
     plain = with_act(message(clock, "user", "I live in Lyon."), [message(clock, "assistant", "I see.")])
@@ -120,7 +120,7 @@ def test_the_window_has_the_last_messages_without_noise_and_starts_again_when_cl
     assert [each.text for each in session.messages(limit=2)] == ["mm", "after"]
 
 
-def test_clearing_the_window_of_a_session_without_messages_does_nothing(memory: Engine) -> None:
+def test_clearing_the_window_of_an_empty_session_does_nothing(memory: Engine) -> None:
     session = memory.session(user="ana", id="s1")
     session.clear_window()
     session.begin(metadata={"a": 1})

@@ -66,7 +66,7 @@ def test_an_imported_date_is_the_date_of_the_memory(memory: Engine, clock: Froze
     assert (found.created_at, found.updated_at, found.valid_from, found.last_seen_at) == (past, past, past, clock.now())
 
 
-def test_the_same_again_is_seen_again_and_gets_no_revision(memory: Engine, clock: FrozenClock) -> None:
+def test_a_repeated_memory_is_marked_as_seen_and_gets_no_revision(memory: Engine, clock: FrozenClock) -> None:
     first = put(memory, clock, "I play the cello")
     clock.advance(HOUR)
     again = put(memory, clock, "i play the CELLO.")
@@ -75,7 +75,7 @@ def test_the_same_again_is_seen_again_and_gets_no_revision(memory: Engine, clock
     assert len(memory.history(first.id)) == 1
 
 
-def test_the_same_again_with_more_detail_is_a_revision_that_says_so(memory: Engine, clock: FrozenClock) -> None:
+def test_a_repeated_memory_with_more_detail_becomes_a_revision(memory: Engine, clock: FrozenClock) -> None:
     first = put(memory, clock, "I play the cello", trust=0.5)
     clock.advance(HOUR)
     again = put(memory, clock, "I play the cello", importance=8.0, origin="explicit", expires_at=clock.now() + HOUR)

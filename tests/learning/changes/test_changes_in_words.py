@@ -44,7 +44,7 @@ def test_an_ending_ends_what_it_names(old: str, new: str, language: str) -> None
         ("El servidor está en Linode", "movimos el servidor a Scaleway", "es"),
     ],
 )
-def test_another_value_takes_the_place_of_the_old_one(old: str, new: str, language: str) -> None:
+def test_another_value_replaces_the_old_one(old: str, new: str, language: str) -> None:
     assert replaces(old, new, language)
 
 
@@ -62,7 +62,7 @@ def test_another_value_takes_the_place_of_the_old_one(old: str, new: str, langua
         ("My daughter's coach is Ms Berner", "I got the name wrong, it's Ms Werner", "en"),
     ],
 )
-def test_a_switch_ends_the_use_of_its_like(old: str, new: str, language: str) -> None:
+def test_a_switch_ends_the_use_of_the_same_kind_of_thing(old: str, new: str, language: str) -> None:
     assert replaces(old, new, language)
 
 
@@ -88,7 +88,7 @@ def test_a_switch_ends_the_use_of_its_like(old: str, new: str, language: str) ->
         ("Le pongo azúcar al mate", "dejé de ponerle azúcar al café", "es"),
     ],
 )
-def test_a_look_alike_in_words_of_change_ends_nothing(old: str, new: str, language: str) -> None:
+def test_a_statement_with_similar_words_of_change_replaces_nothing(old: str, new: str, language: str) -> None:
     assert not replaces(old, new, language)
 
 
@@ -115,7 +115,7 @@ def test_other_statements_of_the_same_batch_stay() -> None:
 
 
 @pytest.mark.parametrize("piece", ["a ", "my flat in ", "no more ", "moved to ", "the x is 5 ", "en un piso ", "ya no, ", "Ana "])
-def test_a_long_odd_text_is_read_in_a_moment(piece: str) -> None:
+def test_a_long_odd_text_is_read_quickly(piece: str) -> None:
     text = ("I have a " + piece * 150)[:300]
     begun = time.thread_time()
     change_in_words(text, text[::-1] + piece)

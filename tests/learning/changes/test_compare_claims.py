@@ -131,5 +131,5 @@ def test_a_sentence_that_refers_to_an_ended_claim_ends_with_it(open_memory: Open
         ("El armario n.º 3 es para las copas.", "Decidimos que el armario n.º 4 es para las copas."),
     ],
 )
-def test_a_numbered_thing_leaves_the_one_with_another_number(comparer: ClaimComparer, old: str, new: str) -> None:
+def test_a_thing_with_another_number_is_not_changed(comparer: ClaimComparer, old: str, new: str) -> None:
     assert comparer.change(old, new) is None

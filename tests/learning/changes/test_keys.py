@@ -43,7 +43,7 @@ def test_a_key_takes_the_spelling_that_is_known(given: str, known: list[str], ex
         ("libros", ["libreria"]),
     ],
 )
-def test_a_key_that_means_something_else_stays_itself(given: str, known: list[str]) -> None:
+def test_a_key_with_another_meaning_is_not_changed(given: str, known: list[str]) -> None:
     assert canonical_key(given, known) == given
 
 
@@ -59,7 +59,7 @@ def test_the_exact_spelling_wins_over_a_synonym() -> None:
     assert canonical_key("empleo", ["trabajo", "empleo"]) == "empleo"
 
 
-def test_no_key_is_only_the_same_as_no_key() -> None:
+def test_a_missing_key_equals_only_another_missing_key() -> None:
     assert same_key(None, None)
     assert not same_key("trabajo", None)
 
@@ -106,7 +106,7 @@ def test_a_key_before_a_colon_is_split_from_its_value(text: str, key: str, value
         "son las 10:30",
     ],
 )
-def test_a_call_for_attention_or_a_sentence_makes_no_key(text: str) -> None:
+def test_a_word_such_as_note_or_a_whole_sentence_before_a_colon_is_no_key(text: str) -> None:
     assert split_key(text) == (None, text)
 
 
@@ -115,7 +115,7 @@ def test_a_request_without_a_key_leaves_the_text() -> None:
 
 
 @pytest.mark.ledger("U8")
-def test_spelling_finds_all_keys_and_meaning_only_with_synonyms() -> None:
+def test_keys_are_found_by_spelling_and_by_meaning_only_with_synonyms() -> None:
     known = ["Ubicación", "ubicacion", "ciudad", "trabajo"]
     assert equal_keys("UBICACION", known, synonyms=False) == ["Ubicación", "ubicacion"]
     assert equal_keys("UBICACION", known, synonyms=True) == ["Ubicación", "ubicacion", "ciudad"]

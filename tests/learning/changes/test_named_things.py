@@ -33,10 +33,10 @@ def test_two_ways_to_name_the_same_thing_are_one_fact(one: str, other: str) -> N
         ("their sister is a doctor", "their sister is called Nora"),
     ],
 )
-def test_another_name_another_thing_or_more_is_another_fact(one: str, other: str) -> None:
+def test_another_name_another_thing_or_an_addition_is_another_fact(one: str, other: str) -> None:
     assert not same_words(one, other)
 
 
-def test_a_statement_that_says_anything_else_names_nothing() -> None:
+def test_a_statement_without_a_name_names_nothing() -> None:
     assert named_thing("su gato duerme en la cocina") is None
     assert named_thing("their cat is grey") is None

@@ -224,7 +224,7 @@ def test_an_unrelated_statement_retires_nothing(pair: list[str]) -> None:
 
 
 @pytest.mark.ledger("X3", "A12")
-def test_a_move_takes_the_place_of_the_old_home_and_says_why() -> None:
+def test_a_move_replaces_the_old_home_and_gives_the_reason() -> None:
     old = _auto("I live in Portland")
     (stored,) = _told(old, _put("I moved to Seattle"))
     assert stored.replaces == (old.id,)
@@ -247,12 +247,12 @@ def test_all_old_values_of_a_slot_are_retired() -> None:
     ],
     ids=["pinned", "another scope", "another kind", "not live"],
 )
-def test_a_memory_that_is_out_of_reach_is_left_alone(more: dict[str, object]) -> None:
+def test_a_memory_outside_the_scope_is_not_replaced(more: dict[str, object]) -> None:
     (stored,) = _told(_auto("I live in Portland", **more), _put("I moved to Seattle"))
     assert stored.replaces == ()
 
 
-def test_news_that_is_trusted_less_retires_nothing() -> None:
+def test_a_new_value_with_less_trust_retires_nothing() -> None:
     (stored,) = _told(_auto("I live in Portland"), _put("I moved to Seattle", trust=0.2))
     assert stored.replaces == ()
 
@@ -263,13 +263,13 @@ def test_a_clear_change_supersedes_an_explicit_memory() -> None:
     assert stored.replaces == (old.id,)
 
 
-def test_an_explicit_memory_is_not_replaced_for_nearness() -> None:
+def test_an_explicit_memory_is_not_replaced_because_of_similarity() -> None:
     old = a_memory("I love mountain hiking", origin="explicit")
     (stored,) = _told(old, _put("I enjoy hiking in the mountains"), cosine=NEAR, merge_same="replace")
     assert (stored.replaces, stored.text) == ((), old.text)
 
 
-def test_a_preset_can_leave_old_facts_alone() -> None:
+def test_a_preset_can_switch_off_replacing() -> None:
     (stored,) = _told(_auto("I live in Portland"), _put("I moved to Seattle"), supersede=False)
     assert stored.replaces == ()
 
@@ -284,7 +284,7 @@ def test_a_preset_can_leave_old_facts_alone() -> None:
         ("Mi color favorito es el azul", "El azul es mi color favorito"),
     ],
 )
-def test_the_same_in_other_words_refreshes_the_old_memory(old: str, new: str) -> None:
+def test_a_paraphrase_refreshes_the_old_memory(old: str, new: str) -> None:
     memory = _auto(old, sources=("msg_old",))
     (stored,) = _told(memory, _put(new))
     assert content_hash(stored.kind, stored.key, stored.text) == content_hash(memory.kind, memory.key, memory.text)
@@ -301,7 +301,7 @@ def test_the_same_meaning_refreshes_only_when_it_is_near() -> None:
 
 
 @pytest.mark.ledger("L5")
-def test_a_near_fact_takes_the_place_of_the_old_one_where_a_preset_says_so() -> None:
+def test_a_similar_fact_replaces_the_old_one_if_the_preset_says_so() -> None:
     memory = _auto("I love hiking in the mountains")
     (stored,) = _told(memory, _put("I really enjoy mountain hiking"), cosine=NEAR, merge_same="replace")
     assert (stored.replaces, stored.text) == ((memory.id,), "I really enjoy mountain hiking")
@@ -332,7 +332,7 @@ def test_different_function_words_make_a_different_statement(old: str, new: str)
     assert stored.text == new
 
 
-def test_a_fuller_value_takes_the_place_of_the_shorter() -> None:
+def test_a_fuller_value_replaces_a_shorter_one() -> None:
     memory = _auto("I live in Portland")
     (stored,) = _told(memory, _put("I live in Portland Oregon"))
     assert stored.replaces == (memory.id,)
@@ -396,12 +396,12 @@ def test_a_new_value_under_a_synonym_of_the_key_retires_the_old() -> None:
     assert (stored.key, stored.replaces) == ("ubicacion", (old.id,))
 
 
-def test_the_same_twice_in_a_batch_is_one_with_both_sources() -> None:
+def test_duplicates_in_a_batch_become_one_memory_with_both_sources() -> None:
     (stored,) = _told([], _put("I love tea", sources=("a",)), _put("i love tea!", sources=("b",)))
     assert stored.sources == ("a", "b")
 
 
-def test_a_change_within_a_batch_leaves_the_last_word() -> None:
+def test_of_two_values_in_one_batch_the_later_one_is_stored() -> None:
     (stored,) = _told([], _put("I live in Portland"), _put("I moved to Seattle"))
     assert stored.text == "I moved to Seattle"
     assert stored.reason == "changed in the same batch"

@@ -87,7 +87,7 @@ def test_the_past_is_distinguished_from_the_present(text: str) -> None:
         "My company moved to Austin",
     ],
 )
-def test_a_home_that_is_not_stated_fills_no_slot(text: str) -> None:
+def test_an_unstated_home_fills_no_slot(text: str) -> None:
     assert not [slot for slot in slots_of(text) if slot.attribute == "residence"]
 
 

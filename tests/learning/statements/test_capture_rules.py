@@ -121,7 +121,7 @@ def test_a_statement_has_a_key_in_its_language_and_a_kind(said: str, key: str, k
         ("Soy de Rosario pero vivo en Madrid", ["Soy de Rosario", "vivo en Madrid"]),
     ],
 )
-def test_a_statement_is_cut_from_what_stands_around_it(said: str, quotes: list[str]) -> None:
+def test_a_statement_is_extracted_without_the_text_around_it(said: str, quotes: list[str]) -> None:
     assert [found.text for found in statements(message(said))] == quotes
 
 
@@ -248,7 +248,7 @@ def test_a_statement_next_to_a_question_is_kept_without_the_question(said: str, 
     assert [found.text for found in statements(message(said))] == [quote]
 
 
-def test_a_denial_keeps_its_no() -> None:
+def test_a_negated_statement_keeps_its_negation() -> None:
     said = "no longer with Craig, we split in May"
     assert only(said).text == said
 
@@ -322,7 +322,7 @@ def test_typed_facts_are_sentences_of_four_types() -> None:
     ]
 
 
-def test_key_values_hold_what_is_stable() -> None:
+def test_key_value_pairs_contain_only_stable_facts() -> None:
     puts = extract_key_values(talk("Me llamo Lucas.", "Trabajo en Google.", "Mañana viajo a Salta.", "Estoy cansado."))
     assert [(put.kind, put.key, put.text) for put in puts] == [
         ("fact", "nombre", "Lucas"),

@@ -213,7 +213,7 @@ def test_relative_dates_become_absolute(reader: SentenceReader, said: str, dated
         ("Tengo un hermano.", "Él vive en Córdoba y trabaja de electricista."),
     ],
 )
-def test_a_sentence_that_points_back_is_kept_with_the_one_before(reader: SentenceReader, first: str, second: str) -> None:
+def test_a_sentence_that_refers_back_is_kept_with_the_previous_sentence(reader: SentenceReader, first: str, second: str) -> None:
     assert kept(reader, f"{first} {second}") == [first, f"{first} {second}"]
 
 
@@ -351,5 +351,5 @@ def test_a_second_fact_is_not_cut_off(reader: SentenceReader, said: str) -> None
     assert kept(reader, said) == [said]
 
 
-def test_a_sentence_that_speaks_of_it_is_kept_with_the_sentence_before(reader: SentenceReader) -> None:
+def test_a_sentence_with_it_is_kept_with_the_previous_sentence(reader: SentenceReader) -> None:
     assert kept(reader, "I play the accordion. Playing it calms me down every evening.")[-1].startswith("I play the accordion.")

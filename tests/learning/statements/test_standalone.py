@@ -8,7 +8,7 @@ from holdfast.learning.statements.standalone import is_english, is_question, is_
 
 
 @pytest.mark.parametrize("text", ["I always think about it every year!", "Those are my two favorites."])
-def test_a_pronoun_without_anything_to_refer_to_points_nowhere(text: str) -> None:
+def test_a_pronoun_without_a_noun_is_unresolved(text: str) -> None:
     assert points_nowhere(text, fold_clause(text))
 
 
@@ -23,7 +23,7 @@ def test_a_pronoun_without_anything_to_refer_to_points_nowhere(text: str) -> Non
         "I live in Lyon.",
     ],
 )
-def test_a_pronoun_after_its_noun_points_somewhere(text: str) -> None:
+def test_a_pronoun_after_its_noun_is_resolved(text: str) -> None:
     assert not points_nowhere(text, fold_clause(text))
 
 
@@ -37,7 +37,7 @@ def test_a_statement_is_not_a_question() -> None:
     assert not is_question("i do have two cats")
 
 
-def test_a_clause_loses_the_conjunction_that_ties_it_to_nothing() -> None:
+def test_a_leading_subordinating_conjunction_is_removed_from_a_clause() -> None:
     assert without_subordinator("because I hated shaving") == "I hated shaving"
     assert without_subordinator("because of the rain I left") == "because of the rain I left"
 
@@ -61,7 +61,7 @@ def test_a_text_that_breaks_off_is_unfinished() -> None:
         "The beaches of the islands are like no other.",
     ],
 )
-def test_praise_advice_and_talk_about_the_world_are_not_kept(memory: Engine, said: str) -> None:
+def test_praise_advice_and_statements_about_the_world_are_not_kept(memory: Engine, said: str) -> None:
     with memory.session(user="ana") as session:
         session.add("user", said)
     memory.drain()

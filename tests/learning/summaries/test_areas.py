@@ -27,7 +27,7 @@ pytestmark = pytest.mark.ledger("X37")
         ("The lamp is green", "other"),
     ],
 )
-def test_the_words_of_a_memory_decide(text: str, area: str) -> None:
+def test_the_area_follows_from_the_words_of_a_memory(text: str, area: str) -> None:
     assert area_of(a_memory(text)) == area
 
 
@@ -35,9 +35,9 @@ def test_the_words_of_a_memory_decide(text: str, area: str) -> None:
     ("key", "text", "area"),
     [("job", "Baker", "work"), ("ciudad", "Lima", "home"), ("birthday", "3 May", "identity"), ("wife", "Ada", "family")],
 )
-def test_a_telling_key_decides_before_the_words(key: str, text: str, area: str) -> None:
+def test_a_known_key_determines_the_area_before_the_words_do(key: str, text: str, area: str) -> None:
     assert area_of(a_memory(text, key=key)) == area
 
 
-def test_a_key_that_says_nothing_leaves_it_to_the_words() -> None:
+def test_with_an_unknown_key_the_words_determine_the_area() -> None:
     assert area_of(a_memory("Works as a diver", key="zq7")) == "work"

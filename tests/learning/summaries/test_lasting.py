@@ -52,7 +52,7 @@ def test_identity_health_family_and_instructions_last(key: str | None, text: str
         (None, "I bought a blue bicycle."),
     ],
 )
-def test_other_memories_do_not_last_by_themselves(key: str | None, text: str) -> None:
+def test_other_memories_are_not_lasting(key: str | None, text: str) -> None:
     assert not is_lasting(a_memory(text, key=key))
 
 

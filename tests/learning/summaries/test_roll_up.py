@@ -14,7 +14,7 @@ def test_thirty_waiting_messages_leave_the_newest_ten(waiting: int, taken: int) 
     assert due(waiting, RollUp(threshold=30, keep=10)) == taken
 
 
-def test_a_rule_that_keeps_nothing_takes_all() -> None:
+def test_with_keep_zero_all_messages_are_summarized() -> None:
     assert due(5, RollUp(threshold=1, keep=0)) == 5
 
 
@@ -38,7 +38,7 @@ def test_a_summary_has_at_most_the_trust_of_its_least_trusted_message() -> None:
     assert summary_put(messages, "A greeting.", ANA).trust == messages[1].trust
 
 
-def test_a_summary_of_nothing_is_refused() -> None:
+def test_a_summary_without_input_is_refused() -> None:
     with pytest.raises(ValueError, match="one message"):
         summary_put([], "x", ANA)
 
@@ -51,13 +51,13 @@ def test_a_base_document_names_its_summaries() -> None:
     assert (put.valid_from, put.trust) == (summaries[-1].valid_from, 0.4)
 
 
-def test_a_base_document_grows_out_of_the_earlier_one_and_keeps_its_sources() -> None:
+def test_a_base_document_extends_the_earlier_one_and_keeps_its_sources() -> None:
     earlier = a_memory("Before.", kind="base", key="base", sources=("sum_1",))
     summary, fact = a_memory("New.", kind="summary"), a_memory("A fact.")
     put = base_put("After.", [summary], ANA, kind="base", key="base", earlier=earlier, facts=[fact])
     assert (put.id, put.sources) == (earlier.id, ("sum_1", summary.id, fact.id))
 
 
-def test_a_base_document_of_nothing_is_refused() -> None:
+def test_a_base_document_without_input_is_refused() -> None:
     with pytest.raises(ValueError, match="a summary"):
         base_put("x", [], ANA, kind="base", key="base")

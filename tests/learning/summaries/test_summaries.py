@@ -295,7 +295,7 @@ def test_facts_stand_in_the_section_they_belong_to() -> None:
     assert place[EN[2]] < place["- The user is learning Dutch for the exam on 28 November."] < place[EN[3]]
 
 
-def test_a_new_home_takes_the_place_of_the_old_which_becomes_history() -> None:
+def test_a_new_home_replaces_the_old_home_which_becomes_history() -> None:
     base = distill("", [], ["The user lives in Madrid."])
     renewed = distill(base, [], ["The user lives in Lyon."])
     profile, history = renewed.split(EN[1])[0], renewed.split(EN[3])[1]
@@ -333,7 +333,7 @@ def test_ten_cascades_stay_within_the_words_and_keep_the_base() -> None:
 
 
 @pytest.mark.parametrize("most_words", [60, 120])
-def test_a_small_base_document_is_never_over_its_words(most_words: int) -> None:
+def test_a_small_base_document_stays_within_its_word_limit(most_words: int) -> None:
     assert len(distill("", [summarize(talk(name)) for name in INVENTED], FACTS, max_words=most_words).split()) <= most_words
 
 
@@ -354,7 +354,7 @@ def test_a_models_base_document_that_lost_the_facts_gets_them_back() -> None:
     assert "put them back" in summary.flaws[0]
 
 
-def test_a_models_base_document_over_the_words_is_cut() -> None:
+def test_a_base_document_of_the_model_above_the_word_limit_is_shortened() -> None:
     long = "\n".join(["## Key History", *(f"- The user met Person{n} at the fair in Oakham on {n} May." for n in range(1, 29))])
     facts = [f"The user met Person{n} at the fair in Oakham on {n} May." for n in range(1, 29)]
     summary = distill_with(ScriptedChat(json.dumps({"document": long})), "", [], facts, max_words=200)
@@ -398,7 +398,7 @@ def test_small_talk_has_no_tags() -> None:
 
 
 @pytest.mark.long
-def test_a_long_conversation_is_summarized_in_no_time() -> None:
+def test_a_long_conversation_is_summarized_quickly() -> None:
     messages = [
         a_message(f"On day {n} I told Rosa{n} that {n} boxes of pears came from Lyon.", at=AT + timedelta(minutes=n))
         for n in range(1500)
@@ -406,5 +406,5 @@ def test_a_long_conversation_is_summarized_in_no_time() -> None:
     assert len(summarize(messages)) <= 700
 
 
-def test_usage_of_the_rules_is_nothing() -> None:
+def test_a_summary_by_rules_has_no_usage() -> None:
     assert Summary(text="x").usage == Usage()

@@ -78,7 +78,7 @@ def test_spanish_texts_get_a_spanish_prompt() -> None:
     assert all("datos citados" in asked.turns[0].text for asked in model.asked)
 
 
-def test_a_name_that_is_not_in_the_list_counts_as_none() -> None:
+def test_an_unlisted_name_counts_as_no_topic() -> None:
     found = detect("Something about football.", TOPICS, model=names("../../football"))
     assert found.topic is None
     assert "no topic" in found.flaws[0]
@@ -109,7 +109,7 @@ def test_a_file_name_a_list_mark_or_the_listed_line_is_understood(spelled: str) 
 
 
 @pytest.mark.parametrize("spelled", ["cook", "cooking-baking", "travel and cooking", "/etc/passwd"])
-def test_another_name_is_still_no_topic(spelled: str) -> None:
+def test_an_unlisted_name_gives_no_topic(spelled: str) -> None:
     assert detect("What goes with paella?", TOPICS, model=names(spelled)).topic is None
 
 
@@ -164,7 +164,7 @@ def test_vectors_find_a_topic_whose_words_are_not_listed() -> None:
     assert detect("bread and rye flour", topics).topic is None
 
 
-def test_nothing_to_choose_from_or_by_asks_no_model() -> None:
+def test_without_topics_or_a_subject_no_model_is_called() -> None:
     model = ScriptedChat()
     assert detect("What goes with paella?", (), model=model).topic is None
     assert detect("¿Y eso?", TOPICS, model=model).topic is None
@@ -240,7 +240,7 @@ def test_without_a_model_a_topic_is_named_by_its_telling_word(texts: tuple[str, 
     ("known", "name"),
     [(("LISBON",), "LISBON"), (("jardin",), "lisbon"), (("lisbon-hotel", "lisbons"), "lisbons")],
 )
-def test_a_name_that_is_known_joins_its_topic(known: tuple[str, ...], name: str) -> None:
+def test_memories_join_a_known_topic_of_the_same_name(known: tuple[str, ...], name: str) -> None:
     texts = ("Flies to Lisbon.", "The Lisbon hotel is paid.", "Lisbon is warm.")
     assert name_topic(texts, known=known).name == name
 
@@ -335,7 +335,7 @@ def test_a_model_splits_a_long_page_by_line_numbers() -> None:
 
 
 @pytest.mark.ledger("R8")
-def test_lines_a_model_forgot_are_general_and_a_line_named_twice_goes_to_the_first() -> None:
+def test_lines_that_the_model_omits_go_to_general_and_a_line_named_twice_to_its_first_subtopic() -> None:
     memories = long_page(BREAD, RICE, each=30)
     model = ScriptedChat(groups_of(("baking", list(range(1, 21))), ("rice", list(range(20, 41)))))
     outcome = split("cooking", memories, model=model)
@@ -343,7 +343,7 @@ def test_lines_a_model_forgot_are_general_and_a_line_named_twice_goes_to_the_fir
     assert_nothing_lost(memories, outcome)
 
 
-def test_lines_a_model_was_not_shown_are_left_out_and_said() -> None:
+def test_line_numbers_that_the_model_was_not_shown_are_ignored_and_reported() -> None:
     memories = long_page(BREAD, RICE, each=30)
     model = ScriptedChat(groups_of(("baking", [*range(1, 31), 0, 61, -4]), ("rice", list(range(31, 61)))))
     outcome = split("cooking", memories, model=model)
@@ -397,19 +397,19 @@ def test_without_a_model_spanish_pages_split_too() -> None:
     assert set(topics_of(outcome)) == {"jardín-rosal", "jardín-tomate", "jardín-césped"}
 
 
-def test_a_line_that_fits_nowhere_is_general() -> None:
+def test_a_line_that_fits_no_subtopic_goes_to_general() -> None:
     memories = [*long_page(BREAD, RICE, each=30), a_memory("Xylophones!", topic="cooking")]
     assert topics_of(split("cooking", memories))[-1] == "cooking-general"
 
 
-def test_a_page_whose_lines_are_all_alike_is_cut_by_their_age() -> None:
+def test_a_page_of_similar_lines_is_split_by_age() -> None:
     memories = [a_memory("Likes bread.", topic="cooking") for _ in range(60)]
     outcome = split("cooking", memories)
     assert_nothing_lost(memories, outcome)
     assert set(topics_of(outcome)) == {"cooking-part-1", "cooking-part-2", "cooking-part-3"}
 
 
-def test_a_page_that_is_short_enough_is_left_alone() -> None:
+def test_a_short_page_is_not_split() -> None:
     model = ScriptedChat()
     assert split("cooking", long_page(BREAD, RICE, each=25), model=model) == Outcome(prompt="split-rules-1")
     assert model.asked == []
@@ -487,13 +487,13 @@ def test_after_any_split_every_memory_has_one_topic_and_no_text_is_lost(
         assert len(memories) <= 6 or outcome.flaws
 
 
-def test_groups_are_the_same_every_time() -> None:
+def test_grouping_is_deterministic() -> None:
     rows = term_vectors([memory.text for memory in long_page(BREAD, RICE, TEA)])
     assert np.array_equal(groups(rows), groups(rows.copy()))
     assert np.array_equal(k_means(rows, 3), k_means(rows.copy(), 3))
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 40])
-def test_rows_without_direction_are_unplaced(count: int) -> None:
+def test_zero_and_nan_vectors_get_no_group(count: int) -> None:
     assert (groups(np.zeros((count, 8), dtype=np.float32)) == UNPLACED).all()
     assert (groups(np.full((count, 8), np.nan, dtype=np.float32)) == UNPLACED).all()

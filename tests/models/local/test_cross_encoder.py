@@ -47,7 +47,7 @@ def test_an_answer_is_rated_above_a_text_on_the_same_subject(encoder: CrossEncod
 
 
 @pytest.mark.weights
-def test_it_has_no_opinion_on_what_is_not_in_english(encoder: CrossEncoder) -> None:
+def test_texts_that_are_not_english_are_not_rated(encoder: CrossEncoder) -> None:
     assert rated(encoder, "¿Desde cuándo pinta Melanie?", FITTING) == [None]
     spanish, english = rated(encoder, "How long has Melanie been painting?", "Melanie pinta desde hace siete años", FITTING)
     assert spanish is None

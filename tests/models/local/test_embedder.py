@@ -48,7 +48,7 @@ def test_nothing_is_loaded_before_the_first_text(tmp_path: Path) -> None:
         embedder.embed(["text"], role="document")
 
 
-def test_a_damaged_network_of_the_right_size_is_called_damaged(tmp_path: Path) -> None:
+def test_a_damaged_network_of_the_right_size_is_reported_as_damaged(tmp_path: Path) -> None:
     spec = find("arctic-embed-s")
     spec = replace(spec, files=tuple(replace(weight, size=1000) for weight in spec.files))
     for weight in spec.files:
@@ -104,7 +104,7 @@ def test_the_default_embedder_finds_a_spanish_fact_by_an_english_question_and_th
     assert found.argmax(axis=1).tolist() == [0, 1, 2, 3]
 
 
-def test_one_text_in_place_of_a_list_is_refused(tmp_path: Path) -> None:
+def test_a_single_text_instead_of_a_list_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="list of texts"):
         LocalEmbedder(find(DEFAULT_MODEL), tmp_path).embed("text", role="document")
 

@@ -38,7 +38,7 @@ def model(weights_of: Callable[[str], Path]) -> Iterator[LlamaCppChat]:
 
 
 @pytest.mark.parametrize("name", ["qwen2.5-1.5b", "local:", "gguf:", "openai:gpt-4o", ""])
-def test_a_name_of_another_kind_is_answered_with_the_two_there_are(name: str, tmp_path: Path) -> None:
+def test_the_error_for_an_unknown_name_shows_the_two_valid_forms(name: str, tmp_path: Path) -> None:
     with pytest.raises(ModelUnknown, match=r"local:NAME or gguf:/path"):
         LlamaCppChat(name, tmp_path)
 
@@ -49,7 +49,7 @@ def test_an_embedder_is_not_a_chat_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{"context": 0}, {"threads": 0}, {"temperature": -1.0}])
-def test_options_that_make_no_sense_are_refused(options: dict[str, int], tmp_path: Path) -> None:
+def test_invalid_options_are_refused(options: dict[str, int], tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         LlamaCppChat(f"local:{MODEL}", tmp_path, **options)
 
@@ -124,7 +124,7 @@ def test_a_schema_gives_json_of_that_shape_in_its_order(model: LlamaCppChat, tex
 
 
 @pytest.mark.weights
-def test_a_cut_off_answer_says_so(model: LlamaCppChat) -> None:
+def test_a_truncated_answer_is_marked_as_truncated(model: LlamaCppChat) -> None:
     assert model.chat(GREETING, max_tokens=1, timeout=200).stop == "length"
 
 

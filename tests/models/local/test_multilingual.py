@@ -119,7 +119,7 @@ def test_it_is_found_among_the_embedders_but_not_among_those_to_pull() -> None:
     assert "use-multilingual" not in MODELS
 
 
-def test_one_text_in_place_of_a_list_and_an_unknown_role_are_refused() -> None:
+def test_a_single_text_instead_of_a_list_and_an_unknown_role_are_refused() -> None:
     with pytest.raises(InvalidInput, match="list of texts"):
         MultilingualEmbedder(SPEC).embed("text", role="document")
     with pytest.raises(InvalidInput, match="'passage'"):

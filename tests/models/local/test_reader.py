@@ -56,7 +56,7 @@ def test_a_fact_is_worth_keeping_and_small_talk_is_not(reader: LocalReader) -> N
     assert (fact.owner, fact.act, talk.act) == ("user", "statement", "smalltalk")
 
 
-def test_the_turn_before_changes_what_a_short_reply_means(reader: LocalReader) -> None:
+def test_the_previous_turn_changes_the_meaning_of_a_short_reply(reader: LocalReader) -> None:
     asked = reader.read("Two, Pixel and Byte.", before="Do you have any pets?")
     alone = reader.read("Two, Pixel and Byte.")
     assert asked.keep > alone.keep
@@ -64,11 +64,11 @@ def test_the_turn_before_changes_what_a_short_reply_means(reader: LocalReader) -
 
 
 @pytest.mark.parametrize("before", ["", " ", "What do you do? " * 500, "x" * 10_000])
-def test_the_turn_before_may_be_empty_or_long(reader: LocalReader, before: str) -> None:
+def test_the_previous_turn_may_be_empty_or_long(reader: LocalReader, before: str) -> None:
     assert 0 <= reader.read(FACT, before=before).keep <= 1
 
 
-def test_no_turn_before_is_the_same_as_an_empty_one(reader: LocalReader) -> None:
+def test_a_missing_previous_turn_equals_an_empty_one(reader: LocalReader) -> None:
     assert reader.read(FACT) == reader.read(FACT, before="")
 
 
@@ -182,7 +182,7 @@ class Loading(LocalReader):
         self.loaded = True
 
 
-def test_a_server_loads_it_at_start(tmp_path: Path) -> None:
+def test_the_server_loads_the_model_at_start(tmp_path: Path) -> None:
     reader = Loading(READERS[DEFAULT_READER], tmp_path)
     store = SQLiteStore(tmp_path / "memory.db")
     with build_engine(store, preset=find_preset("default"), worker="none", sentence_reader=reader) as memory:

@@ -55,7 +55,7 @@ def test_a_matching_pair_is_closer_than_an_unrelated_one(spec: ModelSpec) -> Non
 
 
 @every_model
-def test_a_model_says_what_may_be_done_with_it(spec: ModelSpec) -> None:
+def test_a_model_has_a_license_and_a_description(spec: ModelSpec) -> None:
     assert spec.licence == "Apache-2.0"
     assert spec.description
 

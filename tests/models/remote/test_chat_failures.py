@@ -114,7 +114,7 @@ def test_a_server_that_recovers_is_used_again(server: ChatServer, step: Step) ->
     ids=str,
 )
 @every_dialect
-def test_only_what_may_pass_is_tried_again(server: ChatServer, name: str, step: Step, kind: type, calls: int) -> None:
+def test_only_temporary_errors_are_retried(server: ChatServer, name: str, step: Step, kind: type, calls: int) -> None:
     server.script(*[step] * 5)
     assert type(fail(model(server, name))) is kind
     assert len(server.requests) == calls
@@ -122,7 +122,7 @@ def test_only_what_may_pass_is_tried_again(server: ChatServer, name: str, step: 
 
 @every_dialect
 @pytest.mark.parametrize("step", [Refuse(429), Refuse(500), Reset()], ids=str)
-def test_a_passing_failure_does_not_show(server: ChatServer, name: str, step: Step) -> None:
+def test_a_temporary_failure_is_not_reported(server: ChatServer, name: str, step: Step) -> None:
     server.script(step, step, "At last.")
     reply = model(server, name).chat(HELLO)
     assert (reply.text, reply.usage.calls) == ("At last.", 3)
@@ -196,7 +196,7 @@ def test_a_slow_server_gets_no_more_than_its_time_limit(server: ChatServer, name
     assert len(server.requests) <= 4
 
 
-def test_no_time_at_all_makes_no_call(server: ChatServer) -> None:
+def test_with_a_budget_of_zero_no_call_is_made(server: ChatServer) -> None:
     assert isinstance(fail(model(server), timeout=0), ModelUnavailable)
     assert server.requests == []
 
@@ -249,7 +249,7 @@ def test_a_server_that_repeats_the_key_does_not_get_it_into_the_error(server: Ch
     assert "OPENAI_API_KEY" in str(error)
 
 
-def test_a_long_complaint_is_shortened(server: ChatServer) -> None:
+def test_a_long_error_message_is_shortened(server: ChatServer) -> None:
     server.script(Refuse(400, "very " * 5000 + "long"))
     assert len(str(fail(model(server)))) < 400
 

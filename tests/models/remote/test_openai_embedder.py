@@ -132,7 +132,7 @@ def test_a_misbehaving_server_causes_a_typed_error_after_at_most_three_calls(ser
     ],
     ids=["short", "empty", "text", "nested", "missing", "zero", "not numbers", "infinite", "null"],
 )
-def test_vectors_that_are_none_are_refused(server: ChatServer, row: bytes) -> None:
+def test_invalid_vectors_are_refused(server: ChatServer, row: bytes) -> None:
     server.script(Send(b'{"data": [' + row + b"]}"))
     with pytest.raises(AnswerInvalid):
         embedder_of(server).embed(["tea"], role="document")
@@ -150,11 +150,11 @@ def test_loading_shows_what_is_wrong(server: ChatServer) -> None:
         embedder_of(server).load()
 
 
-def test_a_passing_failure_does_not_show(server: ChatServer) -> None:
+def test_a_temporary_failure_is_not_reported(server: ChatServer) -> None:
     server.script(Refuse(429, retry_after="0"), Say(""))
     assert embedder_of(server).embed(["tea"], role="query").shape == (1, 1536)
 
 
-def test_one_text_in_place_of_a_list_is_refused(server: ChatServer) -> None:
+def test_a_single_text_instead_of_a_list_is_refused(server: ChatServer) -> None:
     with pytest.raises(InvalidInput, match="list of texts"):
         embedder_of(server).embed("tea", role="document")

@@ -170,7 +170,7 @@ def test_every_section_fits_a_phone(browser: Any, served: Served, theme: Any, la
 
 
 @pytest.mark.parametrize("bound", [{"level": "read"}, {"level": "admin", "user": "ana"}])
-def test_a_section_that_the_key_may_not_use_says_so(browser: Any, served: Served, bound: dict[str, str]) -> None:
+def test_a_section_that_the_key_does_not_permit_shows_an_error(browser: Any, served: Served, bound: dict[str, str]) -> None:
     served.key("admin")
     key = served.key(**bound)
     guest = visit(browser, served.url)

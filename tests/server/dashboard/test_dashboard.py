@@ -48,7 +48,7 @@ def ana(browser: Any, url: str) -> Iterator[Visitor]:
 
 
 @pytest.mark.long
-def test_a_turn_without_a_model_is_kept_and_shows_what_one_would_be_told(ana: Visitor, url: str) -> None:
+def test_a_turn_without_a_model_is_stored_and_shows_the_prompt(ana: Visitor, url: str) -> None:
     remember(url, "The boiler is repaired in November")
     ana.go("chat")
     assert "No chat model" in ana.see(".chat-bar").inner_text()
@@ -125,7 +125,7 @@ def test_an_edit_shows_its_difference_and_can_be_undone(ana: Visitor, url: str) 
 
 
 @pytest.mark.long
-def test_a_pin_holds(ana: Visitor, url: str) -> None:
+def test_a_pinned_memory_stays_pinned(ana: Visitor, url: str) -> None:
     kept = remember(url, "Prefers short answers")
     ana.go(f"memories/{kept['id']}")
     ana.click("[data-action=pin]")
@@ -161,7 +161,7 @@ def test_an_erasure_says_what_it_will_do_and_gives_a_receipt(ana: Visitor, url: 
 
 
 @pytest.mark.long
-def test_a_memory_leads_to_the_message_it_came_from_and_back(ana: Visitor, url: str) -> None:
+def test_a_memory_and_its_source_message_link_to_each_other(ana: Visitor, url: str) -> None:
     said = httpx.post(
         f"{url}/v1/sessions/provenance/messages", json={"role": "user", "text": "My cat is called Miga.", "user": "ana"}
     )
@@ -205,7 +205,7 @@ def test_emptying_a_page_asks_first(ana: Visitor, url: str) -> None:
 
 
 @pytest.mark.long
-def test_the_timeline_shows_memories_and_messages_by_day(ana: Visitor, url: str) -> None:
+def test_the_timeline_lists_memories_and_messages_by_day(ana: Visitor, url: str) -> None:
     remember(url, "The quartet meets on Thursday")
     httpx.post(f"{url}/v1/sessions/by-day/messages", json={"role": "user", "text": "Good morning to all of you.", "user": "ana"})
     ana.go("timeline")
@@ -215,7 +215,7 @@ def test_the_timeline_shows_memories_and_messages_by_day(ana: Visitor, url: str)
 
 
 @pytest.mark.long
-def test_a_job_that_gave_up_is_run_again(ana: Visitor, url: str) -> None:
+def test_a_dead_job_can_be_run_again(ana: Visitor, url: str) -> None:
     ana.go("jobs?state=dead")
     assert "the model did not answer" in ana.see(".job").inner_text()
     ana.click("[data-action=rerun]")

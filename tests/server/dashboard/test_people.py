@@ -153,7 +153,7 @@ def test_erasing_a_person_says_what_will_be_lost_and_gives_a_receipt(visitor: Vi
 
 
 @pytest.mark.long
-def test_many_sessions_leave_the_rest_of_the_page_in_reach(visitor: Visitor, url: str) -> None:
+def test_with_many_sessions_the_rest_of_the_page_stays_reachable(visitor: Visitor, url: str) -> None:
     for number in range(12):
         body = {"role": "user", "text": f"hello number {number}", "user": "vera"}
         assert httpx.post(f"{url}/v1/sessions/vera-{number}/messages", json=body, timeout=30).status_code == 201

@@ -166,7 +166,7 @@ def test_values_of_another_type_are_not_coerced(served: Served, path: str, body:
     assert served.client.post(path, json=body).status_code == 400
 
 
-def test_times_in_a_query_are_text(served: Served) -> None:
+def test_times_in_a_query_string_are_text(served: Served) -> None:
     assert served.client.get("/v1/memories", params={"known_at": "0.5"}).status_code == 400
     assert served.client.get("/v1/memories", params={"known_at": "2026-01-01T00:00:00Z"}).status_code == 200
 

@@ -158,7 +158,7 @@ def test_without_a_model_the_device_still_learns(tmp_path: Path) -> None:
         assert any("NASA" in text for text in learned)
 
 
-def test_nothing_said_is_ignored_without_asking_the_model(device: Served, model: ScriptedChat) -> None:
+def test_an_empty_message_is_ignored_without_a_model_call(device: Served, model: ScriptedChat) -> None:
     assert device.client.post("/chat/text", json={"text": "  "}).json()["action"] == "IGNORE"
     assert model.asked == []
     assert [action for _, _, action in _messages(device)] == ["IGNORE", "IGNORE"]
@@ -177,7 +177,7 @@ def test_sensors_are_an_object(device: Served) -> None:
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
 
 
-def test_readings_become_one_line_that_closes_nothing() -> None:
+def test_sensor_readings_become_one_line_that_cannot_close_a_block() -> None:
     line = format_readings({"note": "a]\n[b", "<tag>": ["x", 1], "none": None, "deep": {"a": {"b": 2}}})
     assert "\n" not in line
     assert line.startswith("Note: a] [b, ")
@@ -246,7 +246,7 @@ def test_the_local_transcriber_hears_nothing_in_silence(form: dict[str, int]) ->
     assert is_noise(PocketSphinxTranscriber().transcribe(recording(1.0, **form)))
 
 
-def test_health_says_more_to_those_who_may_know(served: Served) -> None:
+def test_health_shows_more_to_callers_with_more_rights(served: Served) -> None:
     inside = served.client.get("/health").json()
     assert (inside["status"], inside["chat"], inside["queue"]["queued"]) == ("ok", "none", 0)
     served.key("admin")

@@ -23,7 +23,7 @@ def test_a_stored_memory_is_recalled_with_the_reasons(served: Served) -> None:
 
 
 @pytest.mark.everywhere
-def test_a_user_does_not_see_what_another_told(served: Served) -> None:
+def test_a_user_does_not_see_the_memories_of_another_user(served: Served) -> None:
     _remember(served)
     assert served.client.post("/v1/recall", json={"query": "tea", "user": "bob"}).json()["hits"] == []
     assert served.client.get("/v1/memories?user=bob").json()["items"] == []

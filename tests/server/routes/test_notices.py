@@ -88,7 +88,7 @@ def test_health_notices_by_itself_that_the_embedder_is_back(served: Served, mode
     assert served.client.get("/health").json()["status"] == "ok"
 
 
-def test_one_tenant_meets_the_outage_and_all_are_spared(served: Served, model: ChatServer) -> None:
+def test_after_one_tenant_meets_an_outage_no_tenant_waits_for_the_model(served: Served, model: ChatServer) -> None:
     model.script(*[Silence(30.0)] * 20)
     served.client.post("/v1/recall", json=QUERY)
     asked = len(model.requests)

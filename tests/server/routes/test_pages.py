@@ -184,7 +184,7 @@ def test_a_user_s_zone_and_language_are_kept(served: Served) -> None:
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("X8")
-def test_a_key_is_made_listed_without_its_secret_and_revoked_at_once(served: Served) -> None:
+def test_a_key_is_created_listed_without_its_secret_and_revoked_at_once(served: Served) -> None:
     admin = served.as_(served.key("admin"))
     made = admin.post("/v1/keys", json={"scope": "write", "user": "ana", "label": "phone"}).json()
     phone = served.as_(made["key"])

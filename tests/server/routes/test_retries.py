@@ -53,7 +53,7 @@ def test_a_session_is_started_once_however_often_it_is_requested(served: Served)
 
 
 @pytest.mark.everywhere
-def test_one_of_two_who_use_the_same_key_is_not_answered_with_the_other_s(served: Served) -> None:
+def test_two_callers_with_the_same_idempotency_key_never_get_each_others_response(served: Served) -> None:
     ana, bob = (served.as_(served.key(user=user)) for user in ("ana", "bob"))
     hers = ana.post("/v1/memories", json={"text": "the pangolin"}, headers=KEY)
     his = bob.post("/v1/memories", json={"text": "the pangolin"}, headers=KEY)
@@ -62,7 +62,7 @@ def test_one_of_two_who_use_the_same_key_is_not_answered_with_the_other_s(served
 
 
 @pytest.mark.everywhere
-def test_twenty_at_once_do_it_once(served: Served) -> None:
+def test_twenty_requests_with_one_idempotency_key_have_one_effect(served: Served) -> None:
     def send(_number: int) -> int:
         body = {"role": "user", "text": "once", "user": "ana"}
         return httpx.post(f"{served.url}/v1/sessions/t/messages", json=body, headers=KEY, timeout=30).status_code
@@ -86,14 +86,14 @@ def test_a_repeated_request_gets_the_stored_stream_without_a_model_call(tmp_path
     assert (len(model.asked), len(kept)) == (1, 2)
 
 
-def test_a_message_the_model_failed_on_is_not_doubled_by_the_retry(served: Served) -> None:
+def test_a_retry_after_a_model_failure_stores_no_second_message(served: Served) -> None:
     for _ in range(2):
         assert served.client.post("/v1/sessions/t/chat", json={"text": "hi", "user": "ana"}, headers=KEY).status_code == 503
     assert len(served.client.get("/v1/sessions/t/messages").json()["items"]) == 1
 
 
 @pytest.mark.everywhere
-def test_an_erasure_takes_the_stored_answers_along(served: Served) -> None:
+def test_an_erasure_removes_the_stored_responses(served: Served) -> None:
     made = served.client.post("/v1/memories", json={"text": "a secret pangolin", "user": "ana"}, headers=KEY).json()
     served.client.post("/v1/erase", json={"id": made["id"]})
     again = served.client.post("/v1/memories", json={"text": "a secret pangolin", "user": "ana"}, headers=KEY)
@@ -101,6 +101,6 @@ def test_an_erasure_takes_the_stored_answers_along(served: Served) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "x" * 300])
-def test_a_key_that_is_none_is_refused(served: Served, key: str) -> None:
+def test_an_invalid_idempotency_key_is_refused(served: Served, key: str) -> None:
     answer = served.client.post("/v1/memories", json={"text": "tea"}, headers={"Idempotency-Key": key})
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")

@@ -54,7 +54,7 @@ def test_a_session_that_was_begun_for_a_user_keeps_what_is_said_for_them(served:
     assert served.client.get(f"/v1/sessions/{begun['id']}").json()["user"] == "ana"
 
 
-def test_a_message_begins_a_session_that_was_not_there(served: Served) -> None:
+def test_a_message_creates_a_missing_session(served: Served) -> None:
     said = _say(served, "my-own-id", "hello", user="ana")
     assert said["session"] == "my-own-id"
     assert [each["id"] for each in served.client.get("/v1/sessions?user=ana").json()["items"]] == ["my-own-id"]
@@ -113,7 +113,7 @@ def test_a_shared_session_is_an_explicit_choice(served: Served) -> None:
 
 
 @pytest.mark.parametrize("path", ["messages", "chat", "context", "end"])
-def test_a_foreign_session_id_is_answered_like_an_absent_one(talking: Served, path: str) -> None:
+def test_a_session_id_of_another_scope_gets_the_same_answer_as_an_unknown_id(talking: Served, path: str) -> None:
     _say(talking, "hers", "my secret", user="ana")
     bob = talking.as_(talking.key("write", user="bob"))
     bodies = {"messages": {"role": "user", "text": "hi"}, "chat": {"text": "hi"}, "context": {"query": "secret"}}
@@ -128,7 +128,7 @@ def test_a_foreign_session_id_is_answered_like_an_absent_one(talking: Served, pa
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("X20")
-def test_a_client_id_keeps_a_retry_from_doubling_a_message(served: Served) -> None:
+def test_a_retry_with_the_same_client_id_stores_no_second_message(served: Served) -> None:
     first, again = (_say(served, "talk", "hello", id="c1", speaker="ana") for _ in range(2))
     assert first == again
     assert first["speaker"] == "ana"
@@ -137,7 +137,7 @@ def test_a_client_id_keeps_a_retry_from_doubling_a_message(served: Served) -> No
 
 
 @pytest.mark.everywhere
-def test_messages_come_from_the_end_or_on_from_one(served: Served) -> None:
+def test_messages_are_listed_from_the_end_or_after_a_given_one(served: Served) -> None:
     seqs = [_say(served, "talk", f"number {number}")["seq"] for number in range(5)]
     last = served.client.get("/v1/sessions/talk/messages?limit=2").json()
     assert [each["text"] for each in last["items"]] == ["number 3", "number 4"]
@@ -254,7 +254,7 @@ def test_a_message_is_on_disk_before_the_model_is_called(tmp_path: Path) -> None
     assert found == ["remember the milk"]
 
 
-def test_a_failing_model_is_a_problem_that_says_so(tmp_path: Path) -> None:
+def test_a_failing_model_is_reported_as_a_problem(tmp_path: Path) -> None:
     with serving(tmp_path, chat=ScriptedChat(ModelUnavailable("The model sleeps."))) as server:
         answer = server.client.post("/v1/sessions/t/chat", json={"text": "hello", "user": "ana"})
     assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (503, "model_unavailable", "The model sleeps.")

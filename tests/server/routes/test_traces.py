@@ -20,7 +20,7 @@ def _context(served: Served, query: str = QUESTION, **more: object) -> dict[str,
 
 
 @pytest.mark.everywhere("sqlite", "postgres")
-def test_a_context_leads_to_its_trace(served: Served) -> None:
+def test_a_context_names_its_trace(served: Served) -> None:
     lives, tea = _remember(served, "The pangolin lives in Xanadu."), _remember(served, "Ana prefers green tea.")
     block = _context(served)
     trace = served.client.get(f"/v1/traces/{block['trace']}").json()

@@ -74,7 +74,7 @@ def test_a_removed_vector_is_not_found_while_its_removal_is_queued(file: Path) -
         assert not searched_in_memory(store)
 
 
-def test_while_much_waits_the_index_in_memory_answers(file: Path) -> None:
+def test_while_many_changes_are_queued_the_in_memory_index_answers(file: Path) -> None:
     with opened(file, pace=Pace(max_scanned=10, batch_size=10)) as store:
         fill(store, range(100))
         assert nearest(store, 42) == ["number 42"]
@@ -82,7 +82,7 @@ def test_while_much_waits_the_index_in_memory_answers(file: Path) -> None:
         assert build_folders(file) == []
 
 
-def test_a_reader_finds_only_what_is_theirs(file: Path) -> None:
+def test_a_reader_finds_only_their_own_data(file: Path) -> None:
     with opened(file) as store:
         fill(store, range(50))
         fill(store, range(50, 60), scope=BOB)
@@ -105,7 +105,7 @@ def test_two_tenants_have_separate_folders(file: Path) -> None:
         assert len(build_folders(file)) == 2
 
 
-def test_a_dropped_model_takes_its_folder_along(file: Path) -> None:
+def test_dropping_a_model_removes_its_folder(file: Path) -> None:
     with opened(file) as store:
         fill(store, range(5))
         nearest(store, 1)
@@ -389,7 +389,7 @@ def test_answers_agree_with_the_index_in_memory(file: Path) -> None:
     assert shared >= 0.95 * 10 * len(asked)
 
 
-def test_a_search_of_few_allowed_items_is_filled(file: Path) -> None:
+def test_a_search_among_few_allowed_items_returns_all_of_them(file: Path) -> None:
     with opened(file) as store:
         fill(store, range(300))
         remember(store, *(a_memory(f"number {n}", kind="event", id=f"mem_event_{n}") for n in range(300, 305)))

@@ -84,7 +84,7 @@ def test_the_setting_comes_from_a_file_too(open_memory: OpenMemory, folder: Path
         ({"index": "chroma", "key": "secret"}, "does not encrypt"),
     ],
 )
-def test_an_index_that_makes_no_sense_is_refused(tmp_path: Path, settings: dict[str, Any], words: str) -> None:
+def test_an_invalid_index_setting_is_refused(tmp_path: Path, settings: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         make_store(Settings(store=str(tmp_path / "memory.db"), **settings))
 

@@ -60,7 +60,7 @@ def digests(report: CopyReport) -> dict[str, str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
-def test_a_copy_holds_the_same_rows_and_finds_the_same(way: str, places: Places) -> None:
+def test_a_copy_contains_the_same_rows_and_gives_the_same_results(way: str, places: Places) -> None:
     source, target = places.pair(way)
     before = seen(source)
     report = copy(source, target)
@@ -97,7 +97,7 @@ def test_copying_there_and_back_keeps_every_digest(places: Places) -> None:
     assert digests(copy(source, target)) == digests(copy(target, back))
 
 
-def test_vectors_keep_their_cosines_and_none_is_made_again(places: Places) -> None:
+def test_stored_vectors_are_reused_and_keep_their_cosines(places: Places) -> None:
     source, target = places.pair("sqlite to postgres")
     copy(source, target)
     cosines, waiting = [], []

@@ -35,7 +35,7 @@ def state(report: CopyReport) -> list[tuple[str, int, str]]:
 @pytest.mark.long
 @pytest.mark.ledger("X9")
 @pytest.mark.parametrize(("source", "target"), [("sqlite", "postgres"), ("postgres", "sqlite"), ("sqlite", "sqlite")])
-def test_killed_again_and_again_it_ends_as_the_same_store(
+def test_a_copy_killed_again_and_again_ends_as_the_same_store(
     source: str, target: str, full: dict[str, str], tmp_path: Path, server: Server
 ) -> None:
     place = new(target, tmp_path, server)
@@ -53,7 +53,7 @@ def test_killed_again_and_again_it_ends_as_the_same_store(
 
 
 @pytest.mark.parametrize("before_the_end", [1, 4, 30])
-def test_a_copy_killed_while_it_compares_ends_as_well(before_the_end: int, full: dict[str, str], tmp_path: Path) -> None:
+def test_a_copy_killed_during_the_comparison_can_be_resumed(before_the_end: int, full: dict[str, str], tmp_path: Path) -> None:
     steps: list[str] = []
     here, there = open_side(full["sqlite"]), open_side(tmp_path / "counted.db", new=True)
     copy_store(here, there, progress=lambda step, *_: steps.append(step), batch=BATCH)

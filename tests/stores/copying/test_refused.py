@@ -39,7 +39,7 @@ def test_a_target_with_other_data_is_refused_and_left_alone(kind: str, source: s
         assert [str(each) for each in memory.memories(user="zoe")] == ["something else"]
 
 
-def test_a_copy_that_was_used_since_is_refused(source: str, tmp_path: Path) -> None:
+def test_a_copy_changed_since_it_was_made_is_refused(source: str, tmp_path: Path) -> None:
     target = str(tmp_path / "target.db")
     copy(source, target)
     with open_engine(target) as memory:
@@ -80,7 +80,7 @@ def test_a_store_is_not_copied_onto_itself(source: str) -> None:
         copy(source, source)
 
 
-def test_a_source_that_is_not_there_is_not_made(tmp_path: Path, server: Server) -> None:
+def test_a_missing_source_store_is_not_created(tmp_path: Path, server: Server) -> None:
     with pytest.raises(NotFound, match="There is no store"):
         copy(tmp_path / "nothing.db", tmp_path / "target.db")
     with pytest.raises(NotFound, match="There is no store"):

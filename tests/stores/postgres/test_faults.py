@@ -211,7 +211,7 @@ def test_errors_of_an_open_store_name_no_address(open_store: OpenPostgres, url: 
     "wrong",
     ["postgresql://[", "postgresql://host/db?nonsense=1", "postgresql://u:hush@host:port/db", "postgresql://u:hush@[::1/db"],
 )
-def test_an_address_that_makes_no_sense_is_refused_without_the_password(wrong: str) -> None:
+def test_the_error_for_an_invalid_address_does_not_show_the_password(wrong: str) -> None:
     with pytest.raises((StoreError, InvalidInput)) as caught:
         PostgresStore(wrong, limits=PoolLimits(connect_timeout=1))
     assert "hush" not in str(caught.value)
@@ -224,7 +224,7 @@ def test_the_location_has_no_password(open_store: OpenPostgres, url: str) -> Non
     assert store.location.startswith("postgresql://postgres@/")
 
 
-def test_every_way_in_says_that_the_store_is_closed(open_store: OpenPostgres) -> None:
+def test_every_call_on_a_closed_store_raises_store_closed(open_store: OpenPostgres) -> None:
     store = open_store()
     store.close()
     for call in (store.stats, store.backups, store.check, lambda: store.scrub([]), store.tidy, lambda: store.wait_for_jobs(0)):

@@ -149,7 +149,7 @@ def test_erased_bytes_wait_for_a_reader_that_still_needs_them(open_store: OpenPo
 
 
 @pytest.mark.long
-def test_a_dump_that_reads_a_table_does_not_make_everyone_wait_for_an_erasure(open_store: OpenPostgres, url: str) -> None:
+def test_a_database_dump_during_an_erasure_does_not_block_other_requests(open_store: OpenPostgres, url: str) -> None:
     store = open_store()
     (gone,) = remember(store, a_memory(_SECRET))
     with store.write() as tx:

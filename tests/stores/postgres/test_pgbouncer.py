@@ -173,7 +173,7 @@ def test_without_a_direct_address_erased_bytes_wait_and_the_check_says_so(open_p
     assert open_pooled().scrub([_SECRET.encode()]) == (True, ())
 
 
-def test_a_direct_address_that_leads_elsewhere_is_refused(open_pooled: OpenPostgres, pooled: str, server: Server) -> None:
+def test_a_direct_address_of_another_database_is_refused(open_pooled: OpenPostgres, pooled: str, server: Server) -> None:
     with pytest.raises(InvalidInput, match="pooler"):
         open_pooled(direct=pooled)
     with pytest.raises(InvalidInput, match="another database"):

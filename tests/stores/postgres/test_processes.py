@@ -176,7 +176,7 @@ def test_a_message_sent_twice_at_once_is_kept_once(open_store: OpenPostgres) -> 
     assert len(store.messages(MessageFilter(session="ses_1"))) == 1
 
 
-def test_a_counter_in_a_setting_loses_no_count(open_store: OpenPostgres) -> None:
+def test_a_counter_stored_as_a_setting_loses_no_increment(open_store: OpenPostgres) -> None:
     store = open_store()
 
     def count() -> None:

@@ -48,7 +48,7 @@ def test_a_message_added_while_an_app_is_erased_is_either_erased_or_visible(open
     assert as_owner("SELECT count(*) FROM messages") == [(len(store.messages(MessageFilter())),)]
 
 
-def test_a_vector_that_is_stored_while_its_model_is_dropped_goes_as_well(open_store: OpenPostgres, as_owner: Run) -> None:
+def test_a_vector_stored_while_its_model_is_dropped_is_removed_too(open_store: OpenPostgres, as_owner: Run) -> None:
     store, other = open_store(), open_store()
     with store.write() as tx:
         tx.use_model("a")

@@ -48,7 +48,7 @@ def closed(tmp_path: Path) -> Path:
 
 
 @pytest.mark.ledger("A13")
-def test_not_a_word_can_be_read_while_in_use_or_after(folder: Path, open_memory: Callable[..., Engine]) -> None:
+def test_no_plain_text_is_on_disk_during_use_or_afterwards(folder: Path, open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(key=KEY, embedder=HashEmbedder())
     memory.remember("a pangolin in zanzibar", user="quixotic")
     talk = memory.session(user="quixotic")

@@ -33,7 +33,7 @@ def test_the_index_in_memory_and_the_file_give_the_same_cosines(tmp_path: Path) 
     assert np.array_equal(from_file, from_memory)
 
 
-def test_items_that_are_not_all_in_memory_are_read_from_the_file(tmp_path: Path) -> None:
+def test_vectors_that_are_not_in_memory_are_read_from_the_file(tmp_path: Path) -> None:
     memory, model, items = _filled(tmp_path / "memory.db")
     with memory:
         others = [one.item for one in memory.memories(user="luis")]
@@ -43,7 +43,7 @@ def test_items_that_are_not_all_in_memory_are_read_from_the_file(tmp_path: Path)
     assert np.allclose(np.diag(cosines), 1, atol=1e-5)
 
 
-def test_the_memory_held_by_indexes_is_known_without_asking_each(tmp_path: Path) -> None:
+def test_the_total_memory_size_of_all_indexes_is_tracked(tmp_path: Path) -> None:
     memory, _, _ = _filled(tmp_path / "memory.db")
     with memory:
         for user in ("ana", "luis", "ana"):

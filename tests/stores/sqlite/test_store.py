@@ -145,7 +145,7 @@ def test_a_file_that_is_not_a_database_is_refused_and_left_untouched(open_store:
     assert path.read_bytes() == before
 
 
-def test_a_damaged_header_says_so(open_store: OpenStore, tmp_path: Path) -> None:
+def test_a_damaged_header_is_reported(open_store: OpenStore, tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     open_store().close()
     data = bytearray(path.read_bytes())
@@ -205,7 +205,7 @@ def test_a_store_deleted_while_closed_starts_empty(open_store: OpenStore, tmp_pa
     assert open_store().memories(MemoryFilter()) == []
 
 
-def test_every_way_in_says_that_the_store_is_closed(open_store: OpenStore, tmp_path: Path) -> None:
+def test_every_call_on_a_closed_store_raises_store_closed(open_store: OpenStore, tmp_path: Path) -> None:
     store = open_store()
     store.close()
     for call in (store.stats, store.backups, store.check, lambda: store.backup(tmp_path / "b.db"), lambda: store.scrub([])):
@@ -281,7 +281,7 @@ def test_tidying_merges_small_segments_and_leaves_the_large_one_unchanged(open_s
     assert large < segments(tmp_path / "memory.db")
 
 
-def test_cleaning_up_looks_at_what_was_retired_and_not_at_every_memory(open_store: OpenStore) -> None:
+def test_cleanup_reads_only_retired_memories(open_store: OpenStore) -> None:
     store = open_store()
     assert isinstance(store, SQLiteStore)
     wanted = MemoryFilter(statuses=["forgotten", "expired"], retired_before=datetime(2026, 1, 1, tzinfo=UTC))

@@ -183,7 +183,7 @@ def test_nothing_of_what_was_erased_stays_in_memory(tmp_path: Path) -> None:
         assert store_of(memory).words.terms == 0
 
 
-def test_a_reader_at_an_earlier_moment_finds_what_was_there_then(tmp_path: Path) -> None:
+def test_a_search_as_of_an_earlier_time_finds_the_data_of_that_time(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         heron = memory.remember("the heron stands", user="ana")
         assert by_words(memory, "heron")
@@ -208,7 +208,7 @@ def test_the_next_search_drops_cached_data_that_another_process_erased(tmp_path:
         assert 0 < store_of(other).words.terms < kept
 
 
-def test_only_so_much_is_kept_and_everyone_is_answered(tmp_path: Path) -> None:
+def test_the_cache_stays_within_its_limit_and_every_query_is_answered(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         cache = WordCache(max_bytes=4000)
         for user in "abcdefab":

@@ -52,7 +52,7 @@ def counted(windows: Sequence[Window], limit: int) -> list[Match]:
 
 @pytest.mark.parametrize("limit", [1, 10, 300, 5000])
 @pytest.mark.parametrize("count", [60, 900])
-def test_few_and_many_windows_are_ranked_as_if_each_was_counted(count: int, limit: int) -> None:
+def test_the_ranking_equals_a_full_count_for_few_and_many_chunks(count: int, limit: int) -> None:
     windows = made_up(count)
     assert (len(windows) > 512) == (count == 900)
     assert rank(in_memory(windows), SPACES, WANTED, limit=limit) == counted(windows, limit)
@@ -71,7 +71,7 @@ def test_a_filter_removes_items_and_keeps_the_order_of_the_others(count: int) ->
     assert rank(words, SPACES, WANTED, limit=12, allowed=allowed, excluded=excluded) == both[:12]
 
 
-def test_long_texts_in_one_partition_do_not_hide_what_is_better_than_all_of_another() -> None:
+def test_long_texts_in_one_partition_do_not_displace_better_hits_of_another() -> None:
     long = [(item, window, 3, "word1 word1 word1 word2") for item in range(1, 11) for window in range(70)]
     better = [(11, 0, 3, "word1 word2 word9 word9")]
     worse = [(item, 0, 5, "word1 " + "word9 " * 30 + "word8") for item in range(20, 60)]
@@ -81,5 +81,5 @@ def test_long_texts_in_one_partition_do_not_hide_what_is_better_than_all_of_anot
 
 
 @pytest.mark.parametrize("count", [60, 900])
-def test_words_that_stand_nowhere_find_nothing(count: int) -> None:
+def test_words_that_occur_nowhere_find_nothing(count: int) -> None:
     assert rank(in_memory(made_up(count)), SPACES, [frozenset({"nowhere"})], limit=9) == []

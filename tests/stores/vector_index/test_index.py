@@ -293,7 +293,7 @@ def test_quantising_refuses_what_is_not_a_number(bad: float) -> None:
         quantize(np.array([[bad, 1.0]], np.float32))
 
 
-def test_equal_vectors_tie_and_the_smaller_item_wins_wherever_it_stands(tuning: Tuning) -> None:
+def test_equal_vectors_are_ordered_by_item_number(tuning: Tuning) -> None:
     index = VectorIndex(DIMENSIONS, tuning=tuning)
     for item in (9, 4, 7, 1, 8, 2, 3):
         index.put(item, 0, *coded(item % 2))
@@ -335,7 +335,7 @@ def test_windows_of_one_item_do_not_crowd_out_others_above_the_exact_limit() -> 
     assert len({each.item for each in found}) == 10
 
 
-def test_edges(tuning: Tuning) -> None:
+def test_empty_indexes_and_limits_beyond_the_size_work(tuning: Tuning) -> None:
     index = VectorIndex(DIMENSIONS, tuning=tuning)
     assert index.search(unit(1), 5) == []
     assert index.search(unit(1), 5, allowed=np.array([1], np.int64)) == []
@@ -354,7 +354,7 @@ def test_edges(tuning: Tuning) -> None:
     assert index.search(unit(1), 5) == []
 
 
-def test_a_zero_vector_is_stored_and_is_like_nothing() -> None:
+def test_a_zero_vector_is_stored_and_matches_nothing() -> None:
     index = VectorIndex(DIMENSIONS)
     index.put(1, 0, np.zeros(DIMENSIONS, np.int8), 0.0)
     index.put(2, 0, *coded(2))
@@ -362,7 +362,7 @@ def test_a_zero_vector_is_stored_and_is_like_nothing() -> None:
 
 
 @pytest.mark.parametrize("factor", [1e-38, 1e-3, 7.0, 1e38])
-def test_similarity_is_a_cosine_whatever_the_length_of_the_query(factor: float) -> None:
+def test_similarity_is_a_cosine_for_queries_of_any_length(factor: float) -> None:
     index = VectorIndex(DIMENSIONS)
     index.put(1, 0, *coded(1))
     assert index.search(unit(1) * np.float32(factor), 1)[0].similarity == pytest.approx(1, abs=5e-3)
@@ -373,12 +373,12 @@ def test_similarity_is_a_cosine_whatever_the_length_of_the_query(factor: float) 
 @pytest.mark.parametrize(
     "query", [np.full(DIMENSIONS, np.nan), np.full(DIMENSIONS, np.inf), np.ones(DIMENSIONS + 1), np.ones((1, DIMENSIONS))]
 )
-def test_a_query_that_cannot_be_right_is_refused(query: NDArray[np.float64]) -> None:
+def test_an_impossible_query_is_refused(query: NDArray[np.float64]) -> None:
     with pytest.raises(ValueError, match="query"):
         VectorIndex(DIMENSIONS).search(query.astype(np.float32), 1)
 
 
-def test_rows_that_cannot_be_right_are_refused() -> None:
+def test_impossible_rows_are_refused() -> None:
     index = VectorIndex(DIMENSIONS)
     code, scale = coded(1)
     with pytest.raises(ValueError, match="int8"):

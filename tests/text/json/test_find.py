@@ -171,7 +171,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("data", "kept"), KEPT)
-def test_harmless_differences_are_evened_out_without_a_word(data: Any, kept: Any) -> None:
+def test_harmless_differences_are_corrected_silently(data: Any, kept: Any) -> None:
     assert conform(data, FACTS) == (kept, ())
 
 
@@ -200,7 +200,7 @@ def test_parts_that_do_not_fit_are_dropped_and_named(data: Any, kept: Any, flaw:
     "data",
     [{"facts": [{"kind": "fact"}]}, {"other": 1}, [1, 2], "text", 7, None, {"facts": None}, {"facts": [{"text": "y" * 41}]}, {}],
 )
-def test_an_answer_of_which_nothing_is_left_is_an_error(data: Any) -> None:
+def test_an_answer_without_any_valid_part_is_an_error(data: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         conform(data, FACTS)
 

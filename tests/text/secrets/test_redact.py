@@ -226,7 +226,7 @@ def test_ordinary_talk_stays_as_it_is(text: str) -> None:
     assert (redacted.text, redacted.found) == (text, ())
 
 
-def test_only_the_secret_goes() -> None:
+def test_only_the_secret_is_removed() -> None:
     assert redact("Hi, my password is hunter2. My cat is Mia.").text == "Hi, my password is [redacted password]. My cat is Mia."
     assert redact("postgres://ana:s3cret@db:5432/shop").text == "postgres://ana:[redacted password]@db:5432/shop"
 

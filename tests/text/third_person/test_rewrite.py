@@ -62,7 +62,7 @@ def test_a_spanish_statement_is_rewritten_in_the_third_person(said: str, turned:
         ("Mi perro se llama Rex", "es", "El perro de Ana se llama Rex"),
     ],
 )
-def test_a_named_speaker_takes_the_users_place(said: str, language: str, turned: str) -> None:
+def test_a_named_speaker_is_shown_instead_of_the_user(said: str, language: str, turned: str) -> None:
     assert third_person(said, language, subject="Ana") == turned
 
 
@@ -96,7 +96,7 @@ def test_a_clause_that_cannot_be_rewritten_safely_is_quoted(said: str, language:
         ("Mi cumpleaños es el 3 de mayo.", "es", "cumpleanos", "su cumpleaños es el 3 de mayo"),
     ],
 )
-def test_a_value_says_it_without_naming_the_speaker(said: str, language: str, key: str, value: str) -> None:
+def test_the_value_of_a_key_does_not_name_the_speaker(said: str, language: str, key: str, value: str) -> None:
     assert bare_predicate(said, language, key=key) == value
 
 
