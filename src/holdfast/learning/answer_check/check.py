@@ -295,7 +295,7 @@ def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
 
 
 def _may_be_same(one: frozenset[Owner], other: frozenset[Owner]) -> bool:
-    """Return True if two words may be about the same person. An unknown owner matches any person."""
+    """Return True if two words, given by their owners, may be about the same person. A word without owners matches any person."""
     if not one or not other:
         return True
     return any(_same_owner(a, b) for a in one for b in other)
