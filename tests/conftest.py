@@ -1,5 +1,6 @@
 """Shared fixtures: a memory with a real store on each backend, a frozen clock, and a search of the bytes on disk."""
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,6 +54,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers > 1:
         items[:] = shared_out(items, workers, file=lambda item: item.path, limit=_time_limit)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage while the tests are collected. What exists then is never garbage, so leave it out afterwards, too."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _time_limit(item: pytest.Item) -> float | None:

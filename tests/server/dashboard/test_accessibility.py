@@ -46,15 +46,16 @@ def violations(visitor: Visitor, *rules: str) -> list[str]:
 
 @pytest.mark.parametrize("language", ["en-US", "es-ES"])
 def test_every_page_meets_wcag_aa_in_both_themes(browser: Any, url: str, language: str) -> None:
-    """The light theme follows all rules. The dark theme has the same document, so only its contrast is checked."""
+    """The light theme follows all rules. The dark theme has the same document, so only its contrast is checked, in one language."""
     visitor = visit(browser, url, language=language, color_scheme="light")
     broken = {}
     for page in PAGES:
         visitor.go(page)
         broken[page] = violations(visitor)
-        visitor.page.emulate_media(color_scheme="dark")
-        broken[f"{page}, dark"] = violations(visitor, "color-contrast")
-        visitor.page.emulate_media(color_scheme="light")
+        if language == "en-US":
+            visitor.page.emulate_media(color_scheme="dark")
+            broken[f"{page}, dark"] = violations(visitor, "color-contrast")
+            visitor.page.emulate_media(color_scheme="light")
     visitor.context.close()
     assert not any(broken.values()), {page: found for page, found in broken.items() if found}
 

@@ -83,7 +83,7 @@ def run(sizes: Sequence[int], seed: int, as_json: bool, peers_up_to: int = 100_0
                 for number, name in enumerate(sides):
                     numbers = measure(name, task, Path(folder) / f"{size}{many}{number}")
                     report.sides.append({"side": name, "size": size, "many": many, "numbers": numbers})
-                _show(report, size, many=many, sides=sides, skipped=[name for name in versions if name not in sides])
+                show_table(report, size, many=many, sides=sides, skipped=[name for name in versions if name not in sides])
     _process(report)
     _targets(report, sizes)
     if as_json:
@@ -95,7 +95,7 @@ def _load() -> str:
     return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
 
 
-def _show(report: Report, size: int, *, many: bool, sides: Sequence[str], skipped: Sequence[str]) -> None:
+def show_table(report: Report, size: int, *, many: bool, sides: Sequence[str], skipped: Sequence[str]) -> None:
     """Print one table with a row per measurement and a column per library. Peers also get their ratio to Holdfast."""
     whose = f"{size // PER_USER or 1:,} users with {PER_USER} memories each" if many else "one user"
     report.say(f"\n{size:,} memories, {whose}; load {_load()}")
