@@ -160,3 +160,18 @@ def test_missing_weights_are_named_if_they_cannot_be_downloaded(holdfast: Holdfa
     done = holdfast.run("install", "cursor", "--user", "ana", **place, **offline)
     assert b"arctic-embed-s" in done.stderr
     assert (Path(place["HOME"]) / ".cursor" / "mcp.json").exists()
+
+
+def test_a_settings_file_with_comments_gets_all_entries_printed_and_a_removal_says_what_to_do(
+    holdfast: Holdfast, place: dict[str, Any]
+) -> None:
+    file = Path(place["HOME"], ".gemini", "settings.json")
+    file.parent.mkdir()
+    file.write_text('{\n  // my theme\n  "theme": "dark"\n}\n', "utf-8")
+    refused = holdfast.run("install", "--no-weights", "gemini", "--user", "ana", exit=1, **place)
+    printed = json.loads(refused.stdout)
+    assert "holdfast" in printed["mcpServers"]
+    assert "hook prompt" in json.dumps(printed["hooks"])
+    removal = holdfast.run("install", "gemini", "--remove", exit=1, **place)
+    assert b"Remove the entries with holdfast by hand" in removal.stderr
+    assert "my theme" in file.read_text("utf-8")

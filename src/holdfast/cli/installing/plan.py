@@ -18,10 +18,11 @@ from holdfast.config.folders import HomeFolders, chosen_folders
 
 
 class Refused(Exception):
-    """A file cannot be changed without losing content. ``text`` is the entry that a person can add by hand."""
+    """A file cannot be changed without losing content. ``text`` is what a person can add by hand, or empty for a removal."""
 
     def __init__(self, path: Path, why: Unmergeable, text: str) -> None:
-        super().__init__(f"{path} {why}. Nothing was changed. Add the entry above by hand.")
+        advice = "Add the entry above by hand." if text else "Remove the entries with holdfast by hand."
+        super().__init__(f"{path} {why}. Nothing was changed. {advice}")
         self.path = path
         self.text = text
 
@@ -103,13 +104,17 @@ def plan_install(target: Target, flags: Flags, variables: Mapping[str, str], *, 
     path = target.server_path
     options = arguments(flags, target, variables)
     entry = target.form.shaped(_entry(options))
+    wanted = target.hooks if hooks else None
+    commands = {event: hook_words(target, event, options) for event in wanted.events.values()} if wanted else {}
     try:
         plan.after[path] = merged(target.form, plan.content(path), entry)
     except Unmergeable as error:
-        raise Refused(path, error, target.form.alone(entry)) from error
-    if hooks and target.hooks is not None and target.hook_path is not None:
-        commands = {event: hook_words(target, event, options) for event in target.hooks.events.values()}
-        _plan_hooks(plan, target.hooks, target.hook_path, commands)
+        text = target.form.alone(entry)
+        if wanted is not None and target.hook_path == path:  # one file for both
+            text = json.dumps(with_hooks(json.loads(text), wanted, commands), indent=2, ensure_ascii=False) + "\n"
+        raise Refused(path, error, text) from error
+    if wanted is not None and target.hook_path is not None:
+        _plan_hooks(plan, wanted, target.hook_path, commands)
     if variables:
         plan.secret[environment_path()] = written(dict(variables))
     return plan
@@ -135,16 +140,17 @@ def _plan_hooks(plan: Plan, form: HookSettings, path: Path, commands: Mapping[st
 def plan_removal(target: Target) -> Plan:
     """Return the changes that undo an installation. A file that contains nothing else is removed."""
     plan = Plan()
+    path = at = target.server_path
     try:
-        path = target.server_path
         plan.after[path] = _or_none(removed(target.form, plan.content(path))) if path.exists() else None
         hook_path = target.hook_path
         if target.hooks is not None and hook_path is not None and hook_path.exists():
+            at = hook_path
             content = plan.content(hook_path)
             left = b"" if target.hooks.shape is None else edit_json(content, without_hooks)
             plan.after[hook_path] = _or_none(left, beside=target.hooks.beside)
     except Unmergeable as error:
-        raise Refused(path, error, "") from error
+        raise Refused(at, error, "") from error
     plan.before.setdefault(path, None)
     return plan
 
