@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from holdfast.background.condense import Condenser
+from holdfast.background.ended_messages import ended_messages
 from holdfast.background.find_topic import TopicFinder
 from holdfast.background.jobs import (
     REDO_PRIORITY,
@@ -17,11 +18,13 @@ from holdfast.background.jobs import (
     session_payload,
 )
 from holdfast.background.neighbors import find_known, find_neighbors
+from holdfast.background.told_changes import told_changes
 from holdfast.chat import ChatModel
 from holdfast.consent.off_record import OFF_RECORD_UNTIL, erase_withheld
 from holdfast.errors import Conflict, ModelError
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.capture import ExtractionInput, extract, is_same_statement, newest_that_fit, reader_flaw
+from holdfast.learning.changes.change_reader import ChangeReader
 from holdfast.learning.changes.reconcile import Neighbor, calibration_for, reconcile
 from holdfast.learning.input_filter import extractable
 from holdfast.learning.placement import PROJECT, placed
@@ -82,6 +85,8 @@ class _Extracted:
     outcome: Outcome
     recent: Put | None = None
     """A note that records the topic of the conversation, or None."""
+    ended: Sequence[tuple[Put, Put]] = ()
+    """Claims of earlier messages that the memories end: the memory, and the claim to store as superseded."""
 
 
 class Digester:
@@ -233,7 +238,10 @@ class Digester:
         made: list[Memory] = []
         for put in extracted.puts:
             if erased.isdisjoint(put.sources):
-                made += writer.apply([put], shown=extracted.shown)  # one batch each, so that each can be undone alone
+                stored = writer.apply([put], shown=extracted.shown)  # one batch each, so that each can be undone alone
+                made += stored
+                ended = [replace(claim, replaces=(stored[0].id,)) for new, claim in extracted.ended if new is put and stored]
+                writer.apply(ended, shown=[memory.id for memory in stored])
         if extracted.recent is not None and not erased:
             self._topics.note(writer, extracted.recent, made)
         tx.set_session(replace(session, digested_to=max(span.to, session.digested_to)))
@@ -253,7 +261,16 @@ class Digester:
         earlier, fixed = self._derived_from(messages) if span.rerun else ([], [])
         known = self._known(messages, without=earlier) if model is not None else []
         project = span.session.metadata.get(PROJECT)
-        outcome = self._extract(messages, known, self._trusts(span), model, in_project=project is not None)
+        conversation = ExtractionInput(
+            messages=messages,
+            known=known,
+            trusts=self._trusts(span),
+            language=_language(messages),
+            reader=ProjectReader(self._reader) if project is not None and self._reader is not None else self._reader,
+        )
+        outcome = self._extract(conversation, model)
+        if model is None:
+            outcome = self._with_told_changes(outcome, conversation)
         if problem is not None:
             failed = not by_rules
             outcome = replace(outcome, flaws=(f"{problem}; rules took over", *outcome.flaws), failed=failed, away=failed)
@@ -263,12 +280,23 @@ class Digester:
         related = self._neighbors(proposed, without=earlier)
         calibration = calibration_for(self._embedding.name or "")
         proposed = [with_neighbors(put, neighbors, calibration) for put, neighbors in zip(proposed, related, strict=True)]
-        reconciled, flaws = self._reconciled(proposed, related)
+        reconciled, flaws = self._reconciled(proposed, related, {message.id: message.text for message in messages})
         outcome = replace(outcome, flaws=tuple(dict.fromkeys((*outcome.flaws, *flaws))))
         puts = _replacing_earlier(reconciled, earlier, fixed, by_model=outcome.model is not None)
         shown = {memory.id for memory in known} | {neighbor.memory.id for neighbors in related for neighbor in neighbors}
         shown |= {id for put in puts for id in put.replaces}
-        return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent)
+        ended = self._ended_messages(puts, messages) if model is None else []
+        return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent, ended=ended)
+
+    def _ended_messages(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[tuple[Put, Put]]:
+        """Return the claims of earlier messages that the new memories end, if the preset shows messages."""
+        if self._reader is None or not self._preset.shows_messages:
+            return []
+        said = {message.id: message.text for message in messages}
+        try:
+            return ended_messages(puts, said, store=self._store, embedding=self._embedding, reader=self._reader)
+        except ModelError:  # the flaw is noted already
+            return []
 
     def _turn_before(self, span: _Span) -> list[Message]:
         """Return the assistant's message before a span, in a list. The first message of the span may answer it."""
@@ -305,34 +333,53 @@ class Digester:
         found = find_neighbors(self._store, self._embedding, puts, self._clock.now(), kinds=self._learned_kinds())
         return [[neighbor for neighbor in neighbors if neighbor.memory.id not in left_out] for neighbors in found]
 
-    def _extract(
-        self,
-        messages: Sequence[Message],
-        known: Sequence[Memory],
-        trusts: Mapping[str, float],
-        model: ChatModel | None,
-        *,
-        in_project: bool,
-    ) -> Outcome:
-        if isinstance(self._preset.extractor, Paragraph):
-            own = [message for message in messages if trusts.get(message.id, 1.0) >= self._preset.min_trust]
-            return _paragraph(own, self._preset.extractor, model, trusts, self._reader) if own else Outcome()
-        reader = ProjectReader(self._reader) if in_project and self._reader is not None else self._reader
-        conversation = ExtractionInput(messages=messages, known=known, trusts=trusts, language=_language(messages), reader=reader)
-        return extract(self._preset.extractor, conversation, model)
+    def _extract(self, conversation: ExtractionInput, model: ChatModel | None) -> Outcome:
+        if not isinstance(self._preset.extractor, Paragraph):
+            return extract(self._preset.extractor, conversation, model)
+        messages, trusts = conversation.messages, conversation.trusts
+        own = [message for message in messages if trusts.get(message.id, 1.0) >= self._preset.min_trust]
+        return _paragraph(own, self._preset.extractor, model, trusts, conversation.reader) if own else Outcome()
 
-    def _reconciled(self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]) -> tuple[list[Put], tuple[str, ...]]:
-        """Reconcile new memories with known memories.
+    def _with_told_changes(self, outcome: Outcome, conversation: ExtractionInput) -> Outcome:
+        """Return the outcome of an extraction that also keeps the sentences that end a known memory."""
+        if conversation.reader is None:
+            return outcome
+        puts = [change for change in outcome.changes if isinstance(change, Put)]
+        try:
+            told = told_changes(
+                conversation.messages,
+                puts,
+                store=self._store,
+                embedding=self._embedding,
+                reader=conversation.reader,
+                now=self._clock.now(),
+                kinds=self._learned_kinds(),
+                in_messages=self._preset.shows_messages,
+            )
+        except ModelError as error:
+            return replace(outcome, flaws=tuple(dict.fromkeys((*outcome.flaws, reader_flaw(error)))))
+        if not told:
+            return outcome
+        return self._extract(replace(conversation, reader=ChangeReader(conversation.reader, told)), None)
+
+    def _reconciled(
+        self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]], said: Mapping[str, str]
+    ) -> tuple[list[Put], tuple[str, ...]]:
+        """Reconcile new memories with known memories. ``said`` maps ids of messages to their texts.
 
         If the sentence reader cannot be used, rules compare the memories, and a note records this.
         """
         try:
-            return self._reconciled_with(self._reader, proposed, related), ()
+            return self._reconciled_with(self._reader, proposed, related, said), ()
         except ModelError as error:
-            return self._reconciled_with(None, proposed, related), (reader_flaw(error),)
+            return self._reconciled_with(None, proposed, related, said), (reader_flaw(error),)
 
     def _reconciled_with(
-        self, reader: SentenceReader | None, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]]
+        self,
+        reader: SentenceReader | None,
+        proposed: Sequence[Put],
+        related: Sequence[Sequence[Neighbor]],
+        said: Mapping[str, str],
     ) -> list[Put]:
         """Reconcile new memories with known memories, separately for each speaker."""
         calibration = calibration_for(self._embedding.name or "")
@@ -344,7 +391,7 @@ class Digester:
                 for position in positions
             ]
             own = [proposed[position] for position in positions]
-            puts += reconcile(own, known, self._preset.reconcile_rules, calibration=calibration, reader=reader)
+            puts += reconcile(own, known, self._preset.reconcile_rules, calibration=calibration, reader=reader, said=said)
         return puts
 
     def _known(self, messages: Sequence[Message], *, without: Sequence[Memory]) -> list[Memory]:

@@ -5,15 +5,21 @@ from datetime import datetime
 
 import numpy as np
 
+from holdfast.learning.changes.compare_claims import common_words
 from holdfast.learning.changes.reconcile import Neighbor
-from holdfast.protocols import MemoryFilter, SearchFilter, Space, Store
+from holdfast.learning.changes.wording import spoken_words
+from holdfast.protocols import MemoryFilter, MessageFilter, SearchFilter, Space, Store
 from holdfast.recall.embedding import Embedding
+from holdfast.text.sentences import split_sentences
+from holdfast.text.terms import document_terms
 from holdfast.types import Memory, Put, Scope
 
 _MAX_NEIGHBORS = 24
 """Maximum number of matches per search. Matches from shared scopes are dropped afterwards, so fewer may remain."""
-_MAX_COMPARED = 6
+_MAX_COMPARED = 3
 """Maximum number of neighbors that the sentence reader compares with a new statement."""
+_MIN_SAID_SHARE = 0.6
+"""Minimum share of a sentence's terms that a memory has, if the sentence may stand for the memory."""
 _DOCUMENT_KINDS = frozenset({"summary"})
 _LIVE_SPACES: tuple[Space, ...] = ("memory",)
 _MAX_NEW_CHUNKS = 256
@@ -48,9 +54,16 @@ def find_neighbors(
             memories += store.memories(MemoryFilter(exactly=put.scope, kinds=kinds, key=put.key, unexpired_at=now, limit=50))
         own = {memory.id: memory for memory in memories if memory.scope == put.scope and not memory.namespace}
         nearest = sorted(own.values(), key=lambda memory: -cosines.get(memory.item, 0.0))
+        leading = _leading(put, nearest[:_MAX_COMPARED]) if cosines else set()
         found.append(
             [
-                Neighbor(memory=memory, cosine=cosines.get(memory.item), close=place < _MAX_COMPARED)
+                Neighbor(
+                    memory=memory,
+                    cosine=cosines.get(memory.item),
+                    close=place < _MAX_COMPARED,
+                    nearest=memory.id in leading,
+                    said=_said(store, memory) if memory.id in leading else "",
+                )
                 for place, memory in enumerate(nearest)
             ]
         )
@@ -91,6 +104,28 @@ def find_known(
         memories[item] for item in ranked if item in memories and memories[item].scope == scope and not memories[item].namespace
     ]
     return [memory for memory in found if not _is_document(memory)][:limit]
+
+
+def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
+    """Return the ids of the memory that is nearest by meaning, and of the only one with the most words in common."""
+    shared = [common_words(memory.text, put.text) for memory in nearest]
+    most = max(shared, default=0)
+    by_words = nearest[shared.index(most)].id if most and shared.count(most) == 1 else None
+    return {id for id in (*(memory.id for memory in nearest[:1]), by_words) if id is not None}
+
+
+def _said(store: Store, memory: Memory) -> str:
+    """Return the sentence of the user that a memory comes from. Empty if the memory is only a part of it, or if it is gone."""
+    if len(memory.sources) != 1 or "conversation" in memory.metadata:
+        return ""
+    language = memory.language or "en"
+    kept = set(document_terms(spoken_words(memory.text)[1], language))
+    for message in store.messages(MessageFilter(ids=memory.sources)):
+        for sentence in split_sentences(message.text) if message.role == "user" else ():
+            said = set(document_terms(sentence, language))
+            if said and len(said & kept) >= _MIN_SAID_SHARE * len(said):
+                return sentence
+    return ""
 
 
 def _is_document(memory: Memory) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.learning.changes.change_reader import ChangeReader
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.confirmed import confirmed_observations
 from holdfast.learning.statements.conversation import SourcedStatement, is_spoken_by_user, sourced_statements
@@ -35,12 +36,19 @@ def extract_typed_facts(messages: Sequence[Message], reader: SentenceReader | No
 
 
 def extract_key_values(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:
-    """Propose a memory for each lasting fact: a key, and a value in the third person. Plans and events are skipped."""
-    return [
-        _put(each, kind="fact", key=each.statement.key, text=_value(each))
-        for each in _sourced(messages, reader)
-        if each.statement.kind == "fact" and not each.statement.temporary and each.statement.key not in _TEMPORARY_KEYS
-    ]
+    """Propose a memory for each lasting fact: a key, and a value in the third person.
+
+    Plans and events are skipped, unless they end a known fact. They then get the key of that fact.
+    """
+    found = []
+    for each in _sourced(messages, reader):
+        ended = reader.ended_by(each.statement.text) if isinstance(reader, ChangeReader) else None
+        key: str | None = each.statement.key
+        if each.statement.kind != "fact" or each.statement.temporary or key in _TEMPORARY_KEYS:
+            key = None if ended is None else ended.key
+        if key is not None:
+            found.append(_put(each, kind="fact", key=key, text=_value(each)))
+    return found
 
 
 def extract_conclusions(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:

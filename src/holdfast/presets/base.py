@@ -211,6 +211,11 @@ class Preset:
         """
         return tuple(kind for kind in self.kinds if not kind.plain) or self.kinds
 
+    @property
+    def shows_messages(self) -> bool:
+        """True if a design shows the user's own messages where memories are missing. It does so only without a chat model."""
+        return bool(self.recall.max_messages) or self.model_stores
+
     def with_model(self) -> "Preset":
         """Return the preset as it works with a chat model. The preset itself describes how it works without one."""
         recall = replace(self.recall, max_messages=0)

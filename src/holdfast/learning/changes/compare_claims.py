@@ -17,11 +17,27 @@ from holdfast.text.sentences import split_sentences
 
 _MIN_ENDS: Final = 0.95
 """Minimum probability with which a claim counts as ended. A memory retired by mistake is worse than one that stays."""
+_MIN_NEAREST_ENDS: Final = 0.94
+"""Minimum probability for a claim of the nearest memory that shares a word with the new claim."""
 _CERTAIN_ENDS: Final = 0.99
+"""Probability from which an ending counts as certain. An uncertain one counts only if it is the only one."""
+_MIN_UNSHARED_ENDS: Final = 0.955
+"""Minimum probability for claims without a common word."""
 _MIN_REPEATS: Final = 0.95
+_MIN_COMMON_WORDS: Final = 2
+"""Minimum number of common words if another memory is nearer to the new claim."""
 _MAX_OLD_WORDS: Final = 14
 _MAX_NEW_WORDS: Final = 25
 """Maximum lengths of claims that are compared. On long sentences of real conversations the reader is often wrong."""
+_MAX_NEAREST_OLD_WORDS: Final = 32
+_MAX_NEAREST_NEW_WORDS: Final = 40
+"""Maximum lengths if the old claim is in the nearest of all known memories. The reader is rarely wrong there."""
+_MAX_NEAREST_CLAIMS: Final = 2
+"""Maximum number of claims of a memory or a statement that counts as nearest. That of a paragraph need not be nearest in each claim."""
+_NARRATION: Final = re.compile(r"\b(?:the user|user|el usuario|la usuaria|usuari[oa])\b", re.IGNORECASE)
+_MIN_STEM: Final = 4
+_MAX_SUFFIX: Final = 4
+"""Two words are the same if one begins with the other: minimum length of the shorter one, maximum length of the rest."""
 _CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
 _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
 """Areas of a claim that an event or a plan can end: "we moved" ends where someone lives."""
@@ -48,17 +64,29 @@ class ClaimComparer:
         self._reader = reader
         self._known: dict[tuple[str, str], Comparison] = {}
 
-    def change(self, old: str, new: str) -> ClaimChange | None:
-        """Return how a new statement changes an old memory, or None if it ends none of its claims."""
+    def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
+        """Return how a new statement changes an old memory, or None if it ends none of its claims.
+
+        ``nearest``: no other known memory is more similar to the new statement. Then ``said``, the sentence that the memory
+        comes from, and ``whole``, the message that contains the new statement, are compared as well: a claim in other
+        words is often misread.
+        """
         before, words, after = spoken_words(old)
         claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]
         news = _claims(spoken_words(new)[1])
         if not 0 < len(claims) <= _MAX_CLAIMS or not 0 < len(news) <= _MAX_CLAIMS:
             return None
-        ends = [self._ends(claim, news, alone=len(news) == 1) for claim in claims]
-        if max(ends) < _MIN_ENDS:
+        alone = len(news) == 1
+        if nearest and max(len(claims), len(news)) > _MAX_NEAREST_CLAIMS:
+            ends = [self._ends_in_paragraph(claim, claims, news) for claim in claims]
+        else:
+            compared = [*news, whole] if nearest and whole and whole not in news else news
+            ends = [self._ends(claim, compared, alone=alone, nearest=nearest) for claim in claims]
+        if nearest and said and len(claims) == 1 and not ends[0]:
+            ends = [self._ends(said, [*news, whole] if whole else news, alone=alone, nearest=True)]
+        if not any(ends):
             return None
-        kept = [claim for claim, chance in zip(claims, ends, strict=True) if chance < _MIN_ENDS]
+        kept = [claim for claim, chance in zip(claims, ends, strict=True) if not chance]
         quoted = (f"{before}{' '.join(kept)}{after}",) if before and kept else tuple(kept)
         return ClaimChange(kept=quoted, certain=max(ends) >= _CERTAIN_ENDS)
 
@@ -68,26 +96,48 @@ class ClaimComparer:
         short = max(len(old.split()), len(new.split())) <= _MAX_OLD_WORDS
         return short and self._compare(old, new).repeats >= _MIN_REPEATS
 
-    def _ends(self, old: str, news: Sequence[str], *, alone: bool) -> float:
-        """Return the probability that one of the new claims ends an old one. ``alone`` is True if there is only one new claim."""
-        if len(old.split()) > _MAX_OLD_WORDS:
-            return 0.0
-        related = [
-            new
-            for new in news
-            if len(new.split()) <= _MAX_NEW_WORDS and self._are_related(old, new, alone=alone) and not _are_numbered(old, new)
-        ]
-        return max((self._compare(old, new).ends for new in related), default=0.0)
+    def _ends(self, old: str, news: Sequence[str], *, alone: bool, nearest: bool) -> float:
+        """Return the probability that one of the new claims ends an old one; 0 if none is sure enough to end it.
 
-    def _are_related(self, old: str, new: str, *, alone: bool) -> bool:
-        """Return True if two claims share a word. If there is only one new claim, the same area of life is enough.
-
-        Unrelated claims are not compared, because the sentence reader often judges them wrongly.
+        ``alone``: there is one new claim.
         """
-        if meaning(old, None) & meaning(new, None):
-            return True
-        if not alone:
-            return False
+        limits = (_MAX_NEAREST_OLD_WORDS, _MAX_NEAREST_NEW_WORDS) if nearest else (_MAX_OLD_WORDS, _MAX_NEW_WORDS)
+        if len(old.split()) > limits[0]:
+            return 0.0
+        sure = 0.0
+        for new in news:
+            least = self._least(old, new, alone=alone, nearest=nearest) if len(new.split()) <= limits[1] else None
+            if least is not None and not _are_numbered(old, new) and (chance := self._compare(old, new).ends) >= least:
+                sure = max(sure, chance)
+        return sure
+
+    def _ends_in_paragraph(self, old: str, claims: Sequence[str], news: Sequence[str]) -> float:
+        """Return the probability that one of the new claims ends a claim of a paragraph; 0 if none is sure enough.
+
+        A new claim can end only the claim of the paragraph that has the most words in common with it.
+        """
+        sure = 0.0
+        for new in news:
+            shared = [common_words(claim, new) for claim in claims]
+            most = max(shared)
+            if most and shared.count(most) == 1 and claims[shared.index(most)] == old:
+                sure = max(sure, self._ends(old, [new], alone=False, nearest=True))
+        return sure
+
+    def _least(self, old: str, new: str, *, alone: bool, nearest: bool) -> float | None:
+        """Return the minimum probability with which a new claim ends an old one. None if they are not compared.
+
+        The reader is often wrong on claims that have no word in common, or to which another memory is nearer.
+        """
+        common = common_words(old, new)
+        if nearest:
+            if common:
+                return _MIN_NEAREST_ENDS
+            return _MIN_UNSHARED_ENDS if alone and self._share_area(old, new) else None
+        return _MIN_ENDS if common >= _MIN_COMMON_WORDS else None
+
+    def _share_area(self, old: str, new: str) -> bool:
+        """Return True if two claims are about the same area of life, or if one tells of an event that can change the other."""
         areas = {self._reader.read(old).area, self._reader.read(new).area}
         return len(areas) == 1 or (not areas.isdisjoint(_CHANGING) and not areas.isdisjoint(_CHANGED))
 
@@ -95,6 +145,27 @@ class ClaimComparer:
         if (old, new) not in self._known:
             self._known[old, new] = self._reader.compare(old, new)
         return self._known[old, new]
+
+
+def common_words(old: str, new: str) -> int:
+    """Return how many words of an old claim a new one has, too. A word may have another ending: "vegan" and "vegana"."""
+    olds, news = (
+        {word if word.startswith("=") else word.partition("'")[0] for word in meaning(_own_words(text), None)}
+        for text in (old, new)
+    )
+    return sum(any(_is_same_word(one, other) for other in news) for one in olds)
+
+
+def _own_words(text: str) -> str:
+    """Return a claim without the words that a report adds to what the user said."""
+    return _NARRATION.sub(" ", spoken_words(text)[1].replace("’", "'"))
+
+
+def _is_same_word(one: str, other: str) -> bool:
+    shorter, longer = sorted((one, other), key=len)
+    if one == other:
+        return len(shorter) >= _MIN_STEM - 1
+    return len(shorter) >= _MIN_STEM and longer.startswith(shorter) and len(longer) - len(shorter) <= _MAX_SUFFIX
 
 
 def _claims(text: str) -> list[str]:

@@ -5,7 +5,7 @@ memory. A Put that supersedes memories lists them in ``replaces``. Any other Put
 unchanged: a duplicate can be merged later, but a memory retired by mistake is lost to recall.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Literal
@@ -68,6 +68,10 @@ class Neighbor:
     cosine: float | None = None
     close: bool = True
     """True if the memory is among the nearest ones, which the sentence reader compares with the new statement."""
+    nearest: bool = False
+    """True if no other memory is more similar by meaning, or has as many words in common."""
+    said: str = ""
+    """The sentence of the user that the memory comes from, if the memory is the nearest one. Empty if it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +119,14 @@ def reconcile(
     *,
     calibration: DocumentCalibration | None,
     reader: SentenceReader | None = None,
+    said: Mapping[str, str] | None = None,
 ) -> list[Put]:
     """Return the Puts to store, in order, given new Puts and the existing memories related to each of them.
 
-    If the rules find no change, the sentence reader compares the claims. Without a reader, only the rules decide.
+    If the rules find no change, the sentence reader compares the claims. Without a reader, only the rules decide. ``said``
+    maps ids of messages to their texts. The reader also compares the whole message that a Put comes from.
     """
-    batch = _Batch(rules=rules, calibration=calibration, reader=reader)
+    batch = _Batch(rules=rules, calibration=calibration, reader=reader, said=said or {})
     for put, found in zip(puts, related, strict=True):
         live = [neighbor for neighbor in found if neighbor.memory.status == "live" and neighbor.memory.scope == put.scope]
         batch.add(put, live)
@@ -131,12 +137,18 @@ class _Batch:
     """The Puts decided so far, and the ids of the memories that they retire."""
 
     def __init__(
-        self, *, rules: ReconcileRules, calibration: DocumentCalibration | None, reader: SentenceReader | None = None
+        self,
+        *,
+        rules: ReconcileRules,
+        calibration: DocumentCalibration | None,
+        reader: SentenceReader | None,
+        said: Mapping[str, str],
     ) -> None:
         self.puts: list[Put] = []
         self._rules = rules
         self._calibration = calibration
         self._comparer = None if reader is None else ClaimComparer(reader)
+        self._said = said
         self._retired: set[str] = set()
 
     def add(self, put: Put, found: Sequence[Neighbor]) -> None:
@@ -258,8 +270,14 @@ class _Batch:
                 continue
             if self._says_more(neighbor, put):
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True, kept=())
-            elif change := comparer.change(old.text, put.text):
+            elif change := comparer.change(
+                old.text, put.text, nearest=neighbor.nearest, said=neighbor.said, whole=self._message_of(put)
+            ):
                 yield _Retired(memory=old, why="changed", certain=change.certain, kept=change.kept)
+
+    def _message_of(self, put: Put) -> str:
+        """Return the message that a Put comes from. Empty if it summarizes several."""
+        return self._said.get(put.sources[-1], "") if put.sources and not _is_summary(put) else ""
 
     def _says_more(self, neighbor: Neighbor, put: Put) -> bool:
         """Return True if the reader finds that the Put repeats a memory of its kind with more details."""

@@ -1,0 +1,91 @@
+"""Find earlier messages with a claim that a new memory ends, although the claim never became a memory.
+
+Some presets show messages of the user. The claim is then stored as a memory that the new one has superseded, so that the
+message is shown together with what has changed since.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from holdfast.learning.changes.compare_claims import ClaimComparer
+from holdfast.learning.changes.wording import spoken_words
+from holdfast.learning.statements.conversation import is_spoken_by_user
+from holdfast.protocols import MemoryFilter, MessageFilter, SearchFilter, SentenceReader, Space, Store
+from holdfast.recall.embedding import Embedding
+from holdfast.text.sentences import split_sentences
+from holdfast.types import Message, Put
+
+_SPACES: Final[tuple[Space, ...]] = ("message",)
+_MAX_MATCHES: Final = 12
+"""Maximum number of matches per search. Messages of the assistant are dropped afterwards."""
+_MAX_COMPARED: Final = 2
+"""Maximum number of messages that a new memory is compared with."""
+
+
+def ended_messages(
+    puts: Sequence[Put], said: Mapping[str, str], *, store: Store, embedding: Embedding, reader: SentenceReader
+) -> list[tuple[Put, Put]]:
+    """Return the claims of earlier messages that new memories end, each as the new memory and the claim to store.
+
+    ``said`` maps the id of each new message to its text.
+    """
+    new = [put for put in puts if put.id is None and put.sources and "conversation" not in put.metadata]
+    comparer = ClaimComparer(reader)
+    found: list[tuple[Put, Put]] = []
+    for put, messages in zip(new, find_earlier(new, said, store=store, embedding=embedding), strict=True):
+        for place, message in enumerate(messages):
+            whole = said.get(put.sources[-1], "")
+            if change := comparer.change(message.text, put.text, nearest=place == 0, whole=whole):
+                claims = [each for each in split_sentences(message.text) if each not in change.kept and not each.endswith("?")]
+                found.append((put, _history(put, message, " ".join(claims))))
+    return found
+
+
+def find_earlier(puts: Sequence[Put], said: Mapping[str, str], *, store: Store, embedding: Embedding) -> list[list[Message]]:
+    """Return, for each new memory, the earlier messages of the user that are most similar to it, the most similar one first.
+
+    Messages whose claims are known to have changed are left out. So are the new messages, whose ids are in ``said``.
+    """
+    vectors = embedding.documents([spoken_words(put.text)[1] for put in puts]) if puts else None
+    if vectors is None or not embedding.name:
+        return [[] for _ in puts]
+    found = []
+    for put, vector in zip(puts, vectors, strict=True):
+        matches = store.find_vectors(embedding.name, vector, SearchFilter(reader=put.scope, spaces=_SPACES), limit=_MAX_MATCHES)
+        places = {match.item: place for place, match in enumerate(matches)}
+        messages = [
+            message
+            for message in store.messages(MessageFilter(seqs=list(places)))
+            if message.scope == put.scope and message.id not in said and is_spoken_by_user(message) and _precedes(message, put)
+        ]
+        nearest = sorted(messages, key=lambda message: places[message.seq])[:_MAX_COMPARED]
+        changed = _changed(store, nearest, put)
+        found.append([message for message in nearest if message.id not in changed])
+    return found
+
+
+def _precedes(message: Message, put: Put) -> bool:
+    return put.valid_from is not None and message.at < put.valid_from
+
+
+def _changed(store: Store, messages: Sequence[Message], put: Put) -> set[str]:
+    """Return the ids of messages from which a memory was derived that has been superseded, or that the Put supersedes."""
+    if not messages:
+        return set()
+    derived = store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=("live", "superseded")))
+    return {source for each in derived if each.status == "superseded" or each.id in put.replaces for source in each.sources}
+
+
+def _history(put: Put, message: Message, claim: str) -> Put:
+    """Return a Put for the claim of a message, as it was when the message was written."""
+    return Put(
+        scope=put.scope,
+        kind=put.kind,
+        text=claim,
+        metadata={"speaker": message.speaker} if message.speaker else {},
+        sources=(message.id,),
+        language=message.language,
+        trust=message.trust,
+        valid_from=message.at,
+        reason="changed since",
+    )

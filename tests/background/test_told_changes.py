@@ -1,0 +1,91 @@
+"""Changes that are told in passing: sentences that end a known memory, or the claim of an earlier message."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from holdfast.config.models import make_sentence_reader
+from holdfast.engine import Engine
+from holdfast.learning.changes.change_reader import ChangeReader, ToldChange, plain_words
+from holdfast.models.local.registry import DEFAULT_READER
+from holdfast.testing import FrozenClock
+
+OpenMemory = Callable[..., Engine]
+
+
+def _tell(memory: Engine, *texts: str) -> None:
+    with memory.session(user="ana") as talk:
+        for text in texts:
+            talk.add("user", text)
+    memory.drain()
+
+
+def _live(memory: Engine) -> str:
+    return "\n".join(str(each) for each in memory.memories(user="ana"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "gone", "there"),
+    [
+        ("Our piano teacher comes on Mondays at six.", "The piano teacher comes on Thursdays now.", "Mondays", "Thursdays"),
+        (
+            "Mi jefa se llama Pilar Ochoa.",
+            "Pilar ya no es mi jefa, ahora es Tomás.",
+            "Ochoa",
+            "Tomás",
+        ),
+    ],
+)
+def test_a_sentence_that_ends_a_memory_is_kept_in_its_place(
+    open_memory: OpenMemory, old: str, new: str, gone: str, there: str
+) -> None:
+    memory = open_memory(embedder="talk-embed-s", chat="none")
+    _tell(memory, old)
+    assert gone in _live(memory)
+    _tell(memory, new)
+    assert there in _live(memory)
+    assert gone not in _live(memory)
+
+
+def test_rumi_keeps_a_move_under_the_key_of_the_old_home(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset="rumi", embedder="talk-embed-s", chat="none")
+    _tell(memory, "Vivo en Logroño, cerca del río.")
+    _tell(memory, "Nos mudamos el sábado, ahora vivimos en Cuenca.")
+    homes = [each for each in memory.memories(user="ana") if each.key == "ubicacion"]
+    assert ["Cuenca" in each.text for each in homes] == [True]
+    assert "Logroño" not in _live(memory)
+
+
+def test_a_message_that_is_no_memory_is_shown_with_what_has_changed_since(open_memory: OpenMemory, clock: FrozenClock) -> None:
+    memory = open_memory(preset="reachy", embedder="talk-embed-s", chat="none")
+    talk = memory.session(user="ana")
+    talk.add("user", "Could I park there? The van is behind the bakery.")
+    talk.add("assistant", "Yes.")
+    memory.drain()
+    assert not memory.memories(user="ana")
+    clock.advance(timedelta(days=3))
+    talk.add("user", "The van isn't behind the bakery anymore, I leave it at the school.")
+    talk.add("assistant", "All right.")
+    memory.drain()
+    hits = memory.recall("Could I park there? Where is the van?", user="ana", kinds=["message"])
+    old = [hit for hit in hits if hit.text.startswith("Could I park")]
+    assert [hit.successor is not None and "school" in hit.successor.text for hit in old] == [True]
+
+
+def test_a_sentence_about_something_else_is_not_kept_because_of_it(open_memory: OpenMemory) -> None:
+    memory = open_memory(embedder="talk-embed-s", chat="none")
+    _tell(memory, "Our piano teacher comes on Mondays at six.")
+    _tell(memory, "I nearly told the piano teacher to stop coming, but no.")
+    assert "Mondays" in _live(memory)
+
+
+def test_a_reader_keeps_only_the_sentences_that_end_something() -> None:
+    inner = make_sentence_reader(DEFAULT_READER)
+    assert inner is not None
+    told = ChangeReader(inner, {plain_words("They moved the boat to pier nine."): ToldChange(area="possession", key="boat")})
+    assert told.read("They moved the boat to pier nine.").keep > 0.99
+    assert told.read("They moved the boat to pier nine.").area == "possession"
+    assert told.read("They painted the fence green.") == inner.read("They painted the fence green.")
+    assert told.ended_by("moved the boat to pier nine") == ToldChange(area="possession", key="boat")
+    assert told.ended_by("nine") is None
