@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.config.models import make_sentence_reader
 from holdfast.engine import Engine
-from holdfast.learning.changes.change_reader import ChangeReader, ToldChange, plain_words
+from holdfast.learning.change_reader import ChangeReader, ToldChange, plain_words
 from holdfast.models.local.registry import DEFAULT_READER
 from holdfast.testing import FrozenClock
 

@@ -24,7 +24,7 @@ from holdfast.consent.off_record import OFF_RECORD_UNTIL, erase_withheld
 from holdfast.errors import Conflict, ModelError
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.capture import ExtractionInput, extract, is_same_statement, newest_that_fit, reader_flaw
-from holdfast.learning.changes.change_reader import ChangeReader
+from holdfast.learning.change_reader import ChangeReader
 from holdfast.learning.changes.reconcile import Neighbor, calibration_for, reconcile
 from holdfast.learning.input_filter import extractable
 from holdfast.learning.placement import PROJECT, placed

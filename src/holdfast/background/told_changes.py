@@ -12,7 +12,7 @@ from typing import Final
 from holdfast.background.ended_messages import find_earlier
 from holdfast.background.neighbors import find_neighbors
 from holdfast.learning.capture import is_same_statement
-from holdfast.learning.changes.change_reader import ToldChange, plain_words
+from holdfast.learning.change_reader import ToldChange, plain_words
 from holdfast.learning.changes.compare_claims import ClaimComparer
 from holdfast.learning.changes.reconcile import may_replace
 from holdfast.learning.changes.wording import spoken_words
