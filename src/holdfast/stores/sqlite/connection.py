@@ -34,6 +34,17 @@ They stay open, because closing them would disturb the parent process.
 """
 
 
+class _ThreadReader:
+    """Holds the read-only connection of one thread.
+
+    A weak reference with a callback must not point to a connection itself. apsw 3.54 calls the callback while the garbage
+    collector still tracks the dying connection, so a collection in another thread would free it a second time.
+    """
+
+    def __init__(self, connection: FileConnection) -> None:
+        self.connection = connection
+
+
 class SQLiteConnections:
     """All connections of this process to one file."""
 
@@ -54,12 +65,12 @@ class SQLiteConnections:
     def _start(self) -> None:
         self._writer: FileConnection | None = None
         self._local = threading.local()
-        self._readers: weakref.WeakSet[FileConnection] = weakref.WeakSet()
+        self._readers: weakref.WeakSet[_ThreadReader] = weakref.WeakSet()
 
     def before_fork(self) -> None:
         """Close idle connections, so that a child does not inherit the parent's file locks."""
         for reader in list(self._readers):
-            reader.close()
+            reader.connection.close()
         self._local = threading.local()
         if self._writer is not None and not self._writer.in_transaction:
             self._writer.close()
@@ -74,13 +85,13 @@ class SQLiteConnections:
         """Return the read-only connection of this thread, opened on first use."""
         if self._closed:
             raise StoreClosed(f"{self.path} is closed. Open the store again.")
-        connection: FileConnection | None = getattr(self._local, "connection", None)
-        if connection is None:
+        reader: _ThreadReader | None = getattr(self._local, "reader", None)
+        if reader is None:
             connection = self._connect()
             connection.execute("PRAGMA query_only = ON")
-            self._local.connection = connection
-            self._readers.add(connection)
-        return connection
+            self._local.reader = reader = _ThreadReader(connection)
+            self._readers.add(reader)
+        return reader.connection
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[FileConnection]:
@@ -166,9 +177,10 @@ class SQLiteConnections:
         """Close every connection. When the last one closes, SQLite moves the write-ahead log into the file."""
         with self._turn(), forks.fork_guard:
             self._closed = True
-            for connection in [*self._readers, self._writer]:
-                if connection is not None:
-                    close_when_idle(connection)
+            for reader in list(self._readers):
+                close_when_idle(reader.connection)
+            if self._writer is not None:
+                close_when_idle(self._writer)
             self._writer = None
             self._readers.clear()
 
