@@ -63,6 +63,12 @@ class Holdfast:
         assert ran.returncode == exit, f"{args}: {ran.returncode}\n{ran.stdout!r}\n{ran.stderr!r}"
         return ran
 
+    def run_inside(self, *args: str, exit: int = 0, input: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+        """Run a command in this process like :meth:`run`, which takes a second longer."""
+        done = CliRunner(env={**self.settings, **environment}).invoke(app, args, input=input)
+        assert done.exit_code == exit, f"{args}: {done.exit_code}\n{done.stdout}\n{done.stderr}\n{done.exception!r}"
+        return subprocess.CompletedProcess(args, done.exit_code, done.stdout_bytes, done.stderr_bytes)
+
     def start(self, *args: str) -> subprocess.Popen[bytes]:
         """Start the installed executable without waiting for it."""
         return subprocess.Popen([executable(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment)

@@ -40,7 +40,7 @@ def _listed(client: str, path: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_an_assistant_is_given_the_memory_by_one_command(holdfast: Holdfast, place: dict[str, Any], client: str) -> None:
-    told = _told(holdfast.run("install", "--no-weights", client, "--user", "Ana María", "--json", **place))
+    told = _told(holdfast.run_inside("install", "--no-weights", client, "--user", "Ana María", "--json", **place))
     path = Path(told["path"])
     assert path.is_relative_to(place["HOME"])
     entry = _listed(client, path)["holdfast"]
@@ -55,9 +55,9 @@ def test_an_assistant_is_given_the_memory_by_one_command(holdfast: Holdfast, pla
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_installing_again_changes_nothing(holdfast: Holdfast, place: dict[str, Any], client: str) -> None:
-    path = Path(_told(holdfast.run("install", "--no-weights", client, "--json", **place))["path"])
+    path = Path(_told(holdfast.run_inside("install", "--no-weights", client, "--json", **place))["path"])
     before = path.stat()
-    told = _told(holdfast.run("install", "--no-weights", client, "--json", **place))
+    told = _told(holdfast.run_inside("install", "--no-weights", client, "--json", **place))
     assert (told["changed"], told["backup"]) == (False, None)
     assert path.stat().st_mtime_ns == before.st_mtime_ns
     assert list(path.parent.glob("*.bak")) == []
@@ -66,9 +66,9 @@ def test_installing_again_changes_nothing(holdfast: Holdfast, place: dict[str, A
 @pytest.mark.long
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_dry_run_prints_the_changes_and_writes_nothing(holdfast: Holdfast, place: dict[str, Any], client: str) -> None:
-    printed = holdfast.run("install", "--no-weights", client, "--user", "ana", "--print", **place)
+    printed = holdfast.run_inside("install", "--no-weights", client, "--user", "ana", "--print", **place)
     assert list(Path(place["HOME"]).rglob("*")) == []
-    told = _told(holdfast.run("install", "--no-weights", "--no-hooks", client, "--user", "ana", "--json", **place))
+    told = _told(holdfast.run_inside("install", "--no-weights", "--no-hooks", client, "--user", "ana", "--json", **place))
     assert Path(told["path"]).read_text("utf-8") == printed.stdout.decode().replace("\r\n", "\n")
     assert told["path"] in printed.stderr.decode()
 
@@ -129,7 +129,7 @@ def test_a_file_that_would_lose_content_is_unchanged_and_the_entry_is_printed(
     path = Path(place["HOME"]) / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.write_text(text, "utf-8")
-    done = holdfast.run("install", "--no-weights", "cursor", exit=1, **place)
+    done = holdfast.run_inside("install", "--no-weights", "cursor", exit=1, **place)
     assert json.loads(done.stdout)["mcpServers"]["holdfast"]["command"] == executable()
     assert str(path) in done.stderr.decode()
     assert path.read_text("utf-8") == text
@@ -140,7 +140,7 @@ def test_an_existing_settings_file_with_comments_is_used_instead_of_a_new_one(ho
     path = Path(place["HOME"]) / ".config" / "opencode" / "opencode.jsonc"
     path.parent.mkdir(parents=True)
     path.write_text("{ /* mine */ }", "utf-8")
-    assert b"opencode.jsonc" in holdfast.run("install", "--no-weights", "opencode", exit=1, **place).stderr
+    assert b"opencode.jsonc" in holdfast.run_inside("install", "--no-weights", "opencode", exit=1, **place).stderr
     assert [each.name for each in path.parent.iterdir()] == ["opencode.jsonc"]
 
 
@@ -154,7 +154,7 @@ def test_the_old_file_is_kept_next_to_it_and_permissions_and_links_stay(
     real.chmod(0o600)
     path = Path(place["HOME"]) / ".claude.json"
     path.symlink_to(real)
-    told = _told(holdfast.run("install", "--no-weights", "claude-code", "--json", **place))
+    told = _told(holdfast.run_inside("install", "--no-weights", "claude-code", "--json", **place))
     assert Path(told["backup"]).read_text("utf-8") == '{"secret": true}'
     assert Path(told["backup"]).parent == path.parent
     assert path.is_symlink()
@@ -237,7 +237,8 @@ def test_a_project_has_its_own_file(holdfast: Holdfast, place: dict[str, Any], t
         "opencode": "opencode.json",
     }
     assert (
-        b"--scope user" in holdfast.run("install", "--no-weights", "claude-desktop", "--scope", "project", exit=1, **place).stderr
+        b"--scope user"
+        in holdfast.run_inside("install", "--no-weights", "claude-desktop", "--scope", "project", exit=1, **place).stderr
     )
 
 
@@ -259,17 +260,17 @@ def test_each_system_has_its_place_for_settings(tmp_path: Path) -> None:
 
 def test_variables_of_the_assistants_count(holdfast: Holdfast, place: dict[str, Any], tmp_path: Path) -> None:
     place |= {"CLAUDE_CONFIG_DIR": str(tmp_path / "c"), "CODEX_HOME": str(tmp_path / "x")}
-    assert _told(holdfast.run("install", "--no-weights", "claude-code", "--json", **place))["path"] == str(
+    assert _told(holdfast.run_inside("install", "--no-weights", "claude-code", "--json", **place))["path"] == str(
         tmp_path / "c" / ".claude.json"
     )
-    assert _told(holdfast.run("install", "--no-weights", "codex", "--json", **place))["path"] == str(
+    assert _told(holdfast.run_inside("install", "--no-weights", "codex", "--json", **place))["path"] == str(
         tmp_path / "x" / "config.toml"
     )
 
 
 def test_the_server_is_started_with_the_given_flags(holdfast: Holdfast, place: dict[str, Any]) -> None:
     flags = ["--user", "ana", "--app", "kitchen", "--agent", "chef", "--preset", "reachy", "--store", "mine.db"]
-    path = Path(_told(holdfast.run("install", "--no-weights", "cursor", *flags, "--json", **place))["path"])
+    path = Path(_told(holdfast.run_inside("install", "--no-weights", "cursor", *flags, "--json", **place))["path"])
     given = _listed("cursor", path)["holdfast"]["args"]
     variables = ["--env-file", str(holdfast.home / "agents.env")]
     assert given == ["mcp", *flags[:6], "--preset", "reachy", "--store", str(Path.cwd() / "mine.db"), *variables]

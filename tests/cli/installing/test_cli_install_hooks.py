@@ -30,7 +30,7 @@ def place(tmp_path: Path) -> dict[str, Any]:
 
 
 def _install(holdfast: Holdfast, place: dict[str, Any], client: str, *more: str, **variables: Any) -> dict[str, Any]:
-    done = holdfast.run("install", client, "--no-weights", "--user", "ana", "--json", *more, **place, **variables)
+    done = holdfast.run_inside("install", client, "--no-weights", "--user", "ana", "--json", *more, **place, **variables)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -139,7 +139,7 @@ def test_a_chat_model_without_its_key_is_noted(holdfast: Holdfast, place: dict[s
 def test_an_encrypted_store_without_its_key_is_not_installed(holdfast: Holdfast, place: dict[str, Any]) -> None:
     holdfast.home.mkdir(parents=True)
     holdfast.store.write_bytes(os.urandom(4096))
-    done = holdfast.run("install", "claude-code", "--no-weights", "--user", "ana", exit=1, **place)
+    done = holdfast.run_inside("install", "claude-code", "--no-weights", "--user", "ana", exit=1, **place)
     assert b"HOLDFAST_KEY" in done.stderr
     assert _files(place) == {}
 
@@ -150,14 +150,14 @@ def test_a_hook_file_with_comments_is_left_alone_and_the_server_is_not_installed
     path = Path(place["HOME"]) / ".claude" / "settings.json"
     path.parent.mkdir()
     path.write_text('{ // mine\n "hooks": {} }', "utf-8")
-    done = holdfast.run("install", "claude-code", "--no-weights", "--user", "ana", exit=1, **place)
+    done = holdfast.run_inside("install", "claude-code", "--no-weights", "--user", "ana", exit=1, **place)
     assert "SessionStart" in json.loads(done.stdout)["hooks"]
     assert list(_files(place)) == [".claude/settings.json"]
 
 
 def test_missing_weights_are_named_if_they_cannot_be_downloaded(holdfast: Holdfast, place: dict[str, Any]) -> None:
     offline: dict[str, Any] = {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9", "PIP_NO_INDEX": "1"}
-    done = holdfast.run("install", "cursor", "--user", "ana", **place, **offline)
+    done = holdfast.run_inside("install", "cursor", "--user", "ana", **place, **offline)
     assert b"arctic-embed-s" in done.stderr
     assert (Path(place["HOME"]) / ".cursor" / "mcp.json").exists()
 
