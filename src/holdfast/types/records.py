@@ -143,7 +143,7 @@ class UserRecord:
     """Number of live memories of the user, in all apps."""
     sessions: int = 0
     last_at: datetime | None = None
-    """Time of the last session activity or the last change of a memory, whichever is later."""
+    """Time of the last session activity. Without sessions, the time of the last change of a memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,7 @@ GROUPS = (
     "level",
     "arm",
     "arm.means",
+    "check",
 )
 """Prefixes of translation keys for values from the server, such as kinds. A value without a translation is shown as it is."""
 

@@ -260,7 +260,8 @@ class SQLReads(TraceReads):
         for name in sorted(set(names)):
             count, last_session = by_session.get(name, (0, None))
             live, last_change = by_memory.get(name, (0, None))
-            last = max((at for at in (last_session, last_change) if at is not None), default=None)
+            # An import writes memories now about long ago, so a session says more about when the user was there.
+            last = last_change if last_session is None else last_session
             records.append(UserRecord(user=name, memories=live, sessions=count, last_at=None if last is None else moment(last)))
         return records
 

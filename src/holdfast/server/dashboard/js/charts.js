@@ -7,7 +7,7 @@ const HEIGHT = 220;
 const EDGE = { top: 12, right: 8, bottom: 26, left: 46 };
 
 /** A figure with a chart. `draw(width)` returns the SVG and is called again whenever the width changes. */
-function figure({ title, note, series, labels, heading, format, draw, walk }) {
+function figure({ title, note, series, labels, heading, format, draw, walk, isEmpty }) {
   const plot = h("div.plot", { tabindex: "0", role: "group", "aria-label": t("chart.walk", { title }) });
   const tip = h("div.tip", { role: "status", hidden: true });
   let width = 0;
@@ -40,6 +40,7 @@ function figure({ title, note, series, labels, heading, format, draw, walk }) {
     }
   }).observe(plot);
   const caption = h("figcaption", {}, h("h3", {}, title), note && h("p", {}, note));
+  if (isEmpty) return h("figure.chart", {}, caption, h("p.quiet", {}, t("chart.none")));
   return h("figure.chart", {}, caption, plot, legend(series), table({ title, series, labels, heading, format }));
 }
 
@@ -188,7 +189,17 @@ export function stackedBars({ title, note, labels, series, heading, format = num
     root.append(s("path.guide"));
     return root;
   };
-  return figure({ title, note, series, labels, heading, format, draw, walk });
+  return figure({
+    title,
+    note,
+    series,
+    labels,
+    heading,
+    format,
+    draw,
+    walk,
+    isEmpty: !totals.some((total) => total > 0),
+  });
 }
 
 /** Lines over time, with a gap at each null value. */
@@ -226,5 +237,15 @@ export function lines({ title, note, labels, series, heading, format = number, a
     root.append(s("path.guide"));
     return root;
   };
-  return figure({ title, note, series, labels, heading, format, draw, walk });
+  return figure({
+    title,
+    note,
+    series,
+    labels,
+    heading,
+    format,
+    draw,
+    walk,
+    isEmpty: series.every((one) => one.values.every((value) => value === null)),
+  });
 }

@@ -152,7 +152,7 @@ function shared(found, apps) {
   const used = new Set(found.facts.map((fact) => fact.memory.app).filter(Boolean));
   const rows = apps.filter((app) => used.has(app.appId));
   return [
-    h("p", {}, t("person.sharedByAll", { n: found.shared })),
+    h("p", {}, found.shared ? t("person.sharedByAll", { n: found.shared }) : t("person.sharedNothing")),
     rows.length
       ? h(
           "ul.points",

@@ -103,7 +103,7 @@ function profileForm(user, profile) {
     attempt(save, send);
   };
   const other = language && !(language in LANGUAGES) ? [[language, language]] : [];
-  const languages = select([["", "–"], ...Object.entries(LANGUAGES), ...other], language, (value) => {
+  const languages = select([["", t("settings.notSet")], ...Object.entries(LANGUAGES), ...other], language, (value) => {
     language = value;
   });
   return h(

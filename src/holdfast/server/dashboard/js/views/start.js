@@ -37,7 +37,7 @@ function who(setup, user) {
       {},
       h("h2", {}, user ? t("start.you", { name: user }) : t("start.shared")),
       h("p", {}, user ? t("start.youNote") : t("chat.welcome.shared")),
-      button(t("scope.pick"), pickScope, { name: "person" }),
+      button(t("start.otherUser"), pickScope, { name: "person" }),
     );
   }
   const input = h("input", {

@@ -78,7 +78,7 @@ function figures(trace) {
       t("trace.time"),
       [ms(trace.milliseconds), " ", steps.map(([step, n]) => chip(`${t(`trace.step.${step}`)} ${ms(n)}`))],
     ],
-    [t("trace.preset"), [trace.preset, trace.embedder].filter(Boolean).join(" · ")],
+    [t("trace.preset"), [trace.preset, trace.embedder || t("trace.noEmbedder")].join(" · ")],
   ];
   return h(
     "dl.facts",

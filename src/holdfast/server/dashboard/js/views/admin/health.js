@@ -2,7 +2,7 @@
 
 import { get } from "../../api.js";
 import { h, icon } from "../../dom.js";
-import { t } from "../../i18n.js";
+import { named, t } from "../../i18n.js";
 import { button, load } from "../../ui.js";
 
 export function section(signal) {
@@ -41,7 +41,7 @@ function row(item) {
     h(
       "div",
       {},
-      h("b", {}, item.check),
+      h("b", {}, named("check", item.check)),
       h("span.visually-hidden", {}, `: ${t(item.ok ? "health.passed" : "health.failed")}`),
       h("p", {}, item.detail),
       item.remedy && !item.ok && h("p.remedy", {}, t("health.remedy"), " ", item.remedy),
