@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-import pytest
-
 from holdfast.config.models import make_sentence_reader
 from holdfast.engine import Engine
 from holdfast.learning.change_reader import ChangeReader, ToldChange, plain_words
@@ -25,27 +23,13 @@ def _live(memory: Engine) -> str:
     return "\n".join(str(each) for each in memory.memories(user="ana"))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "gone", "there"),
-    [
-        ("Our piano teacher comes on Mondays at six.", "The piano teacher comes on Thursdays now.", "Mondays", "Thursdays"),
-        (
-            "Mi jefa se llama Pilar Ochoa.",
-            "Pilar ya no es mi jefa, ahora es Tomás.",
-            "Ochoa",
-            "Tomás",
-        ),
-    ],
-)
-def test_a_sentence_that_ends_a_memory_is_kept_in_its_place(
-    open_memory: OpenMemory, old: str, new: str, gone: str, there: str
-) -> None:
+def test_a_sentence_that_ends_a_memory_is_kept_in_its_place(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder="talk-embed-s", chat="none")
-    _tell(memory, old)
-    assert gone in _live(memory)
-    _tell(memory, new)
-    assert there in _live(memory)
-    assert gone not in _live(memory)
+    _tell(memory, "Remember that the ladder hangs behind the boiler.")
+    assert "hangs" in _live(memory)
+    _tell(memory, "The ladder is in the barn now, not behind the boiler anymore.")
+    assert "barn" in _live(memory)
+    assert "hangs" not in _live(memory)
 
 
 def test_rumi_keeps_a_move_under_the_key_of_the_old_home(open_memory: OpenMemory) -> None:
