@@ -17,8 +17,8 @@ pytestmark = pytest.mark.ledger("X14")
 FOLDER = Path(adapters.__file__).parent
 MODULES = sorted(FOLDER.rglob("*.py"))
 BY_NAME = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(FOLDER)))
-SHARED = {"__init__", "conversations", "files", "shared"}
-"""Modules that several adapters use."""
+SHARED = {"__init__", "conversations", "files", "folder", "shared"}
+"""Modules that are parts of adapters."""
 ADAPTERS = sorted({path.relative_to(FOLDER).parts[0].removesuffix(".py") for path in MODULES} - SHARED)
 
 

@@ -46,7 +46,7 @@ def test_no_id_appears_twice(name: str) -> None:
 
 
 def test_real_clauses_are_stored_without_their_text() -> None:
-    known = {"id", "source", "split", "draw", "lang", "at", "sum", "span"}
+    known = {"id", "source", "split", "draw", "lang", "at", "sum", "span", "partial"}
     labels = {"keep", "whose", "neg", "kind", "time", "real", "act", "consent", "reply"}
     for row in rows("real"):
         assert set(row) <= known | labels
