@@ -196,6 +196,7 @@ class _SigningKeys:
 def _get(url: str) -> dict[str, Any]:
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"{url!r} is not a web address")
-    with urllib.request.urlopen(url, timeout=_FETCH_TIMEOUT) as response:  # noqa: S310  (the scheme is checked)
+    opener = urllib.request.build_opener()  # urlopen would keep the proxies that were set when the process first used it
+    with opener.open(url, timeout=_FETCH_TIMEOUT) as response:
         found = json.loads(response.read(_MAX_BYTES))
     return dict(found)

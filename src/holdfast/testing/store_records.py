@@ -225,7 +225,7 @@ class SettingPromises:
         names = store.user_names()
         assert names == ["ana", "bob", "retired", "zoë"]
         assert store.user_records([*names, "nobody"], unexpired_at=AT) == [
-            UserRecord(user="ana", memories=2, sessions=1, last_at=AT + DAY),
+            UserRecord(user="ana", memories=2, sessions=1, last_at=AT),  # of the session, not of the memory
             UserRecord(user="bob", sessions=1, last_at=AT + 2 * DAY),
             UserRecord(user="nobody"),
             UserRecord(user="retired", last_at=AT + DAY),

