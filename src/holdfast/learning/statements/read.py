@@ -36,7 +36,7 @@ _MIN_KEEP: Final = 0.15
 """Minimum probability, according to the reader, that a sentence is worth keeping. Sentences below it are not examined further."""
 _MIN_CORRECTION: Final = 0.5
 """The same minimum for a correction, which replaces a statement that was worth keeping."""
-_MIN_WORTH: Final = 0.48
+_MIN_WORTH: Final = 0.5
 """Minimum probability with which a statement is worth keeping."""
 _MIN_WISH: Final = 0.5
 _MIN_REFUSAL: Final = 0.8

@@ -320,8 +320,8 @@ _TALK_READER_S: Final = ReaderSpec(
     max_first_characters=300,
     max_tokens=128,
     files=(
-        _own("talk-reader-s/model.onnx", "913cb52e5c1693f1f1ec52b537ee320a44bb1a257cee930b01d9c683c6ea1c24", 24_597_065),
-        _own("talk-reader-s/vocab.txt", "36319946d11ad375e53dc800d641818af9589e6d5914c4f11c07000ffc0e9308", 273_303),
+        _own("talk-reader-s/model.onnx", "9f2174ac7b8c2266ec6843451b4c96a9878dc9acefc221f6ff35fdf4957f6bf8", 24_597_065),
+        _own("talk-reader-s/vocab.txt", "de23626f252aec50f2324fe0271d8475e48a2ede690e9e07ace99f259a1c56f4", 273_218),
     ),
 )
 
