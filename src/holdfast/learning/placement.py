@@ -25,7 +25,7 @@ PROJECT: Final = "project"
 _LANGUAGES: Final = ("en", "es")
 _LIFE: Final[frozenset[Area]] = frozenset({"identity", "health", "family", "home", "possession", "preference", "event", "plan"})
 """Areas of a decision about the user's own life."""
-_MIN_LIFE: Final = 0.9
+_MIN_LIFE: Final = 0.8
 """Minimum probability that such a decision is worth keeping. Decisions about code in these areas get up to .6."""
 
 

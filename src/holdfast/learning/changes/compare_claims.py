@@ -42,7 +42,7 @@ _CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
 _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
 """Areas of a claim that an event or a plan can end: "we moved" ends where someone lives."""
 _NUMBER: Final = re.compile(r"\d+")
-_NAMING_NUMBER: Final = re.compile(r"(?:\b(?:number|numero|num|no|nro|n)\b\.?|[#nº°]) ?\d+")
+_NAMING_NUMBER: Final = re.compile(r"(?:\b(?:number|numero|num|no|nro|n)\b\.?[oº°]?|[#nº°]) ?\d+")
 """Matches a number that names a thing instead of counting or measuring it. The text is folded."""
 _MAX_CLAIMS: Final = 6
 """Maximum number of claims of a memory that are compared. A memory with more is a summary."""

@@ -30,7 +30,7 @@ class ProjectReader:
             reading.area == "work"
             and reading.time == "stable"
             and reading.act in ("statement", "reply")
-            and reading.meant == "fact"
+            and reading.meant in ("fact", "quoted")  # pasted text was cut away before
             and reading.owner != "assistant"
         )
         return replace(reading, keep=max(reading.keep, _KEEP), owner="user") if is_project_fact else reading

@@ -39,7 +39,7 @@ _MIN_CORRECTION: Final = 0.5
 _MIN_WORTH: Final = 0.5
 """Minimum probability with which a statement is worth keeping."""
 _MIN_WISH: Final = 0.5
-_MIN_REFUSAL: Final = 0.8
+_MIN_REFUSAL: Final = 0.9
 """Minimum probability of the wish that a sentence is not kept."""
 _REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "forget")
 _MIN_OFF_RECORD: Final = 0.9
@@ -293,6 +293,8 @@ def _is_kept(each: Candidate) -> bool:
         return True
     if each.corrects and _VERB.search(folded) and each.rest.keep >= _MIN_CORRECTION:
         return True
+    if each.corrects and each.text == each.own and not _VERB.search(folded):  # its value replaces one of an earlier statement
+        return False
     return worth(each) >= _MIN_WORTH
 
 
