@@ -14,6 +14,7 @@ from typing import Final, Literal
 from holdfast.learning.dating import dated
 from holdfast.learning.statements.clauses import clauses, fold_clause
 from holdfast.learning.statements.own_text import own_clauses
+from holdfast.learning.statements.repair import rejected_value
 from holdfast.learning.statements.rulebook import Rulebook, Statement, StatementRule, StatementType, rulebooks
 from holdfast.learning.statements.standalone import (
     is_english,
@@ -293,8 +294,8 @@ def _is_kept(each: Candidate) -> bool:
         return True
     if each.corrects and _VERB.search(folded) and each.rest.keep >= _MIN_CORRECTION:
         return True
-    if each.corrects and each.text == each.own and not _VERB.search(folded):  # its value replaces one of an earlier statement
-        return False
+    if each.corrects and each.text == each.own and rejected_value(each.own) and not _VERB.search(folded):
+        return False  # "June 14th, not the 7th": the value replaces that of an earlier statement
     return worth(each) >= _MIN_WORTH
 
 
