@@ -284,7 +284,7 @@ def _is_kept(each: Candidate) -> bool:
     Decisions, discoveries and corrections are kept even if the reader doubts them.
     """
     folded = fold_clause(each.own)
-    if is_unfinished(folded) or (each.text == each.own and is_question(folded)):
+    if is_unfinished(folded) or (each.text == each.own and (is_question(folded) or _names_only_value(each, folded))):
         return False
     if len(each.text.split()) < _MIN_WORDS and not each.reading.reply:
         return False
@@ -294,9 +294,12 @@ def _is_kept(each: Candidate) -> bool:
         return True
     if each.corrects and _VERB.search(folded) and each.rest.keep >= _MIN_CORRECTION:
         return True
-    if each.corrects and each.text == each.own and rejected_value(each.own) and not _VERB.search(folded):
-        return False  # "June 14th, not the 7th": the value replaces that of an earlier statement
     return worth(each) >= _MIN_WORTH
+
+
+def _names_only_value(each: Candidate, folded: str) -> bool:
+    """Return True for a correction such as "June 14th, not the 7th", whose value replaces that of an earlier statement."""
+    return each.corrects and bool(rejected_value(each.own)) and not _VERB.search(folded)
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:
