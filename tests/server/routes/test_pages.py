@@ -94,13 +94,13 @@ def test_an_app_s_memories_are_listed_deleted_and_purged_with_the_count(tmp_path
     with serving(tmp_path, preset="apps") as server:
         client = server.client
         talk = client.post("/v1/sessions", json={"app": "kitchen", **ANA}).json()["id"]
-        for text in ("The oven is broken.", "I called a technician, and now it works."):
+        for text in ("My oven is a Bosch.", "I bake bread every Sunday."):
             client.post(f"/v1/sessions/{talk}/messages", json={"role": "user", "text": text})
         client.post(f"/v1/sessions/{talk}/end")
         client.post("/v1/work")
         (memory,) = client.get("/apps/kitchen/memories").json()["memories"]
         assert set(memory) == {"id", "content", "createdAt", "updatedAt", "sourceConversationId", "metadata"}
-        assert "technician" in memory["content"]
+        assert "Bosch" in memory["content"]
         assert memory["sourceConversationId"] == talk
         assert memory["metadata"].keys() >= {"importance", "tags", "relatedConversations"}
         assert 0 <= memory["metadata"]["importance"] <= 10
