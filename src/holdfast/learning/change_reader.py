@@ -15,7 +15,7 @@ _PASSING: Final[frozenset[Area]] = frozenset({"event", "plan", "other", "opinion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldChange:
-    """What a sentence ends: the area of life of a known memory, and its key."""
+    """A known memory that a sentence ends: its area of life and its key."""
 
     area: Area
     key: str | None = None

@@ -110,7 +110,7 @@ class Neighbor(Model):
     name: Annotated[str, Field(examples=["Clara"])]
     """The name, as the newest memory spells it."""
     kind: Literal["person", "place", "other"]
-    """Whether the name is a person or a place, judged by the words around it. `other` if it is neither, or unclear."""
+    """`person`, `place` or `other`. The words around the name decide. `other` also means that they do not decide."""
     count: int
     """The number of memories that mention the name."""
     memories: list[Mention]
