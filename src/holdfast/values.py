@@ -1,4 +1,4 @@
-"""Check and clean the values of a proposed memory. The values of a plain kind are kept exactly as they are given."""
+"""Check and clean the values of a proposed memory. Values of a plain kind are not cleaned: they are stored exactly as given."""
 
 import hashlib
 import json
@@ -87,7 +87,7 @@ def make_put(
 
 
 def index_texts(index: Sequence[str] | bool) -> tuple[str, ...] | None:  # noqa: FBT001  (the value of an argument)
-    """Return the texts to index, from the argument ``index``. None means the memory's own text."""
+    """Convert the argument ``index`` to the texts to index. Return None for True, which means the memory's own text."""
     if index is True:
         return None
     if index is False:
@@ -182,7 +182,7 @@ def key(kind: Kind, put: Put) -> str | None:
 
 
 def origin(given: MemoryOrigin) -> MemoryOrigin:
-    """Return the origin. Raise InvalidInput if it is invalid."""
+    """Return the given origin. Raise InvalidInput if there is no such origin."""
     if given not in get_args(MemoryOrigin):
         raise InvalidInput(f"origin must be one of {', '.join(get_args(MemoryOrigin))}, not {given!r}.")
     return given

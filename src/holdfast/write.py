@@ -71,11 +71,11 @@ class Writer:
         return replace(stored, redacted=redacted) if redacted else stored
 
     def _with_known_key(self, kind: Kind, put: Put) -> Put:
-        """Return a change whose key is spelled as it already is in the scope.
+        """Return a copy of a change whose key has the spelling that memories of the scope already use.
 
-        If the preset normalizes keys, a synonym is replaced with the known key, but a fact about a relative never gets
-        a key of the user. Kinds with one value per key are excepted, because the new value would supersede the value of
-        another key.
+        If the preset normalizes keys, a key that is a synonym of a known key becomes the known key. A fact about a relative
+        never gets a key of the user. In kinds with one value per key, synonyms stay, because the new value would supersede
+        the value of the other key.
         """
         if put.key is None or put.id is not None or kind.plain:
             return put
@@ -116,9 +116,9 @@ class Writer:
         return self._store(memory, batch, "created", put.reason)
 
     def _named_alike(self, put: Put, kind: Kind) -> list[Memory]:
-        """Return the memory under the same key that names the same thing.
+        """Return a memory with the same key that names the same thing, in a list. Return an empty list if there is none.
 
-        "has a cat named Michi" matches "their cat is called Michi".
+        For example, "has a cat named Michi" and "their cat is called Michi" name the same thing.
         """
         thing = None if put.key is None or kind.plain or kind.keyed != "many" else named_thing(put.text, put.language)
         if thing is None:
@@ -126,9 +126,9 @@ class Writer:
         return [other for other in self._with_key(put, put.key) if named_thing(other.text, put.language) == thing][:1]
 
     def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
-        """Return the memories that a change would retire although they are protected from it.
+        """Return the memories that a change would retire but must not.
 
-        If the change is doubtful or its trust is low, these are the memories that were not extracted automatically.
+        A change that is doubtful or has low trust may retire only memories that were extracted automatically.
         """
         if not put.doubtful and memory.trust >= self.preset.min_trust:
             return []
@@ -210,7 +210,10 @@ class Writer:
         return memory
 
     def _put_plain(self, put: Put, kind: Kind, same: Sequence[Memory], batch: str) -> Memory:
-        """Store a value of a plain kind, in place of the value with the same key. Without a key, replace the same value."""
+        """Store a value of a plain kind. If the kind allows one value per key, the value with the same key is replaced.
+
+        In other plain kinds, only an identical value (``same``) is replaced.
+        """
         new = self._new(put, kind)
         known = self._with_key(put, new.key) if kind.keyed == "one" else same
         if not known:
@@ -414,12 +417,15 @@ class Writer:
 
 
 def _clean(retire: Retire) -> Retire:
-    """Return a retirement whose reason contains no secrets."""
+    """Return a copy of a ``Retire`` in which the secrets in the reason are redacted."""
     return replace(retire, reason=redact(retire.reason).text)
 
 
 def check_revision(memory: Memory | None, expected: int | None) -> None:
-    """Raise RevisionConflict unless the memory has the expected revision. 0 expects no memory; None allows any revision."""
+    """Raise RevisionConflict unless the memory has the expected revision.
+
+    If ``expected`` is 0, the memory must not exist. If it is None, nothing is checked.
+    """
     if expected is None:
         return
     if not isinstance(expected, int) or isinstance(expected, bool):

@@ -51,7 +51,7 @@ class Outcome:
     """Number of times the adapter was created."""
 
     def counts(self) -> str:
-        """Return the counts in words."""
+        """Return the numbers of passed, failed and skipped tests as text, such as "12 passed, 0 failed"."""
         parts = [f"{len(self.passed)} passed", f"{len(self.failed)} failed"]
         return ", ".join([*parts, f"{len(self.skipped)} skipped"] if self.skipped else parts)
 
@@ -128,7 +128,7 @@ def suite_problems(suite: Suite, outcome: Outcome) -> list[str]:
 
 
 def own_problems(outcome: Outcome) -> list[str]:
-    """Return the problems in the results of Holdfast's own tests. In a framework's environment, no test may be skipped."""
+    """Return the problems in a run of Holdfast's own tests. A skipped test is a problem, because its framework is installed."""
     problems = [f"{how}: {name}" for how in ("failed", "skipped") for name in getattr(outcome, how)]
     return problems if outcome.passed else [*problems, "none of our tests ran"]
 
@@ -250,7 +250,10 @@ def lock(framework: Framework) -> None:
 
 @contextmanager
 def requirements(framework: Framework) -> Iterator[Path]:
-    """Yield a file that lists the packages of an environment. A suite and its framework have the same version."""
+    """Yield the path of a temporary file that lists the packages of a framework's environment, for uv.
+
+    The framework has the version of its test suite.
+    """
     with tempfile.TemporaryDirectory() as name:
         wanted = Path(name) / "requirements.in"
         pinned = [suite.archive for suite in framework.suites]

@@ -1,4 +1,4 @@
-"""The programs in ``examples`` run."""
+"""Every program in ``examples`` runs without an error."""
 
 import os
 import subprocess

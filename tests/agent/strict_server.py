@@ -1,4 +1,4 @@
-"""A chat server that rejects any message list that some real server rejects, with the real API's error body.
+"""A chat server that is as strict as the strictest real servers. It rejects invalid message lists with the real API's errors.
 
 It checks the requests of both dialects, OpenAI's chat completions and Anthropic's messages. Valid requests are answered
 as by ``ChatServer``. The rules are the union of the rules of api.openai.com, api.anthropic.com, and the templates of
@@ -18,7 +18,7 @@ Messages = Sequence[Mapping[str, Any]]
 class StrictServer(ChatServer):
     """A ``ChatServer`` that answers 400 to a message list that breaks a rule.
 
-    A rejected request uses up no step of the script.
+    A rejected request does not use up a scripted reply.
     """
 
     def __init__(self, *, respond: Callable[[ReceivedRequest], Step] | None = None) -> None:
@@ -27,7 +27,7 @@ class StrictServer(ChatServer):
         """The error messages of all rejected requests."""
 
     def next_step(self, request: ReceivedRequest) -> Step:
-        """Return the error for an invalid request, or the next step of the script."""
+        """Return the error for an invalid request. For a valid request, return the next scripted reply."""
         anthropic = request.path.endswith("/messages")
         problem = (anthropic_problem if anthropic else openai_problem)(request.body)
         if problem is None:

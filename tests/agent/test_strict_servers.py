@@ -218,7 +218,7 @@ def test_a_session_with_any_messages_can_be_continued(open_memory: OpenMemory, s
 
 
 class Hears:
-    """A transcriber that hears nothing."""
+    """A transcriber that reports silence for every recording."""
 
     name = "deaf"
 

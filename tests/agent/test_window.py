@@ -33,7 +33,7 @@ def shown(chat: ScriptedChat) -> Shown:
 
 
 def pairs(first: int, last: int) -> Shown:
-    """Return the exchanges with these numbers, and a new message."""
+    """Return exchanges as a model receives them: from number ``first`` up to ``last``, of which only the user's part is given."""
     said = [each for number in range(first, last) for each in (("user", f"u{number}"), ("assistant", f"a{number}"))]
     return [*said, ("user", f"u{last}")]
 

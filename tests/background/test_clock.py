@@ -1,4 +1,4 @@
-"""A wrong clock hides data at most. It destroys nothing, and no job is lost, repeated or stuck."""
+"""While the system clock is wrong, data may be hidden. No data is destroyed, and no job is lost, repeated or stuck."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Memories extracted from a conversation: by a model, by rules, and by rules if the model fails."""
+"""Memories extracted from a conversation: by a model, by rules without a model, and by rules after the model has failed."""
 
 import json
 from collections.abc import Callable

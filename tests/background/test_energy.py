@@ -1,4 +1,4 @@
-"""Energy: the use of each job is reported. Work waits while the battery is low or the limit on energy use is reached."""
+"""Energy: each job's energy use is reported. Jobs wait while the battery is low or the limit on energy use is reached."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Changes that are told in passing: sentences that end a known memory, or the claim of an earlier message."""
+"""Changes that a user mentions in passing. Such a sentence says that a memory, or an earlier message, no longer holds."""
 
 from collections.abc import Callable
 from datetime import timedelta

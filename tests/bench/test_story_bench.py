@@ -126,7 +126,7 @@ def _write(folder: Path, design: str = "lobug", body: str = SHORT) -> Path:
 
 
 def _day(story_path: Path, **changes: object) -> DayScore:
-    """Score a day on which everything is right, except for the given parts of the observation."""
+    """Return the score of a day on which the assistant did everything right, apart from the given ``changes``."""
     story = load_story(story_path)
     right: dict[str, object] = {
         "asked": {"town": ["- lives in Bergen"], "newtown": ["- lives in Bergen"], "nuts": ["- allergic to walnuts"]},

@@ -1,4 +1,4 @@
-"""The default user: chosen once, used by every command, and always named."""
+"""The default user is chosen once and used by every command, and each command prints the user's name."""
 
 import json
 import os

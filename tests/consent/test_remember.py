@@ -1,4 +1,4 @@
-"""Wishes to remember something. They are stored at once, without a chat model, in the same transaction as the message."""
+"""Wishes to remember something. The memory is stored at once, without a chat model, in the same transaction as the message."""
 
 import json
 from collections.abc import Callable

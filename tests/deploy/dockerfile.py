@@ -27,7 +27,7 @@ def instructions(path: Path) -> list[tuple[str, str]]:
 
 
 def context() -> list[str]:
-    """Return the tracked files that .dockerignore allows, which are sent to the builder."""
+    """Return the files that Docker would send to the builder: the files of the git checkout that .dockerignore allows."""
     everything, *others = [line for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if not line.startswith("#")]
     assert everything == "*"
     allowed = {line.removeprefix("!") for line in others if line.startswith("!")}

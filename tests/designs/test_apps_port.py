@@ -1,4 +1,4 @@
-"""The interfaces in the app host's specification, in Python."""
+"""The Python classes of the apps design follow the interfaces in the specification of the design."""
 
 import asyncio
 import json

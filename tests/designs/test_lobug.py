@@ -138,7 +138,7 @@ WORDS = "alder birch cedar dogwood elm fir ginkgo hazel".split()
 
 
 def nearness(text: str) -> list[float]:
-    """Embed a text that names a tree. Each tree has a different cosine with any question: 0.9, 0.8, ... 0.2."""
+    """Embed a text so that its cosine with any question depends on the tree that it names: 0.9, 0.8, ... or 0.2."""
     vector = [1.0] + [0.0] * len(WORDS)
     for place, word in enumerate(WORDS):
         if word in text.casefold():

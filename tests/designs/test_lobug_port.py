@@ -27,7 +27,10 @@ TREES = ("oak", "elm", "ash")
 
 
 def trees(text: str) -> list[float]:
-    """Return a vector of three numbers, one for each tree that a text can name. All other texts are nearest to the oak."""
+    """Return a vector with one number for each of three trees: 1 if the text names the tree, else 0.
+
+    A text that names no tree is nearest to the oak.
+    """
     named = [1.0 if tree in text.casefold() else 0.0 for tree in TREES]
     return named if any(named) else [0.8, 0.6, 0.0]
 

@@ -10,7 +10,7 @@ from holdfast.testing import FrozenClock, HashEmbedder, ScriptedChat
 
 
 class Controller:
-    """The three calls of the design in their order: the context of the previous turn, then the new message."""
+    """A controller as in Rostro. For each utterance, it reads the context first and then passes on the new message."""
 
     def __init__(self, config: Any, llm_provider: Any, embedding_provider: Any, **opening: Any) -> None:
         self.memory = MemoryManager(config, llm_provider, embedding_provider, **opening)

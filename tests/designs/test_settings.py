@@ -1,4 +1,4 @@
-"""Settings of the designs: their names and defaults, and each design's original YAML."""
+"""Settings of the designs: their names and defaults. Each design's original YAML file can be used unchanged."""
 
 import contextlib
 import json

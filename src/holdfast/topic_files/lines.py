@@ -24,11 +24,14 @@ class LineFormat(Protocol):
         ...
 
     def line(self, memory: Memory) -> Line:
-        """Return a memory as a line."""
+        """Return a memory as a line of the file."""
         ...
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return the change that makes a memory match a line. If ``line`` is None, the memory's text is left unchanged."""
+        """Return the change that makes a memory match an edited line, with the topic ``topic`` and the date ``at``.
+
+        If ``line`` is None, the memory keeps its text.
+        """
         ...
 
     def created(self, line: Line, topic: str) -> Put:
@@ -50,7 +53,10 @@ class PageLines:
         return page_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return a revision of the memory. The memory keeps its key if the line still starts with the key, as in "city: Lyon"."""
+        """Return the change that gives a memory the text of a line.
+
+        The memory keeps its key only if the line still starts with the key, as in "city: Lyon".
+        """
         key, text = memory.key, memory.text
         if line is not None:
             head = f"{flat(key)}: " if key else ""
@@ -82,17 +88,17 @@ class IndexLines:
     titled: bool = False
 
     def line(self, memory: Memory) -> Line:
-        """Return a note as a line with its topic and time."""
+        """Return a note as a line of the index, with its topic and time."""
         return note_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return a revision that changes a note's text or its topic."""
+        """Return the change that gives a note the topic and text of a line. If ``line`` is None, only the topic changes."""
         line_topic, text = topic_and_note(line.text) if line else (topic, memory.text)
         text = memory.text if text == flat(memory.text) else text
         return _revision(memory, text, key=memory.key, topic=line_topic, at=_moment(at, self.now))
 
     def created(self, line: Line, topic: str) -> Put:  # noqa: ARG002  (each line of the index has its own topic)
-        """Return the change that creates a note from a line.
+        """Return the change that creates a note from a line of the index.
 
         The note's key includes the time, because two conversations may have the same topic.
         """

@@ -60,7 +60,7 @@ class Page:
 
 
 def flat(text: str) -> str:
-    """Return a text on one line."""
+    """Replace the line breaks of a text with spaces, and strip it."""
     return _BREAKS.sub(" ", text).strip()
 
 
@@ -154,7 +154,7 @@ def _indent(row: str) -> int:
 
 
 def _title(rows: Sequence[str]) -> tuple[str | None, set[int]]:
-    """Return the title and the numbers of its rows.
+    """Return the title of a page, and the indexes of the rows that it takes up. Without a title, return None and no rows.
 
     The title is the first level-one heading, written with ``#`` or underlined with ``=``.
     """
@@ -169,7 +169,7 @@ def _title(rows: Sequence[str]) -> tuple[str | None, set[int]]:
 
 
 def _blocks(rows: Sequence[str]) -> set[int]:
-    """Return the numbers of the rows inside code blocks, comments and front matter. Unclosed blocks are ignored."""
+    """Return the indexes of all rows in code blocks, comments and front matter. Blocks that are never closed are ignored."""
     inside: set[int] = set()
     number = 0
     while number < len(rows):
@@ -182,7 +182,7 @@ def _blocks(rows: Sequence[str]) -> set[int]:
 
 
 def _closing(rows: Sequence[str], start: int) -> int | None:
-    """Return the number of the last row of the block that starts at ``start``.
+    """Return the index of the last row of the block that starts at the row ``start``.
 
     Return None if no block starts there, or if the block is never closed.
     """

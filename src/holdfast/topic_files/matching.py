@@ -80,7 +80,10 @@ def _in_place(lines: Sequence[Line], texts: Sequence[str], matches: dict[int, in
 
 
 def pair_similar(new: Sequence[str], old: Sequence[str], *, min_ratio: float) -> list[tuple[int, int]]:
-    """Pair similar texts, most similar first. With more than ``_MAX_PAIRS`` pairs, only equal texts are paired."""
+    """Pair each new text with the most similar old text, and return the pairs of their positions.
+
+    If there are more than ``_MAX_PAIRS`` possible pairs, only equal texts are paired.
+    """
     if len(new) * len(old) > _MAX_PAIRS:
         places = {text: place for place, text in enumerate(old)}
         pairs = [(1.0, one, places[text]) for one, text in enumerate(new) if text in places]

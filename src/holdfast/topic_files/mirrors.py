@@ -102,7 +102,8 @@ class FolderMirrors:
     def before_erasing(self, owner: Mapping[str, str], scopes: Iterable[Scope] = ()) -> list[TopicFiles]:
         """Import the pending edits of all scopes that an erasure may affect, so that the edits are erased, too.
 
-        Return the topic files of these scopes. ``scopes`` are further scopes of the owner that have a folder.
+        Return the topic files of these scopes. They are found by their memories. ``scopes`` names the scopes that have a
+        folder but perhaps no memories.
         """
         if self.root is None:
             return []
@@ -174,7 +175,10 @@ def folder_name(scope: Scope) -> str:
 
 
 def recorded_folders(reads: Reads) -> dict[str, tuple[str, str]]:
-    """Return the root folders that any preset has written pages to: the preset's name and the folder's id, by path."""
+    """Return all root folders to which pages were written, with any preset.
+
+    The result maps the path of each folder to the preset's name and the folder's id.
+    """
     stored = json.loads(reads.setting(_FOLDERS) or "{}")
     return {root: (name, machine) for root, (name, machine) in stored.items()}
 
@@ -188,7 +192,7 @@ def _record_folder(store: Store, root: Path, preset: str, machine: str) -> None:
 
 
 def belongs_to_store(folder: Path, store: Path) -> bool:
-    """Return True if a folder has no marker, or a marker that names this store. The pages of other stores must not be read."""
+    """Return True unless the marker file in a folder names another store, whose pages must not be read."""
     try:
         owner = (folder / _OWNER_FILE).read_text("utf-8").strip()
     except OSError:

@@ -96,7 +96,7 @@ class FileImport:
     def _rename_notes(
         self, before: Mapping[str, BasePage], after: Mapping[str, BasePage], kind: str, merged: MergeResult
     ) -> None:
-        """If a page was renamed, move the notes of its old topic in the index to the new topic."""
+        """If the user renamed a page, give the notes that have its old topic the new topic. The index lists these notes."""
         renamed = {before[key].topic: page.topic for key, page in merged.pages.items() if key in before}
         renamed = {
             old: new for old, new in renamed.items() if old != digest(new) and all(page.topic != old for page in after.values())

@@ -108,7 +108,7 @@ class TopicFiles:
 
     @property
     def folder(self) -> Path:
-        """Path of the folder."""
+        """Path of the folder with the Markdown pages."""
         return self._folder.path
 
     # --- public calls ---------------------------------------------------------------------------------------

@@ -90,9 +90,10 @@ class Planner:
         return self._plan
 
     def _is_open(self, key: str) -> bool:
-        """Return True if a question about a file stays open. The question is dropped when the file's page is no longer recorded.
+        """Return True if a question to the user about a file stays open. ``key`` identifies the file.
 
-        An empty key denotes the question about all pages. That question stays open while the new record has any page.
+        The question is dropped if this plan removes the file from the record. An empty key stands for the question about all
+        files, which stays open as long as any file is left in the record.
         """
         known = {**self._record.pages, **self._record.index}
         left = {**self._plan.record.pages, **self._plan.record.index}
@@ -111,7 +112,7 @@ class Planner:
     # --- pages ----------------------------------------------------------------------------------------------
 
     def _keep(self, key: str, page: BasePage, topic: str | None) -> bool:
-        """Update one known page. Return True if the page's topic still has a page after the update."""
+        """Plan the update of one page in the record of the last sync. Return True if the page's topic still has a page then."""
         present = self._present(key)
         if present is None or key in self._held or bytes_digest(present.data) != page.sha:
             return self._purge(key, page, present, self._plan.record.pages)

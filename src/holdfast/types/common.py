@@ -1,4 +1,4 @@
-"""Type aliases for values with fixed choices, the trust table, redactions, and a helper for reprs."""
+"""Types for values with fixed choices, the trust of each message origin, redactions, and a helper for reprs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -27,13 +27,13 @@ NOISE: Final = "IGNORE"
 
 
 def is_forgotten(action: str | None) -> bool:
-    """Return True for the action of a message whose content was forgotten."""
+    """Return True if a message's ``action`` says that the content of the message was forgotten."""
     return action is not None and action.partition(":")[0] == FORGOTTEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """The result of a user's wish about memory, obeyed when the message was added."""
+    """A user's wish about memory, and the result. Holdfast obeyed the wish when the message was added."""
 
     wish: Literal["off_record", "resume", "forget", "remember"]
     """The wish: not to keep something, to keep things again, to forget something, or to remember something."""

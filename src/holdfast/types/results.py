@@ -104,7 +104,7 @@ class Hit:
 
 
 class Hits(list[Hit]):
-    """The hits of a recall as a list, best first, with notices."""
+    """The hits of a recall as a list, best first. ``notices`` says which parts of the search did not work."""
 
     __slots__ = ("notices",)
 

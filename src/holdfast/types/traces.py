@@ -85,11 +85,11 @@ class Trace:
 
     @property
     def items(self) -> set[str]:
-        """Ids of the listed memories and messages."""
+        """Ids of all candidates (memories and messages), shown or not."""
         return {each.id for each in self.candidates}
 
     def details(self) -> dict[str, Any]:
-        """Return the part that stores keep as JSON: all fields except id, scope, time, question, session and message."""
+        """Return the fields that a store keeps as JSON. The id, scope, time, question, session and message have columns."""
         return {
             "tokens": self.tokens,
             "max_tokens": self.max_tokens,

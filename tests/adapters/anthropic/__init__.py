@@ -1,1 +1,1 @@
-"""Anthropic's memory tool."""
+"""Tests of the adapter for Anthropic's memory tool."""

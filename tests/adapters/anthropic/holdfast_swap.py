@@ -1,7 +1,7 @@
 """Make Anthropic's tests create Holdfast's tool instead of their tool for local files.
 
-The tests look at the folder on disk, which Holdfast's tool keeps with ``base_path``. One test calls a private method that
-returns the place of a file on disk.
+The tests read files on disk, so the tool is created with ``base_path``: it then keeps its files in a real folder. One test
+calls a private method that returns the path of a file. The swapped tool has that method, too.
 """
 
 import tempfile
@@ -23,7 +23,7 @@ _engines: list[holdfast.Engine] = []
 
 
 def _memory() -> holdfast.Engine:
-    """Return a new memory."""
+    """Open an engine with a new store, and count a use of the adapter."""
     holdfast_suite.note_use()
     _engines.append(holdfast.open(Path(_folder.name) / f"{len(_engines)}.db", kinds=[ITEM], embedder="none", worker="none"))
     return _engines[-1]

@@ -29,7 +29,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 async def _story(session: Any) -> None:
-    """Send every kind of request."""
+    """Send every kind of MCP request to Holdfast's server, and check the responses."""
     started = await session.initialize()
     assert started.serverInfo.name == "holdfast"
     assert started.instructions

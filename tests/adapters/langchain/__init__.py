@@ -1,1 +1,1 @@
-"""LangChain's retriever and chat message history."""
+"""Tests of the adapters for LangChain's retriever and chat message history."""

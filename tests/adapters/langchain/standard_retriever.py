@@ -14,7 +14,7 @@ from holdfast.adapters.langchain import HoldfastRetriever
 
 
 class TestHoldfastRetriever(RetrieversIntegrationTests):
-    """A retriever on a memory with five facts."""
+    """LangChain's tests for retrievers. The retriever searches a memory with five facts."""
 
     @pytest.fixture(autouse=True)
     def facts(self) -> Any:

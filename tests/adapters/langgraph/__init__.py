@@ -1,1 +1,1 @@
-"""LangGraph's store."""
+"""Tests of the adapter for LangGraph's store."""

@@ -1,4 +1,4 @@
-"""Calls of the nine tools for comparing servers, and clients that make these calls."""
+"""A list of calls to the nine tools of an MCP memory server, and clients that make these calls to compare two servers."""
 
 import asyncio
 import os

@@ -55,7 +55,7 @@ def _shown(value: Any, ids: list[str]) -> Any:
 
 
 def _play(client: Any) -> list[Any]:
-    """Make the calls of one story and return the results."""
+    """Call every method of a client in a fixed order, and return the results."""
     results = []
     talk = [
         {"role": "system", "content": "You are a sailor."},

@@ -1,1 +1,1 @@
-"""The session of OpenAI's Agents SDK."""
+"""Tests of the adapter for the session of OpenAI's Agents SDK."""

@@ -46,7 +46,10 @@ def files(memory: holdfast.Engine) -> HoldfastFiles:
 
 
 async def _story(store: Any) -> list[Any]:
-    """Use a store, and return its results. The versions of each path are replaced with numbers in order of appearance."""
+    """Make a fixed series of calls to a store, and return the results.
+
+    Version strings differ between stores, so they are replaced with 0, 1, 2, ... for each path, in order of appearance.
+    """
     versions: dict[str, list[str]] = {}
     results: list[Any] = []
 

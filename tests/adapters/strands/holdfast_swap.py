@@ -1,7 +1,7 @@
-"""Make Strands' tests use Holdfast's store, behind the fake stores of its memory manager and as its ``TestMemoryStore``.
+"""Make Strands' tests use Holdfast's store.
 
-The fakes are mocks whose calls the tests count. The mocks stay, and each call that does not raise is passed to
-Holdfast's store.
+It replaces the class ``TestMemoryStore``. The tests of the memory manager use mocks as stores, and count the calls of the
+mocks. These mocks stay, but they pass each call on to Holdfast's store. Mocks that raise an error are not changed.
 """
 
 import functools
@@ -42,7 +42,7 @@ class FlatEmbedder:
 
 @functools.cache
 def engine(path: Path | str, *, flat: bool) -> holdfast.Engine:
-    """Open the memory in a file once."""
+    """Return an engine for the store in a file. The engine is opened on the first call and then reused."""
     embedder = FlatEmbedder() if flat else None
     return holdfast.open(path, embedder=embedder, worker="none")
 
