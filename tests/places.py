@@ -32,7 +32,7 @@ class Place:
     address: str | None = None
 
     def opening(self, **options: Any) -> dict[str, Any]:
-        """Return the arguments that open this store with ``holdfast.open``. Arguments that name a ``path`` stay unchanged."""
+        """Return the arguments of ``holdfast.open`` for this store. If ``options`` has a ``path``, it is returned unchanged."""
         if "path" in options:
             return options
         if self.address is None:
@@ -47,7 +47,10 @@ class Place:
         return {"path": self.address, "settings": settings, **options}
 
     def _file(self, *, encrypted: bool) -> Path:
-        """Return the path of the store. Unless it is encrypted, a new one is a copy of an empty store, which saves time."""
+        """Return the path of the store's file. If the file does not exist yet, write an empty store, which saves time.
+
+        An encrypted store is not written here.
+        """
         file = self.folder / "memory.db"
         if not encrypted and not self.folder.exists():
             create_folder(self.folder)
@@ -104,5 +107,5 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def _case(kind: str) -> Any:
-    """Return one parameter for a test that runs on every store. PostgreSQL parameters get a ledger mark."""
+    """Return the pytest parameter for one backend. On PostgreSQL, the test is also marked with a promise (``ledger``)."""
     return pytest.param(kind, id=kind, marks=[pytest.mark.ledger("X9")] if kind == "postgres" else [])

@@ -1,4 +1,4 @@
-"""The public API has exactly the intended names, and the async classes have the same names."""
+"""The public API has exactly the intended names. The async classes have the same methods as the classes that they wrap."""
 
 import inspect
 import subprocess

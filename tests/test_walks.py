@@ -1,4 +1,4 @@
-"""The walks on the architecture page match the code."""
+"""The architecture page shows which files a call enters ("walks"). These lists match the code."""
 
 import pytest
 

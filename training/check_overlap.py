@@ -1,11 +1,11 @@
 """Check that no training text occurs in a benchmark.
 
-No text of the bundle may share a run of eight words with a benchmark text. A short text (four to seven words) must not be a whole
-benchmark text either. The script first tests itself: it must find a benchmark sentence that it has added to the texts. It exits
-with 1 if a shared text is found.
+No text in ``bundle`` (the folder of training data) may share a run of eight words with a benchmark text. A short text (four to
+seven words) must not be a whole benchmark text either. The script first tests itself: it must find a benchmark sentence inside
+other words. It exits with 1 if a shared text is found.
 
-``--drop`` first removes such lines from the bundle. Rule-based translations need this, because they are made after the sources
-were filtered.
+``--drop`` first removes the lines with a shared text from the training data. This is needed for rule-based translations, because
+they are made after the sources were filtered.
 """
 
 import argparse
@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def main() -> int:
-    """Check every text of the bundle."""
+    """Check every text of the training data. Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bundle", type=Path, default=HERE / "bundle")
     parser.add_argument("--forbidden", type=Path, nargs="+", required=True, help="benchmark files and folders")
@@ -60,7 +60,7 @@ def _drop(bundle: Path, forbidden: overlap.Forbidden) -> None:
 
 
 def texts_in(path: Path) -> list[str]:
-    """Return every text of one file of the bundle."""
+    """Return every text in one file of the training data."""
     if path.name.startswith("pairs"):
         return [text for line in corpus.lines(path) for text in texts_of(json.loads(line))]
     return [text for line in corpus.lines(path) for text in line.split("\t")[1:]]

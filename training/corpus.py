@@ -1,4 +1,7 @@
-"""Load the training data: the pairs, and rows of text. Each row has the English text whose vector it should get."""
+"""Load the training data: items (an utterance with questions about it), and texts with the vectors that they should get.
+
+Each text should get the vector that the teacher model has for an English text: the text itself, or its translation.
+"""
 
 import json
 import lzma
@@ -38,7 +41,7 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def read_items(path: Path, limit: int | None = None) -> list[dict[str, Any]]:
-    """Return the items of a file of pairs."""
+    """Return the items of a file. An item has an utterance, questions about it, and near misses (similar wrong answers)."""
     found = [json.loads(line) for line in lines(path)]
     return found if limit is None else random.Random(0).sample(found, min(limit, len(found)))
 
@@ -56,7 +59,7 @@ def as_role(text: str) -> str:
 
 
 def read_rows(bundle: Path, items: list[dict[str, Any]], is_english: Any, limit: int | None = None) -> Rows:
-    """Return the rows for distillation. The target of an English text is itself, and that of a Spanish text is its translation.
+    """Return the texts for stage A, each with the English text whose vector it should get: itself, or its translation.
 
     Sentence pairs written by people are added twice, and rule-based translations once. Long rows are joined from several texts,
     because a message is longer than a sentence. Some long rows start with a speaker's name.
@@ -89,9 +92,9 @@ def read_rows(bundle: Path, items: list[dict[str, Any]], is_english: Any, limit:
 
 
 def _joined(chance: random.Random, parts: list[tuple[str, str]]) -> tuple[str, str]:
-    """Join texts, and separately join their translations.
+    """Return several texts as one text, and their English versions as one text. ``parts`` are pairs of text and English version.
 
-    Single texts, and half of the joined ones, start with a speaker's name.
+    If there is only one pair, both results start with a speaker's name. Otherwise half of the results do.
     """
     speaker = f"{chance.choice(NAMES)}: " if len(parts) == 1 or chance.random() < 0.5 else ""
     text, english = (" ".join(part[side] for part in parts) for side in (0, 1))

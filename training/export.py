@@ -37,11 +37,11 @@ class Graph:
         return name
 
     def floats(self, key: str) -> str:
-        """Store a parameter in float, unquantized."""
+        """Store a parameter in float, not quantized. Return its name in the graph."""
         return self.constant(f"holdfast.{key}", self.weights[key].astype(np.float32))
 
     def rows(self, key: str, ids: str) -> str:
-        """Look up rows of a table, stored in int8 with a scale per row."""
+        """Add nodes that look up rows of a table. The table is stored in int8 with a scale per row. Return the output's name."""
         quantized, scale = quantize(self.weights[f"{key}.weight"], ROW_TOP)
         table = self.constant(f"holdfast.{key}", quantized)
         scales = self.constant(f"holdfast.{key}_scale", scale[:, None])
@@ -49,7 +49,10 @@ class Graph:
         return self.add("Mul", found, self.add("Gather", scales, ids))
 
     def linear(self, states: str, key: str, part: slice | None = None, suffix: str = "") -> str:
-        """Multiply by a matrix in 8 bits and add the bias. With ``part``, compute only those output channels."""
+        """Add nodes that multiply by a matrix in 8 bits and add the bias. Return the name of the output.
+
+        With ``part``, only these output channels are computed.
+        """
         cut = part or slice(None)
         quantized, scale = quantize(self.weights[f"{key}.weight"][cut], MATRIX_TOP)
         name = f"holdfast.{key}{suffix}.weight"
@@ -65,7 +68,7 @@ class Graph:
         return self.add("Add", self.add("Mul", self.add("Cast", product, to=TensorProto.FLOAT), factor), bias)
 
     def norm(self, states: str, key: str) -> str:
-        """Apply layer normalization to each state."""
+        """Add a node for layer normalization of each state. Return the name of the output."""
         return self.add(
             "LayerNormalization", states, self.floats(f"{key}.weight"), self.floats(f"{key}.bias"), axis=-1, epsilon=EPSILON
         )
@@ -87,7 +90,10 @@ def build(weights: Weights) -> onnx.ModelProto:
 
 
 def states_of(graph: Graph, layers: int, *, first_only: bool) -> str:
-    """Add an encoder, and return the name of its final states: of all tokens, or only of the first token."""
+    """Add the nodes of an encoder to a graph. Return the name of its final states.
+
+    With ``first_only``, these are the states of the first token of each text, otherwise those of all tokens.
+    """
     one, zero = graph.constant("one", np.array(1, np.int64)), graph.constant("zero", np.array(0, np.int64))
     length = graph.add("Gather", graph.add("Shape", "input_ids"), one)
     places = graph.add("Range", zero, length, one)
@@ -116,7 +122,7 @@ def model_of(graph: Graph, outputs: dict[str, list[str | int]]) -> onnx.ModelPro
 
 
 def layer(graph: Graph, states: str, mask: str, key: str, *, is_last: bool) -> str:
-    """Add a layer and return the name of its states. The last layer can be limited to the first token."""
+    """Add the nodes of a layer, and return the name of its states. With ``is_last``, only the first token has a state."""
     width = graph.weights["norm.weight"].shape[0]
     if is_last:
         first = graph.add("Slice", states, *(graph.constant(f"at{number}", np.array([number], np.int64)) for number in (0, 1, 1)))

@@ -1,7 +1,7 @@
 """Fit the query gate of an embedder: a linear classifier on query vectors that separates personal from general queries.
 
-Run it as ``python training/fit_query_gate.py MODEL``. The floor and the slope are not fitted here: they were chosen on the
-tuning half of the everyday benchmark, see docs/project/decisions/recall.md.
+Run it as ``python training/fit_query_gate.py MODEL``. The gate's other two settings, floor and slope, are not fitted here. They
+were chosen on the tuning half of the everyday benchmark: see docs/project/decisions/recall.md.
 """
 
 import argparse
@@ -41,7 +41,10 @@ def general_queries(folder: Path) -> list[str]:
 
 
 def fit(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the weights of a ridge logistic regression, the bias last. Both classes have the same total weight."""
+    """Return the weights of a logistic regression with an L2 penalty. The last weight is the bias.
+
+    Both classes count the same, whatever their numbers of examples.
+    """
     design = np.c_[vectors, np.ones(len(vectors))]
     ridge = np.eye(design.shape[1]) * _RIDGE
     ridge[-1, -1] = 1e-9

@@ -1,9 +1,10 @@
 """Measure search on facts and questions that share no content word, in English, in Spanish, and across both languages.
 
-The lists in ``frozen/`` have 204 English and 200 Spanish facts. Separate authors wrote them after the training data, and no text
-occurs in both. ``frozen/SHA256SUMS`` contains their checksums. Run it on models of the registry, ``python training/frozen.py
-talk-embed-s``, or on network files, ``--networks seed1.onnx seed2.onnx seed3.onnx --vocabulary vocab.txt``. Several files count
-as seeds of one recipe: the last lines show their mean, and how it differs from the first model.
+The lists in ``frozen/`` have 204 English and 200 Spanish facts. Other authors than those of the training data wrote them later,
+and no text of the lists is in the training data. ``frozen/SHA256SUMS`` contains the checksums of the lists. Run it on models of
+the registry, ``python training/frozen.py talk-embed-s``, or on network files, ``--networks seed1.onnx seed2.onnx seed3.onnx
+--vocabulary vocab.txt``. Several network files count as one model that was trained with several seeds: the last lines show their
+mean, and how it differs from the first named model.
 """
 
 import argparse
@@ -22,7 +23,7 @@ Embed = Callable[[Sequence[str], str], np.ndarray]
 
 
 def main() -> None:
-    """Print R@1 with its 95% interval and R@5, for each model and direction."""
+    """Print R@1 with its 95% interval and R@5, for each model and each pair of languages of fact and question."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", help="names in the registry")
     parser.add_argument("--networks", nargs="+", type=Path, default=[], help="ONNX files of one recipe, one per seed")
@@ -50,7 +51,7 @@ def _share(values: np.ndarray) -> str:
 
 
 def ranks(embed: Embed) -> dict[str, np.ndarray]:
-    """Return, for each direction, the rank of the right fact for each question. Rank 0 is the first result."""
+    """Return the rank of the right fact for each question, by the languages of fact and question. Rank 0 is the first result."""
     found = {}
     for name, (told, other) in LANGUAGES.items():
         rows = read(name)

@@ -7,7 +7,7 @@ from tokens import read_vocabulary, tokenizer
 
 
 def main() -> None:
-    """Join every network in a folder."""
+    """Join the part files of each network in a folder, and write its tokenizer."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, help="folder with large.onnx.0, small.onnx.0, ..., vocab.txt")
     parser.add_argument("into", type=Path)

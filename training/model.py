@@ -36,7 +36,7 @@ class Dense(nn.Linear):
 
 
 def _rounded_input(states: Tensor, *, per_token: bool) -> Tensor:
-    """Round to 8 bits, between the minimum and the maximum of each text or token."""
+    """Round the input of a layer to 8 bits. The range is from the minimum to the maximum of each text, or of each token."""
     over = (2,) if per_token else (1, 2)
     low = states.detach().amin(over, keepdim=True).clamp(max=0.0)
     high = states.detach().amax(over, keepdim=True).clamp(min=0.0)
@@ -47,7 +47,7 @@ def _rounded_input(states: Tensor, *, per_token: bool) -> Tensor:
 
 
 def _rounded_matrix(weights: Tensor) -> Tensor:
-    """Round to 7 bits, with one scale per output channel."""
+    """Round the weights of a layer to 7 bits, with one scale per output channel."""
     scale = (weights.detach().abs().amax(1, keepdim=True) / MATRIX_TOP).clamp(min=1e-10)
     return weights + (torch.round(weights.detach() / scale) * scale - weights.detach())
 
@@ -130,7 +130,7 @@ class Weights:
         return 1 + max(int(name.split(".")[1]) for name in self.tensors if name.startswith("layers."))
 
     def keep(self, layers: Sequence[int]) -> "Weights":
-        """Return the weights of the given layers, renumbered from 0."""
+        """Return the weights without the layers that are not given. The remaining layers are renumbered from 0."""
         kept = {name: value for name, value in self.tensors.items() if not name.startswith("layers.")}
         for number, layer in enumerate(layers):
             head = f"layers.{layer}."

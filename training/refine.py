@@ -54,7 +54,7 @@ LEARNED = ("layers.", "norm.")
 
 
 class Data:
-    """The texts as token ids, and the items as numbers of texts."""
+    """The data of all runs: texts as token ids, and items that refer to their texts by number."""
 
     def __init__(self, path: Path) -> None:
         file = np.load(io.BytesIO(lzma.decompress(path.read_bytes())))
@@ -65,9 +65,9 @@ class Data:
         self.anchors, self.targets = file["anchors"], file["targets"]
 
     def draw(self, chosen: np.ndarray, plan: dict[str, Any], random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draw one question per item.
+        """Draw a batch: one question per item, the right document of each question, and two near misses per item.
 
-        Return the questions and the documents: first the right ones, then two near misses per item.
+        Return the questions, and the documents with the near misses at the end. Some batches have other items than ``chosen``.
         """
         chance = random.random()
         if chance < plan["long"]:
@@ -257,7 +257,7 @@ def _collect(setup: Setup) -> None:
 
 
 def pack(layers: dict[str, np.ndarray], path: Path) -> None:
-    """Write layers in the format of the exported network: matrices in 8 bits, other parameters in float."""
+    """Write layers to a file: matrices in 8 bits, as in the exported network, and other parameters in float."""
     packed = {}
     for name, value in layers.items():
         if value.ndim == 2:

@@ -97,7 +97,10 @@ class Trainer:
         self._run("A", by_length(encoded.lengths(), plan.batch, self.random), loss_of, plan)
 
     def contrast(self, pairs: "Pairs", encoded: Encoded, teacher: Teacher, plan: Plan) -> None:
-        """Run stage B: move a question's vector toward its document and away from the others. Other vectors should not move."""
+        """Run stage B: move a question's vector toward its own document and away from other documents.
+
+        The loss also keeps the vectors of ordinary texts (``encoded``) near the teacher's vectors.
+        """
         anchors = by_length(encoded.lengths(), plan.batch, self.random)
 
         def loss_of(chosen: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
@@ -178,9 +181,10 @@ class Pairs:
         self.items, self.talks, self.encoded, self.wanted, self.anchored = items, talks, encoded, wanted, anchored
 
     def draw(self, chosen: np.ndarray, negatives: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draw one question per item. Return the questions and the documents: first the right ones, then near misses.
+        """Draw a batch: one question per item, the right document of each question, and near misses.
 
-        Some batches consist of a talk instead of the chosen items.
+        Return the questions, and the documents with the near misses at the end. Some batches are a talk between two people
+        instead of the chosen items.
         """
         if self.talks and random.random() < TALKS:
             some = self.talks[random.integers(len(self.talks))]

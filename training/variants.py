@@ -38,7 +38,10 @@ class Texts:
     misses: tuple[str, ...]
 
     def rows(self, texts: dict[str, int]) -> "Variant":
-        """Add the texts to a numbered set, and return the variant with their numbers. Questions get their prefix."""
+        """Add the texts to ``texts``, which gives each text a number, and return the variant with these numbers.
+
+        The question prefix is put before each question.
+        """
         return Variant(
             questions=[texts.setdefault(QUERY_PREFIX + text, len(texts)) for text in self.questions],
             document=texts.setdefault(self.document, len(texts)),
@@ -48,7 +51,7 @@ class Texts:
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """A variant whose texts are given as numbers in a set of texts."""
+    """A variant that refers to its texts by their numbers in a list of all texts."""
 
     questions: list[int]
     document: int
@@ -85,8 +88,8 @@ class Maker:
 def talks(items: Sequence[dict[str, Any]], size: int, seed: int) -> list[list[Texts]]:
     """Return items as talks between two people. Each talk has ``size`` items, and each document starts with one of two names.
 
-    With a separate name for each text of a batch, the name alone would identify the right document. Items that were written with
-    a speaker appear three times, each time with other names.
+    Only two names are used, because the name alone would identify the right document if each document of a batch had its own.
+    Items that were written with a speaker appear three times, each time with other names.
     """
     chance = random.Random(seed)
     written = [item for item in items if item.get("s")]

@@ -60,7 +60,10 @@ def _begin(memory: Engine) -> None:
 
 
 def _fill(memory: Engine, folder: Path, limit: int | None, *, start: int = 0) -> int:
-    """Fill the disk, and return the number of acknowledged memories. Another program takes the remaining space."""
+    """Store memories until the disk is full, and return how many were stored.
+
+    On a real disk (``limit`` is None), the space that is left is then filled with another file, as another program would.
+    """
     number = start
     try:
         while True:

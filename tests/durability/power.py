@@ -24,7 +24,7 @@ _RECORDED = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_M
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An operation on a file. If ``file`` is empty, the event is the acknowledgement of an operation of the plan."""
+    """An operation on a file. If ``file`` is empty, the event marks that a call to the engine has returned."""
 
     kind: Literal["write", "truncate", "sync", "delete", "acknowledged", "drained"]
     file: str = ""
@@ -112,7 +112,10 @@ class _File:
 
 
 def write_disk(events: Sequence[Event], folder: Path, *, remains: Remains, chance: random.Random, honest: bool = True) -> None:
-    """Write the files that a power cut after these events would leave. With ``honest=False``, syncs of the log have no effect."""
+    """Write the files that would be on the disk if the power were cut after these events.
+
+    With ``honest=False``, the disk ignores syncs of the write-ahead log.
+    """
     files: dict[str, _File] = {}
     for event in events:
         if not event.file:

@@ -1,4 +1,4 @@
-"""Shared parts of these tests: a small embedder, a clock shared by processes, a plan of operations, and an audit of the result.
+"""Shared parts of these tests: a small embedder, a clock shared by processes, numbered operations, and an audit of the result.
 
 Children are real processes, started by a fork server that has imported the package and has no file open.
 """
@@ -295,7 +295,7 @@ OPERATIONS_PER_SESSION = 8
 
 
 def operation(writer: str, index: int) -> Operation:
-    """Return a writer's n-th operation."""
+    """Return the operation with this number. A writer performs its operations in the order of their numbers."""
     number, step = divmod(index, OPERATIONS_PER_SESSION)
     name = f"{writer}{number}x{step}"
     steps: tuple[dict[str, Any], ...] = (

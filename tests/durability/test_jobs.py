@@ -223,7 +223,10 @@ def test_a_message_that_comes_while_its_session_is_digested_is_digested_too(tmp_
 
 
 def run_until_killed(folder: Path, kill_point: KillPoint | None, operations: int, pipe: Connection) -> None:
-    """Run the first part of a plan, then wait to be killed."""
+    """Perform ``operations`` operations. With a kill point, perform one more, during which the process is killed.
+
+    Otherwise, wait to be killed by the test.
+    """
     log_to_file(folder)
     engine = killable_engine(folder / "memory.db", SharedClock(folder / "clock"), KillSwitch(), worker="none")
     for index in range(operations):

@@ -79,7 +79,7 @@ class Part:
 
 
 def run_writer(part: Part, pipe: Connection) -> None:
-    """Continue a writer's plan, and acknowledge each operation once it is durable."""
+    """Perform a writer's operations from number ``part.start`` on. Acknowledge each to the test when it has returned."""
     log_to_file(part.folder)
     clock, kill_switch = SharedClock(part.folder / "clock"), KillSwitch(part.kill_point)
     engine = killable_engine(
@@ -184,7 +184,7 @@ class Run:
                 child.process.join()
 
     def attend(self, child: Child, *, heard: bool) -> Child | None:
-        """Kill a child at its chosen time, read a child's message, or restart a killed child."""
+        """Serve a child once: kill it if its time has come, read its message if there is one, and restart it if it has ended."""
         if child.kill_at is not None and time.monotonic() >= child.kill_at:
             child.kill_at = None
             with contextlib.suppress(ProcessLookupError):  # it has already finished
@@ -285,7 +285,7 @@ def test_the_audit_sees_what_was_acknowledged_too_early(tmp_path: Path) -> None:
 
 
 def run_plan(run: Run, *, sessions: int) -> dict[Operation, str]:
-    """Run a plan without kills."""
+    """Perform the operations of some sessions without kills. Return the ids that they returned."""
     engine = killable_engine(run.folder / "memory.db", run.clock, KillSwitch())
     for index in range(sessions * OPERATIONS_PER_SESSION):
         planned = operation("left", index)

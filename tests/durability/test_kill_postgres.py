@@ -75,7 +75,10 @@ def _engine(part: Part, clock: SharedClock) -> Engine:
 
 
 def run_writer(part: Part, pipe: Connection) -> None:
-    """Continue a writer's plan. Failed operations are retried, and completed operations are acknowledged."""
+    """Perform a writer's operations from number ``part.start`` on.
+
+    A failed operation is retried. A completed operation is acknowledged to the test.
+    """
     log_to_file(part.folder)
     clock = SharedClock(part.folder / "clock")
     engine = _engine(part, clock)
@@ -161,7 +164,7 @@ class Run:
                 child.process.join()
 
     def attend(self, child: Child, *, heard: bool) -> Child | None:
-        """Read a child's message. Kill the child after a given number of messages, then restart it."""
+        """Read a child's message if there is one. Kill the child after a given number of messages. Restart a killed child."""
         if not heard:
             return child
         try:
@@ -213,7 +216,7 @@ def crash(server: Server) -> None:
 
 
 def half_applied(url: str) -> list[str]:
-    """Return the rows that were stored without other rows that belong to them. Uses the queries for SQLite."""
+    """Return the rows whose related rows are missing. The queries are the same as for SQLite."""
     with psycopg.connect(url) as connection:
         connection.execute("SET search_path = holdfast, public")
         queries = {what: sql for what, sql in _INVARIANTS.items() if "fulltext" not in sql and "json_" not in sql}

@@ -23,7 +23,7 @@ pytestmark = [posix_only, pytest.mark.long]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a scenario. Running it twice must change nothing."""
+    """One step of a scenario. Running it a second time must change nothing, because a killed step is repeated."""
 
     does: Literal["say", "end", "work", "wait", "context", "remember"]
     text: str = ""

@@ -44,7 +44,7 @@ _SECRET = "the code of the safe is forty-two"
 
 
 def run_recorded_plan(folder: Path, pipe: Connection) -> None:
-    """Run a plan on a recorded disk, with background work, checkpoints, an erasure and a restart."""
+    """Perform numbered operations while every disk write is recorded, with background work, an erasure and a restart."""
     disk = RecordingVFS()
     path, clock = folder / "memory.db", SharedClock(folder / "clock")
     engine = killable_engine(path, clock, KillSwitch(), checkpoint_pages=40)

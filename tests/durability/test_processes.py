@@ -91,7 +91,10 @@ def settle(engine: Engine) -> None:
 
 
 def run_plans(folder: Path, number: int, pipe: Connection) -> None:
-    """Run several plans at once, with recalls and forgetting in between. Then answer questions on request."""
+    """Perform operations in several threads, with recalls in between, and send the results.
+
+    Then receive a time, and send the ids that each question recalls at that time.
+    """
     engine = open_tiny(folder, worker="thread")
     done: dict[Operation, str] = {}
     failed: list[str] = []
@@ -512,7 +515,7 @@ def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> Non
 
 
 def told(names: Sequence[str], folder: Path) -> list[str]:
-    """Return the acknowledged messages of these plans that the store does not contain."""
+    """Return the client ids of the messages that these writers added but the store does not contain."""
     with open_tiny(folder) as engine:
         kept = {m.client_id for name in names for n in range(_SESSIONS_EACH) for m in engine.session(id=f"{name}-{n}").messages()}
         planned = [operation(name, index) for name in names for index in range(_SESSIONS_EACH * OPERATIONS_PER_SESSION)]

@@ -1,4 +1,4 @@
-"""A session id is unique within a scope, and a wrong id does not make data shared."""
+"""A session id is unique within a scope. An unknown id without a scope is refused, so no shared session is created by mistake."""
 
 from collections.abc import Callable
 from datetime import timedelta

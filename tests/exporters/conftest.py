@@ -1,4 +1,4 @@
-"""A store with data of every type."""
+"""Fixture: a store with data of every type."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from tests.places import Place
 
 @pytest.fixture
 def full(place: Place, open_memory: Callable[..., Engine]) -> Engine:
-    """A memory with data of every type. On SQLite, its file is a copy."""
+    """An engine whose store has data of every type. On SQLite, the file is a copy of a store that is filled only once."""
     if place.kind != "sqlite":
         memory = open_memory(preset=PRESET)
         fill(memory)

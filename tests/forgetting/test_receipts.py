@@ -371,7 +371,7 @@ def test_a_pending_receipt_is_completed_and_verified_later(memory: Engine, open_
 
 def test_an_id_that_is_gone_when_the_transaction_starts_erases_nothing(tmp_path: Path) -> None:
     class Racing(SQLiteStore):
-        """A store in which another process acts first."""
+        """A store that calls ``raced`` at the start of the next transaction, as if another process had been faster."""
 
         raced: Callable[[Transaction], object] | None = None
 

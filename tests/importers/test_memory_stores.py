@@ -99,7 +99,10 @@ class TestMem0:
 
 
 def _qdrant(folder: Path, monkeypatch: pytest.MonkeyPatch, payload: dict[str, Any]) -> Path:
-    """Write a folder like a local Qdrant client: one pickled model object per point. The class is removed afterwards."""
+    """Write a folder as a local Qdrant client does, with one pickled object per point.
+
+    The class of the objects exists only while they are written, so the import has to work without Qdrant's package.
+    """
     module = types.ModuleType("qdrant_client.http.models.models")
 
     class PointStruct:

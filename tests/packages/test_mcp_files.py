@@ -1,4 +1,4 @@
-"""The bundle's manifest and the registry entry are complete, and their commands and settings exist."""
+"""The manifest of the MCP bundle and the entry for the MCP registry are complete, and their commands and settings exist."""
 
 import importlib.util
 import json

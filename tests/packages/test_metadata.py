@@ -27,7 +27,7 @@ def _metadata(project: Path, **environment: str) -> dict[str, Any]:
 
 
 def _copy(folder: Path, *, repository: str) -> Path:
-    """Copy the files that the metadata needs, with the address of a public repository."""
+    """Copy the files from which the metadata is computed, and set the address of the repository in ``pyproject.toml``."""
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "src/holdfast/version.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)

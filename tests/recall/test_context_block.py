@@ -40,7 +40,10 @@ INVISIBLE = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U00
 
 
 def assert_sealed(block: Context) -> None:
-    """Assert that the block has one line per hit, its own tags, and no active content."""
+    """Assert that no stored text breaks out of the block.
+
+    The block has one opening and one closing tag, one line per hit, and no other tags or invisible characters.
+    """
     lines = re.split("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", block.text)
     assert lines == block.text.split("\n")
     opening, closing = lines[0], lines[-1]

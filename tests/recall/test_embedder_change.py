@@ -1,4 +1,4 @@
-"""A change of embedder: vectors of two models are never compared, search by words works meanwhile, and work resumes."""
+"""Changing the embedder: vectors of two models are never compared, word search still works, and an interrupted change resumes."""
 
 import logging
 from collections.abc import Callable, Sequence

@@ -33,7 +33,7 @@ class Shifted(HashEmbedder):
 
 
 class Broken(HashEmbedder):
-    """An embedder that returns the result of ``answer``, called with the right vectors."""
+    """An embedder that passes the right vectors to the function ``answer`` and returns what ``answer`` returns."""
 
     computes = False
 

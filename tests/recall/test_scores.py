@@ -122,7 +122,7 @@ def source(embedder: HashEmbedder, *, computes: bool = True) -> EmbedderSource:
 
 
 def parrot_and_boxes(memory: Engine, boxes: int) -> Hit:
-    """Store one text about a parrot, then many other texts. Return the best hit for the parrot at once."""
+    """Store one text about a parrot and ``boxes`` other texts. Return the best hit for a question about the parrot."""
     memory.remember("the parrot is called Basil", user="ana")
     for number in range(boxes):
         memory.remember(f"noted item {number} of the inventory, box {number % 13}", user="ana")

@@ -19,7 +19,7 @@ class MockModels:
         """Bodies of all requests to a model, oldest first."""
 
     def clear(self) -> None:
-        """Forget the requests so far."""
+        """Delete the recorded requests."""
         self.requests.clear()
 
     @property

@@ -26,7 +26,7 @@ from tests.places import Place
 
 
 def client(url: str, **options: Any) -> httpx.Client:
-    """Return a client of a server without TLS. It loads no certificates, which takes longer than most requests."""
+    """Return a client for a server without TLS. It loads no certificates, because that takes longer than most requests."""
     return httpx.Client(base_url=url, verify=False, **{"timeout": 30, **options})
 
 

@@ -1,6 +1,6 @@
-"""The event stream stored for a repeated request.
+"""Event streams are stored, so that a repeated request gets the same stream.
 
-A stream up to the limit is stored completely; a longer stream is not stored.
+A stream within the size limit is stored completely. A longer stream is sent but not stored completely.
 """
 
 import asyncio

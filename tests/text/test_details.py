@@ -1,4 +1,4 @@
-"""Names, numbers and dates of a text, in any spelling."""
+"""Finding the details of a text: names, numbers and dates, in any spelling."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Periods that questions name."""
+"""Periods of time that questions name, as first and last day."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -107,7 +107,7 @@ def _coverage(copy: Path, again: Sequence[str]) -> CoverageMap:
 
 
 def _sample(copy: Path, count: int, seed: int, areas: Collection[str]) -> list[tuple[str, Mutant]]:
-    """Draw ``count`` mutants, the same number from each area, and return those of the given areas."""
+    """Draw mutants from the given areas. Each area gets the same share of ``count``, whether other areas are given or not."""
     chosen: list[tuple[str, Mutant]] = []
     for index, (area, names) in enumerate(AREAS.items()):
         wanted = (count + index) // len(AREAS) if area in areas else 0

@@ -168,7 +168,10 @@ def _code(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_swapped_whole(test: ast.expr) -> bool:
-    """Return True if swapping the comparison already negates the test, as with ``==``. Negating it would be the same mutant."""
+    """Return True if the opposite comparison negates the test, as ``!=`` negates ``==``.
+
+    In this case, the mutant with ``not`` would be the same as the mutant with the opposite comparison.
+    """
     whole = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)
     return isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], whole)
 

@@ -57,7 +57,7 @@ def _options() -> argparse.Namespace:
 
 
 def texts_of(item: dict[str, object]) -> list[str]:
-    """Return all texts of a pair item: its utterance, the preceding question, the questions about it, and the near misses."""
+    """Return all texts of an item: its utterance, the preceding question, the questions about it, and the near misses."""
     return [str(item["u"]), *([str(item["p"])] if item["p"] else []), *map(str, item["q"]), *map(str, item["n"])]  # type: ignore[call-overload]
 
 
@@ -77,9 +77,9 @@ def _pairs(folders: Iterable[Path], forbidden: overlap.Forbidden) -> tuple[list[
 
 
 def _item(line: str) -> dict[str, object] | None:
-    """Return one item of pairs.
+    """Parse a line as an item: an utterance with the questions about it.
 
-    Return None if the line is incomplete, because the file may still be in the process of being written.
+    Return None if the line is incomplete, because another program may still be writing the file.
     """
     try:
         item = json.loads(line)

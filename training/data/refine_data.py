@@ -1,4 +1,4 @@
-"""Build the input of ``refine.py`` from the bundle.
+"""Build the input of ``refine.py`` from ``bundle``, the folder that ``assemble.py`` writes.
 
 The input contains pairs in both languages, also within longer messages and within talks between two people. It also contains
 anchors: texts whose vectors should stay as they are.
@@ -80,7 +80,7 @@ class Builder:
     """Collects texts, numbers them, and builds items that refer to texts by number."""
 
     def __init__(self, bundle: Path, other: dict[str, str]) -> None:
-        """Read the ordinary text of the bundle. ``other`` maps a text to its translation."""
+        """Read the ordinary text of the training data. ``other`` maps a text to its translation."""
         self.texts: dict[str, int] = {}
         self._other, self._random = other, random.Random(3)
         self._text = [line.split("\t", 1)[1] for line in lines(bundle / "text.tsv.xz")]
@@ -117,12 +117,12 @@ class Builder:
         return made
 
     def named(self, one: variants.Texts) -> tuple[list[int], int, list[int]]:
-        """Return one item of a talk: the numbers of its questions, of its document and of its near misses."""
+        """Return one item of a talk: its questions, its document and its near misses, each text as its number."""
         rows = one.rows(self.texts)
         return rows.questions, rows.document, rows.misses
 
     def anchors(self) -> tuple[list[int], list[int]]:
-        """Return the anchor texts, and for each the text whose old vector it should keep."""
+        """Return the numbers of the anchor texts, and for each the number of the text whose old vector it should have."""
         rows: list[tuple[int, int]] = []
         for text in self._some(self._text, ANCHORS["text"]):
             row = self._row(text, asked=self._is_asked(text))

@@ -84,7 +84,7 @@ def persona(mirror: Mirror) -> Iterator[str]:
 
 
 def clinc(mirror: Mirror) -> Iterator[str]:
-    """Yield short requests to an assistant."""
+    """Yield the short requests to an assistant in CLINC150."""
     for _, content in mirror.files("clinc/oos-eval", r"data/data_(full|oos_plus)\.json"):
         for rows in json.loads(content).values():
             for text, _intent in rows:
@@ -92,7 +92,7 @@ def clinc(mirror: Mirror) -> Iterator[str]:
 
 
 def hh(mirror: Mirror) -> Iterator[str]:
-    """Yield the turns of people and of the assistant. The assistant's turns are longer than the turns in the other sources."""
+    """Yield the turns of people and of an assistant in HH-RLHF. The assistant's turns are longer than in the other sources."""
     for _, content in mirror.files("anthropics/hh-rlhf", r"harmless-base/.*\.gz"):
         for line in gzip.decompress(content).decode().splitlines():
             chosen = json.loads(line)["chosen"]
@@ -114,7 +114,10 @@ def tatoeba(mirror: Mirror) -> Iterator[tuple[str, str]]:
 
 
 def xquad(mirror: Mirror) -> Iterator[tuple[str, str]]:
-    """Yield English and Spanish questions. Also yield the sentences of a passage if it has the same number in both languages."""
+    """Yield pairs of an English and a Spanish text from XQuAD: all questions, and sentences of the passages.
+
+    The sentences of a passage are left out if their number differs between the languages.
+    """
     read = {path: json.loads(content) for path, content in mirror.files("google-deepmind/xquad", r"xquad\.(en|es)\.json")}
     for english, spanish in zip(_paragraphs(read["xquad.en.json"]), _paragraphs(read["xquad.es.json"]), strict=True):
         for one, other in zip(english["qas"], spanish["qas"], strict=True):

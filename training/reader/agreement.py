@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def main() -> None:
-    """Print the table."""
+    """Print a table with the agreement and kappa of each field."""
     first = {row["id"]: row for row in _read("real.jsonl")}
     pairs = [(first[row["id"]], row) for row in _read("second.jsonl")]
     print(f"{len(pairs)} clauses\n\n| field | same, percent | kappa |\n|---|---|---|")
@@ -34,7 +34,7 @@ def _read(name: str) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a label without the relation of another person, such as "mother"."""
+    """Return the part of a label before a colon. It leaves out how a person is related to the user, such as "mother"."""
     return value.split(":")[0] if isinstance(value, str) else value
 
 

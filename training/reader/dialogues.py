@@ -21,7 +21,7 @@ PHOTO = "[shares a photo]"
 
 
 def merge(messages: Iterable[tuple[bool, str]]) -> list[Turn]:
-    """Return the turns of a dialogue. The user's messages are joined by a space, the other speaker's by a slash."""
+    """Join consecutive messages of one speaker into turns: with a space for the user, and with a slash for the other speaker."""
     turns: list[tuple[bool, list[str]]] = []
     for is_user, message in messages:
         text = " ".join(message.split())
@@ -104,7 +104,10 @@ def selfinstruct(mirror: Mirror) -> Iterator[Dialogue]:
 
 
 def taskmaster(mirror: Mirror) -> Iterator[Dialogue]:
-    """Yield dialogues about coffee orders, then about cinema tickets. For tickets, the longest stored context is the dialogue."""
+    """Yield dialogues about coffee orders, then about cinema tickets.
+
+    The rows about tickets contain ever longer beginnings of a dialogue. The longest one is used as the dialogue.
+    """
     repo = "google-research-datasets/Taskmaster"
     for _, content in mirror.files(repo, r"TM-4-2024/data/data_0[07]\.json"):
         for row in json.loads(content):

@@ -36,7 +36,7 @@ class Example:
 def read(labels: Path, texts: Path, *, own_chars: int = 0) -> list[Example]:
     """Return all examples.
 
-    ``own_chars`` adds that many characters of the user's own words before the clause to the previous turn.
+    With ``own_chars``, up to ``own_chars`` characters that the user wrote just before the clause are added to the previous turn.
     """
     with lzma.open(texts, "rt", encoding="utf-8") as file:
         restored = {row["id"]: row for row in map(json.loads, file)}

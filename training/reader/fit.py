@@ -182,7 +182,11 @@ class Balance:
 
 
 def _balance(rows: Sequence[Example], device: str) -> Balance:
-    """Weight rare answers more: by the root of their rarity, limited to 1/3 to 5, and scaled so that the mean weight is 1."""
+    """Return how often each question has an answer, and a weight for each answer.
+
+    Rare answers weigh more. The weight is the square root of (mean count / count of the answer), at least 1/3 and at most 5,
+    then scaled so that the mean weight of the examples is 1.
+    """
     known, weights = {}, {}
     for head, answers in HEADS.items():
         counts = np.zeros(len(answers))

@@ -41,7 +41,7 @@ class Report:
         }
 
     def thresholds(self) -> dict[str, float]:
-        """Return the thresholds, chosen on the held-out split ``dev``."""
+        """Return the thresholds for keeping a clause and for wishes about memory, chosen on the held-out split ``dev``."""
         keep = self._rows(lambda example: example.split == "dev", "keep")
         consent = self._rows(lambda example: example.split == "dev", "consent")
         alarm = 1 - self.chances["consent"][consent, 0]
@@ -51,7 +51,7 @@ class Report:
         }
 
     def choice(self) -> float:
-        """Return the quality on the held-out split ``dev``, to choose between runs: the mean over three questions."""
+        """Return the score by which the best run is chosen: the mean over three questions, on the held-out split ``dev``."""
         rows = {head: self._rows(lambda example: example.split == "dev", head) for head in ("keep", "consent", "change")}
         keep = measure.auc(self.chances["keep"][rows["keep"], 1], self.labels["keep"][rows["keep"]] == 1)
         rest = [

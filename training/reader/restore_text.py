@@ -80,7 +80,10 @@ def _key(row: dict[str, Any], side: str) -> str:
 
 
 def turns_of(source: str, mirror: Mirror, wanted: set[str]) -> dict[str, tuple[str, str]]:
-    """Return the wanted turns of a source, by source, dialogue and position. Each has the end of the turn before it."""
+    """Return the turns of a source whose keys are in ``wanted``, each with the end of the turn before it.
+
+    A key consists of the source, the dialogue and the position of the turn.
+    """
     found = {}
     for name, turns in READERS[source](mirror):
         safe = re.sub(r"[^\w-]", "_", name)

@@ -31,7 +31,7 @@ def write(weights: Weights, path: Path) -> int:
 
 
 def _linear(graph: Graph, states: str, key: str) -> str:
-    """Multiply by a small matrix in float and add the bias."""
+    """Add nodes that multiply by a small matrix in float and add the bias. Return the name of the output."""
     matrix = graph.constant(f"holdfast.{key}.weight", np.ascontiguousarray(graph.weights[f"{key}.weight"].T.astype(np.float32)))
     return graph.add("Add", graph.add("MatMul", states, matrix), graph.floats(f"{key}.bias"))
 

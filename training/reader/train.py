@@ -84,13 +84,13 @@ class Run:
         print(f"[{time.monotonic() - self.start:5.0f} s] {text}", flush=True)
 
     def _used(self) -> set[str]:
-        """Return the tokens of the training text."""
+        """Return the set of tokens that occur in the training text."""
         texts = [text for example in self.train for text in (example.first, example.text) if text]
         encoded = encode_texts(self.old_tokenizer, texts, max_tokens=512)
         return {self.vocabulary[number] for number in np.unique(encoded.ids)}
 
     def _vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the embedder's vectors."""
+        """Return the embedder's vectors for some texts."""
         made = encode_texts(self.old_tokenizer, texts, max_tokens=MAX_TEXT)
         return Trainer(self.embedder.encoder(), np.zeros(1, dtype=bool), self.device, 0).vectors(made)
 
@@ -157,7 +157,10 @@ class Run:
         )
 
     def _anchor(self) -> Anchor | None:
-        """Return the texts whose vectors should stay near the embedder's. Return None if the anchor has no weight."""
+        """Return the texts whose vectors should stay near the embedder's vectors.
+
+        Return None if the option ``anchor``, the weight of this goal, is 0.
+        """
         if not self.options.anchor:
             return None
         texts = list(dict.fromkeys(example.text for example in self.train))
@@ -217,7 +220,7 @@ def _train(options: argparse.Namespace, seed: int) -> tuple[Any, Weights]:
 
 
 def _loaded(fit: Fit, weights: Weights) -> Fit:
-    """Put weights into a reader."""
+    """Load weights into the reader of a ``Fit``, and return the ``Fit``."""
     state = {
         name if name.split(".")[0] in ("answers", "span") else f"trunk.{name}": torch.from_numpy(
             np.array(value, dtype=np.float32)

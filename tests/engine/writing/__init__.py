@@ -1,1 +1,1 @@
-"""Tests of the modules in the package root: engine, sessions, apps, scopes, writing and history."""
+"""Tests of how messages and memories are written."""

@@ -1,4 +1,4 @@
-"""Messages: their stored fields, the questions that they answer, and the window of a session."""
+"""Messages: their stored fields, their links to the questions they answer, and the window of a session."""
 
 from dataclasses import replace
 from typing import Any

@@ -20,7 +20,10 @@ _MIN_PREFIX = 4
 
 
 def sensible(name: str, names: list[str]) -> bool:
-    """Return True if every word of a topic's name begins like a word under which a person would file the conversation."""
+    """Return True if a topic's name is one that a person might choose.
+
+    ``names`` are the words that people would choose. Each word of the name must have the same beginning as one of them.
+    """
     wanted = [fold(word)[:_MIN_PREFIX] for word in names]
     return bool(name) and all(any(fold(word).startswith(prefix) for prefix in wanted) for word in name.split("-"))
 
@@ -42,7 +45,7 @@ def found_topic(engine: Engine, messages: list[str]) -> str | None:
 
 
 def with_pages(engine: Engine, language: str) -> None:
-    """Store the topic pages of a language."""
+    """Store the topic pages that ``talks.toml`` has in a language."""
     for topic, lines in TALKS["pages"][language].items():
         for line in lines:
             engine.remember(line, topic=topic)
@@ -61,7 +64,7 @@ def new_topics(messages: list[str]) -> list[str]:
 
 
 class _Tally:
-    """Counts right and wrong conversations for each measure."""
+    """Counts, for each metric, all conversations and those with the right topic."""
 
     def __init__(self, *, show: bool) -> None:
         self.right: Counter[str] = Counter()
@@ -69,7 +72,7 @@ class _Tally:
         self._show = show
 
     def count(self, name: str, talk: dict[str, Any], found: object, *, ok: bool) -> None:
-        """Count one conversation. If it is wrong, ``found`` is shown."""
+        """Count one conversation for the metric ``name``. If it is wrong and ``show`` is set, print the ``found`` topics."""
         self.total[name] += 1
         self.right[name] += ok
         if self._show and not ok:
@@ -81,7 +84,7 @@ def _talks(kind: str, split: str, language: str | None = None) -> list[dict[str,
 
 
 def measure(split: str, *, show: bool = False) -> dict[str, tuple[int, int]]:
-    """For each measure, return the number of right conversations and the number of all conversations of a split."""
+    """Run all conversations of a split. For each metric, return the number of right ones and the number of all."""
     tally = _Tally(show=show)
     for language in ("en", "es"):
         with tempfile.TemporaryDirectory() as folder, _memory(folder) as engine:

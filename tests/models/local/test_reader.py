@@ -32,7 +32,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> LocalReader:
 
 
 def _not_included() -> ReaderSpec:
-    """Return the reader's registry entry with files that must be in the folder of downloaded weights."""
+    """Return the reader's registry entry as if the package ``holdfast_models`` did not contain its files."""
     spec = READERS[DEFAULT_READER]
     return replace(spec, files=tuple(replace(weight, included=None) for weight in spec.files))
 

@@ -130,7 +130,7 @@ def until_stopped(visitor: Visitor, server: Process) -> float:
 
 
 def quantile(values: list[float], share: float) -> float:
-    """Return the value below which this share of the values is."""
+    """Return a quantile of the values. For example, a ``share`` of 0.95 returns the 95th percentile."""
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 

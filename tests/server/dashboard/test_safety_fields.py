@@ -1,6 +1,6 @@
-"""Hostile text that no HTTP request can store: kinds, job errors, tenants, model names, session metadata, and receipts.
+"""Hostile text in fields that no HTTP request can set: kinds, job errors, tenants, model names, session metadata, and receipts.
 
-Such text comes from models, other programs' files and older versions, so it is written to the store itself.
+Such text comes from models, other programs' files and older versions. The tests write it directly to the store.
 """
 
 from collections.abc import Iterator

@@ -84,7 +84,7 @@ def rows(file: Path, sql: str) -> list[tuple[object, ...]]:
 
 
 def ids_in_chroma(store: SQLiteStore) -> list[int]:
-    """Return the item numbers of the vectors in Chroma, sorted. An item with several vectors is repeated."""
+    """Return the item id of each vector in Chroma, sorted. The id of an item with several vectors is repeated."""
     assert store._external is not None
     feed = store._external._feed
     (build,) = [build for build in (feed.build(model) for model in feed.models()) if build is not None]

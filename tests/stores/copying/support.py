@@ -74,7 +74,7 @@ def _keep_records(memory: Engine) -> None:
 
 
 def copy(source: str | Path, target: str | Path, *, key: str | None = None, batch: int = 1000) -> CopyReport:
-    """Copy in this process."""
+    """Copy a store to another address, in this process."""
     here, there = open_side(source, key=key), open_side(target, key=key, new=True)
     try:
         return copy_store(here, there, batch=batch)

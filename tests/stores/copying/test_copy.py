@@ -1,4 +1,4 @@
-"""A copy has the same rows and hits as its source. New rows of the copy get numbers that the source has not used."""
+"""A copy of a store has the same rows and returns the same hits. New rows in the copy get ids that the source has not used."""
 
 from pathlib import Path
 

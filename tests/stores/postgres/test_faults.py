@@ -82,7 +82,7 @@ def test_a_write_that_continues_after_a_failed_statement_does_not_count_as_store
 
 
 class CutAfterCommit(PostgresConnections):
-    """Loses the connection after the server has committed and before its response arrives."""
+    """Connections that break during each commit: after the server has committed, but before its response arrives."""
 
     def _commit(self, raw: "psycopg.Connection[tuple[object, ...]]", transaction: Transaction) -> None:
         raw.execute("COMMIT")
@@ -91,9 +91,10 @@ class CutAfterCommit(PostgresConnections):
 
 
 class CutByCrash(PostgresConnections):
-    """Simulates a server crash: rolls back and loses the connection during a commit.
+    """Connections that break during each commit, as if the server had crashed: the transaction is rolled back.
 
-    Then the outcome of ``seen_after_crash`` is requested, a transaction that could exist after a crash.
+    The store then asks for the outcome of ``seen_after_crash`` instead of its own transaction, because after a crash the
+    server may not know a transaction's id, or may have used it again.
     """
 
     seen_after_crash: Transaction

@@ -60,7 +60,7 @@ def test_the_tenant_comes_first_in_every_key_and_index(as_owner: Run, open_store
 
 
 class Recorded(PostgresSession):
-    """Records every statement."""
+    """A database session that records the SQL text of every statement."""
 
     statements: ClassVar[set[str]] = set()
 

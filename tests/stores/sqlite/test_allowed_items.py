@@ -1,4 +1,4 @@
-"""The cache of allowed items is used only as long as it is valid."""
+"""The cache of the items that a filter allows is not used after the items, the filter or the user have changed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The cost of leasing a job from a long queue."""
+"""Leasing a job from a long queue does not sort the queue."""
 
 from typing import Any
 

@@ -239,7 +239,7 @@ def test_a_forked_child_and_its_parent_both_write(open_store: OpenStore) -> None
 
 
 def segments(file: Path) -> set[int]:
-    """Return the numbers of the full-text index's segments."""
+    """Return the ids of the segments of the full-text index."""
     with contextlib.closing(apsw.Connection(str(file))) as connection:
         return {row[0] for row in connection.execute("SELECT DISTINCT segid FROM fulltext_idx")}
 

@@ -91,7 +91,10 @@ def recall(
 
 @pytest.fixture(params=REGIMES)
 def tuning(request: pytest.FixtureRequest) -> Tuning:
-    """A tuning for each sieve (the first stage of a search) in turn, at sizes small enough for brute force."""
+    """Settings of the index, for each kind of sieve (the first stage of a search) in turn.
+
+    The sizes are small enough to compare the results with a brute-force search.
+    """
     return REGIMES[request.param]
 
 
@@ -175,7 +178,7 @@ def apply(index: VectorIndex, model: Model, step: Put | Load | Remove | Search) 
 
 
 def assert_sieve_describes_rows(index: VectorIndex) -> None:
-    """Assert that the sieve (the first stage of a search) agrees with the index's table for every row."""
+    """Assert that the data of the sieve (the first stage of a search) matches the stored vector of every row."""
     rows, sieve = index._rows, index._sieve
     every = np.arange(rows.count)
     if isinstance(sieve, FloatSieve):

@@ -325,7 +325,7 @@ def test_sound_json_is_read_exactly(value: Any, indent: int | None) -> None:
 
 
 def _storable(written: str) -> str:
-    """Replace the characters of a JSON text that cannot be stored, in a different way than the JSON reader does."""
+    """Replace the characters of a JSON text that cannot be stored. The expected result for a comparison with the JSON reader."""
     walked = json.loads(written)
 
     def walk(value: Any) -> Any:

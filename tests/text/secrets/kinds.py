@@ -28,7 +28,7 @@ class Source:
         self.random = random.Random(seed)
 
     def of(self, alphabet: str, length: int) -> str:
-        """Return random letters. At least three of them are digits, as in nearly every real key."""
+        """Return random characters of an alphabet. At least three of them are digits, as in nearly every real key."""
         while True:
             made = "".join(self.random.choice(alphabet) for _ in range(length))
             if sum(letter.isdigit() for letter in made) >= 3:
