@@ -45,12 +45,12 @@ class BuildLock:
 
 
 def folder_of(store: Path) -> Path:
-    """Return the index folder of a store's file."""
+    """Return the path of the folder that holds the Chroma index of a store. ``store`` is the path of the store's file."""
     return store.with_name(store.name + ".chroma")
 
 
 def remove_stale(folder: Path, current: Callable[[], Collection[str]]) -> bool:
-    """Remove the builds that are no longer current. Return False if such a build is left, for example because it is in use."""
+    """Remove the builds that are no longer current. Return False if one of them is left, for example because it is in use."""
     if not folder.is_dir():
         return True
     names = {entry.name.removesuffix(_LOCK) for entry in folder.iterdir() if _IS_BUILD.fullmatch(entry.name)}

@@ -63,7 +63,7 @@ class ChromaCollection:
 
     @property
     def mark(self) -> str:
-        """Mark (identifier) of the last batch that was applied, completely or in part."""
+        """Mark (random id) of the batch of changes that was last applied to the index, completely or in part."""
         return str((self._collection.metadata or {}).get("mark", ""))
 
     @contextlib.contextmanager
@@ -76,12 +76,12 @@ class ChromaCollection:
 
     @contextlib.contextmanager
     def applying(self) -> Iterator[None]:
-        """Hold the lock for changes of the index during the block."""
+        """Hold the lock for changing the index during the block."""
         with self._lock:
             yield
 
     def note(self, mark: str) -> None:
-        """Record the mark (identifier) of the batch that is applied next."""
+        """Record in the index the mark (random id) of the batch of changes that will be applied next."""
         with self._calling() as collection:
             collection.modify(metadata={"mark": mark})
 
@@ -103,7 +103,10 @@ class ChromaCollection:
                 collection.delete(ids=[_id(key) for key in keys[start : start + _BATCH]])
 
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
-        """Return the keys of the nearest vectors by cosine within these partitions. The result is approximate."""
+        """Return the keys of the vectors in these partitions that are nearest to the query by cosine. The result is approximate.
+
+        If there are fewer than ``limit`` results, the partitions contain no more vectors.
+        """
         with self._calling() as collection:
             found = collection.query(
                 query_embeddings=[query], n_results=limit, where={"partition": {"$in": sorted(partitions)}}, include=[]
@@ -153,10 +156,10 @@ class _Folders:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Set the inherited folders aside in a forked child.
+        """Stop using the folders that the parent process had open. Runs in a forked child.
 
-        If there are inherited folders, :meth:`use` raises ``IndexUnavailable`` from now on. The folders stay
-        referenced, so that they are not closed in the child.
+        If there are such folders, :meth:`use` raises ``IndexUnavailable`` from now on. This object keeps references to them, so
+        that Python does not close them in the child.
         """
         self._lock = threading.Lock()
         if self._open:
@@ -231,7 +234,7 @@ class EmbeddedChroma:
         )
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:  # noqa: ARG002  (required by the protocol)
-        """Remove every build that is no longer current."""
+        """Remove all builds in the folder that ``current`` does not name."""
         remove_stale(self._folder, current)
 
 
@@ -250,7 +253,7 @@ class ChromaServer:
         self._port = parts.port or (443 if self._tls else 8000)
 
     def load(self) -> None:
-        """Import Chroma. The import takes longer than a recall may wait for the server."""
+        """Import Chroma in advance. During a recall, the import would take longer than the recall may wait for the server."""
         _import_chroma()
 
     def describe(self) -> str:
@@ -269,7 +272,7 @@ class ChromaServer:
         return ChromaCollection(collection, lock=_ServerLock(self._locks / build.build), close=_once(client.close))
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
-        """Delete the collection of a build if the server can be reached. Also delete stale lock files."""
+        """Delete the collection of the build from the server, if the server can be reached. Also delete unused lock files."""
         remove_stale(self._locks, current)
         with contextlib.suppress(IndexUnavailable, IndexInvalid), _translate_errors(local=False):
             client = self._client()
@@ -300,9 +303,9 @@ class ChromaServer:
 
 
 class _ServerLock:
-    """Lock for changes of a collection on a Chroma server.
+    """Lock that a writer holds while it changes a collection on a Chroma server.
 
-    The lock is a local file. This suffices, because all writers run on the machine of the store.
+    The lock is a local file. This suffices, because all writers run on the same machine as the store.
     """
 
     def __init__(self, build: Path) -> None:
@@ -339,9 +342,9 @@ def _embedded_client(folder: Path) -> Any:
 
 
 def _collection(client: Any, build: Build) -> Any:
-    """Return the collection of a build. If nothing was added to the build yet, the collection is created.
+    """Return the Chroma collection of a build. If the build is new, create the collection if it is missing.
 
-    If vectors were added but the collection is missing, Chroma raises an error.
+    If vectors were already added to the build but the collection is missing, Chroma raises an error.
     """
     if build.mark:
         return client.get_collection(_name(build.build), embedding_function=None)

@@ -29,9 +29,9 @@ class IndexInvalid(StoreError):
 
 
 class VectorKey(NamedTuple):
-    """Identifies one vector of a model.
+    """Key of one vector among the vectors of an embedding model.
 
-    A key consists of the partition, the item number, and the number of the chunk in the item.
+    It consists of the partition, the item number, and the number of the chunk in the item.
     """
 
     partition: int
@@ -65,15 +65,15 @@ class ExternalIndex(Protocol):
 
     @property
     def mark(self) -> str:
-        """Mark (identifier) of the last batch that was applied, completely or in part."""
+        """Mark (random id) of the batch of changes that was last applied to the index, completely or in part."""
         ...
 
     def applying(self) -> AbstractContextManager[None]:
-        """Hold the lock for changes of the index during the block. Raise `IndexBusy` if another process is changing it."""
+        """Hold the lock for changing the index during the block. Raise `IndexBusy` if another process holds the lock."""
         ...
 
     def note(self, mark: str) -> None:
-        """Record the mark (identifier) of the batch that is applied next."""
+        """Record in the index the mark (random id) of the batch of changes that will be applied next."""
         ...
 
     def add(self, keys: Sequence[VectorKey], vectors: "NDArray[np.float32]") -> None:
@@ -85,7 +85,7 @@ class ExternalIndex(Protocol):
         ...
 
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
-        """Return the keys of the nearest vectors by cosine within these partitions. The result is approximate.
+        """Return the keys of the vectors in these partitions that are nearest to the query by cosine. The result is approximate.
 
         If there are fewer than ``limit`` results, the partitions contain no more vectors.
         """
@@ -123,7 +123,7 @@ class IndexPlace(Protocol):
 
     @property
     def home(self) -> str:
-        """Path of the store that the builds belong to. Empty if the place is a folder, because each store has its own folder."""
+        """Path of the store that the builds belong to, or "" if the place is a folder, because each store has its own folder."""
         ...
 
     def open(self, build: Build) -> ExternalIndex:
@@ -131,9 +131,9 @@ class IndexPlace(Protocol):
         ...
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
-        """Remove builds that ``current`` does not name. Failures are ignored."""
+        """Remove the given build. A folder also removes all other builds that ``current`` does not name. Failures are ignored."""
         ...
 
     def describe(self) -> str:
-        """Return the location as text for messages to users."""
+        """Return the location of the index as text for messages to users."""
         ...

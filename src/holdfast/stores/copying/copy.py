@@ -39,7 +39,7 @@ def copy_store(source: Side, target: Side, *, progress: Progress | None = None, 
 
 
 def tables_of(source: Side, target: Side) -> list[tuple[TableLayout, TableLayout]]:
-    """Return the layouts of each copied table in source and target. Raise ``StoreError`` if the two layouts do not match."""
+    """Return the layout of each copied table on both sides. Raise ``StoreError`` if the layouts of a table do not match."""
     pairs = [(source.layout(table), target.layout(table)) for table in COPIED]
     for here, there in pairs:
         if (here.columns, here.key) != (there.columns, there.key):
@@ -108,9 +108,9 @@ class _Copy:
             )
 
     def _may_be_finished(self) -> bool:
-        """Return True if source and target have the same number of rows in each table, so that the target may be a finished copy.
+        """Return True if the target may be a finished copy, because each table has as many rows as in the source.
 
-        Return False if the target is empty. Raise ``Conflict`` if the numbers of rows differ.
+        Return False if the target is empty. Raise ``Conflict`` if a table of a filled target has another number of rows.
         """
         counts = {table: self._target.count(table) for table in COPIED}
         if not any(count for table, count in counts.items() if table not in MADE_BY_OPENING):
@@ -160,7 +160,7 @@ class _Copy:
             self._target.index_text(connection, there, rows)
 
     def _compare(self, here: TableLayout, there: TableLayout, *, finished: bool) -> CopiedTable:
-        """Compare a table on both sides. If the sides differ and the copy is unfinished, copy the table again.
+        """Compare a table on both sides. If it differs and the copy is not marked as finished, copy the table again.
 
         In an unfinished copy, a difference means that rows changed in the source after an earlier run had copied them.
         """

@@ -136,7 +136,7 @@ class PostgresSide(Side):
         return self._reader.execute_binary(sql, values).fetchall()
 
     def passes(self) -> Iterator[None]:
-        """Yield once if the database user sees all rows. Otherwise, yield once per tenant, with that tenant selected."""
+        """Yield once if the database user sees all rows. Otherwise, select one tenant after the other, and yield after each."""
         if not self._bound:
             yield None
             return
@@ -194,7 +194,7 @@ class PostgresSide(Side):
             return fetch(self._reader, query, (f"{SCHEMA}.{table}",))
 
     def numbers(self) -> dict[str, int]:
-        """Return the last number that each sequence issued."""
+        """Return the last number that was taken from each sequence."""
         with self.guard():
             last = {
                 name: int(fetch_value(self._reader, f"SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {name}_numbers"))
@@ -208,7 +208,7 @@ class PostgresSide(Side):
         return last
 
     def text_state(self) -> tuple[int, int]:
-        """Return two counts: the chunks in the full-text index, and the chunks with terms, which should all be in the index."""
+        """Return two counts: the chunks in the full-text index, and the chunks that should be in it because they have terms."""
         with self.guard():
             indexed = expected = 0
             for _ in self.passes():
@@ -221,7 +221,7 @@ class PostgresSide(Side):
     # --- writes ---
 
     def insert(self, connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Insert rows within a transaction."""
+        """Insert rows into a table. ``connection`` is the connection that :meth:`writing` yields."""
         if not self._bound:
             self._copy_in(table, columns, rows)
             return

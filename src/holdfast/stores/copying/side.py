@@ -73,7 +73,7 @@ class Side(ABC):
 
     @abstractmethod
     def insert(self, connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Insert rows within a transaction."""
+        """Insert rows into a table. ``connection`` is the connection that :meth:`writing` yields."""
 
     @abstractmethod
     def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
@@ -85,7 +85,7 @@ class Side(ABC):
 
     @abstractmethod
     def numbers(self) -> dict[str, int]:
-        """Return the last number that each sequence issued."""
+        """Return the last number that was taken from each sequence."""
 
     @abstractmethod
     def set_numbers(self, connection: Connection, numbers: Mapping[str, int]) -> None:
@@ -93,7 +93,7 @@ class Side(ABC):
 
     @abstractmethod
     def text_state(self) -> tuple[int, int]:
-        """Return two counts: the chunks in the full-text index, and the chunks that should be in the index."""
+        """Return two counts: the chunks in the full-text index, and the chunks that should be in it."""
 
     @abstractmethod
     def decode_vectors(self, stored: Sequence[Row]) -> "list[NDArray[np.float32]]":
@@ -128,7 +128,7 @@ class Side(ABC):
     # --- shared by all ---
 
     def batches(self, layout: TableLayout, after: str | None, size: int) -> Iterator[list[Row]]:
-        """Yield the rows of a table in batches and in key order, starting after a key."""
+        """Yield the rows of a table in batches, sorted by primary key. Start after the key ``after``, which is JSON."""
         last: list[Any] = json.loads(after) if after else []
         for _ in self.passes():
             while rows := self._page(layout, last, size):
@@ -170,9 +170,9 @@ class Side(ABC):
             )
 
     def begin(self, source: str) -> None:
-        """Mark the target as unfinished, so that it cannot be opened.
+        """Mark the target as unfinished, so that nobody can open it as a store.
 
-        Delete the rows that were created when the target was opened.
+        Also delete the rows that Holdfast writes when it opens a new store. The copied rows replace them.
         """
         with self.writing() as connection:
             for table in MADE_BY_OPENING:
@@ -197,7 +197,10 @@ class Side(ABC):
         return Bookmark(rows[0][0] or None, rows[0][1])
 
     def move_bookmark(self, connection: Connection, table: str, old: Bookmark, new: Bookmark) -> None:
-        """Move the bookmark of a table, in the transaction that writes the rows. Raise ``Conflict`` if another run moved it."""
+        """Change the bookmark of a table from ``old`` to ``new``. Raise ``Conflict`` if another run has changed it.
+
+        Call this in the transaction that writes the rows.
+        """
         connection.execute(
             "UPDATE copying SET place = ?, count = ? WHERE name = ? AND place = ? AND count = ?",
             (new.after or "", new.rows, table, old.after or "", old.rows),

@@ -90,7 +90,7 @@ class SQLiteSide(Side):
         return layout_of(table, [name for name, _ in rows], [name for _, name in key])
 
     def insert(self, connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        """Insert rows within a transaction."""
+        """Insert rows into a table. ``connection`` is the connection that :meth:`writing` yields."""
         connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks(columns)})", rows)
 
     def index_text(self, connection: Connection, layout: TableLayout, units: Sequence[Row]) -> None:
@@ -105,7 +105,7 @@ class SQLiteSide(Side):
             fulltext.remove_all(connection)
 
     def numbers(self) -> dict[str, int]:
-        """Return the last number that each sequence issued."""
+        """Return the last number that was taken from each sequence."""
         with self.guard():
             used: dict[str, int] = dict(fetch(self.reader, "SELECT name, value FROM sequences"))
             return {
@@ -124,7 +124,7 @@ class SQLiteSide(Side):
         )
 
     def text_state(self) -> tuple[int, int]:
-        """Return two counts: the chunks in the full-text index, and the chunks that should be in the index."""
+        """Return two counts: the chunks in the full-text index, and the chunks that should be in it."""
         with self.guard():
             indexed, expected = (
                 fetch_value(self.reader, f"SELECT count(*) FROM {name}") for name in ("fulltext_docsize", "units")

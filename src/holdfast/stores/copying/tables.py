@@ -45,7 +45,7 @@ VECTOR_COLUMNS = frozenset({"scale", "code", "embedding"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """Columns of a table for copying: the columns that both sides have, the primary key, and this side's vector columns."""
+    """The columns of a table on one side: the columns that both sides have, the primary key, and this side's vector columns."""
 
     table: str
     columns: tuple[str, ...]
@@ -71,9 +71,9 @@ def layout_of(table: str, columns: Sequence[str], key: Sequence[str]) -> TableLa
 
 
 def hash_of_rows(layout: TableLayout) -> tuple[list[int], Expected] | None:
-    """Return the positions of the hashed columns in a row, and the function that computes the hash of a row.
+    """Return the positions of the columns that a row's hash covers, and the function that computes the hash.
 
-    Return None if the rows of the table have no hash.
+    Return None if the rows of this table have no hash.
     """
     for table, columns, expected in HASHED:
         if table == layout.table:

@@ -86,8 +86,8 @@ def connect(url: str, *, limits: PoolLimits, application: str = APPLICATION) -> 
 def is_pooled(raw: "psycopg.Connection[Row]") -> bool:
     """Return True if a pooler stands between this process and the server.
 
-    A pooler reports its own process number when a client connects. It differs from the number of the server process
-    that runs a statement.
+    When a client connects, a pooler reports a process number of its own. This number differs from the number of the server
+    process that runs the statements.
     """
     row = raw.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
     return row is not None and row[0] != raw.info.backend_pid
@@ -113,7 +113,7 @@ def connection_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits, *, 
 
 
 def _values(limits: PoolLimits) -> Mapping[str, str]:
-    """Return the settings of a connection, except search path, tenant and role."""
+    """Return the settings (name and value) that every connection gets. Search path, tenant and role are set elsewhere."""
     return {
         "statement_timeout": str(int(limits.statement_timeout * 1000)),
         "lock_timeout": str(int(limits.lock_timeout * 1000)),
@@ -143,7 +143,10 @@ def connection_setup(limits: PoolLimits, *, role: str | None) -> "Callable[[psyc
 
 
 def transaction_setup(limits: PoolLimits, *, role: str | None, tenant: str) -> str:
-    """Return the statements that set up one transaction behind a pooler, including its tenant. The text ends with a semicolon."""
+    """Return the statements that begin each transaction behind a pooler, as one text. They set timeouts, role and tenant.
+
+    The text ends with a semicolon.
+    """
     path = f"set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), true)"
     named = {**_values(limits), "holdfast.tenant": tenant}
     values = (sql.SQL("set_config({}, {}, true)").format(sql.Literal(name), sql.Literal(value)) for name, value in named.items())

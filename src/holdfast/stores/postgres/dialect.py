@@ -14,7 +14,7 @@ _NO_VALUES = re.compile(r"\bIN \(\)")
 
 @lru_cache(maxsize=4096)
 def translate(sql: str) -> str:
-    """Translate a statement that both stores share: number its parameters, and quote columns that are reserved words."""
+    """Translate a statement that both SQL stores share: number its parameters, and quote columns that are reserved words."""
     parts = _OUTSIDE_QUOTES.split(sql)
     count = 0
 
@@ -44,17 +44,17 @@ class PostgresDialect:
         return f"{column} = ANY(?)", list(values)
 
     def key_equals(self, key: str) -> Part:
-        """Return the condition that a memory has this key. The index contains hashes, because keys may be long."""
+        """Return the SQL condition that a memory has this key. It uses an index of key hashes, because keys may be long."""
         return "hashtextextended(key, 0) = hashtextextended(?::text, 0) AND key = ?", key, key
 
     def metadata_exists(self, path: Sequence[str]) -> Part:
-        """Return the condition that the metadata has an entry at a path, which may lead through nested objects."""
+        """Return the SQL condition that the metadata has an entry at a path, which may lead through nested objects."""
         return f"({_entry_at(path)}) IS NOT NULL", *path
 
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
-        """Return the condition that the entry at a path fulfills a condition.
+        """Return the SQL condition that the metadata entry at a path fulfills ``condition``.
 
-        If the entry is a list, one of its elements may fulfill it.
+        If the entry is a list, it is enough that one of its elements fulfills the condition.
         """
         sql, *values = condition("entry.value")
         elements = "json_array_elements(CASE WHEN json_typeof(found.value) = 'array' THEN found.value ELSE '[]'::json END)"
@@ -64,13 +64,13 @@ class PostgresDialect:
         return f"EXISTS (SELECT 1 FROM {entries} WHERE entry.value IS NOT NULL AND ({sql}))", *path, *values
 
     def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these texts, or None if ``values`` has no texts."""
+        """Return the SQL condition that a metadata entry is one of the strings in ``values``, or None if there are none."""
         if not values:
             return None
         return _typed(entry, "string", f"({entry} #>> '{{}}') COLLATE \"C\" = ANY(?::text[])"), list(values)
 
     def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
-        """Return the condition that an entry is one of these numbers, or None if ``values`` has no numbers."""
+        """Return the SQL condition that a metadata entry is one of the numbers in ``values``, or None if there are none."""
         # Integers of any size compare exactly. Floats compare as double precision, like in Python.
         parts: list[tuple[str, list[str]]] = []
         for number, kind in (("numeric", int), ("float8", float)):
@@ -80,22 +80,25 @@ class PostgresDialect:
         return (" OR ".join(sql for sql, _ in parts), *(bound for _, bound in parts)) if parts else None
 
     def entry_is_literal(self, entry: str, value: bool | None) -> Part:  # noqa: FBT001  (one of three JSON values)
-        """Return the condition that an entry is null, true or false."""
+        """Return the SQL condition that a metadata entry equals ``value``: true, false, or JSON null for None."""
         if value is None:
             return (f"json_typeof({entry}) = 'null'",)
         return _typed(entry, "boolean", f"({entry} #>> '{{}}') = ?::text"), str(value).lower()
 
     def entry_is_json(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these objects or lists, given as canonical JSON.
+        """Return the SQL condition that a metadata entry is one of these objects or lists, given as canonical JSON.
 
-        Return None if there are none.
+        Return None if ``values`` is empty.
         """
         if not values:
             return None
         return f"json_typeof({entry}) IN ('object', 'array') AND {entry}::text = ANY(?::text[])", list(values)
 
     def entry_compares(self, entry: str, operator: str, value: str | float) -> Part:
-        """Return the condition that compares an entry with a value of the same JSON type."""
+        """Return the SQL condition that compares a metadata entry with a value. ``operator`` is ``<``, ``<=``, ``>`` or ``>=``.
+
+        The condition is false if the entry and the value have different JSON types.
+        """
         text = f"({entry} #>> '{{}}')"
         if isinstance(value, str):
             return _typed(entry, "string", f'{text} COLLATE "C" {operator} ?::text'), value
@@ -105,7 +108,7 @@ class PostgresDialect:
         return _typed(entry, "number", f"{text}::{number} {operator} ?::text::{number}"), str(value)
 
     def entry_has_text(self, entry: str, part: str) -> Part:
-        """Return the condition that an entry is a text that contains ``part``."""
+        """Return the SQL condition that a metadata entry is a string that contains ``part``."""
         return _typed(entry, "string", f"position(?::text IN ({entry} #>> '{{}}')) > 0"), part
 
     def in_payload(self, part: str) -> str:
@@ -117,7 +120,10 @@ class PostgresDialect:
         return f"to_char(to_timestamp({column} / 1000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 
     def is_shared_with(self) -> str:
-        """Return the condition that an app's ``sharing`` list contains ``*`` or the app that is bound as the parameter."""
+        """Return the SQL condition that an app's ``sharing`` list contains ``*`` or a given app.
+
+        The given app is bound as a parameter.
+        """
         return "EXISTS (SELECT 1 FROM json_array_elements_text(sharing::json) AS one (name) WHERE one.name IN (?, '*'))"
 
 
@@ -127,9 +133,10 @@ def _entry_at(path: Sequence[str]) -> str:
 
 
 def _typed(entry: str, kind: str, condition: str) -> str:
-    """Return a condition that holds only for entries of a JSON type.
+    """Return an SQL condition that is false if a metadata entry does not have the JSON type ``kind``.
 
-    CASE fixes the order of evaluation: the planner may reorder plain conditions, and some casts fail on other types.
+    It uses CASE, because PostgreSQL may evaluate conditions joined by AND in any order. A cast in ``condition`` would then fail
+    on an entry of another type.
     """
     return f"CASE WHEN json_typeof({entry}) = '{kind}' THEN {condition} ELSE false END"
 

@@ -3,8 +3,8 @@
 The index has one posting per term and chunk. Postings are rows of a table whose primary key starts with tenant and
 partition. Terms, candidates and scores are the same as in the SQLite store.
 
-A GIN index is not used. It would read the postings of all tenants that use a word. With row level security, the planner
-would not even use it, because its operators are not leakproof.
+A GIN index is not used. To look up a word, it would read the postings of all tenants. With row level security, the
+planner would not even use it, because its operators are not marked as leakproof.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ _MAX_CHUNKS = 4096
 
 
 class Postings:
-    """Writes the full-text index within one transaction. The counts of the partitions are updated when the transaction ends."""
+    """Writes the full-text index within one transaction. At the end, it updates the partitions' counts of chunks and terms."""
 
     def __init__(self) -> None:
         self._added: dict[int, list[int]] = {}
@@ -44,7 +44,7 @@ class Postings:
     ) -> int:
         """Index the chunks of an item in a partition and return the number of chunks.
 
-        The terms of the item's heading are added to each chunk.
+        ``heading`` is text such as the speaker's name and the day. Its terms are added to each chunk.
         """
         partition, item = place
         chunks = chunk_terms(text, language)
@@ -82,7 +82,7 @@ class Postings:
         self._count(place[0], len(terms), sum(map(len, terms)))
 
     def unindex(self, connection: PostgresSession, tenant: str, item: int) -> None:
-        """Remove an item's chunks and terms from the index."""
+        """Remove an item's chunks and their terms from the index."""
         units = _units(connection, tenant, item)
         for partition in {unit[0] for unit in units}:
             terms = [unit[1].split(" ") if unit[1] else [] for unit in units if unit[0] == partition]
@@ -115,9 +115,10 @@ class Postings:
         counted[1] += terms
 
     def finish(self, connection: PostgresSession, tenant: str) -> None:
-        """Update the counts of chunks and terms of the partitions.
+        """Add the new chunks and terms to the counts of their partitions.
 
-        This is done last, so that locks are held only briefly. It is done in a fixed order, so that writers cannot deadlock.
+        This is done at the end of the transaction, so that locks are held only briefly. It is done in a fixed order, so that
+        writers cannot deadlock.
         """
         connection.executemany(
             "UPDATE partitions SET units = units + ?, terms = terms + ? WHERE tenant = ? AND partition = ?",
@@ -164,7 +165,11 @@ def search(
 
 
 def _frequencies(connection: PostgresSession, place: TenantPartitions, terms: Sequence[frozenset[str]]) -> list[bm25.Counted]:
-    """Return each query term with the number of chunks that contain any spelling of the term. The rarest term comes first."""
+    """Return each query term with the number of chunks that contain it, rarest term first.
+
+    A term can have several spellings: the stems of a word in several languages. A chunk counts once for each spelling that it
+    contains.
+    """
     sql = "SELECT term, count(*) FROM postings WHERE tenant = ? AND partition = ANY(?) AND term = ANY(?) GROUP BY term"
     spellings = sorted(frozenset().union(*terms))
     counts: dict[str, int] = {row[0]: row[1] for row in fetch(connection, sql, (*place, spellings))}
@@ -187,10 +192,10 @@ def _matches(
     totals: tuple[int, int],
     limit: int,
 ) -> dict[int, float]:
-    """Return the numbers of the chunks to score, each with a weight.
+    """Return the candidates for scoring: a weight for each chunk, keyed by the chunk's row number.
 
-    Each of these chunks contains at least one of the query's rarest terms. The weight of a chunk is the sum of the rarities
-    of those rarest terms that the chunk contains.
+    Candidates are the chunks that contain at least one of the query's rarest terms. The weight of a chunk is the sum of
+    ``bm25.rarity`` over the rarest terms that it contains.
     """
     bound = bm25.bound_of(filtered=item_filter.filtered, excluded=0)
     taken = bm25.chosen(known, bound)
@@ -216,7 +221,7 @@ def _matches(
 
 
 def _read(connection: PostgresSession, tenant: str, rows: Sequence[tuple[int, int]]) -> list[Row]:
-    """Return (item, chunk, partition, terms) of each chunk."""
+    """Return a row (item, chunk, partition, terms) for each given pair of item and chunk."""
     return fetch(
         connection,
         "SELECT item, window, partition, terms FROM units WHERE tenant = ? AND (item, window) IN "

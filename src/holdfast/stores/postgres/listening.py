@@ -1,4 +1,4 @@
-"""Notifications of new jobs through LISTEN and NOTIFY. Workers then need not poll every second."""
+"""Notifications of new jobs through LISTEN and NOTIFY, so that workers need not poll every second."""
 
 import contextlib
 import threading
@@ -32,7 +32,7 @@ class Listener:
         self._raw: psycopg.Connection[Row] | None = None
 
     def after_fork(self) -> None:
-        """Start without a connection in a forked child.
+        """Drop the inherited connection in a forked child. The child opens its own connection when it needs one.
 
         If parent and child used one connection, each would read responses meant for the other.
         """
@@ -59,7 +59,7 @@ class Listener:
     def tenants(self, seconds: float) -> Collection[str] | None:
         """Wait for a new job of any tenant and return the tenants with new jobs. Return None if the connection was lost.
 
-        Behind a pooler, nothing is received: workers find new jobs when they poll.
+        Behind a pooler, no notifications arrive. The result is then empty, and workers find new jobs when they poll.
         """
         self._connections.check_open()
         if not self._connections.is_direct:

@@ -90,7 +90,7 @@ def check_distance(url: str) -> Finding:
 
 
 def pooler_finding(*, is_direct: bool) -> Finding:
-    """Check that maintenance can reach the server, if the store is behind a pooler."""
+    """Report whether maintenance can connect to the server directly. The store itself is behind a pooler."""
     if is_direct:
         return Finding(check="pooler", ok=True, detail="connected through a pooler; maintenance connects directly")
     return Finding(
@@ -107,7 +107,10 @@ def _setting(connection: PostgresSession, name: str, *, remedy: str) -> Finding:
 
 
 def _checksums(connection: PostgresSession) -> Finding:
-    """Recommend data checksums if they are off. This is not a failure, because each message and memory row has its own hash."""
+    """Return a finding that recommends data checksums if they are off.
+
+    It does not count as a failed check, because each message and memory row has its own hash.
+    """
     value = _show(connection, "data_checksums")
     advice = None if value == "on" else "Stop the server and run pg_checksums --enable: reading a damaged page is then an error"
     return Finding(check="data checksums", ok=True, detail=value, remedy=advice)

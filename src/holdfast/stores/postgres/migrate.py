@@ -33,9 +33,9 @@ $$
 
 
 def migrate(raw: "psycopg.Connection[Row]") -> str | None:
-    """Apply the pending migrations. Return the role that connections must switch to, or None if they do not switch.
+    """Apply the pending migrations. Return the role that connections must switch to, or None if they keep their own role.
 
-    The role is returned if the database user bypasses row level security and is a member of the role.
+    Connections must switch if the database user bypasses row level security and is a member of the role.
     """
     known = list(migrations("holdfast.stores.postgres"))
     if _pending(raw, known):

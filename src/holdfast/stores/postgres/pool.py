@@ -1,12 +1,12 @@
 """The connections of one tenant. Their number is limited, and they are reopened after a fork or when they are lost.
 
-A read whose connection is lost is repeated once. A write whose connection is lost before COMMIT was sent is rolled back
-by the server. If the connection is lost during COMMIT, the store asks the server on a new connection whether the
+A read whose connection is lost is repeated once. A write whose connection is lost before COMMIT was sent is rolled
+back by the server. If the connection is lost during COMMIT, the store asks the server on a new connection whether the
 transaction was committed.
 
-After a crash, PostgreSQL can give the id of a lost transaction to a new transaction. Every crash also restarts the
-server's statistics. So the store counts a transaction as committed only if the start time of the statistics is
-unchanged.
+That question has a pitfall: after a crash, PostgreSQL can give the id of a lost transaction to a new transaction.
+Every crash also restarts the server's statistics. So the store counts a transaction as committed only if the start
+time of the statistics is unchanged.
 """
 
 import contextlib
@@ -92,7 +92,7 @@ class PostgresConnections:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """In a forked child, drop the connections of the parent's threads. The shared pool resets itself."""
+        """Drop the connections of the parent's threads in a forked child. The shared pool resets itself."""
         self._local = threading.local()
 
     def check_open(self) -> None:
@@ -129,9 +129,9 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def _set_up(self, raw: "psycopg.Connection[Row]") -> Iterator[None]:
-        """Run the block in a transaction with the tenant's settings.
+        """Run the block with the tenant's settings. Behind a pooler, this begins a transaction that sets them.
 
-        Without a pooler, the connection already has these settings.
+        Without a pooler, this does nothing, because the connection already has these settings.
         """
         if not self._transaction_setup:
             yield
@@ -267,7 +267,8 @@ class PostgresConnections:
     def _status(self, transaction: Transaction) -> str:
         """Return the state of a transaction: committed, aborted, in progress, reused or unknown.
 
-        "Reused" means that the server crashed. The committed transaction with this id may then be another transaction.
+        "Reused" means that a transaction with this id was committed, but that the server has crashed since. The id may then
+        belong to another transaction.
         """
         query = "SELECT pg_xact_status($1::xid8), pg_stat_get_bgwriter_stat_reset_time()::text"
         try:

@@ -75,7 +75,7 @@ def remove_unfinished(session: PostgresSession) -> None:
 
 @dataclass(frozen=True)
 class _Index:
-    """An index of the table."""
+    """An index of the table that is rewritten."""
 
     name: str
     definition: str
@@ -84,7 +84,7 @@ class _Index:
 
 
 class TableCopy:
-    """A copy of a table that replaces the table."""
+    """Copies a table without its deleted rows, and then replaces the table with the copy."""
 
     def __init__(self, session: PostgresSession, table: str) -> None:
         self._session = session
@@ -94,9 +94,9 @@ class TableCopy:
         self._log = f"{SCHEMA}.{table}{_LOG}"
 
     def replace(self) -> None:
-        """Copy the table and replace it.
+        """Copy the table and replace it with the copy.
 
-        If other connections use it all the time, change nothing and raise ``LockNotAvailable``.
+        If other connections use the table all the time, raise ``LockNotAvailable`` and leave the table unchanged.
         """
         self._prepare()
         try:
@@ -107,7 +107,7 @@ class TableCopy:
             raise
 
     def abandon(self) -> None:
-        """Remove the copy, and stop recording changes."""
+        """Remove the unfinished copy, and stop recording changes of the table."""
         with contextlib.suppress(psycopg.OperationalError), self._session.raw.transaction():
             self._session.execute(f"DROP TRIGGER IF EXISTS {_TRIGGER} ON {self._name}")
             self._session.execute(f"DROP POLICY IF EXISTS {_POLICY} ON {self._name}")
@@ -196,9 +196,10 @@ class TableCopy:
 
     @contextlib.contextmanager
     def _all_rows(self) -> Iterator[None]:
-        """Make all rows visible to this connection during the block.
+        """Make all rows of all tenants visible to this connection during the block.
 
-        For users whom row level security does not filter, PostgreSQL raises an error if it would filter rows.
+        If row level security does not apply to the database user, ``row_security`` is set to off. PostgreSQL then raises an
+        error instead of silently hiding rows.
         """
         if self._is_filtered:
             self._session.execute("SET holdfast.rewriting = 'on'")
@@ -213,7 +214,7 @@ class TableCopy:
                 self._session.execute("RESET row_security")
 
     def _copy_rows(self) -> None:
-        """Copy all rows in batches. Each batch is a transaction, so the server can clean up other tables meanwhile."""
+        """Copy all rows in batches. Each batch is one transaction, so that the server can vacuum other tables meanwhile."""
         key, columns = ", ".join(self._key), ", ".join(self._columns)
         last: Row | None = None
         while True:
@@ -232,7 +233,7 @@ class TableCopy:
             last = tuple(rows[0][:-1])
 
     def _apply_changes(self, *, check: bool = False) -> int:
-        """Apply the recorded changes, as of one snapshot. Return their number.
+        """Apply the recorded changes to the copy, as of one snapshot. Return the number of changes.
 
         With ``check``, count the rows of both tables, and raise ``StoreError`` if the numbers differ.
         """
@@ -280,9 +281,10 @@ class TableCopy:
     # --- replacing --------------------------------------------------------------------------------------
 
     def _swap(self, seconds: float = _SWAP_SECONDS) -> None:
-        """Replace the table.
+        """Replace the table with its copy.
 
-        Try several times, each with a short wait for the lock, because later readers queue behind the wait.
+        The lock is requested several times, each time with a short timeout. While a request waits for the lock, all later
+        readers of the table wait behind it.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -316,7 +318,7 @@ class TableCopy:
             raise errors.LockNotAvailable("another program reads the database")
 
     def _take_place(self) -> None:
-        """Give the copy the rights, policies and names of the table, and drop the table."""
+        """Give the copy the names, access rights and policies of the original table, and drop the original."""
         run = self._session.execute
         for statement in [*self._rights(), *self._policies()]:
             run(statement)

@@ -24,10 +24,10 @@ _KEPT = 100
 
 
 def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...] | None:
-    """Return the unreachable places of the last scrub that covers an erasure, or None if there is no such scrub.
+    """Return the places that the last scrub covering an erasure could not reach, or None if no scrub has covered it.
 
-    A number that this server has not assigned yet comes from another server: the rows were erased before the store was
-    copied here.
+    ``requested`` is the transaction number of the erasure. If this server has not assigned that number yet, the rows were
+    erased on another server, before the store was copied to this one. Any scrub then covers the erasure.
     """
     row = fetch(
         session,
@@ -41,8 +41,8 @@ def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...
 def is_due(session: PostgresSession, interval_seconds: float) -> bool:
     """Return True if a scrub may begin.
 
-    This is the case if the last scrub began at least an interval ago, or if it did not finish and began at least a
-    minute ago.
+    This is the case if the last scrub began at least ``interval_seconds`` ago. If the last scrub did not finish, a minute is
+    enough.
     """
     return bool(
         fetch_value(
@@ -56,7 +56,7 @@ def is_due(session: PostgresSession, interval_seconds: float) -> bool:
 
 @contextlib.contextmanager
 def alone(session: PostgresSession) -> Iterator[bool]:
-    """Hold the lock for scrubs of this database during the block. Yield False if another process holds the lock."""
+    """Hold the lock for scrubs of this database during the block. Yield True, or False if another process holds the lock."""
     held = bool(fetch_value(session, "SELECT pg_try_advisory_lock(?)", (_LOCK,)))
     try:
         yield held
@@ -66,7 +66,7 @@ def alone(session: PostgresSession) -> Iterator[bool]:
 
 
 def begin(session: PostgresSession) -> int:
-    """Record that a scrub begins, and return its number. Old records are removed."""
+    """Record that a scrub begins, and return the number of that record. Old records are removed."""
     number: int = fetch_value(session, f"INSERT INTO {SCHEMA}.scrubs DEFAULT VALUES RETURNING number")
     session.execute(f"DELETE FROM {SCHEMA}.scrubs WHERE number <= ?", (number - _KEPT,))
     return number

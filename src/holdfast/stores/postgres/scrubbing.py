@@ -39,7 +39,7 @@ With segments of 16 MB, this is 1 GB, the default of ``max_wal_size``. Usually a
 
 
 def rewrite(session: PostgresSession, *, max_locked_bytes: int = MAX_LOCKED_BYTES) -> tuple[bool, tuple[Unreachable, ...]]:
-    """Rewrite the tables, the planner's samples and the log, so that they contain no deleted rows.
+    """Rewrite the tables, the planner's statistics and the log, so that they contain no deleted rows.
 
     Return (complete, unreachable). ``complete`` is False if another transaction prevented the rewrite; scrub again later.
     ``unreachable`` lists the places that this database user cannot rewrite.
@@ -162,7 +162,7 @@ def _data_folder(session: PostgresSession) -> Path | None:
 
 
 def _residue(session: PostgresSession, folder: Path, needles: Sequence[bytes]) -> list[str]:
-    """Return the files that contain erased bytes.
+    """Return the files of the server that contain erased bytes.
 
     Bytes that also occur in a live row are not reported, because another user may have stored the same text.
     """
@@ -174,7 +174,10 @@ def _residue(session: PostgresSession, folder: Path, needles: Sequence[bytes]) -
 
 
 def plain_residue(session: PostgresSession, files: Sequence[Path], needles: Sequence[bytes]) -> list[str]:
-    """Return the files outside the database that still contain erased bytes. Bytes of live rows are ignored."""
+    """Return the files outside the database, such as topic pages, that still contain erased bytes.
+
+    Bytes that also occur in a live row are ignored.
+    """
     found = {path: in_file for path in files if (in_file := held(_blocks(path), needles))}
     return [str(path) for path, in_file in found.items() if any(not _is_in_a_row(session, needle) for needle in in_file)]
 

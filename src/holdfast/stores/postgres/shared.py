@@ -69,7 +69,7 @@ class SharedPool:
         self._start()
 
     def lend(self, tenant: str) -> "psycopg.Connection[Row]":
-        """Return a connection that sees only this tenant's rows."""
+        """Take a connection from the pool and return it. It sees only this tenant's rows."""
         if self._pool.closed:
             self._pool.open()
         raw = self._free()
@@ -107,7 +107,7 @@ class SharedPool:
     def _select_tenant(self, raw: "psycopg.Connection[Row]", tenant: str) -> None:
         """Restrict a connection to the rows of a tenant. Do nothing if the connection already has this restriction.
 
-        Behind a pooler, each transaction selects its tenant.
+        Also do nothing behind a pooler, because each transaction selects its tenant there.
         """
         if self._setup is not None and self._tenants.get(raw) != tenant:
             self._tenants.pop(raw, None)
@@ -135,7 +135,7 @@ class _LockReset:
     """Replaces the module's lock in a forked child, because the inherited lock may be held by a thread of the parent."""
 
     def after_fork(self) -> None:
-        """Create a new lock in the child."""
+        """Create a new module lock in a forked child."""
         global _lock  # noqa: PLW0603  (one lock per process)
         _lock = threading.Lock()
 

@@ -99,7 +99,7 @@ class PostgresStore(SQLReads):
 
     @property
     def connection(self) -> PostgresSession:
-        """The connection of the read in progress."""
+        """The connection that the current read uses."""
         return self._connections.session
 
     @property
@@ -114,16 +114,16 @@ class PostgresStore(SQLReads):
 
     @property
     def search_notice(self) -> None:
-        """Always None: the vectors are part of the database."""
+        """Always None. A PostgreSQL store has no external vector index that could be unavailable."""
         return
 
     def preload(self) -> None:
-        """Do nothing. The store is already connected."""
+        """Do nothing. A PostgreSQL store needs no further imports, because it is already connected."""
 
     def guard(self, query: Callable[[], R]) -> R:
-        """Call ``query`` with a connection of this tenant, and translate errors.
+        """Call ``query`` with a connection of this tenant. PostgreSQL's errors are raised as Holdfast errors.
 
-        If the connection was lost, call ``query`` once more.
+        If the connection was lost, ``query`` is called once more.
         """
         return self._connections.read(query)
 
@@ -253,7 +253,7 @@ class PostgresStore(SQLReads):
 
     @guarded
     def vector_lengths(self, model: str) -> set[int]:
-        """Return the different lengths of the stored vectors of a model."""
+        """Return the distinct lengths (numbers of dimensions) of a model's stored vectors."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         sql = "SELECT DISTINCT vector_dims(embedding) FROM vectors WHERE tenant = ? AND model = ?"
         return set() if number is None else {row[0] for row in self._rows(sql, (self.tenant, number))}
@@ -306,7 +306,7 @@ class PostgresStore(SQLReads):
 
     @contextlib.contextmanager
     def room(self) -> Iterator[Callable[[], object]]:
-        """Do nothing. Only the server's administrator can free space on its disk."""
+        """Do nothing. A SQLite store frees disk space here, but only the server's administrator can do that for a server."""
         yield lambda: None
 
     def scrub(
@@ -314,9 +314,10 @@ class PostgresStore(SQLReads):
     ) -> tuple[bool, tuple[str, ...]]:
         """Remove erased data from the tables and the log, as far as the privileges of the database user allow.
 
-        A scrub covers the erasures of all tenants. It begins at most once per ``scrub_interval``, unless ``when`` is
-        ``now``. The returned names are the places that could not be verified. With ``rewrite=False``, nothing is done,
-        because a deleted row stays in the file of its table until the table is rewritten.
+        A scrub covers the erasures of all tenants. It begins at most once per ``scrub_interval``, unless ``when`` is ``now``.
+
+        Return whether the erased data was scrubbed, and the names of the places where it may still be. With ``rewrite=False``,
+        nothing is done, because a deleted row stays in the file of its table until the table is rewritten.
         """
         self._connections.check_open()
         if not rewrite or (when == "due" and not self._may_scrub()):
@@ -335,7 +336,7 @@ class PostgresStore(SQLReads):
             return True, (*unreachable, *scrubbing.scan(session, needles), *found)
 
     def _covered(self) -> Sequence[Unreachable] | None:
-        """Return the unreachable places of a scrub that covers this tenant's erasures, or None if there is no such scrub."""
+        """Return the places that the scrub of this tenant's erasures could not reach, or None if no scrub has covered them."""
         requested = self.setting(REQUESTED)
         return None if requested is None else self.guard(lambda: scrub_schedule.covering(self.connection, requested))
 
@@ -346,7 +347,10 @@ class PostgresStore(SQLReads):
         return self.guard(lambda: scrub_schedule.is_due(self.connection, self._scrub_interval))
 
     def _scrub_all(self, session: PostgresSession) -> Sequence[Unreachable] | None:
-        """Rewrite the tables and the log. Return the unreachable places, or None if other processes prevent the rewrite."""
+        """Rewrite the tables and the log. Return the places that could not be reached.
+
+        Return None if other processes prevent the rewrite.
+        """
         with scrub_schedule.alone(session) as is_alone:
             if not is_alone:
                 return None
@@ -365,7 +369,7 @@ class PostgresStore(SQLReads):
         )
 
     def open_copy(self, path: Path) -> "SQLiteStore":
-        """Open a copy of this store in a file, written by ``holdfast store copy``."""
+        """Open a SQLite file that ``holdfast store copy`` has written as a copy of this store."""
         from holdfast.stores.sqlite.store import SQLiteStore  # noqa: PLC0415  (only for copies)
 
         return SQLiteStore(path, tenant=self.tenant, is_copy=True)

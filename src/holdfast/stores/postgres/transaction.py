@@ -54,12 +54,12 @@ class PostgresTransaction(SQLTransaction):
         self.has_new_jobs = False
 
     def guard(self, query: Callable[[], R]) -> R:
-        """Call ``query`` and translate PostgreSQL's errors."""
+        """Call ``query`` and return its result. PostgreSQL's errors are raised as Holdfast errors."""
         with translated():
             return query()
 
     def finish(self) -> None:
-        """Write the counts that were collected during the transaction."""
+        """Write the counts of chunks and terms that were collected during the transaction."""
         self._postings.finish(self._session, self.tenant)
 
     # --- locks ------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class PostgresTransaction(SQLTransaction):
     def set_setting(self, name: str, value: str) -> None:
         """Store a persistent setting of the engine.
 
-        If it marks a pending scrub, also record the transaction that requested it.
+        If the setting says that a scrub is pending, also record the number of this transaction, which requests the scrub.
         """
         super().set_setting(name, value)
         if (name, value) == (SCRUB, "pending"):
@@ -210,16 +210,16 @@ class PostgresTransaction(SQLTransaction):
         return super().add_revision(memory)
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Set the action of messages. Only messages that have the action ``instead_of`` are changed.
+        """Set the action of the given messages, but only of those whose current action is ``instead_of`` (None for no action).
 
-        An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for
-        recall. A message that is off the record is also removed from the indexes.
+        An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for recall. A
+        message that is off the record is also removed from the indexes.
         """
         self._hold_owners("messages", messages)
         super().set_action(messages, action, instead_of=instead_of)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Set the sources in every revision of a memory. Sources that are not given are removed."""
+        """Remove all sources of a memory except the given ones, in every revision of the memory."""
         self._hold_owners("memories", [id])
         super().set_sources(id, sources)
 
@@ -242,7 +242,7 @@ class PostgresTransaction(SQLTransaction):
         super().remove_history(id)
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and terms.
+        """Remove messages with their vectors, terms and traces.
 
         A memory derived from a removed message still lists the message's id as a source.
         """
@@ -250,7 +250,7 @@ class PostgresTransaction(SQLTransaction):
         return super().remove_messages(ids)
 
     def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
-        """Remove sessions and their jobs."""
+        """Remove sessions with their jobs and traces."""
         if sessions:
             self.sessions(SessionFilter(ids={id for id, _ in sessions}))
         return super().remove_sessions(sessions)
@@ -258,7 +258,7 @@ class PostgresTransaction(SQLTransaction):
     def remove_scope(self, owner: Mapping[str, str]) -> None:
         """Remove the remaining rows of a scope. Its memories and messages must already be removed.
 
-        The remaining rows are jobs, partitions, access keys, and the record of the user or app.
+        The remaining rows are jobs, partitions, access keys, traces, and the record of the user or app.
         """
         self._hold_owner(owner)
         super().remove_scope(owner)
@@ -305,8 +305,8 @@ class PostgresTransaction(SQLTransaction):
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        With ``exclusive`` kinds, only one worker of a tenant leases at a time, because each worker must see the leases
-        of the others.
+        With ``exclusive`` kinds, the workers of a tenant lease one after the other. Each worker must see the leases of the
+        others.
         """
         if exclusive:
             self._locks.hold(["leases"])

@@ -73,7 +73,7 @@ def existing(connection: PostgresSession, tenant: str) -> list[PartitionIndex]:
 
 
 def missing(connection: PostgresSession, tenant: str, min_vectors: int) -> PartitionIndex | None:
-    """Return one partition that has at least ``min_vectors`` vectors of a model but no index for them, or None.
+    """Return a partition that has at least ``min_vectors`` vectors of a model but no index for them. Return None if all have one.
 
     Workers call this often. For speed, the vectors of a partition are counted only if it has no index, and the count stops at
     ``min_vectors``.

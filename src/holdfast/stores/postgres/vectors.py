@@ -1,8 +1,8 @@
 """Vectors in PostgreSQL, stored in half precision.
 
 A search compares the query with every vector of a small partition. A large partition has its own HNSW index (an
-approximate nearest-neighbor index), so a search never reads the vectors of other users. Vectors of different
-models are stored under different model numbers and never compared.
+approximate nearest-neighbor index), so a search never reads the vectors of other users. Vectors of different models
+are stored under different model ids and never compared.
 """
 
 from collections import Counter
@@ -27,10 +27,10 @@ want = vector_tables.want
 def put(
     connection: PostgresSession, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
 ) -> int:
-    """Store the vectors of chunks that are still queued, and return the number of stored vectors.
+    """Store the vectors of chunks that are still queued for embedding, and return the number of stored vectors.
 
-    Chunks whose text was removed meanwhile are skipped. The transaction that stores a vector also deletes its chunk
-    from the queue, so concurrent writers of one chunk wait for each other.
+    Chunks whose text was removed meanwhile are skipped. The transaction that stores a vector also deletes its chunk from the
+    queue, so concurrent writers of one chunk wait for each other.
     """
     model = vector_tables.model_number(connection, tenant, name)
     if model is None or not chunks:
@@ -63,8 +63,8 @@ def put(
 def remove(connection: PostgresSession, tenant: str, partition: int, item: int) -> int:
     """Remove an item's vectors and return their number.
 
-    The item is first removed from the queue. This waits for a concurrent :func:`put`, whose vector is then visible and is
-    removed, too.
+    The item is first removed from the queue of chunks to embed. This waits for a concurrent :func:`put`, whose vector is then
+    visible and is removed, too.
     """
     where, values = "tenant = ? AND partition = ? AND item = ?", (tenant, partition, item)
     models = "model IN (SELECT model FROM models WHERE tenant = ?)"
@@ -76,8 +76,8 @@ def remove(connection: PostgresSession, tenant: str, partition: int, item: int) 
 def move(connection: PostgresSession, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
     """Move an item's vectors to another partition and item number. The text must be the same.
 
-    The item's entries in the queue are moved first. This waits for a concurrent :func:`put`, whose vector is then
-    moved, too.
+    The item's entries in the queue of chunks to embed are moved first. This waits for a concurrent :func:`put`, whose vector is
+    then moved, too.
     """
     for table in ("unembedded", "vectors"):
         connection.execute(
@@ -102,7 +102,10 @@ def search(
     item_filter: ItemFilter,
     indexed: Mapping[int, int],
 ) -> list[Match]:
-    """Rank the items of the partitions by cosine. ``indexed`` maps each partition with an index to its number of dimensions."""
+    """Rank the items of the partitions by cosine.
+
+    ``indexed`` contains the partitions that have an HNSW index, each with the number of dimensions of its vectors.
+    """
     parameters = _VectorQuery(tenant, model, HalfVector(_unit(query)), limit, item_filter)
     rows = _exact(connection, parameters, [number for number in partitions if number not in indexed])
     for number in partitions:
@@ -151,8 +154,8 @@ def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: li
 def _nearest(connection: PostgresSession, parameters: _VectorQuery, partition: int, dimensions: int) -> list[Row]:
     """Rank the items with the partition's HNSW index, which skips items that the filter excludes.
 
-    The index scan stops after a limit. If it has found too few items by then, the filter allows only a few items. In
-    that case, the query is compared with all allowed items, which is fast.
+    The index scan stops after a limit. If it has found too few items by then, few items pass the filter. The query is then
+    compared with all items that pass, which is fast.
     """
     item_filter = parameters.item_filter.clauses
     found = connection.execute_planned(

@@ -48,48 +48,51 @@ class SQLDialect(Protocol):
         ...
 
     def key_equals(self, key: str) -> Part:
-        """Return the condition that a memory has this key."""
+        """Return the SQL condition that a memory has this key."""
         ...
 
     def metadata_exists(self, path: Sequence[str]) -> Part:
-        """Return the condition that the metadata has an entry at a path, which may lead through nested objects."""
+        """Return the SQL condition that the metadata has an entry at a path, which may lead through nested objects."""
         ...
 
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
-        """Return the condition that the entry at a path fulfills a condition.
+        """Return the SQL condition that the metadata entry at a path fulfills ``condition``.
 
-        If the entry is a list, one of its elements may fulfill it.
+        If the entry is a list, it is enough that one of its elements fulfills the condition.
 
-        ``condition`` is called with the SQL name of an entry. ``of`` selects whether the entry, its elements or both
-        are compared.
+        ``condition`` is called with the SQL name of an entry. ``of`` selects whether the condition is applied to the entry, to
+        its elements, or to both.
         """
         ...
 
     def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these texts, or None if ``values`` has no texts."""
+        """Return the SQL condition that a metadata entry is one of the strings in ``values``, or None if there are none."""
         ...
 
     def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
-        """Return the condition that an entry is one of these numbers, or None if ``values`` has no numbers."""
+        """Return the SQL condition that a metadata entry is one of the numbers in ``values``, or None if there are none."""
         ...
 
     def entry_is_literal(self, entry: str, value: bool | None) -> Part:  # noqa: FBT001  (one of three JSON values)
-        """Return the condition that an entry is null, true or false."""
+        """Return the SQL condition that a metadata entry equals ``value``: true, false, or JSON null for None."""
         ...
 
     def entry_is_json(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these objects or lists, given as canonical JSON.
+        """Return the SQL condition that a metadata entry is one of these objects or lists, given as canonical JSON.
 
-        Return None if there are none.
+        Return None if ``values`` is empty.
         """
         ...
 
     def entry_compares(self, entry: str, operator: str, value: str | float) -> Part:
-        """Return the condition that compares an entry with a value of the same JSON type."""
+        """Return the SQL condition that compares a metadata entry with a value. ``operator`` is ``<``, ``<=``, ``>`` or ``>=``.
+
+        The condition is false if the entry and the value have different JSON types.
+        """
         ...
 
     def entry_has_text(self, entry: str, part: str) -> Part:
-        """Return the condition that an entry is a text that contains ``part``."""
+        """Return the SQL condition that a metadata entry is a string that contains ``part``."""
         ...
 
     def in_payload(self, part: str) -> str:
@@ -101,7 +104,10 @@ class SQLDialect(Protocol):
         ...
 
     def is_shared_with(self) -> str:
-        """Return the condition that an app's ``sharing`` list contains ``*`` or the app that is bound as the parameter."""
+        """Return the SQL condition that an app's ``sharing`` list contains ``*`` or a given app.
+
+        The given app is bound as a parameter.
+        """
         ...
 
 
@@ -137,7 +143,7 @@ class Guarding(Protocol):
     """An object with a ``guard`` method that runs queries and translates database errors."""
 
     def guard(self, query: Callable[[], R]) -> R:
-        """Call ``query`` and translate the database's errors."""
+        """Call ``query`` and return its result. Database errors are raised as Holdfast errors."""
         ...
 
 

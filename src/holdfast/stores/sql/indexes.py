@@ -36,7 +36,7 @@ class VectorTable(Protocol):
     def put(
         self, connection: Any, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
     ) -> int:
-        """Store the vectors of chunks that are still queued, and return the number of stored vectors."""
+        """Store the vectors of chunks that are still queued for embedding, and return the number of stored vectors."""
         ...
 
     def remove(self, connection: Any, tenant: str, partition: int, item: int) -> int:

@@ -24,7 +24,7 @@ class AccessReads:
         raise NotImplementedError
 
     def guard(self, query: Callable[[], R]) -> R:
-        """Call ``query`` and translate the database's errors."""
+        """Call ``query`` and return its result. Database errors are raised as Holdfast errors."""
         raise NotImplementedError
 
     @guarded

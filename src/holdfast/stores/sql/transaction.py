@@ -157,10 +157,10 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
                 self._update_present(column, stamp(moment), ids)
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Set the action of messages. Only messages that have the action ``instead_of`` are changed.
+        """Set the action of the given messages, but only of those whose current action is ``instead_of`` (None for no action).
 
-        An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for
-        recall. A message that is off the record is also removed from the indexes.
+        An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for recall. A
+        message that is off the record is also removed from the indexes.
         """
         present, values = ("action IS NULL", ()) if instead_of is None else ("action = ?", (instead_of,))
         for batch in batches(messages):
@@ -186,7 +186,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         self._update_present("expires_at", from_time(expires_at), ids)
 
     def set_sources(self, id: str, sources: Sequence[str]) -> None:
-        """Set the sources in every revision of a memory. Sources that are not given are removed."""
+        """Remove all sources of a memory except the given ones, in every revision of the memory."""
         place = MEMORY_COLUMNS.split(", ").index("sources")
         for found in fetch(
             self._connection, f"SELECT {MEMORY_COLUMNS} FROM memories WHERE tenant = ? AND id = ?", (self.tenant, id)
@@ -214,7 +214,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         self._insert("changes", CHANGE_COLUMNS, change_row(change))
 
     def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]") -> int:
-        """Store the vectors of (item, chunk) pairs that are still queued, and return the number of stored vectors."""
+        """Store the vectors of (item, chunk) pairs that are still queued for embedding. Return the number of stored vectors."""
         return self._vectors.put(self._connection, self.tenant, model, chunks, vectors)
 
     def use_model(self, model: str) -> int:
@@ -275,7 +275,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         self._connection.execute("DELETE FROM changes WHERE tenant = ? AND memory = ?", values)
 
     def remove_messages(self, ids: Collection[str]) -> Mapping[str, int]:
-        """Remove messages with their vectors and terms.
+        """Remove messages with their vectors, terms and traces.
 
         A memory derived from a removed message still lists the message's id as a source.
         """
@@ -291,7 +291,10 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         return counts
 
     def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
-        """Remove sessions and their jobs. Jobs queued by older versions do not name the scope of their session."""
+        """Remove sessions with their jobs and traces.
+
+        Jobs queued by older versions do not name the scope of their session. They are removed if only the session's id matches.
+        """
         counts = {"sessions": 0, "jobs": 0}
         field = self._connection.dialect.in_payload
         same_scope = " AND ".join(f"coalesce({field(part)}, '') = ?" for part in ("app", "user", "agent"))

@@ -37,17 +37,17 @@ class SQLiteDialect:
         return f"{column} IN ({marks(values)})", *values
 
     def key_equals(self, key: str) -> Part:
-        """Return the condition that a memory has this key."""
+        """Return the SQL condition that a memory has this key."""
         return "key = ?", key
 
     def metadata_exists(self, path: Sequence[str]) -> Part:
-        """Return the condition that the metadata has an entry at a path, which may lead through nested objects."""
+        """Return the SQL condition that the metadata has an entry at a path, which may lead through nested objects."""
         return f"EXISTS (SELECT 1 FROM {_steps(path)})", *path
 
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
-        """Return the condition that the entry at a path fulfills a condition.
+        """Return the SQL condition that the metadata entry at a path fulfills ``condition``.
 
-        If the entry is a list, one of its elements may fulfill it.
+        If the entry is a list, it is enough that one of its elements fulfills the condition.
         """
         entry = f"step{len(path) - 1}"
         elements, own = condition("element"), condition(entry)
@@ -62,13 +62,13 @@ class SQLiteDialect:
         return f"EXISTS (SELECT 1 FROM {_steps(path)} AND ({own[0]} OR {sql}))", *path, *own[1:], *elements[1:]
 
     def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these texts, or None if ``values`` has no texts."""
+        """Return the SQL condition that a metadata entry is one of the strings in ``values``, or None if there are none."""
         if not values:
             return None
         return f"{entry}.type = 'text' AND {entry}.value IN (SELECT value FROM json_each(?))", dump(list(values))
 
     def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
-        """Return the condition that an entry is one of these numbers, or None if ``values`` has no numbers."""
+        """Return the SQL condition that a metadata entry is one of the numbers in ``values``, or None if there are none."""
         # Numbers are bound as JSON: SQLite then reads them with the routine that reads the stored ones, also beyond 64 bits.
         if not values:
             return None
@@ -76,13 +76,13 @@ class SQLiteDialect:
         return sql, dump(list(values))
 
     def entry_is_literal(self, entry: str, value: bool | None) -> Part:  # noqa: FBT001  (one of three JSON values)
-        """Return the condition that an entry is null, true or false."""
+        """Return the SQL condition that a metadata entry equals ``value``: true, false, or JSON null for None."""
         return (f"{entry}.type = ?", dump(value))
 
     def entry_is_json(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the condition that an entry is one of these objects or lists, given as canonical JSON.
+        """Return the SQL condition that a metadata entry is one of these objects or lists, given as canonical JSON.
 
-        Return None if there are none.
+        Return None if ``values`` is empty.
         """
         if not values:
             return None
@@ -90,14 +90,17 @@ class SQLiteDialect:
         return f"{entry}.type IN ('object', 'array') AND {entry}.value IN ({either})", *values
 
     def entry_compares(self, entry: str, operator: str, value: str | float) -> Part:
-        """Return the condition that compares an entry with a value of the same JSON type."""
+        """Return the SQL condition that compares a metadata entry with a value. ``operator`` is ``<``, ``<=``, ``>`` or ``>=``.
+
+        The condition is false if the entry and the value have different JSON types.
+        """
         if isinstance(value, str):
             return f"{entry}.type = 'text' AND {entry}.value {operator} ?", value
         types = "'true', 'false'" if isinstance(value, bool) else "'integer', 'real'"
         return f"{entry}.type IN ({types}) AND {entry}.value {operator} (SELECT value FROM json_each(?))", dump([value])
 
     def entry_has_text(self, entry: str, part: str) -> Part:
-        """Return the condition that an entry is a text that contains ``part``."""
+        """Return the SQL condition that a metadata entry is a string that contains ``part``."""
         return f"{entry}.type = 'text' AND instr({entry}.value, ?) > 0", part
 
     def in_payload(self, part: str) -> str:
@@ -109,12 +112,18 @@ class SQLiteDialect:
         return f"date({column} / 1000000, 'unixepoch')"
 
     def is_shared_with(self) -> str:
-        """Return the condition that an app's ``sharing`` list contains ``*`` or the app that is bound as the parameter."""
+        """Return the SQL condition that an app's ``sharing`` list contains ``*`` or a given app.
+
+        The given app is bound as a parameter.
+        """
         return "EXISTS (SELECT 1 FROM json_each(sharing) WHERE value IN (?, '*'))"
 
 
 def _steps(path: Sequence[str]) -> str:
-    """Return the FROM and WHERE clauses that select an entry. Each step reads the members of the previous step's object."""
+    """Return the FROM and WHERE clauses that select the metadata entry at a path.
+
+    Each name of the path adds one table, which lists the members of the object found by the names before it.
+    """
     tables = ["json_each(metadata) AS step0"]
     for number in range(1, len(path)):
         before = f"step{number - 1}"

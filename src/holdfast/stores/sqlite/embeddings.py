@@ -40,7 +40,7 @@ _RECENT_INDEXES = 8
 def put(
     connection: FileConnection, tenant: str, name: str, chunks: Sequence[tuple[int, int]], vectors: "NDArray[np.float32]"
 ) -> int:
-    """Store the vectors of chunks that are still queued, and return the number of stored vectors.
+    """Store the vectors of chunks that are still queued for embedding, and return the number of stored vectors.
 
     Chunks whose text was removed meanwhile are skipped.
     """

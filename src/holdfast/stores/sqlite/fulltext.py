@@ -35,7 +35,7 @@ def index(
 ) -> int:
     """Index the chunks of an item in a partition and return the number of chunks.
 
-    The terms of the item's heading are added to each chunk.
+    ``heading`` is text such as the speaker's name and the day. Its terms are added to each chunk.
     """
     partition, item = place
     chunks = chunk_terms(text, language)
@@ -110,9 +110,10 @@ def search(
 def _matches(
     connection: FileConnection, partitions: Mapping[int, Space], known: list[bm25.Counted], *, bound: int | None, limit: int
 ) -> dict[int, float]:
-    """Return the rowids of chunks that contain at least one of the query's rarest terms, each with a weight.
+    """Return the candidates for scoring: a weight for each chunk, keyed by the chunk's rowid.
 
-    The weight of a chunk is the sum of the rarities of those rarest terms that the chunk contains.
+    Candidates are the chunks that contain at least one of the query's rarest terms. The weight of a chunk is the sum of
+    ``bm25.rarity`` over the rarest terms that it contains.
     """
     weights: dict[int, float] = {}
     order = "rank" if bm25.is_ranked(known, limit) else "rowid DESC"
@@ -147,7 +148,7 @@ def _rank(
 
 
 def _units_of(connection: FileConnection, tenant: str, items: Sequence[int]) -> list[Row]:
-    """Return (item, chunk, partition, terms) of every chunk of these items."""
+    """Return a row (item, chunk, partition, terms) for every chunk of these items."""
     sql = (
         "SELECT units.item, units.window, units.partition, units.terms FROM json_each(?) AS wanted CROSS JOIN units "
         "ON units.tenant = ? AND units.item = wanted.value"
@@ -156,7 +157,7 @@ def _units_of(connection: FileConnection, tenant: str, items: Sequence[int]) -> 
 
 
 def _read_units(connection: FileConnection, tenant: str, rows: Sequence[int]) -> list[Row]:
-    """Return (item, chunk, partition, terms) for each rowid, in order.
+    """Return a row (item, chunk, partition, terms) for each rowid, in the given order.
 
     All rows are read with one statement, which takes half as long as one statement per row.
     """
@@ -168,7 +169,7 @@ def _read_units(connection: FileConnection, tenant: str, rows: Sequence[int]) ->
 
 
 def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> str:
-    """Return the full-text query for one term: each spelling in each partition, quoted."""
+    """Return the full-text query that finds any spelling of one term in any of the partitions. All spellings are quoted."""
     return " OR ".join(
         '"' + _prefixed(partition, spelling).replace('"', '""') + '"'
         for partition in partitions
@@ -179,7 +180,11 @@ def quote_fts(partitions: Mapping[int, Space], spellings: Collection[str]) -> st
 def _frequencies(
     connection: FileConnection, partitions: Mapping[int, Space], wanted: Sequence[frozenset[str]]
 ) -> list[bm25.Counted]:
-    """Return each term with the number of chunks that contain any of its spellings, rarest first."""
+    """Return each query term with the number of chunks that contain it, rarest term first.
+
+    A term can have several spellings: the stems of a word in several languages. A chunk counts once for each spelling that it
+    contains.
+    """
     counts: dict[str, int] = {}
     marked = {spelling: [_prefixed(partition, spelling) for partition in partitions] for each in wanted for spelling in each}
     every = [term for terms in marked.values() for term in terms]
@@ -190,7 +195,7 @@ def _frequencies(
 
 
 def segments(connection: apsw.Connection) -> list[int]:
-    """Return the sizes of the index's segments. Every search has to read all segments."""
+    """Return the size of each segment of the full-text index. Every search has to read all segments."""
     return [row[0] for row in connection.execute("SELECT count(*) FROM fulltext_idx GROUP BY segid")]
 
 
@@ -205,7 +210,7 @@ def should_merge_all(sizes: Sequence[int]) -> bool:
 
 
 def merge(connection: apsw.Connection, *, everything: bool) -> bool:
-    """Merge some pages of the index. Return False when nothing is left to merge.
+    """Merge some pages of the full-text index. Return False when nothing is left to merge.
 
     With ``everything``, start a merge of all segments, which later calls continue. Otherwise, merge only small segments.
     """

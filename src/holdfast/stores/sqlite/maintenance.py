@@ -156,14 +156,14 @@ def scrub(
 
 
 def _residue(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the files that still contain an erased byte string. Strings that also occur in a stored row are ignored."""
+    """Return the files of the store that still contain erased bytes. Bytes that also occur in a stored row are ignored."""
     found = files_holding(connection, path, needles)
     explained = {needle for needle in set().union(*found.values()) if _occurs_in_rows(connection, needle)}
     return tuple(file for file, here in found.items() if here - explained)
 
 
 def plain_residue(connection: FileConnection, files: Sequence[Path], needles: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the other files, such as topic pages, that contain erased bytes.
+    """Return the files outside the store, such as topic pages, that still contain erased bytes.
 
     Bytes that also occur in a stored row are ignored.
     """

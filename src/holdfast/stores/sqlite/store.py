@@ -291,7 +291,7 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def vector_lengths(self, model: str) -> set[int]:
-        """Return the different lengths of the stored vectors of a model."""
+        """Return the distinct lengths (numbers of dimensions) of a model's stored vectors."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         sql = "SELECT DISTINCT length(code) FROM vectors WHERE tenant = ? AND model = ?"
         return set() if number is None else {row[0] for row in self._rows(sql, (self.tenant, number))}
