@@ -30,9 +30,10 @@ def bound_of(*, filtered: bool, excluded: int) -> int | None:
 
 
 def chosen(known: Sequence[Counted], bound: int | None) -> list[Counted]:
-    """Return the rarest terms, which select the candidates. Together they match about ``bound`` chunks.
+    """Return the rarest terms of a query. Only chunks that contain one of them become candidates.
 
-    The rarest term is always used. If it matches more than ``bound`` chunks, only the newest of these are read.
+    Together these terms match at most ``bound`` chunks. The rarest term is always used. If it alone matches more than ``bound``
+    chunks, only ``bound`` of them are read.
     """
     taken: list[Counted] = []
     total = 0
@@ -45,7 +46,10 @@ def chosen(known: Sequence[Counted], bound: int | None) -> list[Counted]:
 
 
 def rarity(count: int) -> float:
-    """Return the weight that a term contributes to each candidate that contains it. Rarer terms weigh more."""
+    """Return the weight of a term in the selection of candidates. Terms that few chunks contain have a high weight.
+
+    ``count`` is the number of chunks that contain the term.
+    """
     return 1 / math.log(2 + count)
 
 
@@ -69,7 +73,7 @@ def _scored(limit: int) -> int:
 
 
 def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) -> list[int]:
-    """Return the candidates to score: those with the highest summed rarity. If candidates are equal, the newest come first."""
+    """Return the candidates to score: those with the highest summed rarity. Of equal candidates, the newest come first."""
     count = _scored(limit)
     if len(known) == 1:  # already in order
         return list(weights)[:count]

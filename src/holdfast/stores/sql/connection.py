@@ -140,7 +140,7 @@ class Connection(Executor, Protocol):
 
 
 class Guarding(Protocol):
-    """An object with a ``guard`` method that runs queries and translates database errors."""
+    """An object with a ``guard`` method, which runs queries and raises database errors as Holdfast errors."""
 
     def guard(self, query: Callable[[], R]) -> R:
         """Call ``query`` and return its result. Database errors are raised as Holdfast errors."""
@@ -161,7 +161,7 @@ def guarded(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G, P
 
 
 def cached_fetch(connection: Connection, key: Hashable, fetch_result: Callable[[], R]) -> R:
-    """Call ``fetch_result`` and return its result. During a snapshot, the result is cached by ``key``."""
+    """Return the result of ``fetch_result``. During a snapshot, the result is cached under ``key`` and not fetched again."""
     known = connection.known
     if known is None:
         return fetch_result()
@@ -189,9 +189,9 @@ def fetch_value(connection: Executor, sql: str, values: Sequence[Any] = ()) -> A
 
 @functools.cache
 def upsert(table: str, columns: str, *, key: int = 1) -> str:
-    """Return the statement that inserts a row, or replaces the row with the same key.
+    """Return the SQL statement that inserts a row, or replaces the row with the same key.
 
-    The key consists of the tenant and the first ``key`` columns.
+    The key consists of the tenant and the first ``key`` columns of ``columns``.
     """
     names = columns.split(", ")
     same = ", ".join(["tenant", *names[:key]])

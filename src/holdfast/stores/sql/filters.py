@@ -95,7 +95,7 @@ def _add_scope(clauses: Clauses, connection: Connection, tenant: str, wanted: Me
 
 
 def _add_page(clauses: Clauses, after_id: str | None) -> None:
-    """Add the condition that selects the ids after the last id of the previous page."""
+    """Add the condition that selects ids greater than ``after_id``, the last id of the previous page."""
     if after_id is not None:
         clauses.add("id > ?", after_id)
 
@@ -138,7 +138,10 @@ def item_clauses(dialect: SQLDialect, tenant: str, where: SearchFilter, partitio
 
 
 def add_namespace(clauses: Clauses, exact: Sequence[str] | None, prefix: Sequence[str]) -> None:
-    """Add the conditions on the namespace. They contain literal values, so that the planner can use the partial index."""
+    """Add the conditions on the namespace.
+
+    They include ``namespace <> ''``, the condition of a partial index, so that the planner can use this index.
+    """
     if exact is not None:
         clauses.add("namespace = ? AND namespace <> ''" if exact else "namespace = ?", dump_namespace(exact))
     if prefix:
@@ -178,7 +181,7 @@ def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) 
 
 
 def _add_place(clauses: Clauses, wanted: MessageFilter) -> None:
-    """Add the conditions on the sequence numbers and the times of messages."""
+    """Add the conditions on the sequence numbers and times of messages."""
     if wanted.after_seq:
         clauses.add("seq > ?", wanted.after_seq)
     if wanted.up_to_seq is not None:
@@ -197,7 +200,7 @@ def _add_actions(clauses: Clauses, actions: Collection[str | None]) -> None:
 
 
 def said_in(clauses: Clauses, column: str, intervals: Sequence[tuple[datetime, datetime]]) -> None:
-    """Add the condition that a timestamp lies in one of the intervals. Without intervals, no condition is added."""
+    """Add the condition that a timestamp column lies in one of the intervals. Without intervals, no condition is added."""
     if not intervals:
         return
     either = " OR ".join(f"{column} >= ? AND {column} < ?" for _ in intervals)

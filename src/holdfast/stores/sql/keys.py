@@ -98,9 +98,10 @@ class AccessWrites(AccessReads):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove stored responses: all, those from before a time, or the one for an idempotency key.
+        """Remove stored responses and return their number.
 
-        Return the number removed.
+        The arguments select the responses stored before a time, for a principal, or for an idempotency key. Without arguments,
+        all are removed.
         """
         sql, values = "DELETE FROM idempotency WHERE tenant = ?", list[Any]([self.tenant])
         conditions = (("at < ?", from_time(before)), ("principal = ?", principal), ("key = ?", key))

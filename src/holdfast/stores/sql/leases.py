@@ -1,7 +1,7 @@
 """Find the job that a worker should lease next.
 
-The queue can be long. So each query uses the order of the index on state, priority and due time, and reads no more jobs than it
-must: sorting 20,000 jobs would hold the write lock for a tenth of a second.
+The queue can be long: sorting 20,000 jobs would hold the write lock for a tenth of a second. So no query sorts the
+jobs. Each query reads the index on state, priority and due time in its order, and stops at the first job that fits.
 """
 
 import json
@@ -31,10 +31,14 @@ def next_job(
     exclusive: Collection[str] = (),
     lock: str = "",
 ) -> Job | None:
-    """Return the most urgent job that is due or whose lease has expired, or None. ``lock`` is added to the queries.
+    """Return the most urgent job that is due or whose lease has expired, or None if there is no such job.
 
-    A creation time in the future means that the clock went back: the job is due. A job is also due if its lease ends later than any
-    valid lease and later than ``until``. For kinds in ``exclusive``, jobs of scopes in which such a job is running are excluded.
+    For kinds in ``exclusive``, jobs of scopes in which such a job is running are excluded. ``lock`` is an SQL clause for
+    locking the rows, which is appended to the queries.
+
+    If the clock was set back, stored times can lie far in the future. So a job is also due if its creation time is in the
+    future, or if its retry is later than any retry should be. A lease also counts as expired if it ends later than ``until``
+    and later than any valid lease.
     """
     too_late = max(until, now + _MAX_LEASE)
     apart, scopes = _not_in_running_scopes(connection, tenant, now, too_late, list(exclusive))
@@ -69,7 +73,7 @@ def _priorities(connection: Connection, tenant: str, state: str) -> Iterator[int
 def _not_in_running_scopes(
     connection: Connection, tenant: str, now: datetime, too_late: datetime, kinds: list[str]
 ) -> tuple[str, list[Any]]:
-    """Return a condition, with its values, that leaves out jobs of scopes in which a job of these kinds is running."""
+    """Return a condition and its values. It excludes jobs of these kinds in scopes in which a job of these kinds is running."""
     if not kinds:
         return "", []
     rows = fetch(

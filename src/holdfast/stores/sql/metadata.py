@@ -63,7 +63,10 @@ class _Translation:
         return self._entry(storable(name), wanted, depth)
 
     def _entry(self, name: str, wanted: object, depth: int) -> Part:
-        """Return the condition on one entry. A list stands for ``$in``, and a value for ``$eq``."""
+        """Return the condition on one metadata entry.
+
+        ``wanted`` maps operators to values. A list without an operator means ``$in``, and any other value means ``$eq``.
+        """
         if isinstance(wanted, Mapping) and any(isinstance(key, str) and key.startswith("$") for key in wanted):
             return _joined([self._comparison(name, key, value, depth) for key, value in wanted.items()], "AND")
         return self._comparison(name, "$in" if isinstance(wanted, _LISTS) else "$eq", wanted, depth)
@@ -116,7 +119,7 @@ class _Translation:
         )
 
     def _contains(self, name: str, value: object) -> Part:
-        """Return the condition that a list contains this element, or that a text contains this part."""
+        """Return the condition that an entry is a list with this element, or a string with this part."""
         dialect, cleaned = self._dialect, clean_value(name, value)
 
         def within(path: Sequence[str]) -> Part:
@@ -139,7 +142,7 @@ def _at(name: str, dialect: SQLDialect, condition: Callable[[Sequence[str]], Par
 
 
 def _is_one_of(dialect: SQLDialect, entry: str, values: Collection[Any]) -> Part:
-    """Return the condition that an entry equals one of the values. Values of different JSON types are never equal."""
+    """Return the condition that an entry equals one of the values. An entry never equals a value of another JSON type."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     objects = [dump(value) for value in values if isinstance(value, Mapping | list)]
     parts = [

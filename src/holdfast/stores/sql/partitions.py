@@ -42,7 +42,7 @@ def _visible(connection: Connection, reader: Scope, spaces: Collection[Space], a
 
 
 def owned(connection: Connection, tenant: str, owner: Mapping[str, str], spaces: Collection[Space]) -> list[int]:
-    """Return the partitions whose scope matches ``owner``. Parts of the scope that ``owner`` does not name can have any value."""
+    """Return the partitions whose scope matches ``owner``. Parts of the scope that ``owner`` does not name may have any value."""
     named = " ".join(f"AND {part} = ?" for part in _parts(owner))
     sql = f"SELECT partition FROM partitions WHERE tenant = ? {named} AND space IN ({marks(list(spaces))})"
     values = [owner[part] for part in _parts(owner)]

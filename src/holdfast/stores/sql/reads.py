@@ -55,7 +55,10 @@ class SQLReads(TraceReads):
     """The read methods of a store."""
 
     def session(self, id: str, scope: Scope | None = None) -> SessionRecord | None:
-        """Return the session with this id in a scope, or None. Without a scope, the id must be unique in the store."""
+        """Return the session with this id in a scope, or None if there is none.
+
+        Without a scope, also return None if several scopes have a session with this id.
+        """
         found = self.sessions(SessionFilter(ids=(id,), exactly=scope))
         return found[0] if len(found) == 1 else None
 
@@ -122,8 +125,8 @@ class SQLReads(TraceReads):
     def count_memories(self, wanted: MemoryFilter) -> int:
         """Count the memories that :meth:`memories` would list without a limit.
 
-        All matching memories are counted, and the expired ones are subtracted, because these are few and have an index. During a
-        snapshot, the count of all is cached.
+        First all matching memories are counted, expired or not. During a snapshot, this count is cached. Then the expired ones
+        are subtracted. They are few, and an index finds them.
         """
         clauses = memory_clauses(self.connection, self.tenant, replace(wanted, unexpired_at=None))
         sql = f"SELECT count(*) FROM memories WHERE {clauses.sql}"
@@ -141,7 +144,7 @@ class SQLReads(TraceReads):
 
     @guarded
     def namespaces(self, wanted: MemoryFilter) -> list[tuple[str, ...]]:
-        """List the namespaces of the memories that a filter selects, each once, sorted by label."""
+        """List the distinct namespaces of the memories that a filter selects, sorted by their labels."""
         clauses = memory_clauses(self.connection, self.tenant, wanted)
         clauses.add("namespace <> ''")
         rows = self._rows(f"SELECT DISTINCT namespace FROM memories WHERE {clauses.sql}", clauses.values)
@@ -149,7 +152,7 @@ class SQLReads(TraceReads):
 
     @guarded
     def keys(self, wanted: MemoryFilter) -> list[str]:
-        """List the keys of the memories that a filter selects, each once, sorted."""
+        """List the distinct keys of the memories that a filter selects, sorted."""
         clauses = memory_clauses(self.connection, self.tenant, wanted)
         clauses.add("key IS NOT NULL")
         rows = self._rows(f"SELECT DISTINCT key FROM memories WHERE {clauses.sql}", clauses.values)
@@ -157,9 +160,9 @@ class SQLReads(TraceReads):
 
     @guarded
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:
-        """Return the metadata of each message with one of these numbers.
+        """Return a description of each message with one of these sequence numbers: session, speaker, time and dialogue act.
 
-        The text is included unless it is known not to be a question.
+        The text is included if the message asks something, or if its dialogue act is unknown.
         """
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))
@@ -213,7 +216,7 @@ class SQLReads(TraceReads):
         kinds: Collection[str] | None = None,
         exclusive: Collection[str] = (),
     ) -> Job | None:
-        """Return the job that a worker would lease now, or None."""
+        """Return the job that a worker would lease now, or None if there is none."""
         return next_job(self.connection, self.tenant, now=now, until=until or now, kinds=kinds, exclusive=exclusive)
 
     @guarded
@@ -240,7 +243,10 @@ class SQLReads(TraceReads):
 
     @guarded
     def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
-        """Count the memories and sessions of each user, ordered by name. The counts of an unknown user are zero."""
+        """Return the number of live memories, the number of sessions and the last activity of each user, ordered by name.
+
+        An unknown user has zero memories and sessions.
+        """
         sessions = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         sessions.among("user", names)
         session_rows = self._rows(
@@ -333,7 +339,7 @@ class SQLReads(TraceReads):
 
     @guarded
     def settings(self, prefix: str) -> dict[str, str]:
-        """Return the persistent settings whose names start with a prefix, by name."""
+        """Return the persistent settings whose names start with a prefix, as a dict from name to value."""
         sql = "SELECT name, value FROM settings WHERE tenant = ? AND name >= ? AND name < ? ORDER BY name"
         return dict(self._rows(sql, (self.tenant, prefix, prefix + "\U0010ffff")))
 
@@ -362,7 +368,7 @@ class SQLReads(TraceReads):
 
     @guarded
     def spend(self, *, since: str = "") -> list[Spend]:
-        """List the model costs, ordered by day."""
+        """List the costs of model calls, ordered by day."""
         rows = self._rows(f"SELECT {SPEND_COLUMNS} FROM spend WHERE tenant = ? AND day >= ? ORDER BY day", (self.tenant, since))
         return [to_spend(row) for row in rows]
 

@@ -90,7 +90,7 @@ def dump(value: object) -> str:
 
 
 def dump_payload(payload: object) -> str | None:
-    """Return a payload as JSON, with its keys in the given order. Characters that no database can store are escaped."""
+    """Return a payload as JSON, with its keys in their original order. Lone surrogates, which cannot be stored, are escaped."""
     if payload is None:
         return None
     dumped = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
@@ -108,7 +108,7 @@ def load_namespace(stored: str) -> tuple[str, ...]:
 
 
 def dump_indexed(texts: Sequence[str] | None) -> str | None:
-    """Return the stored form of the texts that are searched instead of a memory's own text."""
+    """Return the stored form of ``Memory.indexed``, the texts that are searched instead of a memory's own text."""
     return None if texts is None else SEPARATOR.join(texts)
 
 
@@ -280,5 +280,5 @@ def to_scope(tenant: str, app: str, user: str, agent: str) -> Scope:
 
 
 def marks(values: Sequence[object] | set[Any] | frozenset[Any]) -> str:
-    """Return SQL placeholders for the values: one question mark each, separated by commas."""
+    """Return one SQL placeholder (a question mark) for each value, separated by commas."""
     return ", ".join("?" * len(values))

@@ -47,7 +47,7 @@ class TraceReads(AccessReads):
 
     @guarded
     def has_traces(self, *, before: datetime) -> bool:
-        """Return True if there are traces from before a time."""
+        """Return True if there are traces that are older than a given time."""
         sql = "SELECT EXISTS (SELECT 1 FROM traces WHERE tenant = ? AND at < ?)"
         return bool(fetch_value(self.connection, sql, (self.tenant, stamp(before))))
 
@@ -69,7 +69,7 @@ class TraceWrites(TraceReads, AccessWrites):
         items: Collection[str] = (),
         texts: Collection[str] = (),
     ) -> int:
-        """Remove traces that match any argument, and return their number."""
+        """Remove the traces that any of the arguments selects, and return their number. ``keep`` selects all but the newest N."""
         removed = 0
         if before is not None:
             removed += self._delete("at < ?", stamp(before))

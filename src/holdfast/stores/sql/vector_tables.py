@@ -1,4 +1,4 @@
-"""The tables that both SQL stores use for vectors: the numbered embedding models, and the queue of chunks to embed."""
+"""Tables that both SQL stores use for vectors: the embedding models with their ids, and the queue of chunks to embed."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def model_number(connection: Connection, tenant: str, name: str) -> int | None:
-    """Return the number of an embedding model, or None if it is not in use."""
+    """Return the id of an embedding model (column ``models.model``), or None if the model is not in use."""
     sql = "SELECT model FROM models WHERE tenant = ? AND name = ?"
     found: int | None = cached_fetch(connection, ("model", tenant, name), lambda: fetch_value(connection, sql, (tenant, name)))
     return found
@@ -80,7 +80,7 @@ def count_missing(connection: Connection, tenant: str, name: str, partitions: Co
 
 
 def pairwise(items: Sequence[int], found: Sequence[int], vectors: "NDArray[np.float32]") -> "NDArray[np.float32]":
-    """Return the cosine similarity of each pair of items. It is zero if an item has no vector."""
+    """Return a matrix with the cosine similarity of each pair of items. It is zero if one of the two has no vector."""
     place = {item: n for n, item in enumerate(items)}
     matrix = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)
     matrix[[place[item] for item in found]] = vectors

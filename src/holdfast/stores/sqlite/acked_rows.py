@@ -1,8 +1,8 @@
-"""The number of the newest acknowledged row, kept in a file next to the store.
+"""A small file next to the store with the number of the last row that Holdfast reported as stored.
 
-If the write-ahead log is removed or cut off, SQLite opens an older state of the file without an error. The file's own
-counter is then lower than this number, which the doctor reports. The number is not synced to disk, so after a power cut
-it may be too low, but never too high.
+If SQLite's write-ahead log is removed or cut off, SQLite opens an older state of the store without an error. The
+highest row number in the store is then lower than the number in this file, and ``holdfast doctor`` reports it. This
+file is not synced to disk, so after a power cut its number may be too low, but never too high.
 """
 
 import contextlib
@@ -21,19 +21,22 @@ _DIGITS = 20
 
 
 def last_item(connection: Executor) -> int:
-    """Return the highest row number that the store's file has ever had."""
+    """Return the highest row number that the store has ever assigned."""
     return int(fetch_value(connection, "SELECT value FROM sequences WHERE name = 'item'") or 0)
 
 
 class AckedRows:
-    """The file with the number of the newest acknowledged row. A missing or damaged file is treated as unknown."""
+    """The file with the number of the last row that was reported as stored.
+
+    If the file is missing or damaged, the number is unknown.
+    """
 
     def __init__(self, store: Path) -> None:
         self._path = store.with_name(store.name + SUFFIX)
         self._noted = 0
 
     def note(self, item: int) -> None:
-        """Record that a row was acknowledged. A failure only weakens a later check, so it is logged and not raised."""
+        """Record that a row was reported as stored. A failure is only logged, because only a later check needs the number."""
         if item <= self._noted:
             return
         self._noted = item
@@ -53,6 +56,6 @@ class AckedRows:
         return None
 
     def forget(self) -> None:
-        """Remove the file, because another store replaces this one."""
+        """Remove the file. Call this when another store replaces this one."""
         self._noted = 0
         self._path.unlink(missing_ok=True)

@@ -39,7 +39,10 @@ class AllowedItemsCache:
         self._cached: tuple[weakref.ref[FileConnection], int, Hashable, AllowedItems] | None = None
 
     def get(self, connection: "FileConnection", query: Hashable, read: Callable[[], Iterable[int]]) -> AllowedItems:
-        """Return the items that a filter allows. If the cached result is not valid, call ``read`` to get the items."""
+        """Return the items that a filter allows.
+
+        If they are not cached, or the cached items are outdated, call ``read``, which returns the item numbers.
+        """
         # Read the version before the rows: after a write in between, the entry counts as outdated and is read again.
         version = connection.pragma("data_version")
         cached = self._cached

@@ -35,10 +35,10 @@ They stay open, because closing them would disturb the parent process.
 
 
 class _ThreadReader:
-    """Holds the read-only connection of one thread.
+    """Holds the read-only connection of one thread, so that weak references can point to this object.
 
-    A weak reference with a callback must not point to a connection itself. apsw 3.54 calls the callback while the garbage
-    collector still tracks the dying connection, so a collection in another thread would free it a second time.
+    They must not point to the connection itself if they have a callback. apsw 3.54 runs the callback while the garbage
+    collector can still find the connection, so another thread could free the connection a second time.
     """
 
     def __init__(self, connection: FileConnection) -> None:
@@ -97,7 +97,7 @@ class SQLiteConnections:
     def fresh(self) -> Iterator[FileConnection]:
         """Open a new connection for one use.
 
-        The full-text integrity check needs it, because it must not use cached index data.
+        The integrity check of the full-text index needs it, because other connections have cached data of that index.
         """
         if self._closed:
             raise StoreClosed(f"{self.path} is closed. Open the store again.")
@@ -136,7 +136,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def try_writing(self, *, durable: bool = True) -> Iterator[FileConnection]:
-        """Like ``writing``, but raise ``StoreBusy`` if another thread of this process is writing.
+        """Like ``writing``, but raise ``StoreBusy`` instead of waiting if another thread of this process is writing.
 
         This is for writes during a search, which must neither wait for a writer nor delay a fork.
         """
@@ -271,9 +271,10 @@ def translate_errors(path: Path) -> Iterator[None]:
 
 
 def limit_pages(connection: apsw.Connection, *, spare: int = _SPARE_PAGES) -> None:
-    """Keep a file below this process's size limit, if there is one, and leave some pages free for erasing.
+    """Limit the number of pages, so that the file stays below the size limit of this process (``ulimit -f``).
 
-    Otherwise, pages that do not fit would stay in the write-ahead log, and the log could never be emptied.
+    Some pages stay free for erasing. Without this, pages that do not fit into the file would stay in the write-ahead log, and
+    the log could never be emptied. If the process has no size limit, nothing is done.
     """
     limit = file_size_limit()
     if limit is not None:

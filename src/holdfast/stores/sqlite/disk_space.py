@@ -54,7 +54,7 @@ class DiskSpace:
 
     @property
     def is_very_low(self) -> bool:
-        """True if disk space is so low that no block may be wasted."""
+        """True if disk space is so low that optional files are no longer written."""
         return self._very_low
 
     @property

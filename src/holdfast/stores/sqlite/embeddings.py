@@ -1,9 +1,9 @@
 """Vectors in the SQLite file, and the in-memory indexes that search them.
 
 The vectors themselves are stored in the table ``vectors``; an index is only a copy of them. Each change of a
-partition's vectors increments the partition's ``version`` and adds the item to a short log. Before a search, each
-process updates its index with the items logged since the version of the index. Vectors of different models have
-different model numbers and are never compared.
+partition's vectors increments the partition's ``version`` and adds the changed item to a short log. Before a search,
+each process reads which items were logged after the version of its index, and reloads these items. Vectors of
+different models have different model ids and are never compared.
 """
 
 import itertools
@@ -208,7 +208,7 @@ class IndexCache:
         return index
 
     def _record_size(self, key: tuple[int, int], index: VectorIndex) -> None:
-        """Record the current size of one index and adjust the total. A search can change the size of an index.
+        """Record the current size of one index and adjust the total size of all indexes. A search can change an index's size.
 
         Adding up the sizes of all indexes each time would take longer than a search.
         """
@@ -276,7 +276,7 @@ def _load(connection: FileConnection, tenant: str, model: int, partition: int) -
 def of_one_length(rows: Sequence[Row]) -> list[Row]:
     """Return the rows whose last column, the code of a vector, has the most common length.
 
-    An earlier version could store vectors of several lengths, if another model was installed under the same name.
+    A model can have vectors of several lengths, because an earlier version allowed replacing a model under the same name.
     """
     lengths = Counter(len(row[-1]) for row in rows)
     if len(lengths) <= 1:

@@ -53,7 +53,7 @@ _DAMAGE = (apsw.Error, UnicodeError, LookupError, ValueError, TypeError, Arithme
 
 
 def _attempt(name: str, check: Callable[[], Finding]) -> Finding:
-    """Run a check. If the file is too damaged for the check, return that as the finding."""
+    """Run a check and return its finding. If the file is too damaged for the check, the finding says so."""
     try:
         return check()
     except apsw.BusyError:
@@ -68,7 +68,7 @@ def _attempt(name: str, check: Callable[[], Finding]) -> Finding:
 
 
 def _acknowledged(connection: FileConnection, path: Path) -> Finding:
-    """Check that the file still contains the newest row that was acknowledged."""
+    """Check that the file still contains the last row that was reported as stored (see `AckedRows`)."""
     present, promised = last_item(connection), AckedRows(path).read()
     if promised is not None and promised > present:
         return Finding(

@@ -47,7 +47,7 @@ class SQLiteTransaction(SQLTransaction):
         self.path = path
 
     def guard(self, ask: Callable[[], R]) -> R:
-        """Run a read. SQLite errors are raised as Holdfast errors, and forks wait until the read is done."""
+        """Call ``query``, which reads. SQLite errors are raised as Holdfast errors, and forks wait until the read is done."""
         with translate_errors(self.path):
             return ask()
 
@@ -134,16 +134,16 @@ class SQLiteStore(SQLReads):
 
     @property
     def search_notice(self) -> str | None:
-        """A notice if an index on a server is not used now, otherwise None."""
+        """A notice for the user if an external index on a server cannot be used now, otherwise None."""
         return self._external.notice if self._external is not None else None
 
     def preload(self) -> None:
-        """Import the client of the external index, if there is one."""
+        """Import the client library of the external index, if the store uses one."""
         if self._external is not None:
             self._external.place.load()
 
     def guard(self, ask: Callable[[], R]) -> R:
-        """Run a read. SQLite errors are raised as Holdfast errors, and forks wait until the read is done."""
+        """Call ``query``, which reads. SQLite errors are raised as Holdfast errors, and forks wait until the read is done."""
         if self.connection.known is not None:  # inside a snapshot, which is guarded as a whole
             return ask()
         with translate_errors(self.path):
@@ -175,7 +175,7 @@ class SQLiteStore(SQLReads):
     def room(self) -> Iterator[Callable[[], object]]:
         """Make room on a full disk for the writes of the block. No other thread of this process writes meanwhile.
 
-        The block gets a function that empties the write-ahead log between two writes.
+        The block gets a function that empties the write-ahead log. It can call this function between two writes.
         """
         with self._connections.exclusive() as connection:
             self._space.release_reserve()
@@ -241,7 +241,7 @@ class SQLiteStore(SQLReads):
         return self._allowed_items.get(self.connection, query, lambda: (row[0] for row in self._rows(sql, clauses.values)))
 
     def _messages_in_periods(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems:
-        """Return the messages sent in the filter's periods."""
+        """Return the messages that were sent in one of the filter's time periods."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("partition", [number for number, space in seen.items() if space == "message"])
         said_in(clauses, "at", where.said)
@@ -252,7 +252,10 @@ class SQLiteStore(SQLReads):
         )
 
     def _excluded(self, where: SearchFilter) -> set[int]:
-        """Return the message numbers of the session that the filter excludes. The set is empty if it excludes none."""
+        """Return the sequence numbers of all messages in the session that the filter excludes.
+
+        The set is empty if the filter excludes no session.
+        """
         if where.without_session is None or "message" not in where.spaces:
             return set()
         rows = self._rows("SELECT seq FROM messages WHERE tenant = ? AND session = ?", (self.tenant, where.without_session))
@@ -297,7 +300,10 @@ class SQLiteStore(SQLReads):
         return set() if number is None else {row[0] for row in self._rows(sql, (self.tenant, number))}
 
     def _chunk(self, item: int, window: int) -> str | None:
-        """Return the text to embed for one chunk, including the speaker's name. None if the chunk was just removed."""
+        """Return the text to embed for one chunk: the speaker's name, the question that a reply answers, and the chunk itself.
+
+        Return None if the chunk was removed meanwhile.
+        """
         found: str | None = fetch_value(
             self.connection,
             "SELECT owner.heading || substr(owner.text, units.start + 1, units.length) FROM units, ("
@@ -390,7 +396,7 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def _new_segments(self) -> list[int]:
-        """Return the sizes of the full-text index's segments if a merge is worthwhile, otherwise an empty list."""
+        """Return the sizes of the full-text index's segments if they should be merged, otherwise an empty list."""
         version = (id(self.connection), self.connection.pragma("data_version"))
         if version == self._tidied:
             return []
@@ -411,7 +417,8 @@ class SQLiteStore(SQLReads):
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data in the file and its log.
 
-        With ``rewrite=False``, only the log is emptied: SQLite has overwritten the removed data in the pages of the file.
+        Return whether that succeeded, and the names of files that still contain removed data. With ``rewrite=False``, only the
+        log is emptied, because SQLite has already overwritten removed data in the file itself (``secure_delete``).
         """
         self._clear_caches()
         clean = index_maintenance.scrub(self._connections, self.tenant, self.path, self._external)

@@ -1,11 +1,11 @@
 """In-memory cache of the words of partitions. An entry is brought up to date when a search uses it.
 
-Most users have few texts. Finding words in memory is several times faster than looking up each word of a query in
-the full-text index. The SQLite file is then read only to see whether the partition changed.
+Most users have few texts. Finding words in memory is several times faster than looking up each word of a query in the
+full-text index. The SQLite file is then read only to see whether the partition changed.
 
 A small partition is loaded on its first search. A large partition takes longer to load, so it is loaded while the
-process is idle, and only after many searches. The cache adds up the time that these searches would have saved in
-memory. The partition is loaded once this sum exceeds the time that loading takes.
+process is idle, and only after many searches. For each search, the cache adds the time that the search would have
+saved if the partition had been in memory. The partition is loaded once this sum exceeds the time that loading takes.
 """
 
 import threading
@@ -135,7 +135,7 @@ class WordCache:
             return self._waiting.get(number, 0) >= state.terms or state.terms <= self._eager_terms
 
     def _begin(self, connection: FileConnection) -> _SearchStart:
-        """Clear the cache if any process erased data since the last search. Return the state in which this search begins."""
+        """Clear the cache if any process erased data since the last search. Return the state at the start of this search."""
         clearings = self._clearings
         scrubs, last_item = _counters(connection)
         if scrubs != self._scrubs:
@@ -183,7 +183,10 @@ class WordCache:
         )
 
     def _keep(self, number: int, words: PartitionTerms, start: _SearchStart) -> PartitionTerms:
-        """Cache and return a partition's words. Evict the least recently used partitions beyond the limit."""
+        """Return a partition's words, and cache them unless they are outdated or too large.
+
+        Evict the least recently used partitions beyond the limit.
+        """
         # Without a snapshot, another process may have written between the two reads.
         if not words.is_whole or words.nbytes > self._max_bytes:
             return words
@@ -213,7 +216,7 @@ def _counters(connection: FileConnection) -> tuple[int, int]:
 
 
 def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -> dict[int, PartitionState]:
-    """Return the current state of each partition."""
+    """Return counts for each partition that show whether the partition has changed since it was cached."""
 
     def read() -> dict[int, PartitionState]:
         newest = "SELECT max(item) FROM units WHERE units.tenant = partitions.tenant AND units.partition = partitions.partition"

@@ -49,8 +49,8 @@ class PartitionState:
     """Counts that show whether a partition changed since it was read.
 
     Item numbers increase and are never reused. So an addition raises ``newest``, and a removal without an addition lowers
-    ``chunks``. Archive partitions are different: a revision that is archived keeps its old number, which can be lower than
-    ``newest``.
+    ``chunks``. This does not hold for archive partitions: an archived revision keeps its old number, so its addition may not
+    raise ``newest``.
     """
 
     chunks: int
@@ -155,7 +155,7 @@ def rank(
 
 
 def _weighted(words: Mapping[int, PartitionTerms], wanted: Sequence[frozenset[str]], total: int) -> list[WeightedTerms]:
-    """Return the weight and the postings of each term, rarest first."""
+    """Return the weight and the postings of each query term, rarest term first."""
     found: list[tuple[int, list[tuple[int, list[Postings]]]]] = []
     for spellings in wanted:
         held = [(number, [each.places[one] for one in spellings if one in each.places]) for number, each in words.items()]
@@ -237,7 +237,7 @@ def _scores(words: PartitionTerms, terms: "Sequence[tuple[float, list[Postings]]
 
 
 def _counted(postings: Sequence[Postings]) -> "tuple[NDArray[np.uint32], NDArray[np.uint32]]":
-    """Return the chunks that contain any spelling of a term, and the number of occurrences in each."""
+    """Return the chunks that contain a query term in any of its spellings, and the number of occurrences in each chunk."""
     pairs = [np.frombuffer(each, dtype=np.uint32) for each in postings]
     if len(pairs) == 1:
         return pairs[0][0::2], pairs[0][1::2]

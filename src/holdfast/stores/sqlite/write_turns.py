@@ -22,10 +22,7 @@ class WriteTurns:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Start with a free lock in a forked child.
-
-        The parent's threads that held the lock or waited for it do not exist there.
-        """
+        """Free the lock in a forked child. The parent's threads that held the lock or waited for it do not exist there."""
         self._guard = threading.Lock()
         self._owner: int | None = None
         self._depth = 0
@@ -54,7 +51,7 @@ class WriteTurns:
     def release(self) -> None:
         """Release the lock. The first waiting thread of the next tenant gets it.
 
-        In a forked child, a lock that was taken before the fork is already free.
+        If this thread does not hold the lock, do nothing. This happens in a forked child if the lock was taken before the fork.
         """
         with self._guard:
             if self._owner != threading.get_ident():

@@ -219,7 +219,7 @@ def _learn(rows: VectorRows, sample_per_cell: int) -> Floats:
 
 
 def _grown(places: Places, min_rows: int) -> Places:
-    """Return a longer copy of the array. It has an eighth of spare capacity, except on the first allocation."""
+    """Return a longer copy of an array. Except on the first allocation, the copy has an eighth of spare capacity."""
     grown = np.full(min_rows + (min_rows // 8 if len(places) else 0), _GONE, np.int32)
     grown[: len(places)] = places
     return grown

@@ -65,7 +65,7 @@ def dequantize(codes: Codes, scales: Floats) -> Floats:
 
 
 class VectorIndex:
-    """Searchable vectors of one partition. Searches are thread-safe; the owner of the index applies the changes."""
+    """Searchable vectors of one partition. Any thread may search or change it. The caller must apply every change to it."""
 
     __slots__ = ("_lock", "_rows", "_sieve", "_tuning")
 
@@ -159,7 +159,7 @@ class VectorIndex:
         return vectors
 
     def first_codes(self, items: Sequence[int]) -> tuple[list[int], Codes]:
-        """Return the given items whose first chunk has a vector, and the stored codes of these vectors."""
+        """Return those of the given items whose first chunk has a vector, and the stored codes of these vectors."""
         with self._lock:
             rows = self._rows.find_all(np.array(sorted(set(items)), np.int64))
             rows = rows[self._rows.chunks[rows] == 0]

@@ -150,7 +150,7 @@ class VectorRows:
         return rows[contains(items, self.items[rows])]
 
     def _present(self, rows: RowNumbers, item: int) -> RowNumbers:
-        """Return the rows that still belong to the item. A removal may have given a row number to another item."""
+        """Return the rows that still belong to the item. After a removal, a row number can belong to another item."""
         rows = rows[rows < self.count]
         return np.unique(rows[self.items[rows] == item])
 

@@ -61,15 +61,15 @@ class Sieve(Protocol):
         ...
 
     def added(self, start: int) -> None:
-        """Handle new rows, from `start` to the end."""
+        """Update the sieve for new rows. Their numbers are `start` and above."""
         ...
 
     def changed(self, row: int) -> None:
-        """Handle a row whose vector was replaced."""
+        """Update the sieve for a row whose vector was replaced."""
         ...
 
     def removed(self, row: int, moved: int) -> None:
-        """Handle the removal of a row. The last row, whose number was `moved`, has taken the number `row`."""
+        """Update the sieve for the removal of a row. The last row, whose number was `moved`, now has the number `row`."""
         ...
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
@@ -283,7 +283,7 @@ class Sketcher:
 
 
 def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
-    """Return, for each column, the number of bits that differ from `wanted`."""
+    """Return, for each column of `words`, the number of bits in which it differs from `wanted`."""
     count = words.shape[1]
     differences = np.zeros(count, np.uint16)
     differing = np.empty(min(count, _SPAN), np.uint64)
@@ -313,9 +313,9 @@ def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
 
 
 def best_places(values: Floats, want: int) -> RowNumbers:
-    """Return the positions of the `want` greatest values.
+    """Return the positions of the `want` greatest values, in ascending order.
 
-    Also return the positions of values that are lower by no more than the rounding error.
+    Also return the positions of values that are smaller than these by no more than the rounding error.
     """
     if want >= len(values):
         return np.arange(len(values))

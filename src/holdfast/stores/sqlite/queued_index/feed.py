@@ -99,7 +99,7 @@ class IndexFeed:
         return new
 
     def models(self) -> list[int]:
-        """Return the embedding models in use, and discard the builds of models that are no longer used."""
+        """Return the ids of the embedding models in use, and discard the builds of models that are no longer used."""
         in_use = queue.models(self.connection, self.tenant)
         builds = queue.builds(self.connection, self.tenant)
         for model in set(builds) - set(in_use):
@@ -145,9 +145,9 @@ class IndexFeed:
             return index if name == build.build else None
 
     def _keep_open(self, build: Build, index: ExternalIndex) -> ExternalIndex:
-        """Keep an index open in place of an older build.
+        """Keep this index open, and close the index of the model's older build.
 
-        If another thread has already opened an index, close this one and return the other.
+        If another thread has opened the same build meanwhile, close this index and return the other one.
         """
         with self._lock:
             other = self._opened(build)
@@ -242,7 +242,7 @@ class IndexFeed:
 
 
 def vectors(stored: Iterable[StoredVector]) -> "NDArray[np.float32]":
-    """Return stored vectors as one matrix."""
+    """Return stored vectors as one float matrix, with one vector per row."""
     listed = list(stored)
     codes = np.frombuffer(b"".join(each.code for each in listed), dtype=np.int8).reshape(len(listed), -1)
     return dequantize(codes, np.array([each.scale for each in listed], dtype=np.float32))

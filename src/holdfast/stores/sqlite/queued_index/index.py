@@ -59,9 +59,9 @@ class QueuedIndex:
 
     @property
     def notice(self) -> str | None:
-        """A notice if an index on a server cannot be used now, otherwise None.
+        """A notice for the user if the index is on a server and cannot be used now, otherwise None.
 
-        There is no notice if another process uses an embedded index.
+        An index in a folder causes no notice, for example if another process is using it.
         """
         problem = self._breaker.problem
         if problem is None or not self.place.is_remote:
@@ -107,7 +107,7 @@ class QueuedIndex:
         *,
         retry: bool = True,
     ) -> list[Match] | None:
-        """Return the nearest items from the index and the queue, or None if the result may be incomplete."""
+        """Return the nearest items in the index and the queue. Return None if the index cannot be used or finds too few items."""
         build = self._searchable_build(model, partitions)
         if build is None:
             return None
@@ -150,8 +150,8 @@ class QueuedIndex:
     def _searchable_build(self, model: int, partitions: Collection[int]) -> Build | None:
         """Return the model's build, or None if a search cannot use the build now.
 
-        A search cannot use a build for which too many vectors are queued. A batch of queued changes may be applied first, to
-        shorten the queue.
+        A search cannot use a build if too many changes are queued for it. If the queue is only a little too long, a batch of
+        changes is applied first.
         """
         build = self._feed.build(model)
         if build is None:

@@ -46,7 +46,7 @@ def _is_synced(index: QueuedIndex) -> bool:
 
 
 def remove_all(connections: SQLiteConnections, tenant: str, path: Path) -> None:
-    """Stop using external indexes. If an index is in a folder (not on a server), delete that folder."""
+    """Stop using external indexes. Delete those that are in a folder next to the store, but not those on a server."""
     with connections.writing() as writer:
         for model in queue.builds(writer, tenant):
             queue.drop_build(writer, tenant, model)

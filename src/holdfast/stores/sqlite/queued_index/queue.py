@@ -32,7 +32,7 @@ class StoredVector(NamedTuple):
 
 
 def builds(connection: apsw.Connection, tenant: str) -> dict[int, Build]:
-    """Return the tenant's current builds, keyed by the number of the embedding model."""
+    """Return the tenant's current builds, keyed by the id of the embedding model (column ``models.model``)."""
     rows = fetch(connection, "SELECT model, place, home, build, mark, next, removed FROM indexes WHERE tenant = ?", (tenant,))
     return {row[0]: Build(*row) for row in rows}
 
@@ -43,7 +43,7 @@ def builds_of_all(connection: apsw.Connection) -> set[str]:
 
 
 def models(connection: apsw.Connection, tenant: str) -> list[int]:
-    """Return the numbers of the embedding models that the tenant uses."""
+    """Return the ids of the tenant's embedding models (column ``models.model``)."""
     return [row[0] for row in connection.execute("SELECT model FROM models WHERE tenant = ?", (tenant,))]
 
 
@@ -64,7 +64,7 @@ def start_build(connection: apsw.Connection, tenant: str, model: int, *, place: 
 
 
 def drop_build(connection: apsw.Connection, tenant: str, model: int) -> None:
-    """Delete the build and the queue of a model. Needs a write transaction."""
+    """Delete the record of a model's build, and the changes queued for it. Needs a write transaction."""
     for table in ("indexes", "index_queue"):
         connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND model = ?", (tenant, model))
 
@@ -159,5 +159,5 @@ def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partition
 
 
 def subtract_removed(connection: apsw.Connection, tenant: str, model: int, *, up_to: int) -> None:
-    """Subtract ``up_to`` from the number of removed vectors that the index may still contain. Needs a write transaction."""
+    """Reduce a model's count of removed vectors that its index may still contain, by ``up_to``. Needs a write transaction."""
     connection.execute("UPDATE indexes SET removed = removed - ? WHERE tenant = ? AND model = ?", (up_to, tenant, model))
