@@ -1,4 +1,4 @@
-"""Public test doubles and conformance suites.
+"""Test doubles for users of Holdfast, and test suites for custom stores and embedders.
 
 ::
 
@@ -6,8 +6,8 @@
 
     memory = holdfast.open(path, embedder=HashEmbedder(), clock=FrozenClock("2026-03-01"), worker="none")
 
-To test a custom store, subclass :class:`StoreSuite`; to test a custom embedder, subclass :class:`EmbedderSuite`. The suites
-need pytest. The test doubles work without it.
+To test a custom store, subclass :class:`StoreSuite`; to test a custom embedder, subclass :class:`EmbedderSuite`. The
+suites need pytest. The test doubles work without it.
 """
 
 from typing import TYPE_CHECKING, Any

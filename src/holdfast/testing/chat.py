@@ -22,15 +22,15 @@ class RecordedCall:
 
     @property
     def text(self) -> str:
-        """The text of all messages of the call, for assertions."""
+        """The text of all turns that the call passed to the model, one after the other."""
         return "\n".join(turn.text for turn in self.turns)
 
 
 class ScriptedChat:
     """A chat model for tests that returns the given answers in order, or the result of ``respond``.
 
-    If an answer is an exception, it is raised. When the answers run out, a call raises ``ModelError``. ``asked`` is the list
-    of recorded calls.
+    If an answer is an exception, it is raised. When the answers run out, a call raises ``ModelError``. ``asked`` is the list of
+    all calls so far.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ScriptedChat:
         max_tokens: int = 1024,
         timeout: float = 60.0,
     ) -> Reply:
-        """Return the next answer."""
+        """Record the call and return the next answer."""
         del max_tokens, timeout
         call = RecordedCall(turns=tuple(turns), schema=schema, tools=tuple(tools))
         self.asked.append(call)
@@ -65,7 +65,7 @@ class ScriptedChat:
     def stream(
         self, turns: Sequence[Turn], *, tools: Sequence[Tool] = (), max_tokens: int = 1024, timeout: float = 60.0
     ) -> Iterator[str | Reply]:
-        """Yield the next answer word by word, then the complete reply."""
+        """Record the call. Yield the next answer word by word, then the complete reply."""
         reply = self.chat(turns, tools=tools, max_tokens=max_tokens, timeout=timeout)
         words = reply.text.split(" ")
         yield from (

@@ -46,7 +46,7 @@ class EmbedderSuite:
     """Tests that every implementation of the :class:`holdfast.protocols.Embedder` protocol must pass."""
 
     def test_it_has_a_name_a_length_and_a_sensible_calibration(self, embedder: Embedder) -> None:
-        """The embedder has a name and dimensions.
+        """The embedder has a name, and its vectors have at least one dimension.
 
         Its calibration cosine for matching texts is higher than the one for unrelated texts.
         """

@@ -8,5 +8,5 @@ from holdfast.protocols import Store
 
 
 def build_engine(store: Store, **components: Any) -> Engine:
-    """Return an engine on an open store. ``components`` are the arguments of ``build_services``."""
+    """Return an engine that uses an open store. ``components`` are passed to ``build_services``."""
     return Engine(build_services(store, **components))

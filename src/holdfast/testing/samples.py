@@ -43,7 +43,7 @@ def a_memory(text: str, *, scope: Scope = ANA, at: datetime = AT, **more: Any) -
 
 
 def a_change(memory: Memory, *, batch: str = "bat_1", **more: Any) -> ChangeRecord:
-    """Return the record of a change that produced this revision of a memory."""
+    """Return a record of the change that produced the given revision of a memory."""
     values = {"action": "created", "at": AT, "author": Author(actor="test"), **more}
     return ChangeRecord(id=f"chg_{next(_numbers):06}", batch=batch, memory=memory.id, revision=memory.revision, **values)
 
@@ -56,7 +56,7 @@ def a_job(effect: str, *, at: datetime = AT, **more: Any) -> Job:
 
 
 def remember(store: Store, *memories: Memory) -> list[Memory]:
-    """Store memories in one transaction."""
+    """Store memories in one transaction, and return them as stored."""
     with store.write() as tx:
         return [tx.add_revision(memory) for memory in memories]
 

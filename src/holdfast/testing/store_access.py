@@ -14,7 +14,7 @@ class AccessPromises:
     """Tests that every store must pass for access keys and for stored responses to idempotent requests."""
 
     def test_a_key_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
-        """Every field of a key is read back when the store is opened once more. Storing a key again replaces the old key.
+        """Every field of a key is read back after the store is opened again. Storing a key again replaces the old key.
 
         Other tenants do not see the key.
         """
@@ -44,7 +44,7 @@ class AccessPromises:
             assert (other.access_keys(), other.access_key("k2")) == ([], None)
 
     def test_recording_a_use_does_not_restore_a_removed_key(self, store: Store, open_store: OpenStore) -> None:
-        """``touch_keys`` records the latest use of a key. It neither creates a key nor changes another tenant's key."""
+        """``touch_keys`` records when a key was last used. It neither creates a key nor changes another tenant's key."""
         with store.write() as tx:
             tx.set_key(KEY)
             tx.touch_keys({"k1": AT + DAY, "absent": AT})

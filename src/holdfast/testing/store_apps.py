@@ -14,7 +14,7 @@ class AppPromises:
     """Tests that every store must pass for app records, sharing between apps, and counts per app."""
 
     def test_an_app_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
-        """Every field of an app is read back when the store is opened once more. Storing an app again replaces the old record.
+        """Every field of an app is read back after the store is opened again. Storing an app again replaces the old record.
 
         Other tenants do not see the app.
         """

@@ -32,7 +32,7 @@ from holdfast.types import Scope, UserProfile
 
 
 class RemovalPromises:
-    """Tests that every store must pass for removal: no trace of a removed record is left."""
+    """Tests that every store must pass for removal: a removed record leaves no row in any table."""
 
     def test_a_removed_memory_leaves_no_row_in_any_table(self, store: Store, row_counts: RowCounts | None) -> None:
         """Removing a memory also removes its revisions, changes, sources, terms, vectors and queue entries."""
@@ -104,7 +104,7 @@ class RemovalPromises:
         assert store.memories(MemoryFilter()) == [stored[-1]]
 
     def test_scrubbing_succeeds_when_nobody_reads(self, store: Store) -> None:
-        """Scrubbing removes the bytes of erased text, and the remaining rows are still found."""
+        """Scrubbing removes the bytes of a removed memory. The other memories are still found."""
         gone, _ = remember(store, a_memory("a pangolin on the roof"), a_memory("a parrot"))
         with store.write() as tx:
             tx.remove_memories([gone.id])
@@ -114,7 +114,7 @@ class RemovalPromises:
     def _settled(self, store: Store, row_counts: RowCounts | None) -> Mapping[str, int]:
         """Write to every table once, and return the row count of each table. Tests compare it with the count after a removal.
 
-        A store may keep some rows (partitions, counters) forever, so these rows must exist before the first count.
+        A store may keep some rows forever, such as partitions and counters. These rows must exist before the first count.
         """
         with store.write() as tx:
             tx.use_model("a")

@@ -44,7 +44,10 @@ class MemoryPromises:
         assert open_store().memories(MemoryFilter(ids=(memory.id,))) == [stored]
 
     def test_memories_are_read_in_pages_by_id(self, store: Store) -> None:
-        """``after_id`` orders by id and lists the current revision of each memory once."""
+        """With ``after_id``, memories are listed in the order of their ids, starting after this id.
+
+        Only the current revision of each memory is listed.
+        """
         remember(store, *(a_memory(id, id=id, scope=scope) for id, scope in (("mem_c", BOB), ("mem_a", ANA), ("mem_b", ANA))))
         remember(store, a_memory("revised", id="mem_a"))
         every = MemoryFilter(after_id="", statuses=None)
@@ -53,7 +56,7 @@ class MemoryPromises:
         assert [m.id for m in store.memories(replace(every, owner={"user": "bob"}))] == ["mem_c"]
 
     def test_the_first_stored_revision_keeps_its_number(self, store: Store) -> None:
-        """A memory whose history was removed elsewhere keeps its revision number. The next revision follows it."""
+        """An imported memory without its earlier revisions keeps its revision number. The next revision has the next number."""
         first, second = remember(store, a_memory("one", id="mem_a", revision=7), a_memory("two", id="mem_a"))
         assert (first.revision, second.revision) == (7, 8)
 
@@ -109,7 +112,7 @@ class MemoryPromises:
             assert seen == {repr(scope) for scope in scopes if reader.sees(scope)}
 
     def test_exactly_and_owner_filter_by_scope(self, store: Store) -> None:
-        """``exactly`` matches the whole scope; ``owner`` matches the given parts and ignores the others."""
+        """``exactly`` selects memories with exactly this scope. ``owner`` compares only the parts that it names."""
         kitchen = Scope(user="ana", app="kitchen")
         remember(store, a_memory("general"), a_memory("kitchen", scope=kitchen), a_memory("shared", scope=SHARED))
         assert [m.text for m in store.memories(MemoryFilter(exactly=ANA))] == ["general"]
@@ -167,7 +170,7 @@ class MemoryPromises:
             store.jobs(limit=limit)
 
     def test_keys_are_listed_once_and_several_can_be_selected(self, store: Store) -> None:
-        """The keys of a scope are listed, and memories are selected by several keys."""
+        """``keys()`` lists each key of a scope once. The filter ``keys`` selects the memories with one of several keys."""
         for text, key, scope in (
             ("tea", "drink", ANA),
             ("milk", "drink", ANA),
@@ -203,7 +206,7 @@ class MemoryPromises:
         assert store.revisions(one.id) == [replace(one, expires_at=AT + DAY)]
 
     def test_changes_are_listed_by_memory_batch_and_id_with_their_revision(self, store: Store) -> None:
-        """Changes are listed oldest first; ``after`` is the revision that the change produced."""
+        """Changes are listed oldest first. The field ``after`` is the revision that the change produced."""
         (first,) = remember(store, a_memory("one"))
         (second,) = remember(store, replace(first, text="two", recorded_at=AT + DAY))
         created = a_change(first, reason="said so")

@@ -1,4 +1,4 @@
-"""Conformance tests for metadata filters, and a reference implementation of their meaning."""
+"""Conformance tests for metadata filters, and a reference implementation that says which metadata a filter matches."""
 
 import random
 from collections.abc import Mapping
@@ -135,7 +135,7 @@ class MetadataPromises:
         ],
     )
     def test_any_string_works_as_a_metadata_key(self, store: Store, key: str) -> None:
-        """Any string works as a metadata key, because keys are bound as parameters and never formatted into a statement."""
+        """Any string works as a metadata key, even one that contains SQL or JSON path syntax."""
         remember(store, a_memory("the one", metadata={key: 1}), a_memory("another", metadata={"x": 1}))
         assert [m.text for m in store.memories(MemoryFilter(where={key: 1}))] == ["the one"]
         assert [m.text for m in store.memories(MemoryFilter(where={key: {"$gte": 1}}))] == ["the one"]
@@ -169,7 +169,7 @@ class MetadataPromises:
             store.memories(MemoryFilter(where=where))
 
     def test_a_huge_filter_is_refused(self, store: Store) -> None:
-        """A filter has a limit on its size and its depth, but a list of values may be long."""
+        """A filter with too many conditions or levels is refused, but a list of values may be long."""
         deep: dict[str, Any] = {"a": 1}
         for _ in range(3000):
             deep = {"$not": deep}

@@ -64,7 +64,7 @@ class SessionPromises:
         assert [s.id for s in store.sessions(SessionFilter(limit=1, offset=1))] == ["middle"]
 
     def test_sessions_are_read_in_pages_by_id(self, store: Store) -> None:
-        """``after_id`` orders by code point and selects the sessions after an id."""
+        """With ``after_id``, sessions are listed in the order of their ids (by code point), starting after this id."""
         with store.write() as tx:
             for id in ("b", "é", "B", "a"):
                 tx.add_session(a_session(id))
@@ -104,7 +104,7 @@ class MessagePromises:
         assert open_store().messages(MessageFilter(session="ses_1")) == [stored]
 
     def test_sequence_numbers_only_grow(self, store: Store) -> None:
-        """Sequence numbers follow the order in which messages are stored, even if the messages' times have another order."""
+        """Each stored message gets a higher sequence number than the one before, even if its time is earlier."""
         stored = say(store, a_message("one", at=AT + DAY), a_message("two"), a_message("three", session="other"))
         assert [m.seq for m in stored] == sorted({m.seq for m in stored})
         assert stored[0].seq > 0

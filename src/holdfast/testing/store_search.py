@@ -120,7 +120,7 @@ class TextPromises:
         assert find(store, "parrot", spaces=("memory",), where={"room": "hall"}) == [expected.text]
 
     def test_a_time_filter_applies_to_messages(self, store: Store) -> None:
-        """``said`` selects messages by time ranges, without the end of each range. It does not apply to memories."""
+        """``said`` selects messages by time ranges. The end of a range is excluded. Memories are not filtered by ``said``."""
         say(store, *(a_message(f"parrot {day}", at=AT + day * DAY, session=f"ses_{day}") for day in range(6)))
         remember(store, a_memory("the parrot is green"))
         days = [(AT + DAY, AT + 2 * DAY), (AT + 4 * DAY, AT + 5 * DAY)]
@@ -130,7 +130,7 @@ class TextPromises:
         assert find(store, "parrot", spaces=["memory"], said=days) == ["the parrot is green"]
 
     def test_tidying_ends_and_changes_no_result(self, store: Store) -> None:
-        """Repeated calls of ``tidy()``, which does maintenance work, end with nothing left to do.
+        """If ``tidy()`` (one step of maintenance) is called often enough, nothing is left to do.
 
         Search results stay the same.
         """
@@ -161,7 +161,7 @@ class TextPromises:
         assert find(store, "parrot") == ["the parrot is green"]
 
     def test_a_word_deep_in_a_long_message_is_found_with_its_chunk(self, store: Store) -> None:
-        """The match says which chunk of the long message contains the word."""
+        """A word at the end of a long message is found. The match names the chunk that contains the word."""
         text = "Nothing to see here. " * 2000 + "The password hint is a pangolin. " + "More of nothing. " * 2000
         (message,) = say(store, a_message(text))
         (match,) = store.find_text("pangolin", SearchFilter(reader=ANA, spaces=["message"]), languages=("en",), limit=5)
@@ -171,7 +171,11 @@ class TextPromises:
 
     @pytest.mark.parametrize("gone", ["removed", "hidden"])
     def test_a_reply_is_found_by_its_question_until_the_question_is_removed(self, store: Store, gone: str) -> None:
-        """Removing or hiding a question removes its words from the reply's row, index entries and text to embed."""
+        """A reply is stored and indexed with the question that it answers.
+
+        When the question is removed or hidden, its words are removed from the reply's row, its index entries and its text to
+        embed.
+        """
         with store.write() as tx:
             tx.use_model("test")
         (question,) = say(store, a_message("any allergies?", role="assistant"))

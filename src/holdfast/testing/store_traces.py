@@ -49,7 +49,7 @@ class TracePromises:
     """Tests that every store must pass for traces."""
 
     def test_a_trace_is_read_back_unchanged(self, store: Store, open_store: OpenStore) -> None:
-        """Every field is read back. Other tenants do not see the trace."""
+        """Every field of a trace is read back. Other tenants do not see the trace."""
         with store.write() as tx:
             tx.add_trace(TRACE)
             assert tx.traces(TraceFilter(ids=["trc_1"])) == [TRACE]
@@ -57,7 +57,7 @@ class TracePromises:
         assert open_store(tenant="other").traces(TraceFilter()) == []
 
     def test_traces_are_listed_newest_first_and_filtered(self, store: Store) -> None:
-        """Filters select by owner, session and message."""
+        """Traces are listed newest first, and can be filtered by owner, session and message."""
         later = replace(TRACE, id="trc_2", scope=BOB, at=AT + DAY, session=None, message=None)
         with store.write() as tx:
             tx.add_trace(TRACE)
@@ -70,7 +70,7 @@ class TracePromises:
         assert store.traces(TraceFilter(messages=["msg_q"], exactly=BOB)) == []
 
     def test_traces_are_removed_by_age_number_owner_item_and_text(self, store: Store, open_store: OpenStore) -> None:
-        """Each argument removes exactly what it names. Other tenants' traces stay."""
+        """Each argument of ``remove_traces`` removes exactly the traces that it selects. Other tenants' traces stay."""
         other = open_store(tenant="other")
         with other.write() as tx:
             tx.add_trace(TRACE)
@@ -95,7 +95,7 @@ class TracePromises:
         assert len(other.traces(TraceFilter())) == 1
 
     def test_a_trace_is_removed_with_its_message_session_or_scope(self, store: Store) -> None:
-        """Removing its message, session or scope removes a trace.
+        """A trace is removed when its message, session or scope is removed.
 
         A trace without a message is removed with any message of its session.
         """

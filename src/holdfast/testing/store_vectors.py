@@ -1,4 +1,4 @@
-"""Conformance tests for vector search, and for metadata filters."""
+"""Conformance tests for vector search."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ def towards(*angles: float) -> "Vectors":
 
 
 def embed_all(store: Store, model: str, angles: dict[str, float]) -> int:
-    """Store a vector for every chunk that has none (up to 100), and return the number of vectors stored.
+    """Store a vector for each chunk that has none, at most 100 of them. Return the number of vectors stored.
 
     ``angles`` maps the text of a chunk to the angle of its vector in degrees.
     """
@@ -62,7 +62,10 @@ class VectorPromises:
         assert {w.text for w in store.missing_vectors("a", limit=10)} == {"one", "two"}
 
     def test_vector_lengths_are_listed_and_only_vectors_of_the_querys_length_are_compared(self, store: Store) -> None:
-        """Vectors of another length are not compared. They can remain if another model was installed under the same name."""
+        """A query is compared only with vectors of its own length.
+
+        A model can have vectors of other lengths if another model was installed under the same name.
+        """
         _want(store, "a")
         remember(store, a_memory("short"), a_memory("long"))
         for waiting, length in zip(store.missing_vectors("a", limit=2), (4, 6), strict=True):
@@ -178,7 +181,7 @@ class VectorPromises:
             assert tx.use_model("a") == 1
 
     def test_a_retired_memory_is_found_by_vector_only_in_the_archive(self, store: Store) -> None:
-        """A retired memory's vector moves to the archive and is not computed again."""
+        """When a memory is retired, its vector moves to the archive and is not computed again."""
         _want(store, "a")
         (first,) = remember(store, a_memory("one"))
         embed_all(store, "a", {"one": 0})
@@ -188,7 +191,7 @@ class VectorPromises:
         assert store.missing_vectors("a", limit=10) == []
 
     def test_a_new_text_waits_for_its_own_vector(self, store: Store) -> None:
-        """A new text needs a new vector. The old vector stays in the archive with the old revision."""
+        """If the text of a memory changes, the new text needs a new vector. The old vector stays in the archive."""
         _want(store, "a")
         (first,) = remember(store, a_memory("one"))
         embed_all(store, "a", {"one": 0})

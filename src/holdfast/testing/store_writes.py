@@ -176,7 +176,10 @@ class JobPromises:
             assert tx.lease_job(worker="you", now=AT + _LEASE / 2, until=AT + DAY) is None
 
     def test_one_job_of_an_exclusive_kind_is_leased_per_scope(self, store: Store) -> None:
-        """A job waits while another job of its scope runs. Jobs of other scopes or other kinds do not wait."""
+        """A job of an exclusive kind waits while another such job of its scope runs.
+
+        Jobs of other scopes or other kinds do not wait.
+        """
 
         def lease(tx: Transaction) -> str | None:
             job = tx.lease_job(worker="me", now=AT, until=AT + _LEASE, exclusive=("digest", "compact"))
@@ -199,7 +202,7 @@ class JobPromises:
             assert lease(tx) == "second"
 
     def test_a_job_whose_lease_ran_out_is_taken_over(self, store: Store) -> None:
-        """After the lease expires, another worker can lease the job, and the first worker no longer holds it."""
+        """After the lease of a job expires, another worker can lease the job. The first worker then no longer holds the lease."""
         with store.write() as tx:
             tx.add_job(a_job("x"))
             mine = tx.lease_job(worker="me", now=AT, until=AT + _LEASE)
@@ -212,7 +215,7 @@ class JobPromises:
             assert tx.holds_lease(yours)
 
     def test_the_same_worker_does_not_hold_an_earlier_attempt(self, store: Store) -> None:
-        """A lease is valid for one attempt. A worker that leases a job again no longer holds the earlier attempt."""
+        """A lease is valid for one attempt. If a worker leases a job again, its earlier lease is no longer valid."""
         with store.write() as tx:
             tx.add_job(a_job("x"))
             first = tx.lease_job(worker="me", now=AT, until=AT)

@@ -72,7 +72,7 @@ class StoreSuite(
 
     @pytest.fixture
     def row_counts(self) -> RowCounts | None:
-        """Return a function that counts the rows of every table, or None to skip the tests that need it.
+        """Return a function that counts the rows of every table. The default is None, which skips the tests that need it.
 
         A subclass may override this fixture.
         """
@@ -80,8 +80,8 @@ class StoreSuite(
 
     @pytest.fixture
     def alter_text(self) -> Alter | None:
-        """Return a function that changes a stored text, bypassing the store, or None to skip the tests that need it.
+        """Return a function that changes a stored text without using the store.
 
-        A subclass may override this fixture.
+        The default is None, which skips the tests that need it. A subclass may override this fixture.
         """
         return None

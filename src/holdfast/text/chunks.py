@@ -1,8 +1,8 @@
 """Split a long text into overlapping chunks that fit an embedder.
 
-A chunk ends at a paragraph, sentence, line or word boundary if there is one in its last fifth. Splitting is
-deterministic and covers every character, up to MAX_CHUNKS chunks. At the default size, the largest accepted text stays
-far below that limit.
+A chunk ends at a paragraph, sentence, line or word boundary if there is one in its last fifth. The same text is
+always split in the same way. The chunks cover every character, up to MAX_CHUNKS chunks. At the default size, even the
+largest accepted text has far fewer chunks.
 """
 
 import re
@@ -46,7 +46,7 @@ def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[i
 
 
 def field_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of all chunks of a text. The text may consist of several texts separated by ``SEPARATOR``."""
+    """Return the start and end of each chunk of a text. The text may consist of several texts separated by ``SEPARATOR``."""
     spans: list[tuple[int, int]] = []
     start = 0
     for part in text.split(SEPARATOR):
@@ -57,9 +57,10 @@ def field_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _end_of_chunk(text: str, start: int, size: int) -> int:
-    """Return the end of a chunk: the last boundary in its final fifth, or ``start + size`` if there is no boundary.
+    """Return the end of a chunk: the best boundary in its last fifth, or ``start + size`` if there is no boundary.
 
-    Earlier boundaries are ignored: they would make chunks shorter, and so increase their number.
+    Paragraph boundaries are better than sentence, line and word boundaries. Earlier boundaries are ignored, because shorter
+    chunks would be more chunks.
     """
     floor, limit = start + size - size // 5, start + size
     for boundary in _BOUNDARIES:
@@ -70,6 +71,6 @@ def _end_of_chunk(text: str, start: int, size: int) -> int:
 
 
 def _start_of_next(text: str, earliest: int, end: int) -> int:
-    """Return the start of the next chunk. The next chunk begins with a whole word if possible, and no character is skipped."""
+    """Return the start of the next chunk: the first word that begins between ``earliest`` and ``end``, or ``earliest``."""
     match = _SPACE.search(text, earliest, end)
     return match.end() if match else earliest

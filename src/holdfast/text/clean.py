@@ -43,7 +43,7 @@ def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False) -> 
 
 
 def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
-    """Return a short name (user, app, key) on one line without invisible characters. None stays None.
+    """Return a short name (user, app, key) as one line without invisible characters. If ``name`` is None, return None.
 
     Raise ``InvalidInput`` if the name contains NUL or a lone surrogate.
     """
@@ -60,7 +60,7 @@ def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
 
 
 def clean_label(name: str | None, *, what: str) -> str | None:
-    """Return a short name that is not used as an identifier (tag, topic, speaker).
+    """Return a tag, topic or speaker as one line without invisible characters. These names are not used as identifiers.
 
     NUL and lone surrogates are replaced by U+FFFD.
     """
@@ -79,7 +79,7 @@ def exact_text(text: str, *, what: str = "text", limit: int = MAX_TEXT) -> str:
 
 
 def clean_key(key: str | None, *, exact: bool = False) -> str | None:
-    """Return a key as one line, or unchanged with ``exact``. None stays None."""
+    """Return the key of a memory as one line. With ``exact``, return it unchanged. If ``key`` is None, return None."""
     if key is None or not exact:
         return clean_name(storable(key) if isinstance(key, str) else key, what="key", limit=MAX_KEY)
     if not exact_text(key, what="key", limit=MAX_KEY):
@@ -88,7 +88,7 @@ def clean_key(key: str | None, *, exact: bool = False) -> str | None:
 
 
 def clean_namespace(namespace: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of a namespace unchanged. Raise InvalidInput if the namespace is invalid."""
+    """Check a namespace and return its labels unchanged. Raise InvalidInput if the namespace is invalid."""
     if isinstance(namespace, str) or not isinstance(namespace, Sequence):
         raise InvalidInput('namespace is a sequence of labels, such as ("docs", "2026"), not one value.')
     labels = tuple(exact_text(label, what="a label of namespace", limit=_MAX_NAMESPACE) for label in namespace)
@@ -101,17 +101,17 @@ def clean_namespace(namespace: Sequence[str]) -> tuple[str, ...]:
 
 
 def clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    """Return the tags as short names without duplicates."""
+    """Return the tags, each as one line without invisible characters, and without duplicates."""
     if isinstance(tags, str):
         raise InvalidInput("tags is a list of words, not one string.")
     return tuple(dict.fromkeys(cleaned for tag in tags if (cleaned := clean_label(tag, what="tag"))))
 
 
 def clean_metadata(metadata: Mapping[str, Any], *, exact: bool = False) -> dict[str, Any]:
-    """Return metadata as JSON that can be stored and filtered. Raise InvalidInput if that is not possible.
+    """Return metadata as JSON values that can be stored and filtered. Raise InvalidInput if that is not possible.
 
-    Objects and lists may be nested. With ``exact``, characters that no database can store are an error. Otherwise they
-    are replaced.
+    Objects and lists may be nested. With ``exact``, NUL and lone surrogates, which no database can store, are an error.
+    Otherwise they are replaced.
     """
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata is a mapping from names to values, not {type(metadata).__name__}.")
@@ -123,9 +123,9 @@ def clean_metadata(metadata: Mapping[str, Any], *, exact: bool = False) -> dict[
 
 
 def clean_value(key: str, value: Any, depth: int = 0, *, exact: bool = False) -> Any:
-    """Return a metadata value in a storable form. It may also be a value to compare metadata with.
+    """Return a value of metadata, or of a metadata filter, in a form that can be stored.
 
-    ``key`` is used in error messages.
+    Raise InvalidInput if that is not possible. ``key`` is used in the error message.
     """
     if isinstance(value, str):
         return exact_text(value, what=f"metadata {key!r}") if exact else storable(value)
@@ -156,7 +156,7 @@ def storable(text: str) -> str:
 
 
 def clean_payload(payload: Any) -> Any:
-    """Return a copy of a payload after a round trip through JSON. Raise InvalidInput if it is not JSON. None stays None."""
+    """Return a copy of a payload. Raise InvalidInput if the payload cannot be written as JSON. If it is None, return None."""
     if payload is None:
         return None
     try:
@@ -178,21 +178,21 @@ def clean_query(query: str, *, limit: int = 20_000) -> str:
 
 
 def required_query(query: str, *, vector: object = None) -> str:
-    """Return the query. Raise InvalidInput if it is blank and there is no query vector."""
+    """Return the query unchanged. Raise InvalidInput if it is blank and no query vector is given."""
     if isinstance(query, str) and vector is None and not query.strip():
         raise InvalidInput("The query is empty. Give a question or some words. To see everything, list the memories instead.")
     return query
 
 
 def one_line(text: str) -> str:
-    """Collapse whitespace and line breaks to single spaces and remove invisible characters."""
+    """Return the text as one line: without invisible characters, and with single spaces instead of whitespace and line breaks."""
     if text.isascii() and text.isprintable() and "  " not in text:  # fast path for most text
         return text.strip()
     return _LINE_BREAKS.sub(" ", INVISIBLE.sub("", text)).strip()
 
 
 def escape_line(text: str) -> str:
-    """Return one line, escaped so that it can neither close nor open a prompt block."""
+    """Return the text as one line, escaped so that it can neither open nor close a block of the prompt."""
     return one_line(text).translate(_ESCAPES)
 
 
@@ -205,7 +205,7 @@ def fold(text: str) -> str:
 
 
 class Letters(dict[int, str]):
-    """Replacements of characters for ``str.translate``. Each is computed when it is first needed."""
+    """A table of replacements for ``str.translate``. The replacement of a character is computed when it is first needed."""
 
     def __init__(self, replacement: Callable[[str], str]) -> None:
         super().__init__()
@@ -234,7 +234,7 @@ def content_hash(*parts: str | None) -> str:
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the number of tokens of a text for any tokenizer. The estimate tends to be too high."""
+    """Estimate how many tokens a text has. No tokenizer is used, and the estimate tends to be too high."""
     dense = len(_DENSE_SCRIPT.findall(text))
     plain = sum(c.isascii() for c in text)
     other = len(text) - dense - plain

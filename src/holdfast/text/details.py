@@ -55,7 +55,7 @@ def details(text: str) -> frozenset[str]:
 def find_details(text: str) -> dict[str, Detail]:
     """Return the details of a text, keyed by their normalized form. If a detail has several spellings, the first one is kept.
 
-    The order has no meaning.
+    The order of the details has no meaning.
     """
     rest = _CODE.sub(" ", text)
     found: dict[str, Detail] = {}
@@ -78,7 +78,7 @@ def find_details(text: str) -> dict[str, Detail]:
 
 
 def missing(wanted: Iterable[str], text: str) -> set[str]:
-    """Return the wanted details that a text lacks. A name that is part of a longer name in the text is not missing."""
+    """Return the wanted details that a text lacks. A name is not missing if its words occur anywhere in the text."""
     have = details(text)
     words = f" {_words(text)} "
     return {key for key in wanted if key not in have and (any(c.isdigit() for c in key) or f" {_words(key)} " not in words)}
@@ -95,7 +95,7 @@ def _words(text: str) -> str:
 
 
 def _in_context(text: str, match: re.Match[str], short: str) -> str:
-    """Return a bare number with the noun it counts or labels: "12 guests", "gate 14"."""
+    """Return a number with the noun next to it: "12 guests", "gate 14". Other details are returned unchanged."""
     if not short.isdigit():
         return short
     after = re.match(r"[ -]([^\W\d_]{3,})", text[match.end() : match.end() + 30])

@@ -1,7 +1,8 @@
-"""Classify the dialogue act of a message: ask, request, state, reply, or none of these (small talk).
+"""Classify the dialogue act of a message: question, request, statement, reply, or small talk.
 
 The rules look at the openings of sentences and clauses, in English and Spanish. They need no punctuation, because
-dictated messages have none. A message that states anything is a statement, even if it also asks or requests something.
+dictated messages have none. A message that states anything is a statement, even if it also asks or requests
+something. Only a short answer to the previous question is a reply instead.
 """
 
 import re
@@ -118,7 +119,7 @@ _POLITE: Final = re.compile(
 
 
 def classify_act(text: str, previous: str | None = None) -> Act:
-    """Return the dialogue act of a message. ``previous`` is the previous message, if another person sent it."""
+    """Return the dialogue act of a message. ``previous`` is the message before it, if another person sent that message."""
     acts = [_act_of_sentence(sentence) for sentence in _first_sentences(text)]
     if not acts:
         return "small_talk"
@@ -148,7 +149,7 @@ def split_acts(text: str) -> tuple[list[str], list[str]]:
 
 
 def asked_in(text: str) -> str | None:
-    """Return the last question of a message if the message ends with a question, otherwise None."""
+    """Return the question with which a message ends: the last of its two last sentences that is a question, or None."""
     sentences = split_sentences(text[-_MAX_CHARACTERS:])
     return next((each for each in reversed(sentences[-2:]) if "?" in each or _is_question(_opening(fold(each)))), None)
 
@@ -207,7 +208,7 @@ def _states(clause: str) -> bool:
 
 
 def _clauses(folded: str) -> list[str]:
-    """Return the clauses of a folded sentence.
+    """Return the clauses of a sentence that is in lower case and without accents.
 
     In a question such as "..., right?", the last clause stays part of the question.
     """
@@ -216,7 +217,7 @@ def _clauses(folded: str) -> list[str]:
 
 
 def _opening(folded: str) -> str:
-    """Return a folded sentence without words such as "hey" or "ok" at its start."""
+    """Return a sentence without words such as "hey" or "ok" at its start. The sentence is in lower case and without accents."""
     words = folded.lstrip(" ¿¡\"'-").split()
     while len(words) > 1 and words[0].strip(",.!") in _OPENERS:
         words = words[1:]

@@ -1,7 +1,8 @@
-"""Cut text without punctuation into clauses, as spoken text arrives from a voice recognizer, in English and Spanish.
+"""Split text without punctuation into clauses, in English and Spanish. A voice recognizer returns such text.
 
-A cut needs the form of a new clause: a subject with its verb after a word such as "and", or, without such a word, a pronoun with
-an auxiliary verb. Everything else stays together, so "bread and butter" and "the doctor said my pressure is high" are not cut.
+A text is split only where a new clause clearly begins: at a subject with its verb after a word such as "and", or,
+without such a word, at a pronoun with an auxiliary verb. So "bread and butter" and "the doctor said my pressure is
+high" are not split.
 """
 
 import re
@@ -68,7 +69,7 @@ _CONJUNCTIONS: Final = frozenset(
 
 
 def split_dictation(sentence: str) -> Iterator[str]:
-    """Yield the clauses of a sentence without punctuation. A sentence with punctuation is returned whole."""
+    """Yield the clauses of a sentence without punctuation. A sentence with punctuation is split only if it is too long."""
     if _MARKS.search(sentence.rstrip(".!?…")) or sentence.endswith((".", "!", "?", "…")):
         yield from split_at_conjunctions(sentence)
         return
@@ -77,7 +78,7 @@ def split_dictation(sentence: str) -> Iterator[str]:
 
 
 def split_at_conjunctions(sentence: str) -> Iterator[str]:
-    """Split a long sentence without punctuation inside it at its conjunctions."""
+    """Split a sentence at its conjunctions if it is long and has no punctuation inside."""
     words = sentence.split()
     if len(words) <= _MAX_WORDS or any(word[-1] in ",;:" for word in words):
         yield sentence

@@ -8,7 +8,10 @@ from holdfast.errors import InvalidInput, TextTooLong
 
 
 def check_fields(given: object, allowed: type) -> dict[str, Any]:
-    """Return the fields of an item. Raise InvalidInput if fields are unknown or missing. ``allowed`` is a ``TypedDict``."""
+    """Return the fields of an item as a dict. Raise InvalidInput if a field is unknown or missing.
+
+    ``allowed`` is the ``TypedDict`` that defines the fields.
+    """
     if not isinstance(given, Mapping):
         raise InvalidInput(f"it must be a dict of fields, not {type(given).__name__}.")
     known = allowed.__annotations__
@@ -23,7 +26,7 @@ def check_fields(given: object, allowed: type) -> dict[str, Any]:
 
 @contextmanager
 def naming(item: str) -> Iterator[None]:
-    """Prefix the message of an InvalidInput error in the block with the name of an item."""
+    """Put the name of an item in front of the message of an InvalidInput error that the block raises."""
     try:
         yield
     except TextTooLong as error:

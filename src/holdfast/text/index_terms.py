@@ -30,9 +30,9 @@ _ahead: ContextVar[dict[TextAndLanguage, list[ChunkTerms]]] = ContextVar("terms 
 
 @contextmanager
 def tokenized(texts: Iterable[TextAndLanguage]) -> Iterator[None]:
-    """Tokenize texts now. Inside the block, :func:`chunk_terms` returns the results at once.
+    """Tokenize texts now, so that :func:`chunk_terms` need not do it inside the block.
 
-    They are dropped when the block ends.
+    The results are dropped when the block ends.
     """
     token = _ahead.set({key: _compute(*key) for key in dict.fromkeys(texts)})
     try:
@@ -42,7 +42,7 @@ def tokenized(texts: Iterable[TextAndLanguage]) -> Iterator[None]:
 
 
 def chunk_terms(text: str, language: str | None) -> list[ChunkTerms]:
-    """Return the chunks of a text with their terms. Inside :func:`tokenized`, they are not computed again."""
+    """Return the chunks of a text with their terms. Inside :func:`tokenized`, use the results that it has already computed."""
     known = _ahead.get({}).get((text, language))
     return _compute(text, language) if known is None else known
 

@@ -15,7 +15,7 @@ _MAX_NAMES = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Maximum sizes of a message and of a memory. Memories of plain kinds have only the limits of the store."""
+    """Maximum sizes of a message and of a memory. For memories of plain kinds, only the limits of the store apply."""
 
     max_text: int = 250_000
     """Maximum number of characters of a message, or of the searched text of a memory."""

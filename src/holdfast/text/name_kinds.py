@@ -28,7 +28,10 @@ _OTHER_BEFORE: Final = re.compile(r"\b(?:at|for|joined|joins|left|uses?|using|bo
 
 
 def kind_of_name(name: str, texts: Iterable[str]) -> NameKind:
-    """Return whether a name in some texts is a person or a place. Return ``other`` if it is neither or if that is unclear."""
+    """Return whether a name is that of a person or of a place, judging by its use in some texts.
+
+    Return ``other`` if it is neither, or if that is unclear.
+    """
     wanted = fold(name)
     person, place = 2 if wanted.split()[0] in GIVEN_NAMES else 0, 0
     for plain in map(fold, texts):

@@ -99,7 +99,7 @@ def _run(tokens: list[str], at: int, known: _KnownNames) -> int:
 
 
 def _connector(tokens: list[str], at: int) -> int:
-    """Return the number of tokens that connect two parts of a name: 1 in "Museum of Art", 2 in "María de la Paz"."""
+    """Return the number of tokens that connect two parts of a name: 1 in "Museum of Art", 2 in "María de la Paz", 0 if none."""
     for linked in CONNECTORS:
         size = len(linked.split())
         if " ".join(tokens[at : at + size]) == linked:
@@ -125,7 +125,7 @@ def _is_name_at_start(tokens: list[str], at: int, known: _KnownNames) -> bool:
 
 
 def _opens(tokens: list[str], at: int) -> bool:
-    """Return True if a word is the first of a sentence or quotation. Punctuation before it is ignored."""
+    """Return True if a word is the first word of a sentence or quotation."""
     if at == 0 or tokens[at - 1] in _BEFORE_START:
         return True
     before = tokens[max(0, at - _MAX_SIGNS) : at]

@@ -37,7 +37,8 @@ _MONTHS: Final = 12
 def with_years(text: str, at: datetime, tense: Tense) -> str:
     """Add the year to seasons and to dates without a year. ``at`` is the time at which the text was said.
 
-    ``tense`` says whether the dates are before or after ``at``. A text about something that recurs is returned unchanged.
+    ``tense`` says whether the dates are before or after ``at``. A text about something that recurs, such as a birthday, is
+    returned unchanged.
     """
     if _RECURS.search(text):
         return text
@@ -67,7 +68,10 @@ def _seasons(text: str, *, unclear: bool) -> list[re.Match[str]]:
 
 
 def _year_after(text: str, start: int, date: StatedDate, at: datetime, tense: Tense) -> str:
-    """Return the words that add the year to a date, in the language of its month."""
+    """Return the text to insert after a date to add its year, in the language of the date.
+
+    It is empty if the year is unclear.
+    """
     year = year_of(date, at, future=tense == "future")
     if year is None or (date.day is not None and year != nearest_year(date, at)):  # an exact day is rarely far away
         return ""
@@ -78,7 +82,7 @@ def _year_after(text: str, start: int, date: StatedDate, at: datetime, tense: Te
 
 
 def _written_day(found: re.Match[str], at: datetime, tense: Tense) -> str:
-    """Return the full date, in brackets, of a day that is named without its month."""
+    """Return the full date, in parentheses, of a day that is named without its month ("on the 14th")."""
     number = int(re.sub(r"\D", "", found[0]))
     step = timedelta(days=1 if tense == "future" else -1)
     day = next((day for count in range(62) if (day := at + count * step).day == number), None)
@@ -86,7 +90,7 @@ def _written_day(found: re.Match[str], at: datetime, tense: Tense) -> str:
 
 
 def _season_year(season: re.Match[str], at: datetime, tense: Tense) -> int:
-    """Return the year of a season, which is the year of its last month. A winter thus gets the year in which most of it lies."""
+    """Return the year of a season, which is the year of its last month. A winter that begins in 2026 has the year 2027."""
     start = _SEASON_STARTS[season["season"].casefold()]
     past = season["last"] or (season["after"] or "").strip().startswith("pasad")
     coming = season["next"] or (season["after"] and not past)

@@ -1,6 +1,6 @@
 """Parse the time periods that a question names ("two weeks ago", "el martes pasado", "in March").
 
-Periods have wide margins, because people count days loosely and live in different time zones.
+Each period is a little longer than its name says, because people count days loosely and live in different time zones.
 """
 
 import re
@@ -84,7 +84,7 @@ def periods_of(question: str, now: datetime) -> list[Period]:
 
 
 def _asks_nothing(rest: str) -> bool:
-    """Return True if a question only asks what was said in a period, as in "what did we talk about last week".
+    """Return True if a question names no subject and only asks what was said, as in "what did we talk about last week".
 
     ``rest`` is the question without the periods it names.
     """

@@ -44,14 +44,14 @@ def with_dates(text: str, at: datetime) -> str:
 
 
 def dates_in(text: str, at: datetime) -> list[datetime]:
-    """Return the days that a text names relative to ``at``."""
+    """Return the days that a text names by relative dates such as "yesterday". ``at`` is the time at which it was said."""
     return [day for _, _, day, _, _ in _matches(text, at)]
 
 
 def spans_in(text: str, at: datetime) -> list[tuple[int, int, datetime, str]]:
-    """Return the relative dates of a text. Each has its start and end, the day, and the precision, from ``day`` to ``year``.
+    """Return the relative dates of a text: the start and end in the text, the day, and the precision, from ``day`` to ``year``.
 
-    A relative date is included even if the text also states it in full.
+    A relative date is included even if the text also states its calendar date.
     """
     return [(start, stop, day, precision) for start, stop, day, precision, _ in _matches(text, at, stated=True)]
 

@@ -62,7 +62,7 @@ _PAST: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StatedDate:
-    """A date of a text. Parts that the text does not state are None."""
+    """A calendar date that a text states. Parts that the text does not state are None."""
 
     year: int | None
     month: int | None
@@ -79,7 +79,7 @@ class StatedDate:
         return "-".join(parts[: parts.index("")] if "" in parts else parts)
 
     def days(self, near: date) -> Iterator[tuple[date, date]]:
-        """Yield the first and last day of each period that may be meant.
+        """Yield the first and last day of each period that the date may mean.
 
         If the year is not stated, it may be the year of ``near``, the year before or the year after.
         """
@@ -97,12 +97,15 @@ class StatedDate:
 
 
 def begin_and_end(text: str, at: datetime, *, is_event: bool, past: bool = False) -> dict[str, str]:
-    """Return when something happened or began (``happened_at``), and when it ended (``ended_at``), if a text states these dates.
+    """Return the dates on which something happened or began (``happened_at``) and ended (``ended_at``), if a text states them.
 
-    ``at`` is the time at which the text was said. If an event has only one date, that is when it happened. In other statements,
-    relative dates ("yesterday"), periods ("for two years", "from 2015 to 2019") and dates after words such as "since" and "until"
-    count. Dates are ISO dates, as precise as the text states them. For a date without a year, the tense decides the year. With
-    ``past``, the text is read as a report about the past, whatever its words are.
+    ``at`` is the time at which the text was said. Dates are returned in ISO form, as precise as the text states them.
+
+    If the text is about an event and has only one date, this is when the event happened. Otherwise, these dates are used:
+    relative dates ("yesterday"), periods ("for two years", "from 2015 to 2019"), and dates after words such as "since" and
+    "until".
+
+    For a date without a year, the tense of the text decides the year. With ``past``, the tense is always the past.
     """
     plain = fold_letters(text)
     relative = [(start, end, _iso(day, precision)) for start, end, day, precision in spans_in(text, at)]
@@ -136,9 +139,10 @@ def is_past(text: str) -> bool:
 
 
 def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:
-    """Return the year of a date that states none: the first such date from ``at`` on, or the last one up to ``at``.
+    """Return the year of a date that states no year.
 
-    ``future`` selects the first. Return None if there is no such day in these years.
+    With ``future``, this is the year of the next such date on or after ``at``. Otherwise, it is the year of the last one on or
+    before ``at``. Return None if there is no such day within a year of ``at``, such as 29 February.
     """
     spans = [(year, next(replace(stated, year=year).days(at.date()), None)) for year in (at.year - 1, at.year, at.year + 1)]
     if future:
@@ -147,7 +151,7 @@ def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:
 
 
 def nearest_year(stated: StatedDate, at: datetime) -> int | None:
-    """Return the year in which a date that states no year is nearest to ``at``."""
+    """Return the year in which a date that states no year is nearest to ``at``. Return None if no near year has such a day."""
     spans = [(year, next(replace(stated, year=year).days(at.date()), None)) for year in (at.year - 1, at.year, at.year + 1)]
     known = [(abs((span[0] - at.date()).days), year) for year, span in spans if span]
     return min(known)[1] if known else None
@@ -156,7 +160,8 @@ def nearest_year(stated: StatedDate, at: datetime) -> int | None:
 def _with_year(stated: StatedDate, text: str, before: str, at: datetime, *, past: bool) -> str:
     """Return a date in ISO form.
 
-    If it states no year, the words and the tense decide between the last such date and the next one.
+    If the date states no year, the words before it and the tense decide: it is the last such date before ``at``, or the next
+    one after it. Return an empty text if neither fits.
     """
     if stated.year is not None or stated.month is None:
         return str(stated)
@@ -178,7 +183,7 @@ def _iso(day: datetime, precision: str) -> str:
 
 
 def cut_dates(text: str) -> tuple[list[StatedDate], str]:
-    """Return the dates of a text, and the rest of the text in lower case and without accents."""
+    """Return the dates that a text states, and the text without them, in lower case and without accents."""
     plain = fold_letters(text)
     found = list(_stated(plain))
     for start, stated in found:
@@ -187,7 +192,7 @@ def cut_dates(text: str) -> tuple[list[StatedDate], str]:
 
 
 def _stated(plain: str) -> Iterator[tuple[int, StatedDate]]:
-    """Yield each stated date with its position. ``plain`` is in lower case and without accents."""
+    """Yield each date that a text states, with its position. ``plain`` is the text in lower case and without accents."""
     left = plain
     for pattern in _DATES:
         for match in pattern.finditer(left):

@@ -50,9 +50,9 @@ def document_terms(text: str, language: str | None) -> list[str]:
 
 
 def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
-    """Return the terms of a query: for each word except stop words, its stems in each language.
+    """Return the terms of a query. Each word except stop words gives one term: the set of its stems in each plausible language.
 
-    The language of a short question is often unclear, so every word is stemmed in each plausible language.
+    The language of a short question is often unclear, so every word is stemmed in several languages.
     """
     spoken = detect_language(query)
     plausible = tuple(dict.fromkeys(code for code in (spoken, *languages) if code in _STEMMERS)) or ("en",)
@@ -121,7 +121,7 @@ def _spell(token: str) -> str:
 
 
 def _decorated(spelling: str) -> list[str]:
-    """Return the words of a spelled token without the symbols around it: "don" and "t" for "*don't*".
+    """Return the words of a token, as :func:`_spell` spells it, without the symbols around them: "don", "t" for "*don't*".
 
     A token with symbols inside, such as "AT&T", counts as one word.
     """

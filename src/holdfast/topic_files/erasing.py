@@ -1,4 +1,4 @@
-"""Erase data from topic pages, in the folders of every preset that has written pages of this store."""
+"""Erase data from topic pages: in every folder into which a preset has written pages of this store."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,11 +15,12 @@ from holdfast.types import Scope
 class PagesToErase:
     """The topic pages that an erasure affects.
 
-    Create this object before the erasure: it imports edits, so that they are erased, too.
+    Create this object before the erasure. It imports the edits that people have made in the pages, so that these are erased,
+    too.
     """
 
     def __init__(self, store: Store, clock: Clock, mirrors: FolderMirrors, owner: Mapping[str, str], *, whole: bool) -> None:
-        """Find the pages of an owner.
+        """Find the pages of an owner, and import the edits in them.
 
         ``whole`` is True if all data of the owner is erased; the owner's folders are then removed.
         """
@@ -38,7 +39,7 @@ class PagesToErase:
             self._files += root.before_erasing(owner, [each for each in self._scopes if (root.root / folder_name(each)).is_dir()])
 
     def rewrite(self) -> list[Path]:
-        """Rewrite the topic pages after an erasure, and remove the folders of erased owners. Return all remaining files."""
+        """Rewrite the topic pages after an erasure, and remove the folders of erased owners. Return the files that are left."""
         for files in self._files:
             self.problems += files.publish().problems
         if self._whole:
@@ -48,7 +49,7 @@ class PagesToErase:
         return [path for root in self._roots for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()]
 
     def _remove_folder(self, folder: Path, root: Path) -> None:
-        """Remove a folder whose name contains the name of an erased owner."""
+        """Remove the folder of an erased owner, because its name contains the owner's name."""
         if folder == root / "." or not folder.is_dir() or folder.is_symlink():
             return
         try:
@@ -83,7 +84,10 @@ def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToE
 
 
 def _usual_folders(store: Store) -> dict[str, tuple[str, str]]:
-    """Return the folders that presets write next to a store's file. Earlier versions did not record these folders."""
+    """Return the folders in which presets write topic pages by default, next to a store's file.
+
+    Earlier versions did not record these folders in the store.
+    """
     if "://" in store.location:
         return {}
     usual = {

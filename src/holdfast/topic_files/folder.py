@@ -94,7 +94,7 @@ class Folder:
         return path
 
     def put(self, prepared: Path, name: str) -> None:
-        """Atomically rename a prepared file to its final name."""
+        """Rename a prepared file to its final name, in one atomic step."""
         prepared.replace(self._inside(name))
 
     def remove(self, name: str) -> None:
@@ -111,7 +111,7 @@ class Folder:
                 os.close(handle)
 
     def sweep(self) -> None:
-        """Remove temporary files left by a process that was killed."""
+        """Remove the temporary files that a killed process has left."""
         for name in self._temporary():
             (self.path / name).unlink(missing_ok=True)
 

@@ -39,7 +39,7 @@ def newest(notes: Sequence[Memory], max_notes: int = MAX_NOTES) -> list[Memory]:
 
 
 def render_index(notes: Sequence[Memory], *, layout: Sequence[str] = (), max_notes: int = MAX_NOTES) -> str:
-    """Return the text of the index. ``layout`` contains the user's rows that are not notes. These rows come first."""
+    """Return the text of the index. ``layout`` contains rows that the user wrote and that are not notes. They come first."""
     lines = [f"{line.at}|{line.text}" for line in map(note_line, newest(notes, max_notes))]
     return "".join(f"{row}\n" for row in (*layout, *lines))
 

@@ -18,7 +18,7 @@ from holdfast.types import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The state of the folder at the last sync, and the questions about edits that the user has not yet answered."""
+    """The state of the folder at the last sync, and the questions about people's edits that are not answered yet."""
 
     scope: str
     pages: dict[str, BasePage] = field(default_factory=dict)

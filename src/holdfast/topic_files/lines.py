@@ -16,7 +16,7 @@ ADDED: Final = "written by hand into a file"
 
 
 class LineFormat(Protocol):
-    """Converts between lines and memories. One class implements it for topic pages, another for the index of recent notes."""
+    """Converts between memories and the lines of a file. One class implements it for topic pages, another for the index."""
 
     @property
     def titled(self) -> bool:

@@ -1,8 +1,9 @@
-"""English and Spanish words that a wish about memory must contain.
+"""Check whether a text has the words or the form of a wish about memory, in English and Spanish.
 
-The sentence reader finds wishes in any wording. A wish not to keep something always mentions keeping, telling or
-secrecy. A wish to forget something always mentions removing. A text without such a word has no wish, however sure the
-reader is. The texts are folded: lower case, without accents.
+The sentence reader (a model) finds wishes in any wording, but it also makes mistakes. So its result counts only if
+the text contains the usual words of the wish (:func:`may_wish`), such as "don't keep" or "erase". It also counts if
+the text only has the form of a wish (:func:`may_wish_by_form`), but then the sentence reader must be surer. All texts
+are folded: lower case, without accents.
 """
 
 import re
@@ -44,10 +45,11 @@ _TO_THE_ASSISTANT: Final = re.compile(
 
 
 def may_wish_by_form(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:
-    """Return True if a folded text may state a wish by its form, without the usual words.
+    """Return True if a text has the form of a wish, even without the words that :func:`may_wish` looks for.
 
-    Such a text refers to its own words ("esto muere aquí": do not keep) or speaks to the assistant ("burn this into your
-    circuits: ...": remember). The reader must be surer of the wish than for a text with one of the usual words.
+    A wish to keep something off the record contains a word such as "this" ("esto muere aquí"). A wish to forget addresses the
+    assistant. A wish to remember does either and has a colon ("burn this into your circuits: ..."). ``folded`` is the text in
+    lower case, without accents.
     """
     if wish == "off_record":
         return _THESE_WORDS.search(folded) is not None
@@ -57,7 +59,10 @@ def may_wish_by_form(wish: Literal["off_record", "forget", "remember"], folded: 
 
 
 def may_wish(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:
-    """Return True if a folded text has a word that this kind of wish must contain."""
+    """Return True if a text contains the usual words of this kind of wish, such as "erase" in a wish to forget.
+
+    ``folded`` is the text in lower case, without accents.
+    """
     if wish == "forget":
         return _REMOVING.search(folded) is not None
     if wish == "remember":

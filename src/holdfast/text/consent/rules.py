@@ -154,7 +154,7 @@ _FOLDED: Final = Letters(_folded)
 
 
 def find_wish(text: str) -> RuledWish | None:
-    """Return the wish about memory that a message states in plain words, or None."""
+    """Return the wish about memory that a message states in plain words, or None if no rule finds one."""
     original = _without_quotes(text[:_MAX_CHARACTERS])
     folded = fold_places(original)
     if any(book.text_command.search(folded) for book in _patterns()):
@@ -209,9 +209,10 @@ def reports_nothing(text: str) -> bool:
 
 
 def reach_of(text: str, is_wish: Callable[[str], bool] = lambda part: False) -> Reach:
-    """Return which messages an off-the-record wish covers.
+    """Return which messages a wish to stay off the record covers.
 
-    ``is_wish`` returns True if a part of the message states the wish. It is called only if no rule finds the wish.
+    The wish can cover the message itself, its neighbors, or the rest of the session (see `Reach`). ``is_wish`` returns True if
+    a part of the message states the wish. It is called only if no rule finds the wish.
     """
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     books = _patterns()
@@ -239,7 +240,7 @@ def _only_announces(folded: str) -> bool:
 
 
 def _has_content(folded: str, is_wish: Callable[[str], bool]) -> bool:
-    """Return True if a message says more than the wish itself."""
+    """Return True if a message says more than the wish to stay off the record."""
     ends = [match.span() for book in _patterns() for pattern in book.off_record if (match := pattern.search(folded))]
     if ends:
         start, end = max(ends, key=lambda span: span[1] - span[0])
@@ -254,7 +255,7 @@ def _has_content(folded: str, is_wish: Callable[[str], bool]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """The words between two pauses."""
+    """A part of a message between two pauses (punctuation marks)."""
 
     text: str
     is_apart: bool
@@ -285,7 +286,7 @@ def _is_content(segment: _Segment) -> bool:
 
 
 def resumes(text: str) -> bool:
-    """Return True if a message allows the following messages to be kept again."""
+    """Return True if a message ends an off-the-record wish, so that the following messages are kept again."""
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     return any(pattern.search(folded) for book in _patterns() for pattern in book.resume)
 
@@ -296,7 +297,7 @@ def _wish_words() -> frozenset[str]:
 
 
 def subject_words(text: str) -> str:
-    """Return the part of a wish to forget that names its subject: "please erase what you know about my knee" gives "my knee"."""
+    """Return the words of a wish to forget that name its subject: "please erase what you know about my knee" gives "my knee"."""
     kept = [word for word in re.findall(r"[\w'’-]+", text) if fold_places(word).strip("'-") not in _wish_words()]
     return " ".join(kept)
 

@@ -90,7 +90,7 @@ def _types(schema: Schema) -> tuple[str, ...]:
 
 
 def _match_enum(value: Any, schema: Schema, where: str) -> Any:
-    """Return the enum value that equals the given value, ignoring case and surrounding spaces."""
+    """Return the enum value that equals the given value. Upper and lower case and surrounding spaces do not matter."""
     if "enum" not in schema:
         return value
     for allowed in schema["enum"]:
@@ -142,7 +142,7 @@ def _inside(where: str, name: str) -> str:
 def _as_object(value: Any, schema: Schema, where: str) -> Mapping[str, Any]:
     """Return the value as a mapping.
 
-    The value may also be a JSON string, or a list with one mapping. If the only property of the schema is an array, the
+    The value may also be a JSON string, or a list with one mapping. If exactly one property of the schema is an array, the
     value may be that array itself.
     """
     if isinstance(value, str):
@@ -182,7 +182,10 @@ def _fit_array(value: Any, schema: Schema, where: str) -> _Fit:
 
 
 def _as_array(value: Any, rule: Schema, where: str) -> list[Any]:
-    """Return the value as a list. Also accepts a JSON string, an object that contains one list, or a single item."""
+    """Return the value as a list. A JSON string is parsed, an object with one list becomes that list, and None an empty list.
+
+    Any other value that is valid as an item becomes a list with one item.
+    """
     if isinstance(value, list):
         return value
     if value is None:

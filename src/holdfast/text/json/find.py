@@ -77,7 +77,10 @@ def _is_in_value(text: str, position: int) -> bool:
 
 
 def _quoted_whole(text: str) -> str | None:
-    """Return the string if the whole answer is one JSON string, else None. Brackets inside such a string are plain text."""
+    """Return the string if the whole answer is one JSON string, otherwise None.
+
+    Such an answer is not searched for objects and arrays, because brackets inside a string are plain text.
+    """
     if not text.lstrip().startswith('"'):
         return None
     try:
@@ -88,7 +91,7 @@ def _quoted_whole(text: str) -> str | None:
 
 
 def _runs(text: str, budget: Budget) -> Iterator[list[Parsed]]:
-    """Yield the JSON objects and arrays of a text in groups. Objects with only a separator between them form one group."""
+    """Yield the JSON objects and arrays of a text in groups. Those with only a separator between them form one group."""
     run: list[Parsed] = []
     for parsed in _containers(text, budget):
         if run and _is_adjacent(text, run[-1], parsed):

@@ -86,7 +86,10 @@ class _OpenContainer:
     key: str | None = None
 
     def put(self, value: Any) -> bool:
-        """Add a value to the object or array. Return False if it is an object and no key waits for a value."""
+        """Add a value to this object or array. In an object, the value belongs to the key that waits for one.
+
+        Return False if this is an object and no key waits.
+        """
         if isinstance(self.holds, list):
             self.holds.append(value)
             return True
@@ -294,7 +297,7 @@ class _Parser:
         return True
 
     def _drop_to(self, position: int) -> bool:
-        """Drop a string that lacks its closing quote. Continue at ``position``, where the JSON after the string begins."""
+        """Drop a string without closing quote, and its key. Continue at ``position``, where the JSON after the string begins."""
         self.stack[-1].key = None
         self.whole = False
         self.at = position

@@ -9,7 +9,7 @@ from holdfast.types import Memory, Put, Redaction
 
 
 class Redactor:
-    """Redacts the fields of one write. ``found`` lists the replaced secrets."""
+    """Replaces the secrets in the fields of one write. ``found`` lists the replaced secrets."""
 
     def __init__(self) -> None:
         self._found: dict[Redaction, None] = {}
@@ -31,15 +31,15 @@ class Redactor:
         return self._replaced(field, alone.text, alone.found)
 
     def name(self, field: str, value: str | None) -> str | None:
-        """Return a name without secrets. None stays None."""
+        """Return a name without secrets. If ``value`` is None, return None."""
         return None if value is None else self.text(field, value)
 
     def indexed(self, texts: tuple[str, ...] | None, *, label: str | None) -> tuple[str, ...] | None:
-        """Return the indexed texts without secrets. None stays None."""
+        """Return the texts to index without secrets. If ``texts`` is None, return None."""
         return None if texts is None else tuple(self.text("index", text, label=label) for text in texts)
 
     def metadata(self, metadata: Mapping[str, Any], *, within: str = "metadata") -> dict[str, Any]:
-        """Return metadata without secrets in its names and values. If two names of an object become equal, they are numbered."""
+        """Return metadata without secrets in its names and values. If two names become equal, the second gets a number."""
         redacted: dict[str, Any] = {}
         for name, value in metadata.items():
             base = kept = self.text("metadata name", name)
@@ -63,10 +63,10 @@ class Redactor:
 
 
 def redact_put(put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
-    """Return a change without secrets in its fields, and the replaced secrets.
+    """Return a copy of a change to a memory without the secrets in its fields, and the list of replaced secrets.
 
-    A field that has the same value in the ``known`` memory is not changed. Otherwise a new revision would replace a
-    secret that was stored on purpose.
+    Fields that are the same in ``known``, the stored memory, stay unchanged. The user may have stored a secret there on
+    purpose.
     """
     redactor = Redactor()
     key = put.key if known and known.key == put.key else redactor.name("key", put.key)

@@ -165,7 +165,7 @@ def labelled(text: str) -> Iterator[Span]:
 
 
 def _after(text: str, lowered: str, pattern: re.Pattern[str], *stems: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of a pattern at each word that begins with one of the stems.
+    """Yield the matches of a pattern that begin at a word with one of the stems.
 
     The stems are plain strings. They are found first, because applying the pattern to a whole long text would be slow.
     """
@@ -194,7 +194,7 @@ def _bare(word: str) -> str:
 
 
 def _value(match: re.Match[str]) -> Span | None:
-    """Return the span of the secret after a label, or None."""
+    """Return the span of the secret after a label, or None if the text after the label is not a secret."""
     before = match.string[max(0, match.start() - 12) : match.start()].lower()
     if before.endswith(_NOT_PASSWORD_PREFIXES) or (match["label"].lower() == "key" and not _KEY_PREFIX.search(before)):
         return None
@@ -216,9 +216,9 @@ def _value(match: re.Match[str]) -> Span | None:
 
 
 def _is_assigned(match: re.Match[str], value: str) -> bool:
-    """Return True if a password is the value of an environment variable (``PGPASSWORD=sunflower``).
+    """Return True if a password is the value of an environment variable, as in ``PGPASSWORD=sunflower``.
 
-    It may then be a plain word.
+    Such a password counts as a secret even if it is an ordinary word.
     """
     named = match.string[max(0, match.start() - 1) : match.start()]
     is_variable = match["label"].isupper() and match["equals"] == "=" and (named == "_" or named.isupper())
@@ -267,5 +267,5 @@ def _describes_password(words: list[str]) -> bool:
 
 
 def _is_seed(phrase: str) -> bool:
-    """Return True if the words are a seed phrase. Words with more than two stop words are a sentence instead."""
+    """Return True if the words are a seed phrase. If more than two of them are stop words, they are a sentence instead."""
     return sum(word.casefold() in _STOP_WORDS for word in phrase.split()) <= 2

@@ -19,7 +19,7 @@ PLACEHOLDER = re.compile(
 class _Shape:
     """A pattern for one kind of secret. Every match starts with one of the ``hints``, which are plain strings.
 
-    If the pattern has a group, only group 1 is redacted.
+    If the pattern has a group, only the text of group 1 is redacted.
     """
 
     kind: str
@@ -58,7 +58,7 @@ def _has_digits(match: re.Match[str]) -> bool:
 
 
 def _is_value(match: re.Match[str]) -> bool:
-    """Return True if group 1 is a value, and not a placeholder."""
+    """Return True if group 1 of the match is a real value and not a placeholder such as ``<password>``."""
     return not PLACEHOLDER.match(match[1])
 
 

@@ -60,7 +60,7 @@ def _without_first_person(text: str, lower: str, place: str) -> str | None:
 
 
 class _Rewriter:
-    """Rewrites one clause. The first mention of the speaker becomes the subject. Later mentions become "they" and "their"."""
+    """Rewrites one English clause. The first mention of the speaker becomes the subject, later ones "they" and "their"."""
 
     def __init__(self, place: str) -> None:
         self._place = place

@@ -70,7 +70,7 @@ def turn_spanish(text: str, place: str) -> str | None:
 
 
 def _owned(found: re.Match[str], place: str) -> str | None:
-    """Rewrite a clause that starts with a possessive: "mi hermana" becomes "la hermana de" plus the speaker."""
+    """Rewrite a clause that starts with "mi" or "mis": "mi hermana ..." becomes "la hermana de" plus the speaker."""
     words = found["rest"].split(" ")
     length = 2 if words[0].lower() in _ADJECTIVES and len(words) > 1 else 1
     noun, rest = words[:length], words[length:]
@@ -152,8 +152,7 @@ class _Rewriter:
 def _third(word: str, *, sure: bool) -> str | None:
     """Return a first-person verb in the third person, or None if the word may not be a verb.
 
-    ``sure`` means that the word is known to be a verb. If it is not, regular forms are not converted, because they can
-    be nouns.
+    ``sure`` means that the word is known to be a verb. Otherwise, forms that can also be nouns are not converted.
     """
     if word in _IRREGULAR:
         return (
