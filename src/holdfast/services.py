@@ -60,7 +60,7 @@ class Services:
 
 
 class _Built(Protocol):
-    """An object that has services. In practice, this is an engine."""
+    """An object with the attribute ``_services``. In practice, this is an engine."""
 
     @property
     def _services(self) -> Services: ...

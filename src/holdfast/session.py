@@ -282,9 +282,9 @@ class Session:
         return conversation_state(self._services.store.session(self.id, self.scope))
 
     def _save_state(self, state: ConversationState, context: Context) -> None:
-        """Record which memories were recalled, so that later context blocks include them again.
+        """Add the recalled memories to the session's list, so that all later context blocks include them.
 
-        The write is not durable. If it is lost, later blocks recall the memories again.
+        The write is not durable. If it is lost, a later block includes such a memory only if its own query recalls it.
         """
         kinds = self._services.preset.recall.kinds or ()
         found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.is_relevant and hit.kind in kinds]

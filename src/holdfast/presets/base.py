@@ -100,7 +100,11 @@ class RecallPlan:
 
     @property
     def floor_shift(self) -> float:
-        """How far a changed ``min_cosine`` raises the relevance floor, as a fraction of the range of ``measured_by``."""
+        """How far the relevance floor rises if ``min_cosine`` is raised above ``intended_cosine``, the preset's own value.
+
+        The result is a fraction of the distance between the two cosines of ``measured_by``. It is negative if ``min_cosine``
+        was lowered, and 0 if one of the two values is None.
+        """
         if self.min_cosine is None or self.intended_cosine is None:
             return 0.0
         low, high = self.measured_by
@@ -213,7 +217,10 @@ class Preset:
 
     @property
     def shows_messages(self) -> bool:
-        """True if a design shows the user's own messages where memories are missing. It does so only without a chat model."""
+        """True if the preset can show the user's own messages in place of memories that rules did not extract.
+
+        Messages are shown only if there is no chat model.
+        """
         return bool(self.recall.max_messages) or self.model_stores
 
     def with_model(self) -> "Preset":

@@ -1,4 +1,7 @@
-"""Plain kinds that callers add to a preset, and their form as JSON in the store's record and in exports."""
+"""Plain kinds that callers add to a preset, and their conversion to and from JSON.
+
+The JSON is recorded in the store and is part of exports.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,12 +31,12 @@ def with_kinds(preset: Preset, kinds: Sequence[Kind]) -> Preset:
 
 
 def write_kinds(kinds: Sequence[Kind]) -> str:
-    """Return the value of the store's record of plain kinds."""
+    """Return plain kinds as JSON text, in the form that is recorded in the store."""
     return json.dumps([kind_to_json(kind) for kind in kinds])
 
 
 def read_kinds(recorded: str | None) -> dict[str, Kind]:
-    """Return the plain kinds in the store's record, by name."""
+    """Parse the JSON text that a store has recorded about plain kinds. Return the kinds by name."""
     return {kind.name: kind for kind in map(kind_from_json, json.loads(recorded or "[]"))}
 
 

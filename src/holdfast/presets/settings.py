@@ -48,7 +48,7 @@ class DesignSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RostroSettings(DesignSettings):
-    """Settings from the ``memory:`` table of Rostro."""
+    """Settings from the section ``memory:`` of Rostro's configuration file."""
 
     preset: ClassVar[str] = "rostro"
     session_timeout_minutes: float = _setting(
@@ -134,7 +134,7 @@ class MemoryConfig(DesignSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachySettings(DesignSettings):
-    """Settings from the ``memory:`` table of Reachy."""
+    """Settings from the section ``memory:`` of Reachy's configuration file."""
 
     preset: ClassVar[str] = "reachy"
     path: str = _setting("~/.reachy/memory", "Path of the store folder.")
@@ -194,7 +194,7 @@ DESIGNS: Mapping[str, type[DesignSettings]] = {
 
 
 def read_design(preset: str, table: object) -> DesignSettings:
-    """Build the settings of a design from a table that uses the design's own names."""
+    """Build the settings of a design from a mapping of the design's own setting names to values."""
     kind = DESIGNS.get(preset)
     if kind is None:
         raise SettingsError(
@@ -233,9 +233,9 @@ def _checked(preset: str, item: "Field[Any]", value: Any) -> Any:
 
 
 def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None = None) -> str | None:
-    """Return the embedder that the settings name. Return None for the design's default embedder.
+    """Return the name of the embedder in the settings, or None if it is the default embedder of the design.
 
-    None means that the preset keeps its embedder.
+    With None, the preset keeps its own embedder.
     """
     name = settings.embedding_model
     if name == type(settings)().embedding_model:

@@ -124,7 +124,7 @@ class Store(Reads, Protocol):
         ...
 
     def room(self) -> AbstractContextManager[Callable[[], object]]:
-        """Reserve room on a full disk for the writes of a block. The block gets a function that reserves room again."""
+        """Reserve room on a full disk for the writes of the ``with`` block. Yield a function that reserves room again."""
         ...
 
     def scrub(
@@ -132,11 +132,12 @@ class Store(Reads, Protocol):
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data on disk. Then scan the files for ``needles``, which are pieces of the removed data.
 
-        ``files`` are other files to scan, such as topic pages. A needle that also occurs in a stored row is not
-        reported. Return two values: True if everything was overwritten, and the names of the files in which a needle
-        was found. With ``rewrite=False``, do not rewrite files; return False if removed data may remain. Places that
-        the store cannot reach are named as :class:`Unreachable`. A store with one file ignores ``when`` and scrubs at
-        once.
+        ``files`` are other files to scan, such as topic pages. Return two values: True if everything was overwritten, and the
+        names of the files in which a needle was found. A needle that also occurs in a stored row is not reported. Places that
+        the store cannot overwrite or search are reported, too, as :class:`Unreachable` names.
+
+        With ``rewrite=False``, do not rewrite files, and return False if removed data may remain. A store with one file
+        ignores ``when`` and scrubs at once.
         """
         ...
 

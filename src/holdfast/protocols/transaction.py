@@ -49,10 +49,11 @@ class Transaction(Reads, Protocol):
         ...
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Set the action of messages. Only messages that have the action ``instead_of`` (by default none) are changed.
+        """Set the action of messages. Only messages whose current action is ``instead_of`` are changed.
 
-        An action is a marker such as ``IGNORE`` or ``forgotten``. Messages with an action are not recalled, and nothing
-        is extracted from them. The action ``off_record`` also removes them from the indexes.
+        By default, these are the messages without an action. An action is a marker such as ``IGNORE`` or ``forgotten``.
+        Messages with an action are not recalled, and nothing is extracted from them. The action ``off_record`` also removes
+        them from the indexes.
         """
         ...
 

@@ -79,7 +79,11 @@ def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) ->
 
 
 def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
-    """Return True if the query may admit a message. Only the message's text, which is not read here, shows its quotations."""
+    """Return False if it is certain that the query does not admit a message.
+
+    The text of the message is not read here, and a user's message may contain a quotation. Therefore, if the query admits
+    quotations, every message of the user may be admitted.
+    """
     return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
 
 
@@ -174,7 +178,10 @@ def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int,
 
 
 def find_matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int, int]]:
-    """Return the chunks that match the question by words. They are embedded first, so that their scores can include the cosine."""
+    """Return the chunks that share words with the question.
+
+    They are embedded before other chunks, so that their scores can include the cosine.
+    """
     return [
         (match.item, match.chunk)
         for where in _search_filters(question)

@@ -279,9 +279,10 @@ class Embedding:
         return done
 
     def adopt(self, vectors: Mapping[str, bytes]) -> int:
-        """Store vectors that another program computed, by text, if they are of the same model. Return their number.
+        """Store vectors that another program computed, if the same model computed them. Return the number of stored vectors.
 
-        To find out whether the model is the same, a sample of the texts is embedded and the vectors are compared.
+        ``vectors`` maps texts to vectors. To find out whether the model is the same, a sample of the texts is embedded and
+        the vectors are compared.
         """
         embedder = self.embedder()
         waiting = self._missing(limit=_MAX_ADOPTED) if self.name is not None else ()

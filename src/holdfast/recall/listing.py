@@ -92,7 +92,11 @@ def list_namespaces(
     limit: int,
     offset: int,
 ) -> list[tuple[str, ...]]:
-    """List the namespaces of the memories that a filter selects. ``*`` in ``prefix`` and ``suffix`` matches any label."""
+    """List the namespaces of the memories that a filter selects.
+
+    A namespace must start with ``prefix`` and end with ``suffix``, in which ``*`` matches any label. It is cut to
+    ``max_depth`` labels.
+    """
     check_page(limit=limit, offset=offset)
     if max_depth is not None and (not isinstance(max_depth, int) or isinstance(max_depth, bool) or max_depth < 1):
         raise InvalidInput(f"max_depth must be a whole number of at least 1, not {max_depth!r}.")
@@ -105,7 +109,7 @@ def list_namespaces(
 
 
 def _fits(labels: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return True if labels start with a pattern."""
+    """Return True if a namespace starts with the labels of a pattern. ``*`` in the pattern matches any label."""
     pairs = zip(labels, pattern, strict=False)
     return len(labels) >= len(pattern) and all(wanted in (ANY_LABEL, label) for label, wanted in pairs)
 

@@ -56,7 +56,7 @@ S = TypeVar("S", bound=_Limited)
 
 
 def with_hit_notices(recall: "Callable[Concatenate[S, P], list[Hit]]") -> "Callable[Concatenate[S, P], Hits]":
-    """Decorate a recall: give it a wait budget, and add the notices to its hits."""
+    """Decorate a recall: limit the time that it may wait for models, and add its notices to the hits."""
 
     @wraps(recall)
     def limited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Hits:
@@ -68,7 +68,7 @@ def with_hit_notices(recall: "Callable[Concatenate[S, P], list[Hit]]") -> "Calla
 
 
 def with_context_notices(context: "Callable[Concatenate[S, P], Context]") -> "Callable[Concatenate[S, P], Context]":
-    """Decorate a function that builds a context block: give it one wait budget, and add the notices to the block."""
+    """Decorate a function that builds a context block: limit the time that it may wait, and add its notices to the block."""
 
     @wraps(context)
     def limited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Context:

@@ -160,7 +160,8 @@ class Reader:
     def _is_own(self, embedder: Embedder) -> bool:
         """Return True if scores of this embedder can be compared with the preset's minimum cosine.
 
-        This is the case for the embedder for which the minimum was chosen, and for a caller's function with the same calibration.
+        This is the case for the embedder for which the minimum was chosen, and for an embedding function with the same
+        calibration.
         """
         plan = self.preset.recall
         return embedder.name == plan.own_embedder or embedder.calibration == plan.measured_by
@@ -275,7 +276,7 @@ class Reader:
         conversation: ConversationState | None = None,
         untrusted: bool = False,
     ) -> Context:
-        """Render the block."""
+        """Build the context block: the default block, or the sections of the preset's layout."""
         profile = self._store.user(reader.user) if reader.user else None
         language = profile.language if profile else None
         if self.preset.layout is None:
@@ -425,11 +426,11 @@ class Reader:
         return [*(kind.name for kind in self.preset.kinds if not kind.plain and kind.name not in background), "message"]
 
     def _measured(self, hits: Sequence[Hit], min_cosine: float) -> list[Hit]:
-        """Return the hits with margins relative to the preset's minimum cosine.
+        """Return the hits with new margins. A margin is the distance of a hit above the minimum for relevance.
 
-        The minimum applies directly to the embedder that it was chosen for, and to an embedding function with the same
-        calibration. For other embedders, the relevance floor takes the place of the preset's minimum. A changed setting
-        raises or lowers that floor.
+        With the embedder that the preset's minimum cosine was chosen for, or an embedding function with the same calibration,
+        the margin is the hit's cosine minus this minimum. With other embedders, it is the margin above the relevance floor. A
+        changed minimum raises or lowers that floor.
         """
         plan, embedder = self.preset.recall, self._embedding.embedder()
         if embedder is not None and self._is_own(embedder):
@@ -438,9 +439,9 @@ class Reader:
         return [replace(hit, margin=hit.margin - shift) for hit in hits]
 
     def nonce(self, name: str) -> str:
-        """Return the nonce for a context block's tags. Stored text cannot know the nonce, so it cannot close the block.
+        """Return a nonce for the tags of a context block. Stored text cannot know the nonce, so it cannot close the block.
 
-        The nonce is constant for a name.
+        The same ``name`` always gets the same nonce.
         """
         return hashlib.blake2b(name.encode(), key=self._secret.encode(), digest_size=5).hexdigest()
 
@@ -476,7 +477,7 @@ def _without_sources(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _own_secret(store: Store) -> str:
-    """Return the store's secret, which is created on first use."""
+    """Return the store's secret, from which the nonces of context blocks are computed. It is created on first use."""
     stored = store.setting("secret")
     if stored is not None:
         return stored

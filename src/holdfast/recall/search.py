@@ -272,10 +272,11 @@ def _word_strength(text: str, question: RecallQuery) -> float:
 
 
 def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float) -> float:
-    """Return the distance of a candidate above the relevance floor. ``strongest`` is the strength to compare with.
+    """Return how far a candidate is above the minimum for relevance.
 
-    If the query is empty, everything is relevant. If the query names only a period, everything in that period is
-    relevant.
+    The minimum depends on ``strongest``: the strength with which the candidate is compared, usually that of the best hit.
+
+    If the query is empty, everything is relevant. If the query names only a period, everything in that period is relevant.
     """
     if question.is_empty:
         return 0.0
@@ -309,7 +310,7 @@ def _hit(candidate: _Ranked, found: dict[int, Found], background: Background, ma
 
 
 def _item(owner: Memory | Message) -> int:
-    """Return the number of a memory's revision or of a message."""
+    """Return the store's item number of a memory's revision or of a message."""
     return owner.item if isinstance(owner, Memory) else owner.seq
 
 

@@ -104,7 +104,10 @@ def _joined(parts: Sequence[tuple[Section, _FilledSection]]) -> Context:
 
 
 def _is_stable(section: Section, filled: _FilledSection) -> bool:
-    """Return True if a section does not depend on the query. Its hits then have no reasons, unlike the hits of a recall."""
+    """Return True if a section does not depend on the query.
+
+    A section whose hits have reasons depends on the query, because only the hits of a recall have reasons.
+    """
     return section.source in _STABLE_SOURCES and not any(hit.why for hit in filled.shown)
 
 
@@ -117,7 +120,7 @@ class _LineContext:
 
 
 def _state(words: SectionWords, budget: int, values: Mapping[str, str]) -> _FilledSection:
-    """Return the section that shows the host's state. It is empty if the state does not fit into the budget."""
+    """Return the section that shows the state of the host application. It is empty if the state does not fit into the budget."""
     text = values.get("state", "")
     line = words.line.format(text=escape_line(text)) if text else ""
     cost = count_tokens(line)
@@ -166,11 +169,10 @@ def _fill(
 def _most_important(
     section: Section, words: SectionWords, hits: Sequence[Hit], *, budget: int, line_context: _LineContext
 ) -> set[str] | None:
-    """Return the ids of the hits to show if a section of all memories does not fit.
+    """Choose the hits of a section that lists all memories, if they do not all fit. Return the ids of the most important hits.
 
-    Return None if it fits, or for other sections.
-
-    Other sections need no selection, because the hits of a recall are already ordered by relevance.
+    Return None if all hits fit. Also return None for other sections: their hits come from a recall and are already ordered by
+    relevance.
     """
     if section.source != "all" or any(hit.why for hit in hits):
         return None
@@ -196,7 +198,10 @@ def _importance(hit: Hit) -> tuple[bool, float, datetime]:
 
 
 def _quoted(hit: Hit, language: str | None) -> str:
-    """Return a message of the user as a report, with the question that it answers and a note on what has changed since."""
+    """Return a line that reports what the user said in a message, such as ``The user said: "..."``.
+
+    The line includes the question that the message answers, and the memory that has replaced the message's claim since.
+    """
     words = _message_words(language)
     said = words["answered" if hit.asked else "said"].format(text=one_line(hit.text).strip(), asked=one_line(hit.asked or ""))
     return said if hit.successor is None else f"{said} ({words['since']}: {one_line(str(hit.successor))})"

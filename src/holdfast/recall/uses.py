@@ -68,7 +68,7 @@ class Uses:
                 self._shown[session, scope] = None
 
     def flush_shown(self) -> None:
-        """Set ``SHOWN`` in the store for the sessions recorded by ``note_shown``.
+        """Mark the sessions that ``note_shown`` has recorded: set ``memories_shown`` in their stored metadata.
 
         Sessions that are not stored yet stay recorded, up to a limit.
         """

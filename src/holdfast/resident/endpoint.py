@@ -115,9 +115,9 @@ def prepare_folder(endpoint: Endpoint) -> None:
 
 
 def listen(endpoint: Endpoint) -> tuple[socket.socket, str | None]:
-    """Listen, and write the address file. The caller must hold the lock.
+    """Listen on a Unix socket or on a loopback port, and write the address file. The caller must hold the lock.
 
-    Return the socket and, if it is a port, the secret.
+    Return the socket and the secret. The secret is None for a Unix socket.
     """
     secret: str | None = None
     if _fits_unix(endpoint):

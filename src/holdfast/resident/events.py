@@ -31,9 +31,9 @@ class HookEvent:
 
 
 def is_foreign(client: str, payload: Mapping[str, Any]) -> bool:
-    """Return True if another program, such as VS Code or Cursor, runs the hooks of Claude Code.
+    """Return True if the hook was configured for Claude Code, but another program runs it, such as VS Code or Cursor.
 
-    These programs have their own hooks.
+    Such an event is ignored, because these programs have hooks of their own.
     """
     return client == "claude-code" and ("session_id" not in payload or "cursor_version" in payload)
 

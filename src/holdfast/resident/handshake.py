@@ -1,4 +1,4 @@
-"""Answer the MCP handshake before the server is loaded. A test compares the answer with the server's own."""
+"""Answer the MCP handshake before the server is loaded. A test checks that the server itself would give the same answer."""
 
 from typing import Any, Final
 

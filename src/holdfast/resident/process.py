@@ -195,13 +195,13 @@ class Resident:
 
 
 class _NoText(logging.Formatter):
-    """Formats a log record without its arguments, because they could contain text of memories.
+    """Formats log records without their arguments, because these could contain text of memories.
 
-    Holdfast's own records are complete.
+    Records of the resident process itself are formatted with their arguments.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line."""
+        """Return a log record as one line."""
         message = record.getMessage() if record.name == log.name else str(record.msg)
         error = f" ({record.exc_info[0].__name__})" if record.exc_info and record.exc_info[0] else ""
         return f"{self.formatTime(record)} {record.levelname} {record.name}: {message}{error}"

@@ -1,7 +1,7 @@
-"""Calls to a service that may be slow or down, limited by a recall's wait budget.
+"""Calls to a service that may be slow or down. A call takes no longer than the current recall may still wait.
 
-Each call runs in its own thread. If the call does not return in time, the caller continues without the result, and the
-call finishes in the background. No other call starts until then, so that a hanging service blocks few threads.
+Each call runs in its own thread. If the call does not return in time, the caller continues without the result, and the call
+finishes in the background. No other call starts until then, so that a hanging service blocks few threads.
 """
 
 import logging

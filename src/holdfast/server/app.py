@@ -80,7 +80,7 @@ class Running(Protocol):
     """An application with its own startup and shutdown, such as ``/mcp``. It runs as long as the server."""
 
     def run(self) -> AbstractAsyncContextManager[None]:
-        """Return a context in which the application runs."""
+        """Return an asynchronous context manager. The application runs while its block is open."""
         ...
 
 
@@ -147,7 +147,7 @@ def make_app(
 
 
 def _oauth(settings: Settings) -> OAuth | None:
-    """Return the authorization server of the settings, if there is one."""
+    """Return the OAuth authorization server that the settings name, or None."""
     if settings.oauth_issuer is None:
         return None
     if settings.oauth_resource is None:
@@ -212,7 +212,7 @@ def make_api(
 
 
 def _serve_document(api: FastAPI) -> None:
-    """Serve the OpenAPI document. FastAPI would serve it without a key."""
+    """Serve the OpenAPI document with the same access check as other routes. FastAPI's own route would need no access key."""
 
     @api.api_route("/openapi.json", methods=["GET", "HEAD"], include_in_schema=False)
     def openapi(caller: Calling) -> JSONResponse:

@@ -42,7 +42,10 @@ class Around:
 
 
 def around(user: str, memories: Sequence[Memory]) -> Around:
-    """Find the names in memories, newest first. The user's own name is left out, and so are days and months."""
+    """Find the names that memories mention, and the links between the names.
+
+    ``memories`` are ordered newest first. The user's own name, and names of days and months, are left out.
+    """
     spelled: dict[str, str] = {}
     mentions: dict[str, list[Memory]] = defaultdict(list)
     own = {fold(user), *fold(user).split()}

@@ -113,7 +113,8 @@ class Caller:
     def known_session(self, id: str, right: Right, parts: ScopeParts) -> SessionRecord | None:
         """Return the session with this id that the caller may use, or None. Session ids are unique within a scope.
 
-        Named parts of the scope must match. A session of exactly this scope is preferred.
+        The parts of the scope that ``parts`` names must match. If several sessions match, a session of exactly this scope is
+        preferred.
         """
         found = services(self.memory).store.sessions(SessionFilter(ids=(id,)))
         named = {name: clean_name(part, what=name) for name, part in parts.items() if isinstance(part, str)}

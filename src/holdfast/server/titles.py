@@ -19,9 +19,9 @@ _MIN_CUT = 30
 
 
 def said_at(store: Store, session: SessionRecord) -> datetime | None:
-    """Return the time of the last message, or None if there is none.
+    """Return the time of the session's last message, or None if the session has no messages.
 
-    After an import, this differs from the session's last activity.
+    After an import, this differs from the time of the session's last activity.
     """
     found = store.messages(MessageFilter(session=session.id, exactly=session.scope, newest=1))
     return found[0].at if found else None

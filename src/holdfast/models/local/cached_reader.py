@@ -1,4 +1,4 @@
-"""A sentence reader that caches recent readings."""
+"""A sentence reader that caches its recent results."""
 
 from hashlib import blake2b
 from pathlib import Path
@@ -15,9 +15,9 @@ _MAX_READINGS: Final = 4096
 
 
 class CachedReader(LocalReader):
-    """Reads each sentence once, although a message is read when it is added and again when it is digested.
+    """A sentence reader that keeps its recent results. Each message is read twice: when it is added and when it is digested.
 
-    Readings are cached under a hash, so the cache contains no text.
+    The key of a cached result is a hash of the sentence, so the cache contains no text.
     """
 
     def __init__(self, spec: ReaderSpec, directory: Path) -> None:

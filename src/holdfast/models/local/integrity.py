@@ -1,7 +1,7 @@
 """Check the hash of weights when they are loaded.
 
-Hashing takes a while. After a file has passed, its inode, size and modification time are recorded, and it is hashed
-again only if one of them changes.
+Hashing takes a while. After a file has passed the check, its inode, size and modification time are recorded. The file is
+hashed again only if one of them changes.
 """
 
 import contextlib
@@ -35,9 +35,10 @@ def locate_verified(spec: Spec, directory: Path) -> dict[str, Path]:
 
 
 def locate_verified_package(spec: PackagedSpec) -> dict[str, Path]:
-    """Return the paths of weights that an extra installed.
+    """Return the paths of weights that an extra of Holdfast installed.
 
-    Each process hashes them once, because no record is written next to them.
+    Raise ``WeightsCorrupt`` if a file does not match its hash. Each process hashes the files once, because no record is
+    written next to them.
     """
     paths = packaged.locate(spec)
     for weight in spec.files:
@@ -73,7 +74,10 @@ def _recorded(record: Path) -> str | None:
 
 
 def _write(record: Path, stamp: str) -> None:
-    """Write a record atomically. In a read-only folder, no record is written, and the next process hashes the file again."""
+    """Write the record that a weights file has passed the check, atomically.
+
+    In a read-only folder, no record is written, and the next process hashes the weights file again.
+    """
     part = record.with_name(f".{record.name}.{uuid4().hex}.part")
     with contextlib.suppress(OSError):
         try:

@@ -164,7 +164,10 @@ class LlamaCppChat:
         yield Reply(text=raw.text, tool_calls=raw.tool_calls, stop=raw.stop, usage=budget.usage)
 
     def _events(self, request: Mapping[str, Any], schema: Schema | None, budget: CallBudget) -> Iterator[Mapping[str, Any]]:
-        """Run the request in its own thread, so that interrupts and timeouts work while llama.cpp is computing."""
+        """Yield the events of a request.
+
+        The request runs in its own thread, so that interrupts and timeouts work while llama.cpp is computing.
+        """
         process = self._process
         if not process.slot.acquire(timeout=budget.call()):
             raise ModelBusy(f"{self.name} was busy with another request until the timeout. Try again later.")
@@ -198,7 +201,7 @@ class _ProcessModel:
 
 @dataclass(frozen=True, slots=True)
 class _Generation:
-    """One running request: passes events from the computing thread to the calling thread."""
+    """One running request. It passes the model's events from the computing thread to the thread that made the request."""
 
     canceled: threading.Event = field(default_factory=threading.Event)
     _events: "queue.SimpleQueue[Mapping[str, Any] | str | None]" = field(default_factory=queue.SimpleQueue)

@@ -87,7 +87,7 @@ class MultilingualEmbedder(RegistryEmbedder):
     def _own_lock(self) -> threading.Lock:
         """Return this process's lock.
 
-        The parent's lock is not used, because a thread that is missing in the child may hold it.
+        A forked child creates its own lock, because a thread that exists only in the parent may hold the parent's lock.
         """
         if self._pid != os.getpid():
             self._lock, self._pid = threading.Lock(), os.getpid()

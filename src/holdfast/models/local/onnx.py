@@ -89,9 +89,9 @@ class Network:
         return [output[0] for output in outputs]
 
     def _current(self) -> "_ProcessNetwork":
-        """Return this process's state.
+        """Return this process's state: the network and its locks.
 
-        The parent's state is not used, because threads that are missing in the child may hold its locks.
+        A forked child creates its own state, because threads that exist only in the parent may hold the parent's locks.
         """
         if self._process.pid != os.getpid():
             self._process = _ProcessNetwork()

@@ -12,9 +12,10 @@ _MODELS = "holdfast_models"
 
 
 def included_path(weight: Weight) -> Path | None:
-    """Return the path of a file in ``holdfast_models``, whether or not it exists. Return None if the package does not contain it.
+    """Return the path that a weights file has in the package ``holdfast_models``. The file itself may be missing.
 
-    Return None also if the package is not installed, which is the case on systems without wheels of ONNX Runtime.
+    Return None if the weights are not part of this package, or if the package is not installed. It is not installed on
+    systems without wheels of ONNX Runtime.
     """
     if weight.included is None:
         return None

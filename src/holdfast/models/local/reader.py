@@ -45,7 +45,7 @@ _MIN_CERTAINTY: Final = 0.5
 
 
 class LocalReader:
-    """Reads with a network of the registry. Its weights must be in ``directory`` before the first use."""
+    """Reads sentences with a network of the registry. Its weights must be in ``directory`` before the first use."""
 
     def __init__(self, spec: ReaderSpec, directory: Path) -> None:
         """Store the arguments. Nothing is loaded yet."""
@@ -97,7 +97,7 @@ class LocalReader:
         return Comparison(leaves=leaves, repeats=repeats, ends=ends)
 
     def _run(self, mark: str, first: Sequence[int], text: Sequence[int]) -> tuple[dict[str, Floats], Floats]:
-        """Return the probabilities of the answers to each question, and a score per token."""
+        """Run the network. Return the probabilities of each output, such as ``keep`` or ``owner``, and a score per token."""
         end = self._network.special(_END_MARK)
         text = text[: self._spec.max_tokens]
         ids = [self._network.special(mark), *first, end, *text, end]

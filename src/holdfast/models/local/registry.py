@@ -186,7 +186,10 @@ _AnySpec = TypeVar("_AnySpec", bound=Spec)
 
 
 def _own(path: str, sha256: str, size: int) -> Weight:
-    """Return a file of the distribution ``holdfast-models``. Its wheel is empty for some systems; see ``packages/models``."""
+    """Return the entry of a file in Holdfast's own distribution ``holdfast-models``.
+
+    For some systems, the wheel of this distribution is empty; see ``packages/models``.
+    """
     wheel = WheelMember(
         project="holdfast-models", version="0.1.0", path=f"holdfast_models/{path}", platform="manylinux_2_27_x86_64"
     )

@@ -146,7 +146,7 @@ def _pull_one(spec: Spec, weight: Weight, directory: Path, carriers: "_Carriers"
 
 
 def _store(weight: Weight, chunks: Iterable[bytes], final: Path, report: Progress) -> None:
-    """Write to a temporary file in the same folder. Move the file to ``final`` only if its size and hash are right."""
+    """Write the chunks of a weights file to a temporary file. Move it to ``final`` only if its size and hash are right."""
     part = final.with_name(f".{weight.filename}.{uuid4().hex}.part")
     digest, size = hashlib.sha256(), 0
     try:

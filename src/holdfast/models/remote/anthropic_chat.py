@@ -42,7 +42,11 @@ class AnthropicFormat:
         return client.messages.with_streaming_response.create  # type: ignore[no-any-return]
 
     def request(self, chat_request: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
-        """Return the request fields. A schema is sent in the first way that the server has not rejected."""
+        """Return the request fields.
+
+        A schema is sent as the output format, as a tool, or in the prompt: in the first of these ways that the server has not
+        rejected.
+        """
         request: dict[str, Any] = {"model": self.model, "max_tokens": chat_request.max_tokens}
         turns, schema = chat_request.turns, chat_request.schema
         tools = [_tool(tool.name, tool.description, tool.parameters) for tool in chat_request.tools]

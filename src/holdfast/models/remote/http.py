@@ -65,7 +65,7 @@ def as_count(value: object) -> int:
 
 
 def http_library(sdk: Any) -> Any:
-    """Return the HTTP library that a provider's package uses. It depends on the package's version."""
+    """Return the HTTP library that a provider's package uses. Different versions of the package use different libraries."""
     return importlib.import_module(sdk.DefaultHttpxClient.__base__.__module__.partition(".")[0])
 
 

@@ -1,7 +1,7 @@
 """Prices of well-known models, in US dollars per million tokens.
 
-Prices change: ``AS_OF`` is the date of the table, and prices given by the caller take precedence. The cost of a model
-without a price is unknown, which is not the same as 0.
+Prices change. ``AS_OF`` is the date of the prices in this module. Prices given by the caller take precedence over them. The
+cost of a model without a price is unknown, which is not the same as 0.
 """
 
 import re
@@ -58,7 +58,7 @@ _SNAPSHOT: Final = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 def find_price(name: str, prices: Mapping[str, tuple[float, float]] | None = None) -> Price | None:
     """Return the price of a model by its full name, or None if the price is unknown.
 
-    ``prices`` take precedence over the table.
+    ``prices`` are the caller's own prices. They take precedence over the prices in this module.
     """
     for table in (prices or {}, PRICES):
         for known in (name, _SNAPSHOT.sub("", name)):

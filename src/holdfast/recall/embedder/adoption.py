@@ -1,4 +1,4 @@
-"""Check vectors that another program computed: find the texts they belong to, and whether they are of the same model."""
+"""Check vectors that another program computed: which stored texts they belong to, and whether the same model computed them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,10 @@ _MIN_COSINE = 0.9
 def unit_vectors(
     waiting: Sequence[MissingVector], vectors: Mapping[str, bytes], dimensions: int
 ) -> "dict[tuple[int, int], Vectors]":
-    """Return the vectors of the chunks whose text has one, as unit vectors. Vectors of another length are left out."""
+    """Return the given vector of each chunk, scaled to unit length. ``vectors`` maps texts to vectors.
+
+    Chunks without a vector, and vectors of a wrong length, are left out.
+    """
     found: dict[tuple[int, int], Vectors] = {}
     for chunk in waiting:
         given = vectors.get(chunk.text)
@@ -27,5 +30,8 @@ def unit_vectors(
 
 
 def is_same_model(own: "Vectors", given: "Sequence[Vectors]") -> bool:
-    """Return True if all given vectors are close to our own vectors of the same texts."""
+    """Return True if the given vectors come from the same model as our own vectors of the same texts.
+
+    Each given vector must be close to the own vector of its text.
+    """
     return bool(np.all(np.sum(own * np.stack(given), axis=1) >= _MIN_COSINE))

@@ -1,4 +1,4 @@
-"""Calls of one embedder. During a recall they have a time limit; in the background they pause for long after failures."""
+"""Calls of one embedder, with a time limit, and with pauses after failures."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -72,13 +72,13 @@ class EmbedderCalls:
             raise ModelUnavailable(f"{service} did not answer within {self._background_seconds:g} s.") from error
 
     def end_pauses(self) -> None:
-        """Allow the next call now."""
+        """End the pauses after failures, so that the next call is made at once."""
         self._background.end_pause()
         self._queries.breaker.end_pause()
         self._documents.breaker.end_pause()
 
     def _directly(self, work: Callable[[], T], *, in_background: bool) -> T:
-        """Call the embedder in this thread. The pause after a failure applies to background work only."""
+        """Call the embedder without the time limit of a recall. A failure pauses background work, but not recalls."""
         problem = self._background.problem
         if in_background and problem is not None and self._background.is_open:
             raise ModelUnavailable(problem)

@@ -197,7 +197,10 @@ class FingerprintCheck:
         return made
 
     def _changes(self, stored: Fingerprint) -> tuple[float, ...]:
-        """Return the times of the last changes, including this change. Raise ``ModelError`` if there were too many."""
+        """Return the times at which the model's vectors changed within the last hour, including now.
+
+        Raise ``ModelError`` if they have changed too often.
+        """
         now = time.time()
         recent = tuple(at for at in stored.changes if now - 3600 < at <= now)
         if len(recent) >= _MAX_CHANGES:

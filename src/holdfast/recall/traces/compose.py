@@ -109,7 +109,10 @@ def _from_hit(hit: Hit, outcome: Outcome, *, rank: int | None) -> TracedCandidat
 
 
 def _without_rows(reads: Reads, log: SearchLog, known: set[int], *, rank: int, limit: int | None) -> Iterator[TracedCandidate]:
-    """Yield the found items that were never ranked, strongest first: better items were enough, or a recall may not use them."""
+    """Yield the found items that did not become hits, strongest first.
+
+    Either there were enough better items, or a recall may not use the item.
+    """
     items: dict[int, tuple[SearchRun, FoundItem]] = {}
     for run in log.runs:
         for item, entry in (*run.found.items(), *run.left_out.items()):

@@ -31,7 +31,8 @@ seconds, this maximum limits the work to a fifth of a core.
 class Traces:
     """The traces of one engine.
 
-    No trace is kept if a question is off the record or asks not to be kept, or if its message is withheld or hidden.
+    No trace is kept if the question is off the record, if the user asks in it not to keep it, or if its message is withheld
+    or hidden.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Traces:
 
     @property
     def are_kept(self) -> bool:
-        """False if traces are switched off."""
+        """True unless traces are switched off."""
         return self._retention > timedelta(0)
 
     def new_log(self) -> SearchLog | None:
@@ -114,9 +115,9 @@ class Traces:
                 tx.remove_traces(before=limit)
 
     def _asks_for_silence(self, question: str) -> bool:
-        """Return True if a question asks not to be kept.
+        """Return True if the user asks, in the text of a question, not to keep it.
 
-        A question that is a stored message was already checked when it was added.
+        Only called for questions that are not stored messages. A message was already checked when it was added.
         """
         own = own_words(question)
         try:

@@ -88,7 +88,7 @@ class SearchLog:
 
     @property
     def elapsed(self) -> float:
-        """Milliseconds since the start."""
+        """Milliseconds since this log was created."""
         return (time.perf_counter() - self.started) * 1000
 
 
@@ -108,7 +108,7 @@ def current_run() -> SearchRun | None:
 
 @contextmanager
 def noting(log: SearchLog | None) -> Iterator[None]:
-    """Record the searches in the block in a log. With None, nothing is recorded."""
+    """Record in ``log`` all searches that run inside the ``with`` block. If ``log`` is None, nothing is recorded."""
     token = _current.set(log)
     try:
         yield
@@ -118,7 +118,7 @@ def noting(log: SearchLog | None) -> Iterator[None]:
 
 @contextmanager
 def step(name: str) -> Iterator[None]:
-    """Measure a step of the current context block."""
+    """Measure the duration of the ``with`` block as one step of building the current context block."""
     log = _current.get()
     if log is None:
         yield
@@ -131,7 +131,7 @@ def step(name: str) -> Iterator[None]:
 
 
 def exclude(hit: Hit, reason: Outcome) -> None:
-    """Record why a hit is not in the block."""
+    """Record why a hit is not in the context block."""
     log = _current.get()
     if log is not None:
         log.excluded.setdefault(hit.id, reason)

@@ -119,9 +119,9 @@ def kind(found: types.Kind) -> responses.Kind:
 
 
 def page_of(items: Iterable[Item], *, limit: int, offset: int) -> tuple[list[Item], int | None]:
-    """Return the first ``limit`` items, and the offset of the next page (None if this is the last page).
+    """Return the first ``limit`` items, and the offset of the next page. The offset is None if this is the last page.
 
-    Pass more than ``limit`` items if there are more. Otherwise this counts as the last page.
+    There is a next page if ``items`` contains more than ``limit`` items.
     """
     found = list(items)
     return found[:limit], offset + limit if len(found) > limit else None

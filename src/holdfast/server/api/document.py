@@ -67,7 +67,7 @@ def _add_kinds(schemas: dict[str, Any], preset: Preset) -> None:
 
 
 def _resolve_references(part: Any) -> None:
-    """Replace placeholders with references, in place."""
+    """Replace the placeholders for schemas in the OpenAPI document with ``$ref`` references. The document is changed in place."""
     if isinstance(part, dict):
         if REFERENCE in part:
             part["$ref"] = f"#/components/schemas/{part.pop(REFERENCE)}"

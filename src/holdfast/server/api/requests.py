@@ -302,7 +302,10 @@ class Context(ScopedBody):
 
 
 class Explain(ScopedBody):
-    """A question for which to explain what happens to a memory. The default scope is the scope of the memory."""
+    """A question. The response explains whether a memory is in the context block for it, and why.
+
+    The default scope is the scope of the memory.
+    """
 
     query: Query
     """The question, usually the user's message that the memory should have answered."""
@@ -371,7 +374,7 @@ class ChatText(Described, BaseModel):
 
 
 class EnergyReport(Described, BaseModel):
-    """The energy of the host. Fields that are not given keep their value."""
+    """The battery level and the energy use of the host. An omitted field changes nothing."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"level": 0.8, "used": 120}]})
 

@@ -50,7 +50,7 @@ class Lane:
         """The tenants with requests, the one that was served longest ago first."""
 
     async def enter(self, tenant: str) -> None:
-        """Wait for this tenant's turn. Raise ``QueueFull`` if too many of its requests are waiting."""
+        """Wait until a request of this tenant may run. Raise ``QueueFull`` if too many of its requests are waiting."""
         mine = self._tenants.setdefault(tenant, _Waiting())
         if len(mine.queue) >= self._max_waiting:
             raise QueueFull
@@ -131,7 +131,7 @@ def lane_of(method: str, path: str, size: int) -> LaneName:
 
 
 class Turn:
-    """The place of one request in a lane. It is taken once and released once."""
+    """The place of one request in a lane: the request waits for it with ``enter`` and gives it back with ``leave``."""
 
     def __init__(self, lane: Lane, tenant: str) -> None:
         self._lane = lane
@@ -139,7 +139,7 @@ class Turn:
         self._entered = False
 
     async def enter(self) -> None:
-        """Wait for the turn."""
+        """Wait until the request may run."""
         await self._lane.enter(self._tenant)
         self._entered = True
 

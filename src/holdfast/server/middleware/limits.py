@@ -40,7 +40,7 @@ class RateLimiter:
     def take(self, caller: str, rate: Rate, amount: float = 1) -> float:
         """Take tokens and return 0. If the bucket has too few, take none and return the seconds until it has enough.
 
-        An amount above the burst limit takes a full bucket.
+        If ``amount`` is larger than the bucket, a full bucket is enough and is emptied.
         """
         amount = min(amount, rate.burst)
         now = self._clock()

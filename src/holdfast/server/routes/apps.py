@@ -183,7 +183,7 @@ class Compactions(Camel):
 
 
 class EnergyState(Camel):
-    """The energy of the host and of memory work."""
+    """The battery level of the host, and the energy that memory work has used."""
 
     level: float
     """The charge of the battery, from 0 to 1; 1 if it is unknown."""
@@ -231,7 +231,7 @@ def metrics(caller: Calling, since: Annotated[Moment | None, Query(description="
 
 @router.post("/apps/energy", operation_id="report_energy", responses=problems(), openapi_extra=needs("admin"))
 def report_energy(body: requests.EnergyReport, caller: Calling) -> EnergyState:
-    """Report the energy of the host.
+    """Report the battery level and energy use of the host.
 
     The battery level applies to all processes that use the store, until the next report.
     """
@@ -256,8 +256,8 @@ def context(
 ) -> AppContext:
     """Retrieve the context block of an app.
 
-    `unanswered` recalls memories for the user's last message, `review` recalls memories for the end of the
-    conversation, and `selection` returns the newest memories.
+    The parameter `point` selects the memories. With `unanswered`, memories are recalled for the user's last message. With
+    `review`, they are recalled for the end of the conversation. With `selection`, the newest memories are returned.
     """
     parts = caller.may("read", app=app, user=user)
     if conversation is not None:

@@ -161,7 +161,7 @@ def user_around(user: _Name, caller: Calling) -> UserAround:
 
 
 def _may_see(caller: Caller, user: str) -> str:
-    """Return the name of the user if the caller may see everything about them."""
+    """Return the name of the user. Raise ``Forbidden`` if the caller may not see all data of this user."""
     name = caller.may("read", user=user)["user"] or ""
     if caller.principal.app is not None or caller.principal.agent is not None:
         raise Forbidden("This key is bound to an app or agent, and the overview of a user covers all of them. Use another key.")

@@ -81,7 +81,7 @@ class SpendOnDay(Model):
 
 
 class Tokens(Model):
-    """The number of tokens on all days listed in `spend`."""
+    """The number of tokens used on all days listed in `spend`."""
 
     input: int
     """The number of tokens sent to models."""

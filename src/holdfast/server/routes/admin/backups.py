@@ -77,7 +77,10 @@ def create(caller: Calling) -> Backup:
 
 
 def _dump(location: str) -> str:
-    """Return the command that backs up a PostgreSQL store. A password is not part of it: pg_dump reads PGPASSWORD or asks."""
+    """Return the command that backs up a PostgreSQL store.
+
+    The command contains no password: pg_dump reads it from PGPASSWORD or asks for it.
+    """
     found = urlsplit(location)
     host = found.hostname or next(iter(parse_qs(found.query).get("host", [])), None)
     where = {"-h": host, "-p": found.port, "-U": found.username}

@@ -110,7 +110,8 @@ async def test_model(role: _Role, caller: Calling, request: Request) -> ModelTes
 def ollama(caller: Calling) -> LocalOllama:
     """Find a local Ollama server.
 
-    Asks the loopback address of the server's machine, for half a second at most. The key must be an admin key of the operator.
+    Looks for Ollama on the machine of the Holdfast server only, and waits half a second at most. The key must be an admin key
+    of the operator.
     """
     caller.operate()
     found = find_ollama()
@@ -196,7 +197,7 @@ def _read(caller: Caller) -> str:
 
 
 def _transcribe(transcriber: Transcriber) -> str:
-    """Transcribe half a second of silence."""
+    """Test a transcriber with half a second of silence. Return its text, or a sentence that says that it correctly found none."""
     recording = io.BytesIO()
     with wave.open(recording, "wb") as file:
         file.setnchannels(1)
