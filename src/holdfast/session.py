@@ -183,7 +183,7 @@ class Session:
     def window(self) -> list[Message]:
         """Return the most recent messages, which the prompt contains after the context block.
 
-        Noise and forgotten messages do not count.
+        Noise and forgotten messages are left out.
         """
         size = limit = self._services.preset.window
         if self.off_record:

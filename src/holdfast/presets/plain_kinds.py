@@ -18,7 +18,7 @@ RECORDED = "plain_kinds"
 
 
 def with_kinds(preset: Preset, kinds: Sequence[Kind]) -> Preset:
-    """Return the preset with more kinds, or raise InvalidInput if it has another kind of the same name."""
+    """Return the preset with additional kinds. Raise ``InvalidInput`` if it already has a different kind with the same name."""
     added: dict[str, Kind] = {}
     own = {kind.name: kind for kind in preset.kinds}
     for kind in kinds:

@@ -35,11 +35,14 @@ class Reads(Protocol):
     """The read methods of a store. They work inside and outside a transaction."""
 
     def session(self, id: str, scope: Scope | None = None) -> SessionRecord | None:
-        """Return the session with this id in a scope, or None. Without a scope, the id must be unique in the store."""
+        """Return the session with this id in a scope, or None if there is none.
+
+        Without a scope, also return None if several scopes have a session with this id.
+        """
         ...
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
-        """List sessions."""
+        """List sessions, most recently active first."""
         ...
 
     def messages(self, wanted: MessageFilter) -> list[Message]:

@@ -28,7 +28,7 @@ Wish: TypeAlias = Literal["none", "off_record", "forget", "remember", "resume"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The result of reading one sentence."""
+    """The result of analyzing one sentence, such as whose fact it states and whether it is worth keeping."""
 
     keep: float
     """Probability that the sentence is worth keeping, from 0 to 1."""
@@ -60,7 +60,7 @@ class Comparison:
 
 
 class SentenceReader(Protocol):
-    """Reads sentences and compares claims."""
+    """Analyzes sentences and compares claims."""
 
     @property
     def name(self) -> str:
@@ -68,9 +68,12 @@ class SentenceReader(Protocol):
         ...
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
-        """Read one of the user's sentences. ``before`` is the previous turn, or an empty string."""
+        """Analyze one of the user's sentences and return the result. ``before`` is the previous turn, or an empty string."""
         ...
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new claim of the same person."""
+        """Compare an old claim with a new claim of the same person.
+
+        Return the probabilities that the new claim leaves the old claim valid, repeats it, or ends it.
+        """
         ...

@@ -146,11 +146,11 @@ class Store(Reads, Protocol):
         ...
 
     def open_copy(self, path: Path) -> "Store":
-        """Open a copy of this store from a file, with the same tenant and key."""
+        """Open a file that contains a copy of this store, with the same tenant and, if there is one, the same encryption key."""
         ...
 
     def backups(self) -> list[str]:
-        """List the backups this store knows of."""
+        """List the recorded backups of this store."""
         ...
 
     def close(self) -> None:

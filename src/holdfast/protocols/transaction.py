@@ -101,9 +101,9 @@ class Transaction(Reads, Protocol):
         ...
 
     def put_vectors(self, model: str, chunks: Sequence[tuple[int, int]], vectors: "Vectors") -> int:
-        """Store vectors of chunks, each given as (item, chunk). Return the number of stored vectors.
+        """Store vectors of chunks. A chunk is given as a pair: the number of the item, and the number of the chunk in it.
 
-        A chunk that already has a vector is skipped.
+        Return the number of stored vectors. A chunk that already has a vector is skipped.
         """
         ...
 
@@ -112,7 +112,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def drop_model(self, model: str) -> None:
-        """Remove a model's vectors and stop keeping them."""
+        """Remove all vectors of a model. From now on, no vectors of this model are stored."""
         ...
 
     def add_spend(self, spend: Spend) -> None:
@@ -168,9 +168,9 @@ class Transaction(Reads, Protocol):
     ) -> int:
         """Remove the traces that match any of the arguments, and return their number.
 
-        ``before`` removes older traces, and ``keep`` removes all but the newest. ``owner`` names parts of a scope.
-        ``items`` removes traces that list one of these memories or messages. ``texts`` removes traces whose question
-        contains one of these texts.
+        ``before`` removes older traces, and ``keep`` removes all but the newest. ``owner`` removes the traces of a user, app
+        or agent. ``items`` removes traces that list one of these memories or messages. ``texts`` removes traces whose
+        question contains one of these texts.
         """
         ...
 

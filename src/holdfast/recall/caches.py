@@ -41,7 +41,7 @@ TEXT_CACHES: Final = (
 
 
 def clear_text_caches() -> None:
-    """Clear the caches of all functions in ``TEXT_CACHES``. They contain users' words, but nothing that belongs to one tenant."""
+    """Clear the caches of all functions in ``TEXT_CACHES``. All tenants share these caches, which contain words of users."""
     for cached in TEXT_CACHES:
         cached.cache_clear()
 

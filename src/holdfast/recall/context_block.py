@@ -106,7 +106,7 @@ def render_block(
 
 
 def _sealed(lines: Sequence[str], nonce: str) -> str:
-    """Return lines between an opening and a closing tag that carry a nonce."""
+    """Return the lines of a block, between an opening and a closing tag. Both tags contain the nonce."""
     return "\n".join([f'<memory id="{nonce}">', *lines, f'</memory id="{nonce}">'])
 
 

@@ -125,7 +125,7 @@ class Embedding:
 
     @property
     def lengths(self) -> list[int]:
-        """The different lengths of the stored vectors. If there are several, vectors of two models are mixed."""
+        """The different lengths of the stored vectors. If there are several, vectors of different models are mixed."""
         return sorted(self._store.vector_lengths(self.name)) if self.name is not None else []
 
     @property
@@ -195,9 +195,9 @@ class Embedding:
         return vector, None
 
     def given(self, vector: "Sequence[float] | Vectors") -> "Vectors":
-        """Return a vector that the caller computed for a query, as a unit vector.
+        """Check a vector that the caller computed for a query, and return it scaled to unit length.
 
-        Raise InvalidInput if its length does not match.
+        Raise ``InvalidInput`` if it does not fit the embedder.
         """
         embedder = self.embedder()
         if embedder is None:

@@ -71,7 +71,7 @@ def own_part(message: Message, question: RecallQuery) -> str:
 
 
 def _admitted(message: Message, question: RecallQuery) -> bool:
-    """Return True if the query admits a message.
+    """Return True if the query may return a message with this trust.
 
     A message with a quotation counts both as the user's words and as a quotation.
     """

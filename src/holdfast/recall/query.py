@@ -45,7 +45,7 @@ class RecallQuery:
     """Periods of time that the query text names, such as "last week"."""
 
     def admits(self, trust: float) -> bool:
-        """Return True if the query admits text of this trust."""
+        """Return True if the query may return text with this trust."""
         return (trust < self.min_trust) is self.outside
 
     @property

@@ -197,7 +197,7 @@ def with_context_gains(
 ) -> dict[int, float]:
     """Return the strength of each item. Messages gain strength from their context. The strength of memories stays unchanged.
 
-    ``places`` contains the messages.
+    ``places`` describes the items that are messages.
     """
     messages = {seq: strengths[seq] + period_gain(place.at, periods) for seq, place in places.items() if seq in strengths}
     if len(messages) < 2:

@@ -343,7 +343,7 @@ class Reader:
         return self._listed(reader, section)
 
     def _with_sharing(self, reader: Scope) -> Scope:
-        """Return the reader as a scope that may also read the apps that share their memories with its app."""
+        """Return the reader's scope, extended by the apps that share their memories with the reader's app."""
         return replace(reader, also_apps=tuple(self._store.apps_sharing_with(reader.app))) if reader.app else reader
 
     def _app_name(self, reader: Scope) -> str:
@@ -367,8 +367,8 @@ class Reader:
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
         """Return the memories of a section that does not depend on the query.
 
-        The sources ``pinned`` and ``all`` are listed oldest first, the others newest first. Memories are ordered by the
-        time of the event, not of the import, and a revised memory keeps its place.
+        The sources ``pinned`` and ``all`` are listed oldest first, by creation, so that a revised memory keeps its place. The
+        other sources are listed newest first, by the time of the event and not of the import.
         """
         wanted = MemoryFilter(
             reader=reader,

@@ -265,7 +265,7 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
 
 
 def _word_strength(text: str, question: RecallQuery) -> float:
-    """Return the strength of a text based only on the words of the query."""
+    """Return the strength of a text, computed only from the words that it shares with the query."""
     terms = query_terms(question.text, question.languages)
     words = {word for language in question.languages for word in document_terms(text, language)}
     return strength(None, sum(not words.isdisjoint(term) for term in terms) / max(len(terms), 1), None)

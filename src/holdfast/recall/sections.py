@@ -171,8 +171,7 @@ def _most_important(
 ) -> set[str] | None:
     """Choose the hits of a section that lists all memories, if they do not all fit. Return the ids of the most important hits.
 
-    Return None if all hits fit. Also return None for other sections: their hits come from a recall and are already ordered by
-    relevance.
+    Return None if all hits fit. Also return None for other sections: they show the first hits that fit.
     """
     if section.source != "all" or any(hit.why for hit in hits):
         return None

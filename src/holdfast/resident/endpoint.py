@@ -28,7 +28,7 @@ _UNHASHED: Final = ("HOLDFAST_RESIDENT_IDLE_MINUTES",)
 
 
 class EndpointUnsafe(OSError):
-    """Other users can change the folder of the socket, so it must not be used."""
+    """Raised if other users can change the folder of the socket. Such a folder must not be used."""
 
 
 class StoreOptions(NamedTuple):

@@ -103,7 +103,7 @@ def _forward(endpoint: Endpoint, request: dict[str, Any]) -> bool:
 
 
 class Resident:
-    """The listening process."""
+    """The resident process. It listens for clients and serves each of them in its own thread."""
 
     def __init__(self, endpoint: Endpoint, options: StoreOptions) -> None:
         self._endpoint = endpoint

@@ -29,7 +29,7 @@ _PRELOAD_SECONDS = 1.5
 
 
 class Serving:
-    """An open store with its models."""
+    """The open store of the resident process, with its models. It answers the requests of clients."""
 
     def __init__(self, options: StoreOptions) -> None:
         settings = load_settings(options.settings, store=options.store, preset=options.preset, tenant=options.tenant)

@@ -47,7 +47,10 @@ def current_budget() -> WaitBudget | None:
 
 @contextmanager
 def wait_budget(seconds: float) -> Iterator[WaitBudget]:
-    """Give a recall a limit on its waiting time during the block. Inside another recall, the outer budget is shared."""
+    """Limit the waiting time of a recall that runs inside the ``with`` block.
+
+    If this recall runs inside another recall, both share the budget of the outer one.
+    """
     outer = _current.get()
     if outer is not None:
         yield outer

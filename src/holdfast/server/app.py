@@ -175,7 +175,7 @@ def make_api(
     running: Sequence[Callable[[], AbstractAsyncContextManager[None]]] = (),
     close_pool: bool = False,
 ) -> FastAPI:
-    """Create the FastAPI application. Each context in ``running`` is entered at startup and left at shutdown."""
+    """Create the FastAPI application. The context managers that ``running`` creates are open while the server runs."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -73,14 +73,18 @@ class Caller:
 
     @property
     def is_operator(self) -> bool:
-        """True if the caller administers this server: a local caller without a key, or an unbound admin key of its own tenant."""
+        """True if the caller administers this server.
+
+        This is a local caller without a key, or the holder of an admin key of the operator's tenant that is not bound to a
+        user, app or agent.
+        """
         who = self.principal
         return who.keyless or (who.level == "admin" and not who.is_bound and who.tenant == self.pool.tenant)
 
     def operate(self) -> None:
         """Raise ``Forbidden`` unless the caller administers this server.
 
-        The server's settings, models and backups affect all tenants.
+        Called before an operation that concerns all tenants, such as listing the settings or writing a backup.
         """
         self.may("admin", whole=True)
         if not self.is_operator:

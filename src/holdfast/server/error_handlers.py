@@ -23,9 +23,10 @@ _MAX_FIELDS = 5
 
 
 def problem_for(error: HoldfastError) -> Problem:
-    """Convert an exception of the library to an error response.
+    """Convert an exception of Holdfast to an error response.
 
-    The response for ``NoChatModel`` also contains the id of the message, and the context block that a model would have received.
+    The response for ``NoChatModel`` also contains the id of the message, and the context block that a model would have
+    received.
     """
     problem = problem_of(error)
     if isinstance(error, NoChatModel):

@@ -153,7 +153,7 @@ class EnginePool:
             log.warning("The last use of access keys could not be saved: %s", error)
 
     def drop_erased(self) -> None:
-        """In all open engines, drop the cached queries whose text another process has erased.
+        """Clear the cached queries of each open engine if another process has erased data from its store.
 
         A background worker does this for its own engine, but an engine can be open without a worker.
         """

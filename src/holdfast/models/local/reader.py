@@ -69,7 +69,7 @@ class LocalReader:
         self._network.load()
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
-        """Read one of the user's sentences. ``before`` is the previous turn, or an empty string."""
+        """Analyze one of the user's sentences and return the result. ``before`` is the previous turn, or an empty string."""
         words = [found.span() for found in _WORD.finditer(sentence)]
         pieces = [self._network.pieces(sentence[start:end]) for start, end in words]
         first = self._network.pieces(before[-self._spec.max_first_characters :])[-self._spec.max_first_tokens :]
@@ -90,7 +90,10 @@ class LocalReader:
         )
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new claim of the same person."""
+        """Compare an old claim with a new claim of the same person.
+
+        Return the probabilities that the new claim leaves the old claim valid, repeats it, or ends it.
+        """
         first = self._network.pieces(old[: self._spec.max_first_characters])[: self._spec.max_first_tokens]
         answers, _ = self._run(_PAIR_MARK, first, self._network.pieces(new))
         leaves, repeats, ends = map(float, answers["change"])

@@ -18,7 +18,7 @@ class EmbedderSpec(Protocol):
 
     @property
     def calibration(self) -> tuple[float, float]:
-        """Two cosines: of a typical unrelated pair, and of a typical matching pair."""
+        """Two cosines: of a typical pair of unrelated texts, and of a typical pair of matching texts."""
         ...
 
 

@@ -191,7 +191,10 @@ def _is_intact(weight: Weight, path: Path) -> bool:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove partial files that killed processes left behind. A file that changed recently still belongs to a running process."""
+    """Remove partial files that killed processes left behind.
+
+    A file that changed recently is kept, because it may belong to a running process.
+    """
     for part in folder.glob(".*.part"):
         with suppress(OSError):
             if time.time() - part.stat().st_mtime > _ABANDONED_AFTER:

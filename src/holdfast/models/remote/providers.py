@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider's URL, Python package and key variable, with advice for error messages."""
+    """A provider: its URL, its Python package, the environment variable of its API key, and advice for error messages."""
 
     name: str
     base_url: str

@@ -42,7 +42,7 @@ _MAX_CHANGES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """The identity of a model's vectors, as recorded in the store."""
+    """The recorded fingerprint of a model: a hash of the vectors of a few fixed texts, and when these vectors have changed."""
 
     id: str
     dimensions: int

@@ -65,7 +65,7 @@ def compose(reads: Reads, noted: NotedContext, *, max_candidates: int | None = M
 
 
 def _candidates(reads: Reads, noted: NotedContext, max_candidates: int | None) -> Iterator[TracedCandidate]:
-    """Yield the candidates: listed memories first, then hits by rank, then items that the recall may not use."""
+    """Yield the candidates: listed memories first, then hits by rank, then found items that did not become hits."""
     block, log = noted.block, noted.log
     final = {hit.id: hit for hit in (*block.hits, *block.left_out)}
     shown = {hit.id for hit in block.hits}

@@ -94,9 +94,9 @@ class Traces:
             log.warning("%d traces of context blocks could not be written: %s", len(pending), error)
 
     def _write(self, traces: Sequence[tuple[Trace, str | None]]) -> None:
-        """Write traces of one user, each given with the erasure counter before its searches.
+        """Write traces of one user. Each is given with the value that the erasure counter had before the searches of the trace.
 
-        If the counter has changed, the trace may contain erased data and is removed again.
+        If the counter has changed since, the trace may contain erased data and is removed again.
         """
         with self._store.write(durable=False) as tx:
             for trace, _ in traces:

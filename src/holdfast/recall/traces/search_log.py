@@ -16,7 +16,7 @@ from holdfast.types import Hit, Outcome
 
 
 class Vote(Protocol):
-    """Rank and score of an item in one arm."""
+    """Rank and score of an item in one arm (retrieval method)."""
 
     @property
     def arm(self) -> str:
@@ -101,7 +101,7 @@ def current_log() -> SearchLog | None:
 
 
 def current_run() -> SearchRun | None:
-    """Return the search that is currently recorded, or None."""
+    """Return the search that is being recorded now, or None."""
     log = _current.get()
     return log.runs[-1] if log is not None and log.runs else None
 

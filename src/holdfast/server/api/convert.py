@@ -16,18 +16,18 @@ Item = TypeVar("Item")
 
 
 def memory(found: types.Memory) -> responses.Memory:
-    """Convert a memory."""
+    """Convert a memory to a response model."""
     return responses.Memory.model_validate({**_parts(found.scope), **_fields(found, responses.Memory)})
 
 
 def message(found: types.Message) -> responses.Message:
-    """Convert a message."""
+    """Convert a message to a response model."""
     own = {**_parts(found.scope), **_fields(found, responses.Message), "consent": consent(found.consent)}
     return responses.Message.model_validate(own)
 
 
 def consent(found: types.Consent | None) -> responses.Consent | None:
-    """Convert the result of a wish about memory."""
+    """Convert the result of a wish about memory to a response model."""
     if found is None:
         return None
     return responses.Consent(
@@ -36,14 +36,14 @@ def consent(found: types.Consent | None) -> responses.Consent | None:
 
 
 def session(found: types.SessionRecord, *, title: str | None = None, said_at: datetime | None = None) -> responses.Session:
-    """Convert a session record."""
+    """Convert a session record to a response model."""
     return responses.Session.model_validate(
         {**_parts(found.scope), **_fields(found, responses.Session), "title": title, "said_at": said_at}
     )
 
 
 def hit(found: types.Hit) -> responses.Hit:
-    """Convert a hit."""
+    """Convert a hit to a response model."""
     return responses.Hit(
         id=found.id,
         kind=found.kind,
@@ -62,7 +62,7 @@ def hit(found: types.Hit) -> responses.Hit:
 
 
 def context(found: types.Context) -> responses.Context:
-    """Convert a context block."""
+    """Convert a context block to a response model."""
     return responses.Context(
         text=found.text,
         tokens=found.tokens,
@@ -76,24 +76,24 @@ def context(found: types.Context) -> responses.Context:
 
 
 def change(found: types.ChangeRecord) -> responses.Change:
-    """Convert a history entry. The author's fields become fields of the entry itself."""
+    """Convert a history entry to a response model. The author's fields become fields of the entry itself."""
     author = {name: getattr(found.author, name) for name in ("actor", "model", "prompt", "job")}
     own = {name: getattr(found, name) for name in ("id", "batch", "at", "action", "memory", "revision", "reason")}
     return responses.Change.model_validate({**own, **author, "after": memory(found.after) if found.after else None})
 
 
 def job(found: types.Job) -> responses.Job:
-    """Convert a job."""
+    """Convert a job to a response model."""
     return responses.Job.model_validate({**_fields(found, responses.Job), "payload": dict(found.payload)})
 
 
 def receipt(found: types.Receipt) -> responses.Receipt:
-    """Convert an erasure receipt."""
+    """Convert an erasure receipt to a response model."""
     return responses.Receipt.model_validate({**_fields(found, responses.Receipt), "target": dict(found.target)})
 
 
 def answer(found: Answer) -> responses.ChatAnswer:
-    """Convert the agent's reply to a chat message."""
+    """Convert a reply of the agent to a response model."""
     uses = [
         responses.ToolUse(name=use.call.name, arguments=dict(use.call.arguments), ok=use.result.ok, text=use.result.text)
         for use in found.tool_uses
@@ -111,7 +111,7 @@ def answer(found: Answer) -> responses.ChatAnswer:
 
 
 def kind(found: types.Kind) -> responses.Kind:
-    """Convert a kind of memory. A lifetime that is a duration becomes a string with the number of seconds."""
+    """Convert a kind of memory to a response model. A lifetime that is a duration becomes a string with the number of seconds."""
     life = found.lifetime
     lasts = life if life is None or isinstance(life, str) else f"{life.total_seconds():.0f}"
     own = {name: getattr(found, name) for name in ("name", "meaning", "keyed", "pinned", "renewed_by_use")}

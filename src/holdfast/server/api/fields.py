@@ -80,12 +80,12 @@ def merged_kinds(kind: str | list[str] | None, kinds: str | list[str] | None) ->
 
 
 def is_given(name: str) -> dict[str, Any]:
-    """Return the schema of an object in which a field is neither missing nor null."""
+    """Return a JSON Schema that accepts objects in which a field is neither missing nor null."""
     return {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
 
 
 def is_absent(*names: str) -> dict[str, Any]:
-    """Return the schema of an object in which these fields are missing or null."""
+    """Return a JSON Schema that accepts objects in which each of these fields is missing or null."""
     return {"properties": {name: {"type": "null"} for name in names}}
 
 

@@ -92,7 +92,7 @@ def problem_response(status: int, code: str, detail: str, *, headers: Mapping[st
 
 
 def problem_of(error: HoldfastError) -> Problem:
-    """Convert an exception of the library to an error response."""
+    """Convert an exception of Holdfast to an error response."""
     headers = {}
     if isinstance(error, ModelBusy) and error.retry_after is not None:
         headers["retry-after"] = str(max(1, round(error.retry_after)))

@@ -104,12 +104,12 @@ class Explanation(Model):
 
 
 def entry(found: types.Trace) -> TraceEntry:
-    """Convert a trace for a list."""
+    """Convert a trace to an entry of a list of traces."""
     return TraceEntry(**_common(found))
 
 
 def trace(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool]) -> Trace:
-    """Convert a trace. The texts of its items are included if the caller may see them."""
+    """Convert a trace to a response model. The texts of its items are included if the caller may see them."""
     rows = _rows(found, store, sees)
     return Trace(
         **_common(found),
@@ -124,7 +124,7 @@ def trace(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool])
 
 
 def explanation(found: types.Explanation, memory: types.Memory, store: Store, sees: Callable[[types.Scope], bool]) -> Explanation:
-    """Convert an explanation."""
+    """Convert an explanation to a response model."""
     return Explanation(
         memory=found.memory,
         outcome=found.outcome,

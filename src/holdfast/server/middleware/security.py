@@ -221,7 +221,7 @@ class Security:
                     raise  # the response is incomplete, so let the server abort the connection
 
     def _misdirected(self, scope: AsgiScope, headers: Headers) -> Problem | None:
-        """Return the error response for a request with oversized headers, a wrong host or a wrong origin.
+        """Return the error response for a request with oversized headers, a long URL, a wrong host or a wrong origin.
 
         Otherwise return None.
         """

@@ -155,7 +155,7 @@ class AppContext(Camel):
 
 
 class CompactionOf(Camel):
-    """A memory that was removed because of an app's cap."""
+    """A memory that was removed because its app had too many memories."""
 
     app: str
     """The id of the app."""
@@ -176,7 +176,7 @@ class CompactionOf(Camel):
 
 
 class Compactions(Camel):
-    """Memories that were removed because of an app's cap."""
+    """Memories that were removed because their app had too many memories."""
 
     compactions: list[CompactionOf]
     """The removed memories, newest first."""
@@ -270,7 +270,7 @@ def context(
 
 @router.get("/apps/{app}/compactions", operation_id="app_compactions", responses=problems(), openapi_extra=needs("read"))
 def compactions(app: _App, caller: Calling, paged: Paged) -> Compactions:
-    """List the memories that were removed because of an app's cap.
+    """List the memories that were removed because an app had too many.
 
     The newest come first. To restore a memory, undo its batch.
     """

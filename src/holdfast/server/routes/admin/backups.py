@@ -90,7 +90,7 @@ def _dump(location: str) -> str:
 
 
 def _free(folder: Path, name: str, suffix: str) -> Path:
-    """Return a path that does not exist yet."""
+    """Return the path for a new file in a folder. If the name is taken, a number is appended."""
     path, number = folder / f"{name}{suffix}", 2
     while path.exists():
         path, number = folder / f"{name}-{number}{suffix}", number + 1

@@ -34,7 +34,7 @@ _TEST_SECONDS = 30.0
 
 
 class ConfiguredModel(Model):
-    """The model configured for a role."""
+    """The model configured for a role, such as `chat` or `embedder`."""
 
     role: ModelRole
     """`chat` replies and extracts, `embedder` searches by meaning, `reranker` sorts hits, `reader` extracts without a chat model,
