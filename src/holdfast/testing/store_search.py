@@ -194,7 +194,10 @@ class TextPromises:
         assert "just shellfish" in [chunk.text for chunk in store.missing_vectors("test", limit=9)]
 
     def test_a_message_keeps_its_dialogue_act_and_its_metadata_has_the_text_if_it_asks(self, store: Store) -> None:
-        """The metadata of a message contains its text only if the message asks something, or if its act is unknown."""
+        """``places()`` returns the dialogue act of a message.
+
+        It returns the text of the message only if the message asks something, or if its dialogue act is unknown.
+        """
         plain, asking, old = say(
             store,
             a_message("I live in Lyon", act="statement"),

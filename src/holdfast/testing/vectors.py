@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class HashEmbedder:
-    """Embeds a text as a bag of stemmed words, each hashed to one signed dimension.
+    """Embeds a text as a bag of stemmed words. The hash of a word selects one dimension of the vector, and the sign there.
 
     It is fast and returns the same vectors on every machine.
     """

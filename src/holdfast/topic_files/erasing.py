@@ -65,7 +65,10 @@ class PagesToErase:
 
 
 def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToErase) -> list[FolderMirrors]:
-    """Return the mirrors of all folders that presets have written for a store."""
+    """Return one ``FolderMirrors`` object for each folder into which presets have written topic pages of a store.
+
+    Folders that this process cannot reach are added to ``pages.missing``.
+    """
     found = [own] if own.root is not None else []
     for root, (name, machine) in {**_usual_folders(store), **recorded_folders(store)}.items():
         if own.root is not None and Path(root) == own.root:

@@ -68,7 +68,10 @@ class ChromaCollection:
 
     @contextlib.contextmanager
     def _calling(self) -> Iterator[Any]:
-        """Yield the collection for one call. Afterwards, update the recorded file hashes, because any call may write files."""
+        """Yield the Chroma collection for one call, and translate the errors of the call.
+
+        If the collection is in a folder, record the hashes of the files again afterwards, because any call may write files.
+        """
         with _translate_errors(local=self._manifest is not None):
             yield self._collection
         if self._manifest is not None:

@@ -127,7 +127,7 @@ class _Copy:
         )
 
     def _copy(self, here: TableLayout, there: TableLayout) -> None:
-        """Copy the rows of a table after its bookmark."""
+        """Copy the rows of a table that come after its bookmark."""
         table = here.table
         mark = self._target.bookmark(table)
         whole, digest = mark.after is None, Digest(here)
@@ -146,7 +146,7 @@ class _Copy:
             self._seen[table] = digest
 
     def _put(self, connection: Connection, here: TableLayout, there: TableLayout, rows: list[Row]) -> None:
-        """Write rows into the target. Vectors are converted to the target's format."""
+        """Write rows of the source into the target. Vectors are converted to the target's format, and chunks are indexed."""
         values: Sequence[Row] = rows
         if here.vector and self._source.kind != self._target.kind:
             width = len(here.columns)

@@ -40,7 +40,7 @@ class PostgresDialect:
         return number
 
     def among(self, column: str, values: Sequence[object]) -> Part:
-        """Return the condition that a column equals one of the values. The values are bound as one array."""
+        """Return the SQL condition that a column equals one of the values. The values are bound as one array."""
         return f"{column} = ANY(?)", list(values)
 
     def key_equals(self, key: str) -> Part:
@@ -112,11 +112,11 @@ class PostgresDialect:
         return _typed(entry, "string", f"position(?::text IN ({entry} #>> '{{}}')) > 0"), part
 
     def in_payload(self, part: str) -> str:
-        """Return the expression for a field of a job's JSON payload, such as ``user`` or ``session``."""
+        """Return the SQL expression for a field of a job's JSON payload, such as ``user`` or ``session``."""
         return f"(payload::json ->> '{part}')"
 
     def day_of(self, column: str) -> str:
-        """Return the expression for the UTC day of a timestamp column, as YYYY-MM-DD."""
+        """Return the SQL expression for the UTC day of a timestamp column, as YYYY-MM-DD."""
         return f"to_char(to_timestamp({column} / 1000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 
     def is_shared_with(self) -> str:
@@ -128,7 +128,7 @@ class PostgresDialect:
 
 
 def _entry_at(path: Sequence[str]) -> str:
-    """Return the expression for the metadata entry at a path. The expression is NULL if there is no such entry."""
+    """Return the SQL expression for the metadata entry at a path. Its value is NULL if there is no such entry."""
     return "metadata::json" + " -> ?::text" * len(path)
 
 

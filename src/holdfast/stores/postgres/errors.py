@@ -83,10 +83,10 @@ def translated() -> Iterator[None]:
 
 
 def _detail(error: psycopg.Error) -> str:
-    """Return the first line of the server's message. Further lines are left out, because they may quote stored values.
+    """Return a short description of an error: the first line of the server's message.
 
-    Errors that the client library raises have no server message. Their text quotes the host, port, user and database, so
-    quoted parts are replaced.
+    Further lines are left out, because they may quote stored values. Errors that the client library raises have no server
+    message. Their text quotes the host, port, user and database, so quoted parts are replaced.
     """
     if error.diag.message_primary:
         return error.diag.message_primary.rstrip(".")

@@ -42,8 +42,8 @@ class Listener:
     def announce(self) -> None:
         """Notify the listeners of a new job, in a separate transaction after the job was committed.
 
-        In PostgreSQL, only one transaction at a time can commit a notification. This commit therefore does not wait for the disk.
-        If a notification is lost, workers still find the job when they poll.
+        In PostgreSQL, only one transaction at a time can commit a notification. To keep this time short, the commit does not
+        wait for the disk. If a notification is lost, workers still find the job when they poll.
         """
         with contextlib.suppress(StoreError), self._connections.write(durable=False) as session:
             session.execute("SELECT pg_notify(?, ?)", (_CHANNEL, self._tenant[:2000]))

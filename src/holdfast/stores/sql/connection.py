@@ -44,7 +44,7 @@ class SQLDialect(Protocol):
         ...
 
     def among(self, column: str, values: Sequence[object]) -> Part:
-        """Return the condition that a column equals one of the values. The number of values is not limited."""
+        """Return the SQL condition that a column equals one of the values. There may be any number of values."""
         ...
 
     def key_equals(self, key: str) -> Part:
@@ -96,11 +96,11 @@ class SQLDialect(Protocol):
         ...
 
     def in_payload(self, part: str) -> str:
-        """Return the expression for a field of a job's JSON payload, such as ``user`` or ``session``."""
+        """Return the SQL expression for a field of a job's JSON payload, such as ``user`` or ``session``."""
         ...
 
     def day_of(self, column: str) -> str:
-        """Return the expression for the UTC day of a timestamp column, as YYYY-MM-DD."""
+        """Return the SQL expression for the UTC day of a timestamp column, as YYYY-MM-DD."""
         ...
 
     def is_shared_with(self) -> str:

@@ -27,7 +27,7 @@ _LISTS = (list, tuple, set, frozenset)
 
 
 def metadata_condition(dialect: SQLDialect, where: Where) -> Part:
-    """Return the condition that a row's metadata matches a filter. Raise InvalidInput if the filter is invalid."""
+    """Return the SQL condition that a row's metadata matches a filter. Raise InvalidInput if the filter is invalid."""
     return _Translation(dialect).all_of(where, 0)
 
 
@@ -133,7 +133,10 @@ class _Translation:
 
 
 def _at(name: str, dialect: SQLDialect, condition: Callable[[Sequence[str]], Part]) -> Part:
-    """Return a condition on the entry with this name. A name with dots is a path, unless there is an entry with the whole name."""
+    """Return a condition on the metadata entry with this name.
+
+    A name with dots is a path into nested objects, unless there is an entry with the whole name.
+    """
     whole = condition([name])
     if "." not in name:
         return whole

@@ -31,7 +31,7 @@ class SQLiteDialect:
         return value
 
     def among(self, column: str, values: Sequence[object]) -> Part:
-        """Return the condition that a column equals one of the values. A long list is bound as one JSON array."""
+        """Return the SQL condition that a column equals one of the values. A long list is bound as one JSON array."""
         if len(values) > _MANY:
             return f"{column} IN (SELECT value FROM json_each(?))", dump(list(values))
         return f"{column} IN ({marks(values)})", *values
@@ -104,11 +104,11 @@ class SQLiteDialect:
         return f"{entry}.type = 'text' AND instr({entry}.value, ?) > 0", part
 
     def in_payload(self, part: str) -> str:
-        """Return the expression for a field of a job's JSON payload, such as ``user`` or ``session``."""
+        """Return the SQL expression for a field of a job's JSON payload, such as ``user`` or ``session``."""
         return f"json_extract(payload, '$.{part}')"
 
     def day_of(self, column: str) -> str:
-        """Return the expression for the UTC day of a timestamp column, as YYYY-MM-DD."""
+        """Return the SQL expression for the UTC day of a timestamp column, as YYYY-MM-DD."""
         return f"date({column} / 1000000, 'unixepoch')"
 
     def is_shared_with(self) -> str:

@@ -341,7 +341,7 @@ class SQLiteStore(SQLReads):
             return super().count_memories(wanted)
 
     def stats(self) -> Mapping[str, Any]:
-        """Count the stored rows and bytes. The rows are counted again only after a write."""
+        """Count the stored rows and bytes. The row counts stay cached until the file changes."""
         with self.snapshot():
             rows = self.guard(
                 lambda: cached_fetch(self.connection, ("stats", self.tenant), lambda: counts.stats(self.connection, self.tenant))

@@ -93,7 +93,7 @@ class WordCache:
         allowed: AllowedItems | None = None,
         excluded: Collection[int] = (),
     ) -> list[Match] | None:
-        """Rank the items that share terms with a query by BM25. An item is ranked by its best chunk.
+        """Rank by BM25 the items that have a term in common with the query. An item is ranked by its best chunk.
 
         Return None if a partition is not in memory and is too large to be loaded now.
         """
