@@ -80,7 +80,7 @@ class Engine(Maintenance):
         return f"<holdfast.Engine {name}, preset {self.preset.name!r}>"
 
     def for_user(self, user: str, *, app: str | None = None, agent: str | None = None) -> ScopedMemory:
-        """Return the memory of one user: the same calls without ``user=``, ``app=`` and ``agent=``."""
+        """Return a view for one user. It has the same methods, without the arguments ``user``, ``app`` and ``agent``."""
         scope = self._scope(user=user, app=app, agent=agent)
         if scope.user is None:
             raise InvalidInput("for_user needs the name of a user.")
@@ -98,12 +98,12 @@ class Engine(Maintenance):
         shared: bool = False,
         off_record: bool = False,
     ) -> Session:
-        """Start a session, or resume the session with this ``id``. With ``off_record``, nothing is stored.
+        """Start a session, or resume the session with this ``id``. With ``off_record``, nothing of the session is stored.
 
-        ``with memory.session(user="ana") as session:`` ends the session when the block ends. An ``id`` is unique within a scope:
-        two users can use the same id for different sessions. ``session(id=record.id)`` without a scope resumes a session that
-        :meth:`sessions` lists; an unknown id raises :class:`holdfast.NotFound`. ``shared=True`` starts or resumes a session
-        that belongs to no user. All users share the memories learned from it.
+        ``with memory.session(user="ana") as session:`` ends the session when the block ends. An ``id`` is unique within
+        a scope: two users can use the same id for different sessions. ``session(id=record.id)`` without a scope resumes
+        a session that :meth:`sessions` lists; an unknown id raises :class:`holdfast.NotFound`. ``shared=True`` starts
+        or resumes a session that belongs to no user. All users share the memories learned from it.
         """
         scope = self._scope(user=user, app=app, agent=agent)
         if id is not None and not shared and not off_record and not (user or app or agent):
@@ -268,8 +268,8 @@ class Engine(Maintenance):
     ) -> list[Memory]:
         """List the changes that wait for a person's decision, newest first.
 
-        A change is only proposed if it would supersede a memory that the user stored and may be based on text that the
-        user did not write, such as the text of a tool, a web page, a file or a quotation.
+        A change needs a decision if it would supersede a memory that the user stored, but may come from text that the
+        user did not write. This can be text of a tool, a web page or a file, or a quotation.
         """
         return self._in(user=user, app=app, agent=agent).proposals(limit=limit, offset=offset)
 
@@ -285,7 +285,7 @@ class Engine(Maintenance):
         return by_id.decide(self._services, id, accept=False)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
-        """Undo a change and all other changes of its batch. Return the resulting memories.
+        """Undo a change and all other changes of its batch. Return the affected memories in their new state.
 
         ``change`` may also be the id of a batch.
         """

@@ -38,7 +38,7 @@ def is_database(settings: Settings) -> bool:
 
 
 def make_store(settings: Settings, *, is_copy: bool = False) -> "SQLiteStore | PostgresStore":
-    """Open the configured store. A copy of a file (``is_copy``) is upgraded without a backup."""
+    """Open the configured store. With ``is_copy``, the store is a copy of another file and is upgraded without a backup."""
     tenant = clean_name(settings.tenant, what="tenant") or "default"
     if is_database(settings):
         return _make_database(settings, tenant)

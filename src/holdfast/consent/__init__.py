@@ -1,4 +1,4 @@
-"""Obey the user's wishes about memory. ``wishes.py`` reads and obeys a message, ``off_record.py`` withholds messages.
+"""Obey the user's wishes about memory. ``wishes.py`` reads the wishes in messages and obeys them.
 
-``forget.py`` finds the memories and messages to forget.
+``off_record.py`` withholds messages. ``forget.py`` finds the memories and messages to forget.
 """

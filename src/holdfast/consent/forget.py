@@ -41,7 +41,11 @@ class About:
 
 
 def find_everything(store: Store, preset: Preset, scope: Scope, now: datetime) -> About:
-    """Return all memories and messages of a user that the scope may see."""
+    """Return all memories and messages of the scope's user, as far as the scope may see them.
+
+    If the scope has no user, return the shared memories and messages of exactly this scope. Memories of plain kinds are
+    left out.
+    """
     owner = {} if scope.user is None else {"user": scope.user}
     exactly = scope if scope.user is None else None
     memories = store.memories(MemoryFilter(reader=scope, owner=owner, exactly=exactly, unexpired_at=now))
@@ -84,19 +88,22 @@ def _is_owned(hit: Hit, scope: Scope, preset: Preset) -> bool:
 
 
 class _Terms:
-    """The terms of a subject."""
+    """The search terms of the subject that the user wants to be forgotten."""
 
     def __init__(self, subject: str, languages: Sequence[str]) -> None:
         self.wanted = query_terms(subject, languages)
 
     def share(self, text: str) -> float:
-        """Return the share of the terms that a text contains."""
+        """Return the fraction of the subject's terms that a text contains."""
         words = {term for language in ("en", "es") for term in document_terms(text, language)}
         return sum(not spellings.isdisjoint(words) for spellings in self.wanted) / len(self.wanted)
 
 
 def _remainder(memory: Memory, terms: _Terms, floor: float) -> str:
-    """Return a memory's text without the sentences about the subject. If the whole memory is about it, return an empty text."""
+    """Return a memory's text without the sentences about the subject.
+
+    If the whole memory is about the subject, return an empty text.
+    """
     lines = memory.text.split("\n")
     split: Callable[[str], list[str]] = (lambda line: [line]) if len(lines) > 1 else split_sentences
     parts = [part for line in lines for part in split(line)]

@@ -40,7 +40,7 @@ _MAX_REPLIES = 50
 
 
 def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> SessionRecord:
-    """Return a session after a pause. If the session never ends and was idle for a while, its messages are kept again."""
+    """Return the session as it is after a pause. In a session that never ends, a long pause ends an off-the-record wish."""
     lapses = preset.idle_after is None and now - session.last_at >= PAUSE
     return with_state(session, **{OFF_RECORD_UNTIL: None}) if lapses and session.metadata.get(OFF_RECORD_UNTIL) else session
 
@@ -48,10 +48,11 @@ def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> Sessio
 def is_withheld(
     role: str, until: str | None, reach: Reach | None, *, after_withheld: bool, lifts: bool = False
 ) -> tuple[bool, str | None]:
-    """Return whether a message is off the record, and until when the messages after it are off the record.
+    """Return whether a message is off the record, and which later messages are: ``"next"``, ``"rest"`` or None.
 
-    ``until`` is the limit that applied before this message, and ``reach`` is the reach of a wish in this message. A
-    reply to a withheld message is withheld, because it may repeat the content.
+    ``until`` is this value as it was before the message. ``reach`` says which messages the off-the-record wish in this
+    message covers, and is None if the message has no such wish. A reply to a withheld message is withheld, because it
+    may repeat the content.
     """
     is_user = role == "user"
     stays = None if lifts or (is_user and until == "next") else until
@@ -64,7 +65,7 @@ def is_withheld(
 
 
 def withhold_previous(tx: Transaction, message: Message, preset: Preset, now: datetime) -> list[str]:
-    """Withhold the user's previous message and the replies to it. Return the ids of all withheld messages.
+    """Withhold the user's previous message and the replies to it. Return the ids of these messages.
 
     Memories already extracted from these messages are retired, and erased when the session ends.
     """
@@ -76,7 +77,10 @@ def withhold_previous(tx: Transaction, message: Message, preset: Preset, now: da
 
 
 def turn_before(tx: Transaction, message: Message) -> list[Message]:
-    """Return the user's previous message and the replies to it. ``message`` itself may be stored or not."""
+    """Return the message that the same speaker sent before ``message``, and the replies to it.
+
+    It does not matter whether ``message`` itself is already stored.
+    """
     stored = message.seq - 1 if message.seq else None
     earlier = tx.messages(MessageFilter(session=message.session, exactly=message.scope, up_to_seq=stored, newest=_MAX_REPLIES))
     places = [place for place, each in enumerate(earlier) if _is_same_speaker(each, message)]

@@ -71,7 +71,10 @@ class Wishes:
         self._sentence_reader = sentence_reader
 
     def read(self, messages: Sequence[Message], session: str, scope: Scope) -> list[Plan]:
-        """Return a plan for each message. Only the user's own messages can contain wishes."""
+        """Return, for each message, its wish and the data needed to obey the wish.
+
+        Only the user's own words can contain a wish.
+        """
         if not any(map(_may_wish, messages)):
             return [Plan()] * len(messages)
         last = self._store.messages(MessageFilter(session=session, exactly=scope, newest=1))
@@ -88,7 +91,7 @@ class Wishes:
         return plans
 
     def after_pause(self, session: SessionRecord) -> SessionRecord:
-        """Return a session in its state for the next message. If the session never ends, an old wish no longer applies."""
+        """Return the session as it is after a pause. In a session that never ends, a long pause ends an off-the-record wish."""
         return after_pause(session, self._preset, self._clock.now())
 
     def _plan(self, message: Message, before: Message | None, *, paused: bool) -> Plan:
@@ -128,9 +131,9 @@ class Wishes:
         return found
 
     def _puts(self, wish: ReadWish, message: Message, before: Message | None, reader: SentenceReader | None) -> list[Put]:
-        """Return the memories that a message asks to store, in the extractor's words.
+        """Return the memories that a message asks to store, as the extractor words them.
 
-        If it extracts none, use the user's words.
+        If the extractor finds no memory, return one memory in the user's words.
         """
         said = wish.subject or message.text
         reading = reading_of(said, reader)
@@ -155,9 +158,9 @@ class Wishes:
         return [_without_wish(put, default.text if wish.subject else "") for put in found] or [default]
 
     def mark(self, session: SessionRecord, message: Message, last: Message | None, plan: Plan) -> tuple[Message, SessionRecord]:
-        """Return a message marked according to the wishes so far, and the session with its new state.
+        """Return the message, marked if it is off the record or asks to forget something, and the session with its new state.
 
-        ``last`` is the previous message.
+        ``last`` is the previous message of the session.
         """
         off_record = plan.wish is not None and plan.wish.wish == "off_record"
         withheld, until = is_withheld(
@@ -175,7 +178,7 @@ class Wishes:
         return message, session
 
     def obey(self, tx: Transaction, session: SessionRecord, stored: Message, plan: Plan) -> Message:
-        """Obey the wish in a stored message. Return the message with the result."""
+        """Obey the wish in a stored message. Return the message with a record of what was done in its field ``consent``."""
         if stored.action == OFF_RECORD:
             if plan.wish is None:
                 return stored
@@ -197,7 +200,10 @@ class Wishes:
         return Consent(wish="remember", memories=tuple(memories), undo=batch if tx.changes(batch=batch) else None)
 
     def _forget(self, tx: Transaction, about: About) -> Consent:
-        """Retire the memories about a subject, or remove the subject from their text. Hide the messages that they come from."""
+        """Retire the memories about a subject, or remove the subject from their text. Hide the messages about the subject.
+
+        The source messages of retired memories are hidden, too.
+        """
         ids = [memory.id for memory, _ in about.memories]
         present = {memory.id: memory.revision for memory in tx.memories(MemoryFilter(ids=ids))} if ids else {}
         taken = [each for each in about.memories if present.get(each[0].id) == each[0].revision]
@@ -225,7 +231,7 @@ def _without_wish(put: Put, fact: str) -> Put:
 
 
 def _cut(writer: Writer, memory: Memory, remainder: str) -> Change:
-    """Return the change that forgets a memory, or keeps only ``remainder`` of its text."""
+    """Return the change that forgets a memory. If ``remainder`` is not empty, the change keeps this part of the memory's text."""
     retire = Retire(id=memory.id, status="forgotten", reason=_FORGET_REASON)
     if not remainder:
         return retire

@@ -6,7 +6,8 @@
     memory = await agent.create_memory(request)
     block = SensitiveLoop(agent).format_memories_for_context(agent.get_memories("calendar"))
 
-The names of the design are used in snake case. ``AppMemory.to_json`` returns the design's own field names.
+Methods and fields have the names that the design uses, in snake case. ``AppMemory.to_json`` returns the design's own
+field names.
 """
 
 import asyncio
@@ -82,7 +83,7 @@ class MemoryCreationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCompactionRequest:
-    """The memories of an app that has more memories than its maximum."""
+    """A request to reduce the memories of an app that has more memories than its maximum."""
 
     app_id: str
     existing_memories: Sequence[AppMemory] = ()
@@ -110,7 +111,10 @@ class MemorySubAgent:
         model: str | ChatModel | Callable[..., Any] | None = None,
         **opening: Any,
     ) -> None:
-        """Use an engine, or open a store. With ``debug_mode``, each step is logged. Without a model, rules decide."""
+        """Use an engine, or open a store. With ``debug_mode``, each step is logged.
+
+        Without a model, rules create and merge memories.
+        """
         opening = {"preset": "apps", "worker": "none", **opening}
         self.engine = db if isinstance(db, Engine) else open_engine(db, chat=model, **opening)
         self._level = logging.INFO if debug_mode else logging.DEBUG
@@ -156,7 +160,7 @@ class MemorySubAgent:
             )
 
     def decisions(self, app_id: str, limit: int = 20) -> list[MemoryCompactionDecision]:
-        """Return the decisions of compactions of an app's memories, newest first."""
+        """Return the decisions of past compactions of an app's memories, newest first."""
         made = []
         for each in self.engine.apps.compactions(app_id, limit=limit):
             target = self.engine.get(each.merged_into or each.memory)
@@ -192,7 +196,7 @@ class MemorySubAgent:
         return self.engine.apps.purge(app_id)
 
     def get_energy_consumed_since_last_poll(self) -> float:
-        """Return the energy units used since the last call."""
+        """Return the energy units that memory work has used since the last call. Energy is the apps design's measure of cost."""
         return self.engine.apps.poll_energy()
 
     def close(self) -> None:
@@ -237,7 +241,7 @@ class AppRegistry:
 
 
 class SensitiveLoop:
-    """The hooks of the design's main loop."""
+    """The methods that the main loop of the apps design calls."""
 
     def __init__(self, agent: MemorySubAgent) -> None:
         self._agent = agent
@@ -252,7 +256,7 @@ class SensitiveLoop:
         return await self._agent.create_memory(MemoryCreationRequest(app_id=app_id, conversation_id=conversation_id))
 
     def get_memories_for_app(self, app_id: str) -> list[AppMemory]:
-        """Return the memories of an app for its context."""
+        """Return the memories of an app that :meth:`format_memories_for_context` formats for the system prompt."""
         return self._agent.get_memories(app_id)
 
     def format_memories_for_context(self, memories: Sequence[AppMemory]) -> str:

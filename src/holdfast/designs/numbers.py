@@ -1,6 +1,7 @@
 """Integer ids of memories, for designs whose own tables have integer primary keys.
 
-The number of a memory is the row number of its first revision. It is positive, never reused, and survives a restart.
+The integer id of a memory is the row number of its first revision. It is positive, never reused, and survives a
+restart.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +26,7 @@ def find_numbered(engine: Engine, number: int, memories: Iterable[types.Memory])
 
 
 def resolve(engine: Engine, id: int | str, memories: Sequence[types.Memory]) -> str | None:
-    """Return the engine's id of a memory with an integer id, or None if there is none. An engine's id is returned unchanged."""
+    """Return the engine's id of a memory, given its integer id. Return None if no memory has it. A text is returned unchanged."""
     if isinstance(id, str):
         return id
     found = find_numbered(engine, id, memories)

@@ -34,7 +34,10 @@ class MemoryManager:
         user: str | None = None,
         **opening: Any,
     ) -> None:
-        """Open the memory with a config: a YAML file, its ``memory:`` table, or ``RostroSettings``."""
+        """Open the memory.
+
+        ``config`` is a YAML file, a mapping like the ``memory:`` section of that file, or ``RostroSettings``.
+        """
         settings = RostroSettings() if config is None else config
         self.engine = open_engine(preset="rostro", settings=settings, chat=llm_provider, embedder=embedding_provider, **opening)
         self._user = user
@@ -72,7 +75,7 @@ class MemoryManager:
         return self._session
 
     def close(self) -> None:
-        """Close the memory."""
+        """Close the store."""
         self.engine.close()
 
     def __enter__(self) -> Self:

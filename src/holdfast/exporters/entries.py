@@ -28,7 +28,7 @@ class MessageEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEntry:
-    """A session, and the ids of the messages that its state refers to, keyed by the name of the state's entry."""
+    """A session, and the ids of the messages that the entries of its state refer to, by the name of the entry."""
 
     session: SessionRecord
     places: Mapping[str, str] = field(default_factory=dict)
@@ -36,7 +36,10 @@ class SessionEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionEntry:
-    """One revision of a memory, the change that created it, and the messages that a summary covers."""
+    """One revision of a memory and the change that created it.
+
+    For a summary, also the first and the last message that it covers.
+    """
 
     memory: Memory
     change: ChangeRecord | None = None
@@ -57,7 +60,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarizedEntry:
-    """The last message of a scope that a summary covers."""
+    """The last message that a summary covers, in one scope."""
 
     scope: Scope
     up_to: str
@@ -65,9 +68,10 @@ class SummarizedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEntry:
-    """A job, and the ids of the messages that its payload refers to, keyed by the name of the payload's entry.
+    """A job, and the ids of the messages that the entries of its payload refer to, by the name of the entry.
 
-    ``place`` is the id of the message whose sequence number is at the end of the name of the job's effect.
+    The name of a job's effect, such as ``digest:SESSION:NUMBER``, can end with the sequence number of a message.
+    ``place`` is the id of that message.
     """
 
     job: Job

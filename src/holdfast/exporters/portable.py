@@ -89,7 +89,7 @@ def _dump(value: Any) -> str:
 
 
 def _memory_store(walk: Walk, derived: dict[str, list[str]], *, selection: Selection, now: datetime) -> Iterator[str]:
-    """Yield the JSON of the memory store in pieces. ``derived`` receives the ids of the memories of each session."""
+    """Yield the JSON of the memory store in pieces. The ids of each session's memories are added to ``derived``."""
     first = {
         "schema": "portable-ai-memory",
         "schema_version": _SCHEMA_VERSION,
@@ -115,7 +115,7 @@ def _memory_store(walk: Walk, derived: dict[str, list[str]], *, selection: Selec
 
 
 def _version() -> str:
-    """Return the version as three numbers, as PAM requires."""
+    """Return Holdfast's version as three numbers, as PAM requires."""
     return ".".join([*re.findall(r"\d+", __version__), "0", "0", "0"][:3])
 
 

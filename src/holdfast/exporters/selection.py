@@ -32,7 +32,7 @@ class Selection:
         return {"session": self.session.id, **named}
 
     def owns(self, scope: Scope) -> bool:
-        """Return True if data of this scope is selected. If a session is selected, no whole scope is selected."""
+        """Return True if all data of this scope is selected. If only one session is selected, return False for every scope."""
         return self.session is None and all(getattr(scope, part) == value for part, value in self.owner.items())
 
     def has(self, message: Message) -> bool:
@@ -45,7 +45,7 @@ class Selection:
 def select(
     store: Store, *, user: str | None = None, app: str | None = None, agent: str | None = None, session: str | None = None
 ) -> Selection:
-    """Return the selection. Raise an error if it names an unknown session.
+    """Return the selection of the data to export. Raise an error if the session is unknown.
 
     A user, app or agent without data selects nothing, which is not an error. With a session, these arguments identify
     the owner of the session.
@@ -57,7 +57,10 @@ def select(
 
 
 def _only_session(store: Store, id: str, owner: Mapping[str, str]) -> SessionRecord:
-    """Return the session with this id. A session of exactly this scope is preferred."""
+    """Return the session with this id. If several sessions have this id, return the one whose scope is exactly this owner.
+
+    Raise an error if there is no such session, or if it is unclear which one is meant.
+    """
     found = store.sessions(SessionFilter(ids=(id,), owner=owner))
     exact = Scope(tenant=store.tenant, user=owner.get("user"), app=owner.get("app"), agent=owner.get("agent"))
     chosen = [session for session in found if session.scope == exact] or found

@@ -132,7 +132,7 @@ class Walk:
             yield page
 
     def sessions(self, *, again: bool = False) -> Iterator[SessionEntry]:
-        """Yield the selected sessions, by id. With ``again``, they are not counted."""
+        """Yield the selected sessions, sorted by id. With ``again``, they were yielded before and are not counted again."""
         yield from self._read_sessions() if again else self._counted("sessions", self._read_sessions())
 
     def _read_sessions(self) -> Iterator[SessionEntry]:
@@ -156,7 +156,7 @@ class Walk:
     def _message_before(self, seq: int, *, session: str | None = None, scope: Scope | None = None) -> str | None:
         """Return the id of the last message up to a sequence number, or None.
 
-        The message with exactly that number may be removed.
+        The message with exactly that number may have been removed.
         """
         found = self._store.messages(MessageFilter(session=session, exactly=scope, up_to_seq=seq, newest=1)) if seq else []
         return found[0].id if found else None
@@ -174,9 +174,9 @@ class Walk:
                 yield SummarizedEntry(scope=scope, up_to=up_to)
 
     def memories(self, *, again: bool = False) -> Iterator[MemoryEntry]:
-        """Yield the selected memories and the memories derived from selected data, by id.
+        """Yield the selected memories and the memories derived from selected data, sorted by id.
 
-        With ``again``, they are not counted.
+        With ``again``, they were yielded before and are not counted again.
         """
         yield from self._read_memories() if again else self._counted("memories", self._read_memories())
 
@@ -279,7 +279,12 @@ class Walk:
         yield from self._counted("traces", iter(self._store.traces(wanted)))
 
     def _note_derived(self, known: dict[str, Memory], sources: Sequence[str]) -> list[str]:
-        """Add the memories outside the selection that were derived from these sources. Return the ids of the added memories."""
+        """Add memories outside the selection that were derived from these sources to ``known``.
+
+        Return the ids of the added memories.
+
+        Memories that the caller may not see, and memories that another source also states, are left out.
+        """
         found = self._store.memories(MemoryFilter(sources=sources, statuses=None))
         new = [memory for memory in found if memory.id not in known and not self._selection.owns(memory.scope)]
         new = [memory for memory in new if self._sees(memory.scope) and not self._is_restated(memory, known)]
@@ -287,7 +292,10 @@ class Walk:
         return [memory.id for memory in new]
 
     def _is_restated(self, memory: Memory, known: Collection[str]) -> bool:
-        """Return True if a source outside the selection states the same. Erasing the selection would then keep the memory."""
+        """Return True if a source outside the selection also states this memory.
+
+        Erasing the selection would then keep the memory.
+        """
         revisions = self._store.revisions(memory.id)
         sources = {source for revision in revisions for source in revision.sources}
         messages = {each.id for each in self._store.messages(MessageFilter(ids=sources)) if self._selection.has(each)}
@@ -317,9 +325,9 @@ def effect_number(effect: str) -> int | None:
 
 
 def effect_with(effect: str, place: str | int | None) -> str:
-    """Replace the message at the end of the name of an effect.
+    """Return the name of a job's effect with another message at its end.
 
-    A message is given as an id in an export, and as a sequence number in a store.
+    In an export, the message is given by its id. In a store, it is given by its sequence number.
     """
     kind, _, rest = effect.partition(":")
     if place is None:
@@ -330,7 +338,7 @@ def effect_with(effect: str, place: str | int | None) -> str:
 
 
 def effect_place(effect: str) -> str | None:
-    """Return the id of the message at the end of the name of an exported effect, or None."""
+    """Return the id of the message at the end of the name of a job's effect in an export, or None."""
     kind, _, rest = effect.partition(":")
     if kind == "rollup":
         last = json.loads(rest)[-1]

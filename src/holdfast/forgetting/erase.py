@@ -63,7 +63,10 @@ def erase(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing)
 
 
 def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> tuple[Receipt, list[bytes]]:
-    """Erase as :func:`erase` does. Also return the needles, so that a later scan can verify a pending receipt."""
+    """Erase as :func:`erase` does. Also return the needles, which are byte strings from the erased texts.
+
+    A later scan searches the files for the needles to verify a receipt that is still pending.
+    """
     begun = _begin(store, preset, target, how)
     return _finish(store, preset, begun, *_scrub(store, begun.needles, rewrite=how.rewrite, files=how.files())), begun.needles
 
@@ -73,8 +76,8 @@ def erase_each(
 ) -> list[tuple[Receipt, list[bytes]]]:
     """Erase several targets, each in its own transaction and with its own receipt, but overwrite and scan the files only once.
 
-    A target that was already erased together with an earlier target is skipped. The ``files`` function of the first target
-    updates the other files for all targets.
+    A target that was already erased together with an earlier target is skipped. Other files that may contain erased
+    data are updated once, by the ``files`` function of the first target.
     """
     begun: list[_Begun] = []
     for target, how in targets:
@@ -139,7 +142,7 @@ def _note(store: Store, receipt: Receipt) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Removed:
-    """The data that an erasure removes from the store, and the numbers removed so far."""
+    """The data that an erasure removes from the store, and how many rows were removed so far."""
 
     targets: ErasureTargets
     hidden: Collection[str]
@@ -200,9 +203,9 @@ def _remove(
 
 
 def _read_again(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> ReadAgain:
-    """Read the messages from which memories must be derived again.
+    """Run the sentence reader on the messages from which memories must be derived again, and return the results.
 
-    This runs before the transaction, because a model may be used.
+    This is done before the transaction, because running the model takes time.
     """
     if how.reader is None or not isinstance(preset.extractor, Extractor):
         return ReadAgain()
@@ -308,7 +311,7 @@ def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
 
 
 def note_scrubbed(store: Store, *, complete: bool, rewrite: bool) -> None:
-    """Record the result of a scrub. A complete scrub finishes the task, unless the files must still be rewritten."""
+    """Record the result of a scrub. After a complete scrub, nothing is left to do, unless the files must still be rewritten."""
     with store.write() as tx:
         if complete and (rewrite or tx.setting(SCRUB) == "log"):
             tx.set_setting(SCRUB, "done")

@@ -32,7 +32,10 @@ class ReadAgain:
 
     @classmethod
     def of(cls, extractor: Extractor, messages: Sequence[Message], reader: SentenceReader) -> "ReadAgain":
-        """Read messages with the sentence reader. If it fails, rules read them in the transaction."""
+        """Extract statements from messages with the sentence reader.
+
+        If it fails, the result is empty and rules are used later.
+        """
         try:
             found = extractor.rules(extractable(messages), reader) if messages else []
         except ModelError:
@@ -126,7 +129,7 @@ def _base(tx: Transaction, preset: Preset, lost: Memory, made: Sequence[Memory])
 
 
 def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
-    """Return a new version of a topic's recent note, based on the topic's remaining memories.
+    """Return the note on a topic, written again from the topic's remaining memories.
 
     Return None if no memories remain.
     """

@@ -41,15 +41,18 @@ class ConversationManager:
         self.add_message("user", content)
 
     def add_assistant_message(self, content: str) -> None:
-        """Add a reply."""
+        """Add a reply of the assistant."""
         self.add_message("assistant", content)
 
     def clear(self) -> None:
-        """Remove all messages. The log of the database stays."""
+        """Remove all messages from the working memory. The messages in the database's log stay."""
         self.messages.clear()
 
     def reload_from_db(self, db: MemoryDB) -> None:
-        """Replace the messages with the last messages of the log, for example after a restart. Noise is left out."""
+        """Replace the messages with the last messages of the log, for example after a restart.
+
+        Messages that are marked as noise are left out.
+        """
         recent = db.session.window()
         self.messages.clear()
         self.messages.extend({"role": each.role, "content": each.text} for each in recent)

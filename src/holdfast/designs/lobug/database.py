@@ -48,7 +48,7 @@ class FactRow:
 
 
 class MemoryDB:
-    """The tables of the design, in one file. :meth:`initialize` or the first use opens the file."""
+    """The design's tables in one database file. The file is opened by :meth:`initialize`, or else by the first use."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class MemoryDB:
 
     @property
     def session(self) -> Session:
-        """The one endless conversation."""
+        """The session that contains all messages. It never ends."""
         return self.engine.session(id=self.conversation, shared=True)
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ class MemoryDB:
         source: str = "conversation",
         fact_type: str = "personal",
     ) -> int:
-        """Store a fact with its vector and return its id. Without a vector, the current embedder computes it."""
+        """Store a fact with its vector and return its id. If no vector is given, the current embedder computes it."""
         vector = None if embedding is None else self._services.embedding.given(embedding)
         kept = self.engine.remember(content, kind="fact", metadata={"type": fact_type, "source": source}, origin="auto")
         embedder = self._services.embedding.embedder()

@@ -1,4 +1,4 @@
-"""The embedding functions of a program. Each process has one model, which is set at the start."""
+"""Functions that embed texts. All of them use the one embedding model of the process, which is set at the start."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -20,8 +20,9 @@ _embedder: Embedder | None = None
 def configure_embeddings(model: str | Embedder | Callable[[str], Any] = _DEFAULT, *, url: str | None = None) -> None:
     """Set the embedding model of this process.
 
-    ``model`` is a name in Ollama or in ``holdfast models``, an object or a function. The name ``none`` removes the model.
-    Raises :class:`holdfast.ModelError` if the model cannot be loaded. The previous model then stays in use.
+    ``model`` is an embedder, a function, the name of a model in Ollama, or a name that ``holdfast models`` lists. The
+    name ``none`` removes the model. Raises :class:`holdfast.ModelError` if the model cannot be loaded. The previous
+    model then stays in use.
     """
     global _embedder  # noqa: PLW0603  (one model per process, as in the design)
     if isinstance(model, str):
@@ -40,7 +41,7 @@ def configured() -> bool:
 
 
 def embed(text: str) -> list[float]:
-    """Return the vector of a text, with length 1."""
+    """Return the vector of a text."""
     return embed_batch([text])[0]
 
 

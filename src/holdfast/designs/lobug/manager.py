@@ -88,7 +88,7 @@ class MemoryManager:
         return self.db.get_base_memory()
 
     def close(self) -> None:
-        """Close the memory."""
+        """Close the database file."""
         self.db.close()
 
     def __enter__(self) -> Self:

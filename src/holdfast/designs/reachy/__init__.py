@@ -1,4 +1,4 @@
-"""The memory interface of Reachy: typed memories with lifetimes, daily values by key, and a window of the last turns.
+"""The memory interface of Reachy: typed memories with lifetimes, values that are set for one day, and a window of the last turns.
 
 ::
 

@@ -15,7 +15,7 @@ _MAX_TOKENS = 1024
 
 
 class ReachyAgentLoop:
-    """Answers the user with the window of the last turns in the prompt."""
+    """Answers the user. Each prompt contains the last turns of the conversation."""
 
     def __init__(
         self, memory: MemoryManager, client: Any = None, model: str = "claude-sonnet-4-5", system_prompt: str = ""

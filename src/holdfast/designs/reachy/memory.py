@@ -1,4 +1,4 @@
-"""Typed memories with lifetimes, values by key for the day, and a window of the last turns."""
+"""Typed memories with lifetimes, values that are set under a key for one day, and a window of the last turns."""
 
 import asyncio
 from collections.abc import Mapping
@@ -106,8 +106,9 @@ class MemoryManager:
     ) -> list[SearchResult]:
         """Search memories by similarity, best first. ``where`` filters by metadata.
 
-        The messages of the context window are searched as memories of type conversation, for 30 days. If a fact in a message was
-        superseded later, the content of the result also states the new fact. A blank query finds nothing.
+        Without ``where``, the messages of the last 30 days are searched, too, as memories of type conversation. If a
+        fact in a message was superseded later, the content of the result also states the new fact. A blank query finds
+        nothing.
         """
         if not query.strip():
             return []
@@ -120,7 +121,7 @@ class MemoryManager:
         return sorted((each for each in found if each.score >= min_score), key=lambda each: -each.score)
 
     def _is_unexpired(self, hit: types.Hit) -> bool:
-        """Return False for a message that is older than a memory of type conversation can be."""
+        """Return False if a hit is a message that is older than 30 days, the lifetime of memories of type conversation."""
         expires_at = None if hit.message is None else _expiry(MemoryType.CONVERSATION, hit.message.at)
         return expires_at is None or expires_at > services(self.engine).clock.now()
 
@@ -170,7 +171,7 @@ class MemoryManager:
         return found[0].text if found else None
 
     async def close(self) -> None:
-        """Close the memory."""
+        """Close the store."""
         await self._awaited.close()
 
     async def __aenter__(self) -> Self:
@@ -191,7 +192,7 @@ def _expiry(memory_type: MemoryType, created_at: datetime) -> datetime | None:
 
 
 def _found(hit: types.Hit) -> Memory:
-    """Return a hit as a memory. A message is a memory of type conversation."""
+    """Convert a hit to a memory. A message becomes a memory of type conversation."""
     if hit.memory is not None:
         return _as_memory(hit.memory)
     message = hit.found

@@ -1,7 +1,7 @@
 """Rumi's agent loop: tools that a model calls, and hooks that connect a conversation with the memory.
 
-The loop builds the system prompt of a conversation, and learns from the conversation when it ends. The host calls the
-model.
+The loop builds the system prompt of a conversation, and learns from the conversation when it ends. It does not call the
+model: the program that uses the loop does.
 """
 
 import asyncio
@@ -47,7 +47,10 @@ class ToolResult:
 
 
 class Tool:
-    """A function that a model may call. Subclasses set the three attributes and implement :meth:`execute`."""
+    """A function that a model may call.
+
+    Subclasses set ``name``, ``description`` and ``parameters``, and implement :meth:`execute`.
+    """
 
     name: str = ""
     description: str = ""
