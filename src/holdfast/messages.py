@@ -68,7 +68,7 @@ def _redacted(message: Message) -> Message:
 
 
 def with_redactions(stored: Message, message: Message) -> Message:
-    """Return a stored message, with a list of the secrets that this write replaced."""
+    """Return the stored message. Its field ``redacted`` lists the secrets that were replaced in ``message``."""
     return replace(stored, redacted=message.redacted) if message.redacted else stored
 
 
@@ -88,7 +88,7 @@ def earlier(tx: Transaction, message: Message) -> Message | None:
 
 
 def with_act(message: Message, previous: Sequence[Message]) -> Message:
-    """Return a message with its dialogue act. If the previous message ends with a question, that question is added.
+    """Return a message with its dialogue act. If it answers a question of the previous message, the question is added, too.
 
     ``previous`` is a list with the previous message, or an empty list.
     """

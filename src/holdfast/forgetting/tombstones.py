@@ -27,7 +27,7 @@ def apply_tombstones(store: Store, preset: Preset, stones: Iterable[Tombstone], 
 
 
 def _targets(store: Store, stone: Tombstone) -> Iterator[tuple[Mapping[str, str], Scope | None]]:
-    """Yield the targets in a store that a tombstone names. For a session, also yield its scope."""
+    """Yield the data in a store that a tombstone identifies. For a session, also yield its scope."""
     if stone.is_exact:
         yield {stone.kinds[0]: stone.mark}, None
         return

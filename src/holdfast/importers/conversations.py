@@ -46,7 +46,7 @@ class OpenConversation:
 
     @property
     def id(self) -> str:
-        """Id of the session."""
+        """Id of the session in which the conversation is stored."""
         return clean_name(self.start.id, what="id of the conversation") or ""
 
 
@@ -64,9 +64,10 @@ class SaidWish:
 def add_said(
     tx: Transaction, talk: OpenConversation, said: Said, now: datetime, *, preset: Preset, wish: SaidWish | None = None
 ) -> Outcome:
-    """Store a message of a conversation.
+    """Store a message of a conversation, unless it is empty or the session already has a message with this id.
 
-    Skip it if the session already has a message with this id, or if it was off the record.
+    A message that was off the record is withheld if the preset keeps such messages until a session ends. Otherwise it
+    is not stored.
     """
     at = said.at or talk.last_at or talk.start.at or now
     talk.last_at = at
@@ -104,7 +105,10 @@ def add_said(
 def _is_off_record(
     tx: Transaction, talk: OpenConversation, message: Message, wish: SaidWish, *, preset: Preset, now: datetime
 ) -> bool:
-    """Return True if an imported message was off the record. If the wish covers the previous turn, also remove that turn."""
+    """Return True if an imported message was off the record.
+
+    If a wish in the message also covers the user's previous message and the replies to it, withhold or remove them.
+    """
     talk.after_withheld, talk.off_record_until = is_withheld(
         message.role, talk.off_record_until, wish.reach, after_withheld=talk.after_withheld, lifts=wish.lifts
     )

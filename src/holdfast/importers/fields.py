@@ -39,7 +39,7 @@ class Fields:
         return value
 
     def maybe(self, name: str) -> str | None:
-        """Return an optional text."""
+        """Return an optional text. Return None if it is missing."""
         return None if self.values.get(name) is None else self.text(name)
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class Fields:
         return tuple(value)
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Return a number."""
+        """Return a number. If it is missing, return ``default``."""
         value = self.values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.fail(f"{name!r} must be a number, not {_name_of(value)}.")
@@ -98,7 +98,7 @@ class Fields:
         return found
 
     def maybe_time(self, name: str) -> datetime | None:
-        """Return an optional time: ISO 8601 text, or seconds since 1970."""
+        """Return an optional time, given as ISO 8601 text or as seconds since 1970. Return None if it is missing."""
         try:
             return moment(self.values.get(name))
         except InvalidInput as error:

@@ -34,7 +34,7 @@ def parse_line(line: bytes, place: str) -> Fields:
 
 
 def json_items(file: IO[bytes], name: str) -> Iterator[tuple[int, Any]]:
-    """Yield the number and the value of each item of a JSON list, one at a time."""
+    """Yield the position and the value of each item of a JSON list, one at a time. Positions start at 1."""
     text = _Text(file, name)
     if text.peek() != "[":
         raise InvalidInput(f"{name}: expected a JSON list, found {text.peek() or 'the end of the file'!r}.")

@@ -18,7 +18,10 @@ from holdfast.write import Writer
 
 
 class NoteWriter:
-    """Stores notes. It remembers the texts of earlier imports, including the texts of forgotten memories."""
+    """Stores notes.
+
+    A note that repeats an earlier note of the import is skipped, even if the earlier note's memory was forgotten.
+    """
 
     def __init__(self, preset: Preset, scope: Scope, source: str) -> None:
         self._preset = preset
@@ -29,7 +32,7 @@ class NoteWriter:
         """Number of stored memories in which secrets were replaced."""
 
     def apply(self, tx: Transaction, notes: Sequence[Note], now: datetime) -> list[Outcome]:
-        """Store notes, and return the outcome of each."""
+        """Store notes. Return for each note what was done, such as ``imported`` or ``known``."""
         writer = Writer(tx=tx, preset=self._preset, author=Author(actor="import"), now=now)
         known = self._known(tx, notes)
         return [self._apply(writer, note, known) for note in notes]
@@ -40,7 +43,7 @@ class NoteWriter:
         return sum((self._scope_of(note), note.id) in known for note in notes)
 
     def _known(self, reads: Reads, notes: Sequence[Note]) -> set[tuple[Scope, str]]:
-        """Return the scope and id of the notes that an earlier import stored."""
+        """Return the scope and the id of each of these notes that an earlier import stored."""
         ids = [note.id for note in notes]
         scopes = {self._scope_of(note) for note in notes}
         where = {"imported_id": {"$in": ids}, "imported_from": self._source}
@@ -104,7 +107,10 @@ class NoteWriter:
         )
 
     def _expiry(self, tx: Transaction, kind: Kind, scope: Scope, created_at: datetime | None) -> datetime | None:
-        """Return the time at which a memory expires if its kind has a lifetime: its creation time plus the lifetime."""
+        """Return the time at which a memory expires: its creation time plus the lifetime of its kind.
+
+        Return None if the kind has no lifetime or the creation time is unknown.
+        """
         if kind.lifetime is None or created_at is None:
             return None
         if isinstance(kind.lifetime, timedelta):

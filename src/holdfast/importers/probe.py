@@ -40,7 +40,7 @@ class Probe:
 
     @cached_property
     def first_line(self) -> Any:
-        """The first line of a file as JSON, or None. The lines of transcripts can be long."""
+        """The first line of a file, parsed as JSON, or None if that fails. The line may be longer than :attr:`head`."""
         if not self.text.lstrip().startswith("{"):
             return None
         with self.path.open("rb") as file:
@@ -61,7 +61,7 @@ class Probe:
 
     @cached_property
     def first_item(self) -> Any:
-        """The first item of the list in a JSON file, or of the conversations in an archive or folder.
+        """The first item of the list in a JSON file, or the first conversation in an archive or folder.
 
         None if there is no item.
         """

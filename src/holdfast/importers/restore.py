@@ -89,7 +89,7 @@ class Restore:
         return "imported"
 
     def _numbers(self, ids: Collection[str]) -> dict[str, int]:
-        """Return the sequence numbers of these messages. Messages that the store does not have are left out."""
+        """Return the sequence numbers of these messages, by message id. Messages that the store does not have are left out."""
         return {message.id: message.seq for message in self.tx.messages(MessageFilter(ids=ids))} if ids else {}
 
     def _session(self, entry: SessionEntry) -> Outcome:
@@ -153,7 +153,7 @@ class Restore:
 
 
 def record_kind(tx: Transaction, kind: Kind) -> None:
-    """Record a plain kind in the store, so that every later opening knows it."""
+    """Record a plain kind in the store, so that the store has this kind whenever it is opened."""
     recorded = read_kinds(tx.setting(RECORDED))
     if kind.name not in recorded:
         tx.set_setting(RECORDED, write_kinds([*recorded.values(), kind]))

@@ -97,7 +97,10 @@ class Import:
         self._paused = False
 
     def run(self, *, learn: int | None = None, dry_run: bool = False, progress: Progress | None = None) -> ImportResult:
-        """Check all records, then store them. With ``dry_run``, store nothing: count all, and those already in the store."""
+        """Check all records, then store them.
+
+        With ``dry_run``, store nothing: only count the records and those already in the store.
+        """
         total = self._check(learn)
         done = 0
         for batch in _batches(self._source.records(), _BATCH_SIZE):
@@ -118,7 +121,10 @@ class Import:
         return ImportResult(format=self._source.name, dry_run=dry_run, learning=self._learning, **found)
 
     def _check(self, learn: int | None) -> int:
-        """Read all records once, and return their number. If learning is limited, select the newest conversations."""
+        """Read all records once, and return their number. ``learn`` is the maximum number of conversations to learn from.
+
+        If there are more conversations, the newest are selected.
+        """
         total = 0
         newest: list[tuple[datetime, str]] = []
         talk, ended = None, _NEVER
@@ -180,7 +186,7 @@ class Import:
         return add_said(tx, self._talk, record, now, preset=self._preset, wish=self._wishes.get(id(record)))
 
     def _read_wishes(self, batch: Sequence[Record]) -> dict[int, SaidWish]:
-        """Return the users' off-the-record wishes, keyed by the identity of the record.
+        """Return the users' wishes about off-the-record messages, by the Python ``id()`` of the message's record.
 
         This runs before the transaction, because a model may read the messages.
         """
@@ -248,7 +254,7 @@ def _type_of(record: Record) -> str:
 
 
 def _note_newest(newest: list[tuple[datetime, str]], talk: str | None, ended: datetime, limit: int | None) -> None:
-    """Keep the ``limit`` newest conversations in a heap."""
+    """Add a conversation to a heap that keeps only the ``limit`` newest conversations."""
     if limit is None or talk is None:
         return
     heapq.heappush(newest, (ended, talk))
@@ -257,7 +263,7 @@ def _note_newest(newest: list[tuple[datetime, str]], talk: str | None, ended: da
 
 
 def _is_known(store: Store, record: Record, talk: OpenConversation | None) -> bool:
-    """Return True if the store already has a record. Notes are checked elsewhere."""
+    """Return True if the store already has a record. Notes are not checked here, but by ``NoteWriter``."""
     if isinstance(record, Said):
         return talk is not None and bool(store.messages(MessageFilter(session=talk.id, exactly=talk.scope, client_id=record.id)))
     if isinstance(record, Conversation):

@@ -32,7 +32,10 @@ def import_path(
     progress: Progress | None = None,
     keep_vectors: Callable[[Mapping[str, bytes]], object] | None = None,
 ) -> ImportResult:
-    """Import a file or folder into the scope that ``owner`` names. ``keep_vectors`` receives the vectors of texts, if there are any."""
+    """Import a file or folder into the scope that ``owner`` names.
+
+    If the file contains vectors, ``keep_vectors`` is called with the vectors of the imported texts.
+    """
     if learn is not None and learn < 0:
         raise InvalidInput(f"learn is {learn}; it must be 0 or more. Nothing was imported.")
     place = Path(path).expanduser()

@@ -64,7 +64,10 @@ def as_decision(value: Any) -> Any:
 
 
 def _list_in(value: Any, *, is_pairs: bool) -> list[Any] | None:
-    """Return the list of items in an answer, or None if there is none. A bare empty list has the wrong type and is ignored."""
+    """Return the list of items in an answer, or None if there is none.
+
+    An answer that is only an empty list also returns None, because the schema asks for an object.
+    """
     if isinstance(value, list):
         return value or None
     if not isinstance(value, Mapping):

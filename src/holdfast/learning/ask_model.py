@@ -99,7 +99,10 @@ def complete(
 def _completed(
     call: Callable[[Sequence[Turn]], Reply], turns: Sequence[Turn], reply: Reply, shape: AnswerShape, answer: StructuredAnswer
 ) -> StructuredAnswer:
-    """Return an answer that was cut off together with its rest. If the rest is not available, the flaws say so."""
+    """If an answer was cut off, ask the model for the rest, and return the joined answer.
+
+    If the rest cannot be obtained, ``flaws`` of the returned answer still says that it was cut off.
+    """
     instruction = prompt_turns(load_prompt("repair", _language(turns), part="-rest"))[-1]
     for _ in range(_MAX_CONTINUATIONS):
         if reply.stop != "length" or not (shape.items or shape.plain):
@@ -114,7 +117,7 @@ def _completed(
 
 
 def _joined(answer: StructuredAnswer, reply: Reply, shape: AnswerShape) -> StructuredAnswer:
-    """Return an answer combined with a second reply.
+    """Return an answer, extended or replaced by a second reply of the model.
 
     If the answer is a list, the new items of the reply are added. Otherwise a complete reply replaces the answer.
     """
@@ -179,7 +182,8 @@ def _language(turns: Sequence[Turn]) -> str | None:
 def load_prompt(name: str, language: str | None, *, part: str = "") -> Prompt:
     """Load a prompt by name in a language. If there is no translation, load the English prompt.
 
-    ``part`` is the end of a section's name, for a file with several prompts.
+    A file can contain several prompts per language. ``part`` then completes the name of the section, as ``-rest`` in
+    ``en-rest``.
     """
     file = resources.files("holdfast.prompts") / f"{name}.toml"
     if not file.is_file():

@@ -162,7 +162,7 @@ def _extract_locally(extractor: Extractor, conversation: ExtractionInput, messag
 
 
 def reader_flaw(error: ModelError) -> str:
-    """Return the note for a job whose sentence reader cannot be used."""
+    """Return the problem that a job reports if its sentence reader cannot be used."""
     return f"the sentence reader cannot be used, rules took over: {error}"[:300]
 
 

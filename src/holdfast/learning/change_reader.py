@@ -1,4 +1,4 @@
-"""Read sentences that end a known memory. They are worth keeping, whatever the sentence reader says about them alone."""
+"""A sentence reader for sentences that end a known memory. They are kept, even if they seem unimportant on their own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ class ToldChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReader:
-    """A sentence reader that keeps the given sentences, because each of them ends a known memory."""
+    """A sentence reader that rates the given sentences as worth keeping, because each of them ends a known memory."""
 
     inner: SentenceReader
     told: Mapping[str, ToldChange]
@@ -31,7 +31,7 @@ class ChangeReader:
 
     @property
     def name(self) -> str:
-        """Name of the model."""
+        """Name of the underlying sentence reader."""
         return self.inner.name
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
@@ -44,7 +44,7 @@ class ChangeReader:
         return replace(reading, keep=max(reading.keep, _KEEP), owner="user", act="statement", meant="fact", area=area)
 
     def ended_by(self, sentence: str) -> ToldChange | None:
-        """Return what a sentence ends, if it is one of the given sentences or a part of one."""
+        """Return the known memory that a sentence ends, if the sentence is one of the given sentences or a part of one."""
         words = plain_words(sentence)
         if len(words.split()) < _MIN_WORDS:
             return self.told.get(words)

@@ -131,7 +131,8 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
 def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
     """Return the block that a closing tag closes. Remove this block and the blocks nested in it from ``opened``.
 
-    Return None if no open block has the tag's name and the innermost block is closed later. The tag is then plain text.
+    If no open block has the tag's name, the tag closes the innermost block. But if a later tag closes that block, this
+    tag is plain text, and the result is None.
     """
     places = [place for place, block in enumerate(opened) if block.name == tag.name]
     if not places and last_closing.get(opened[-1].name, -1) > tag.start:

@@ -31,7 +31,7 @@ _MIN_LIFE: Final = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """The regular expressions of one language."""
+    """The regular expressions of one language that decide whether a memory is about the user or about a project."""
 
     project: re.Pattern[str]
     plural: re.Pattern[str]
@@ -43,10 +43,10 @@ class _Words:
 
 
 def placed(puts: Sequence[Put], *, project: str | None, reader: SentenceReader | None = None) -> list[Put]:
-    """Return the new memories of a session, with the app removed from memories about the user.
+    """Return the new memories of a session. Memories about the user are moved from the project's app to the user.
 
-    Without a project, nothing changes. The reader distinguishes decisions about the user's life ("I decided to move to
-    Berlin") from decisions about the project.
+    For this, the app is removed from their scope. Without a project, nothing changes. The reader distinguishes decisions
+    about the user's life ("I decided to move to Berlin") from decisions about the project.
     """
     if project is None:
         return list(puts)
@@ -114,12 +114,12 @@ def _personal_keys() -> re.Pattern[str]:
 
 @cache
 def _words(language: str) -> _Words:
-    """Return the words of a language. If the language is unknown, return the words of all languages."""
+    """Return the regular expressions of a language. If the language is unknown, they match the words of all languages."""
     tables = [_table()[each] for each in ([language] if language in _LANGUAGES else _LANGUAGES)]
     patterns = {name: "|".join(_joined(table[name]) for table in tables) for name in tables[0]}
     return _Words(**{name: re.compile(rf"\b(?:{pattern})\b") for name, pattern in patterns.items()})
 
 
 def _joined(pattern: str) -> str:
-    """Return a multi-line pattern as one line."""
+    """Return a pattern that is written on several lines as one line."""
     return "".join(line.rstrip() for line in pattern.splitlines())

@@ -102,16 +102,16 @@ def without_quotations(text: str) -> str:
 
 
 def _without_told(line: str) -> str:
-    """Remove the words of another person from a line that quotes them: "my landlord wrote me: I am selling ..."."""
+    """Remove another person's words from a line in which the user quotes them: "my landlord wrote me: I am selling ..."."""
     found = _ANNOUNCED_IN_LINE.search(line[:_MAX_LINE])
     return line if found is None else line[: found.end()].rstrip()
 
 
 def _announced(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line range of a text that the user pasted after announcing it.
+    """Yield the line range of a text that the user pasted after some own lines.
 
-    The text follows a line that announces it, or it is a letter with a greeting and a signature after the user's own lines. It
-    runs to the end of the message, as an e-mail does.
+    The text follows a line that announces it, or it is a letter with a greeting and a signature. It runs to the end of
+    the message, as an e-mail does.
     """
     last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
     for at, line in enumerate(lines[:last]):
@@ -149,7 +149,7 @@ def _emails(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _is_envelope(headers: list[str], rest: list[str]) -> bool:
-    """Return True if header lines belong to an e-mail, and not to a route such as "from" one city "to" another."""
+    """Return True if lines such as "From: ..." and "To: ..." are the headers of an e-mail, and not the two ends of a route."""
     return any(map(_MAIL_HEADER.match, headers)) or "@" in "".join(headers) or (bool(rest) and not rest[0].strip())
 
 

@@ -94,9 +94,10 @@ def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
 
 
 def _possible(text: str, before: str) -> dict[WishName, float]:
-    """Return the wishes that a message may state, judged by its words and its form, with the minimum probability of each.
+    """Return the wishes that a message may state, judged by its words and its form.
 
-    Most messages cannot state a wish. The reader is not called for them.
+    Each is mapped to the minimum probability that the reader must give it. Most messages cannot state a wish, so the
+    reader is not called for them.
     """
     answered = before if before.rstrip().endswith("?") else ""  # "Shall I note that?" "Better not."
     folded = fold_places(f"{answered} {text[:_MAX_CHARACTERS]}")
@@ -121,7 +122,7 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
 
 
 def _is_readable(text: str) -> bool:
-    """Return True if the reader knows the script of a text. It treats letters of other scripts as one unknown word."""
+    """Return True if most letters of a text are Latin. The reader treats letters of other scripts as one unknown word."""
     letters = [letter for letter in text if letter.isalpha()]
     return 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) >= len(letters)
 
@@ -131,7 +132,7 @@ def _wishes(reader: SentenceReader, text: str, before: str) -> Mapping[Wish, flo
 
 
 def lifts_off_record(text: str, *, before: str = "", reader: SentenceReader | None = None) -> bool:
-    """Return True if a message allows the following messages to be kept again."""
+    """Return True if a message ends an off-the-record wish, so that the following messages are kept again."""
     if resumes(text):
         return True
     return reader is not None and _wishes(reader, text[:_MAX_CHARACTERS], before)["resume"] >= _MIN_RESUME

@@ -9,7 +9,7 @@ from holdfast.text.clean import escape_line
 
 
 class ExtraTool(Protocol):
-    """A tool that implements the interface of another design."""
+    """Interface of a tool that a program adds to the MCP server."""
 
     @property
     def definition(self) -> Mapping[str, Any]:
@@ -22,7 +22,7 @@ class ExtraTool(Protocol):
 
 
 class ExtraTools:
-    """Lists and calls extra tools."""
+    """Lists and calls the tools that a program adds to the MCP server."""
 
     def __init__(self, tools: Sequence[ExtraTool] = ()) -> None:
         self._tools = {str(tool.definition["name"]): tool for tool in tools}

@@ -64,7 +64,7 @@ class McpApp:
             self._running = None
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Authorize a request and pass it to the session manager."""
+        """Check the access key of a request and pass the request to the session manager."""
         try:
             principal = self._identify(scope)
             parts = authorize(principal, "read", **_scope_in_query(scope))
@@ -127,7 +127,7 @@ def make_mcp_app(
 
 
 def _scope_in_query(scope: AsgiScope) -> ScopeParts:
-    """Return the scope in the query string."""
+    """Return the scope that the query string of a request names."""
     query = parse_qs(scope.get("query_string", b"").decode("utf-8", "replace"))
     found: ScopeParts = {"user": None, "app": None, "agent": None}
     for part in ("user", "app", "agent"):

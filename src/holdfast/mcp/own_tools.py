@@ -1,4 +1,7 @@
-"""The MCP tools for clients whose conversations Holdfast does not store: context, lists, history, and whole conversations."""
+"""The tools of the MCP server itself: get a context block, list, correct and undo memories, and add conversations.
+
+Clients need them because Holdfast does not store their conversations by itself.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
@@ -279,7 +282,7 @@ def _listed(memory: Memory) -> dict[str, Any]:
 
 
 def _obeyed(message: Message) -> dict[str, Any]:
-    """Return the changes that a wish about memory in a message has made."""
+    """Return a description of what was done to obey the wish about memory in a message."""
     done = message.consent
     assert done is not None
     memories = [{"id": each.id, "content": _cut(each.text)} for each in done.memories]

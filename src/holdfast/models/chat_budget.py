@@ -50,7 +50,7 @@ class ChatBudget:
 
 
 class CheckedChat:
-    """Wraps a chat model so that every failure raises a ``ModelError``. Custom models may raise any exception."""
+    """Wraps a chat model so that every failure raises a ``ModelError``. The exceptions of custom models are converted."""
 
     def __init__(self, model: ChatModel, *, timeout: float | None = None, presence: "Presence | None" = None) -> None:
         self._model = model
@@ -100,7 +100,7 @@ class CheckedChat:
 
 
 def _uncounted(error: ModelError) -> ModelError:
-    """Return an error that counts as one call of unknown cost."""
+    """Return the error after setting its usage to one call of unknown cost."""
     error.usage = Usage(calls=1, cost=None)
     return error
 
@@ -131,7 +131,7 @@ class Presence:
         self.silence.succeed()
 
     def end_pauses(self) -> None:
-        """Allow the next call now."""
+        """End the pauses after failures, so that the next call is made at once."""
         self.absence.end_pause()
         self.silence.end_pause()
 

@@ -65,7 +65,7 @@ def read_chroma(path: Path, collection: str) -> Iterator[Note]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a metadata value in a form that can be stored as JSON. Values that JSON cannot represent become text."""
+    """Return a metadata value as JSON can represent it. A value that JSON cannot represent becomes text."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     is_not_finite = isinstance(value, float) and not math.isfinite(value)

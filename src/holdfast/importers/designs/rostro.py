@@ -21,7 +21,7 @@ _INDEX = "index.txt"
 
 
 def database(path: Path) -> Path:
-    """Return the database of a data folder, or the file itself."""
+    """Return the database in a data folder. If the path is a file, return the path itself."""
     return path / DATABASE if path.is_dir() else path
 
 

@@ -24,12 +24,12 @@ _SHOWN = frozenset({"text", "multimodal_text", "code", "audio_transcription"})
 
 
 def files(path: Path) -> list[str]:
-    """Return the names of the files with conversations."""
+    """Return the names of the files that contain conversations."""
     return find_files(path, lambda name: _FILE.fullmatch(name) is not None) or ([path.name] if path.suffix == ".json" else [])
 
 
 def read_chatgpt(path: Path) -> Iterator[Record]:
-    """Yield the conversations of an export."""
+    """Yield the conversations of an export with their messages, and the custom instructions and memories found in them."""
     instructions: set[str] = set()  # every conversation repeats them
     for name in files(path):
         with opened(path, name) as file:

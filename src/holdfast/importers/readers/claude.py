@@ -32,7 +32,10 @@ def read_claude(path: Path) -> Iterator[Record]:
 
 
 def _alone(path: Path, wanted: str) -> list[str]:
-    """Return the file itself if it is a ``conversations.json`` under another name."""
+    """Return the file's own name, in a list, if the file is a ``conversations.json`` that was renamed.
+
+    Otherwise the list is empty.
+    """
     return [path.name] if wanted == "conversations.json" and path.is_file() and path.suffix == ".json" else []
 
 

@@ -15,7 +15,7 @@ _WRAPPED = re.compile(r"<(command-name|command-message|local-command-\w+|system-
 
 
 def transcripts(path: Path) -> list[Path]:
-    """Return the transcript files of a folder, sorted by name, or the file itself."""
+    """Return the transcript files in a folder, sorted by name. If the path is a file, return only this file."""
     return sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
 
 

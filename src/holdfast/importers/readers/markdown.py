@@ -27,7 +27,7 @@ _CREATED = ("created", "created_at", "date", "date created")
 
 
 def pages(path: Path) -> list[Path]:
-    """Return the Markdown files of a folder, by name, or the file itself."""
+    """Return the Markdown files in a folder, sorted by name. If the path is a file, return only this file."""
     if path.is_file():
         return [path]
     found = (file for pattern in ("*.md", "*.markdown") for file in path.rglob(pattern) if file.is_file())
@@ -77,9 +77,10 @@ def _labels(name: str) -> list[str]:
 
 
 def _properties(text: str) -> tuple[Mapping[str, Any], str]:
-    """Return the properties at the top of a file, and the rest. Properties that are not valid YAML are part of the text.
+    """Return the properties at the top of a file, and the rest of its text.
 
-    A template in a vault is an example: it contains ``created: {{date}}``.
+    If the properties are not valid YAML, they stay in the text. For example, a template of a vault contains ``created:
+    {{date}}``.
     """
     found = _FRONT.match(text)
     if found is None:

@@ -81,7 +81,7 @@ def read_history(path: Path) -> Iterator[Record]:
 
 
 def _relation(item: Fields) -> Note:
-    """Return the memory of an edge of mem0's graph, whose names differ between versions."""
+    """Convert a relation of mem0's graph to a memory. The names of its fields differ between versions of mem0."""
     start, end = item.name("source"), item.maybe("target") or item.name("destination")
     verb = item.maybe("relationship") or item.name("relation")
     known = {"from": start, "relation": verb, "to": end}

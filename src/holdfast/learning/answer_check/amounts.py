@@ -1,4 +1,7 @@
-"""Check the numbers, times and dates of an item. A date may be computed from the day on which a message was sent."""
+"""Check the numbers, times and dates of an item. A date may be computed from the day on which a message was sent.
+
+An item is one statement in a model's answer.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -34,7 +37,10 @@ class Said:
 
 
 def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str | None:
-    """Return why a number, time or date of an item does not follow from the texts. Return None if all of them do."""
+    """Return what in an item does not follow from the texts: "a date", "a time", "a number" or "a currency".
+
+    Return None if everything follows.
+    """
     dates, rest = cut_dates(item)
     if any(not _is_computed(each, said, known) for each in dates):
         return "a date"
@@ -87,13 +93,16 @@ def _fits(wanted: StatedDate, other: StatedDate) -> bool:
 
 
 def _is_age(year: int, said: Said) -> bool:
-    """Return True if a year follows from an age or a number of years: "I'm 42", "for five years"."""
+    """Return True if a year can be computed from an age or a number of years in a text: "I'm 42", "for five years"."""
     years = {int(number) for number in _numbers(said.text) if number.isdigit() and len(number) < 4}
     return said.at.year - year in years or said.at.year - year - 1 in years
 
 
 def _spans(said: Said) -> Iterable[tuple[date, date]]:
-    """Yield the spans of days that a text names, as first and last day. The first span is the day on which the text was said."""
+    """Yield the spans of days that a text names, each as first and last day.
+
+    The first span is not named: it is the day on which the text was said, with the day before and the day after.
+    """
     today = said.at.date()
     yield today - timedelta(days=1), today + timedelta(days=1)
     plain = bare(said.text.casefold())
@@ -117,7 +126,7 @@ def _is_vague(plain: str) -> bool:
 
 
 def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
-    """Yield the spans for words such as "this month", and a wide span for times that cannot be computed."""
+    """Yield the spans of days for words such as "this month". For unclear words about time, yield one wide span."""
     if re.search(r"\b(?:this month|este mes)\b", plain):
         yield from StatedDate(today.year, today.month, None).days(today)
     elif re.search(r"\b(?:this year|este ano)\b", plain):
@@ -164,7 +173,7 @@ def _is_counted(number: str, numbers: set[str], said: Sequence[Said]) -> bool:
 
 
 def _other_half(time: str) -> str:
-    """Return the same time in the other half of the day, for sources that state no "am" or "pm"."""
+    """Return the same time in the other half of the day. It is used because a source may state a time without "am" or "pm"."""
     hour, minute = map(int, time.split(":"))
     return f"{hour - 12}:{minute:02}" if hour > 12 else f"{hour + 12}:{minute:02}"
 

@@ -111,7 +111,7 @@ def without_distortions(text: str, evidence: Evidence) -> tuple[str, tuple[str, 
 
 
 def _unstated(item: str, read: Sequence[Word], evidence: Evidence, *, is_listed: bool) -> str | None:
-    """Return the name, person, number or date of an item that no text states. Return None if all are stated."""
+    """Return a phrase that describes a name, person, number or date of the item that the evidence lacks, or None."""
     said = [Said(each.text, each.at) for each in (*evidence.sources, *evidence.context) if each.reply != "no"]
     if is_listed and _unknown_name(item, said, evidence):
         return "an item with a name that nobody mentioned"
@@ -223,7 +223,7 @@ def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
 
 @dataclass(slots=True)
 class _Votes:
-    """Counts, for one property, how many words of an item agree with the messages and how many differ."""
+    """Counts how many words of an item agree with the messages and how many differ, in one respect."""
 
     agree: int = 0
     differ: int = 0
@@ -280,9 +280,9 @@ def _vote_on_polarity(votes: _Votes, word: Word, meant: Sequence[Word], *, past:
 
 
 def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if the item says something of another person that the sources deny of the user.
+    """Return True if the item says of another person what the sources deny of the user.
 
-    An example is "I'm not diabetic. That was my father".
+    An example of such a source is "I'm not diabetic. That was my father".
     """
     about_other = all("user" not in word.owners for word in content if word.owners)
     wanted = {stem for word in content for stem in word.stems}

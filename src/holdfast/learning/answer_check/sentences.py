@@ -1,4 +1,4 @@
-"""Read a sentence word by word: whom each word is about, and whether it is denied, only imagined, or part of a question."""
+"""Read a sentence word by word: whom each word is about, and whether it is negated, hypothetical or part of a question."""
 
 import re
 import unicodedata
@@ -43,7 +43,7 @@ _NUMBER_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A word of a sentence: whom it is about, and whether it is denied, imagined or asked."""
+    """A word of a sentence, with the people it is about and its context: negated, hypothetical, in a question, or in the past."""
 
     text: str
     """The word in lower case and without accents."""
@@ -69,7 +69,11 @@ class Word:
 def read_sentence(
     text: str, voice: Voice, user_names: frozenset[str] = frozenset(), other_names: frozenset[str] = frozenset()
 ) -> tuple[Word, ...]:
-    """Read a sentence. ``user_names`` contains folded words that name the user, ``other_names`` folded words that name others."""
+    """Return the words of a sentence, each with the people it is about and its context.
+
+    ``user_names`` are words that name the user, and ``other_names`` are words that name others. Both are in lower case
+    and without accents.
+    """
     spelled = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     plain = [bare(word) for word in spelled]
     language = detect_language(text)
@@ -143,7 +147,7 @@ def _is_content(word: str, user_names: frozenset[str]) -> bool:
 
 
 def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str], *, spanish: bool) -> list[frozenset[Owner]]:
-    """Return, for each word, whom it is about: the person named most recently before it."""
+    """Return, for each word, the people it is about. They are the people named most recently before it."""
     found: list[frozenset[Owner]] = []
     current: frozenset[Owner] = frozenset()
     joined = False
@@ -168,7 +172,7 @@ def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str],
 
 
 def _with_later_subject(owners: list[frozenset[Owner]], plain: list[str]) -> list[frozenset[Owner]]:
-    """Return the owners, corrected for a subject that follows its verb, as in "murió mi abuelo"."""
+    """Return the people that each word is about, corrected for a subject that follows its verb, as in "murió mi abuelo"."""
     found = list(owners)
     for at, word in enumerate(plain):
         before = at - 2 if at > 1 and plain[at - 1] in words("speaker", "possessive") else None
@@ -262,7 +266,10 @@ def _about_end(plain: list[str], voice: Voice) -> list[bool]:
 
 
 def _in_part(plain: list[str], holds: Callable[[list[str]], bool]) -> list[bool]:
-    """Return, for each word, whether ``holds`` is True for the part of the sentence between the two nearest pauses."""
+    """Return, for each word, the result of ``holds`` for the part of the sentence that contains the word.
+
+    Punctuation and words such as "but" separate the parts.
+    """
     found: list[bool] = []
     part: list[str] = []
     for word in [*plain, "."]:

@@ -1,4 +1,4 @@
-"""The word lists of the check, from ``learning/words/answer_check.toml``."""
+"""The word lists for checking a model's answer, from ``learning/words/answer_check.toml``."""
 
 import tomllib
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Person:
 
 @cache
 def table() -> dict[str, Any]:
-    """Return the table of word lists."""
+    """Return the contents of the file with the word lists."""
     file = resources.files("holdfast.learning.words") / "answer_check.toml"
     return tomllib.loads(file.read_text("utf-8"))
 

@@ -65,11 +65,11 @@ class ClaimComparer:
         self._known: dict[tuple[str, str], Comparison] = {}
 
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
-        """Return how a new statement changes an old memory, or None if it ends none of its claims.
+        """Return how a new statement changes an old memory, or None if it ends none of the memory's claims.
 
-        ``nearest``: no other known memory is more similar to the new statement. Then ``said``, the sentence that the memory
-        comes from, and ``whole``, the message that contains the new statement, are compared as well: a claim in other
-        words is often misread.
+        ``nearest`` is True if no other known memory is more similar to the new statement. In that case, two more texts
+        are compared, because the reader often misreads a claim in other words: ``said``, the sentence that the memory
+        comes from, and ``whole``, the message that contains the new statement.
         """
         before, words, after = spoken_words(old)
         claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]
@@ -99,7 +99,7 @@ class ClaimComparer:
     def _ends(self, old: str, news: Sequence[str], *, alone: bool, nearest: bool) -> float:
         """Return the probability that one of the new claims ends an old one; 0 if none is sure enough to end it.
 
-        ``alone``: there is one new claim.
+        ``alone`` is True if the new statement consists of one claim.
         """
         limits = (_MAX_NEAREST_OLD_WORDS, _MAX_NEAREST_NEW_WORDS) if nearest else (_MAX_OLD_WORDS, _MAX_NEW_WORDS)
         if len(old.split()) > limits[0]:
@@ -125,9 +125,10 @@ class ClaimComparer:
         return sure
 
     def _least(self, old: str, new: str, *, alone: bool, nearest: bool) -> float | None:
-        """Return the minimum probability with which a new claim ends an old one. None if they are not compared.
+        """Return the probability that is required before a new claim ends an old one. Return None if they are not to be compared.
 
-        The reader is often wrong on claims that have no word in common, or to which another memory is nearer.
+        The reader is often wrong on claims that have no word in common, or if another memory is more similar to the new
+        claim.
         """
         common = common_words(old, new)
         if nearest:
@@ -157,7 +158,7 @@ def common_words(old: str, new: str) -> int:
 
 
 def _own_words(text: str) -> str:
-    """Return a claim without the words that a report adds to what the user said."""
+    """Return a claim without the words for the user that a report adds, such as "the user"."""
     return _NARRATION.sub(" ", spoken_words(text)[1].replace("’", "'"))
 
 

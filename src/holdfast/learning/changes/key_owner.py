@@ -34,7 +34,10 @@ def key_of_owner(key: str, text: str, language: str | None = None) -> str:
 
 
 def _language(text: str, given: str | None) -> str:
-    """Return the language of the key for a text. If the text is too short to detect it, its function words decide."""
+    """Return the language in which to write the key for a text.
+
+    If the text is too short to detect its language, the number of English and Spanish function words decides.
+    """
     detected = given or detect_language(text)
     if detected is None:
         words = set(fold(text).split())

@@ -69,7 +69,7 @@ def same_key(one: str | None, other: str | None) -> bool:
 
 
 def attribute_of(key: str) -> str | None:
-    """Return the slot attribute that a value under this key describes, or None if the key names no known attribute."""
+    """Return the attribute, as slots name it, that a value under this key describes. Return None if the key names none."""
     table = _synonyms()
     group = table.group.get(_plain(key))
     return None if group is None else table.attribute.get(group)
@@ -139,7 +139,10 @@ def split_key(text: str) -> tuple[str | None, str]:
 
 
 def _names_attribute(key: str) -> bool:
-    """Return False for words that call for attention ("ojo", "by the way"), report speech, or begin a sentence."""
+    """Return True if a text before a colon can be the name of an attribute.
+
+    Return False for words that call for attention ("ojo", "by the way"), report speech, or begin a sentence.
+    """
     words = _spelling(key).split()
     if _plain(key) in _synonyms().group:
         return True

@@ -276,11 +276,14 @@ class _Batch:
                 yield _Retired(memory=old, why="changed", certain=change.certain, kept=change.kept)
 
     def _message_of(self, put: Put) -> str:
-        """Return the message that a Put comes from. Empty if it summarizes several."""
+        """Return the text of the message that a Put comes from. Return an empty text if the Put summarizes a conversation."""
         return self._said.get(put.sources[-1], "") if put.sources and not _is_summary(put) else ""
 
     def _says_more(self, neighbor: Neighbor, put: Put) -> bool:
-        """Return True if the reader finds that the Put repeats a memory of its kind with more details."""
+        """Return True if the Put repeats a memory of the same kind and adds details.
+
+        The sentence reader decides whether it repeats it.
+        """
         old = neighbor.memory
         comparer = self._comparer_for(neighbor, put)
         if comparer is None or old.kind != put.kind or old.origin == "explicit":

@@ -44,7 +44,7 @@ class DocumentCalibration:
     """
 
     def nearest(self, distance: float) -> float:
-        """Return the cosine of this embedder that corresponds to a distance. Documents with a higher cosine are nearer.
+        """Return the minimum cosine at which two documents count as at most ``distance`` apart with this embedder.
 
         ``SOURCE_DISTANCE`` corresponds to ``near``, and a distance of 0 to a cosine of 1.
         """
@@ -65,7 +65,7 @@ def calibration_for(embedder: str) -> DocumentCalibration | None:
 
 
 def is_near(cosine: float | None, distance: float | None, calibration: DocumentCalibration | None) -> bool:
-    """Return True if the cosine of two documents shows that their distance is at most ``distance``.
+    """Return True if two documents with this cosine are at most ``distance`` apart.
 
     Return False if the cosine or the distance is None.
     """

@@ -119,7 +119,10 @@ def _without_lead(piece: str, words: SlotPhrases) -> str:
 
 
 def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
-    """Return the subject of a clause and the rest of the clause, or None if the clause names no subject."""
+    """Return the subject of a clause and the rest of the clause, or None if the clause names no subject.
+
+    The subject is None if the clause begins with a word such as "he" or "this".
+    """
     kin = _kin_pattern(words.language).match(clause)
     if kin:
         role = next(role for role in words.kin if kin.group(role))

@@ -345,7 +345,10 @@ def _activity(predicate: str, words: SlotPhrases) -> str:
 
 
 def _is_bare(text: str) -> bool:
-    """Return True if a text under a key can be its value alone. A sentence under ``work`` may say anything about work."""
+    """Return True if a text under a key is short enough to be only the key's value.
+
+    A whole sentence under the key ``work`` may say anything about work.
+    """
     return len(text.split()) <= _MAX_VALUE_WORDS
 
 

@@ -1,4 +1,4 @@
-"""Yield the sentences of a message that the user states: no code, no logs, no secrets, no text to translate or to write."""
+"""Find the sentences in a message that are the user's own statements, without code, logs, secrets, and text to translate."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,17 +31,23 @@ _CONTENT: Final = re.compile(
 
 
 def own_sentences(text: str, language: str | None) -> list[str]:
-    """Return the sentences of a message that the user states: no code, no logs, no text to translate or summarize."""
+    """Return the sentences of a message that are the user's own statements.
+
+    Code, logs, and text that the user wants to have translated, summarized or written are left out.
+    """
     return list(_own(split_sentences, text, rulebooks(language or detect_language(text))))
 
 
 def own_clauses(text: str, language: str | None) -> list[str]:
-    """Return the sentences of a message that the user states. Text without punctuation is cut into clauses."""
+    """Return the sentences of a message that are the user's own statements. Text without punctuation is cut into clauses."""
     return list(_own(split_clauses, text, rulebooks(language or detect_language(text))))
 
 
 def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]) -> Iterator[str]:
-    """Yield the sentences that the user states. Those after a request such as "translate this" are not the user's own."""
+    """Yield the sentences of a message that are the user's own statements.
+
+    The text after a request such as "translate this" is not the user's own, so it is left out.
+    """
     for sentence in _sentences(split, text):
         folded = fold_clause(sentence)
         if any(book.shows("text_command", folded) for book in books):

@@ -152,7 +152,7 @@ def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> boo
 def _asks_only(sentence: str, context: Context) -> bool:
     """Return True if an English sentence is a question or a command without a word about the user.
 
-    The reader skips such sentences.
+    The sentence reader is not called for such sentences.
     """
     folded = fold_clause(sentence)
     if context.language != "en" or mentions_user(folded) or any(_asked_text(sentence, book) for book in context.books):
@@ -169,7 +169,10 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
 
 
 def candidates(sentences: Sequence[str], context: Context) -> Iterator[tuple[Candidate, StatementRule | None, bool]]:
-    """Yield the words of each sentence that may become a memory, the rule that matches them, and whether the user asked for it."""
+    """Yield the words of each sentence that may become a memory, with two more values.
+
+    They are the rule that matches the words, or None, and whether the user asked to remember them.
+    """
     previous = ""
     for said in sentences:
         if _asks_only(said, context):
@@ -217,7 +220,7 @@ def _before_question(sentence: str) -> str:
 
 
 def _asked_text(sentence: str, book: Rulebook) -> str:
-    """Return the text after a request to remember, such as "the key is under the pot".
+    """Return the text after a request to remember: "the key is under the pot" of "remember that the key is under the pot".
 
     Return an empty text if the sentence is not such a request.
     """
@@ -281,7 +284,7 @@ def _candidate(text: str, own: str, reading: Reading, rule: StatementRule | None
 def _is_kept(each: Candidate) -> bool:
     """Return True if a candidate is worth keeping.
 
-    Decisions, discoveries and corrections are kept even if the reader doubts them.
+    Decisions, discoveries and corrections are kept even if the sentence reader rates them low.
     """
     folded = fold_clause(each.own)
     if is_unfinished(folded) or (each.text == each.own and (is_question(folded) or _names_only_value(each, folded))):
@@ -298,16 +301,19 @@ def _is_kept(each: Candidate) -> bool:
 
 
 def _names_only_value(each: Candidate, folded: str) -> bool:
-    """Return True for a correction such as "June 14th, not the 7th", whose value replaces that of an earlier statement."""
+    """Return True for a correction that names only a value, such as "June 14th, not the 7th".
+
+    It is not kept itself: its value replaces the value in an earlier statement.
+    """
     return each.corrects and bool(rejected_value(each.own)) and not _VERB.search(folded)
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:
     """Return the part of a sentence that states the fact. Return an empty text if that part is only a question.
 
-    Of a request, only the words that the reader marks are returned. For example, "write a poem for my daughter Nora, she turns
-    six" becomes "my daughter Nora, she turns six". Of other sentences, and of a standing instruction, the whole sentence is
-    returned, without a question at its end.
+    For a request, this is the part that the reader marks. For example, "write a poem for my daughter Nora, she turns
+    six" becomes "my daughter Nora, she turns six". Other sentences and standing instructions are returned whole, but
+    without a question at the end.
     """
     stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
     while stops and _ABOUT_THEM.match(sentence, stops[0]):  # "for my father in law, he collects stamps"

@@ -121,7 +121,10 @@ def rejected_value(text: str) -> str:
 
 
 def _swap_whole(text: str, old: str, new: str) -> str | None:
-    """Replace a value of which the correction names only a part: "June 7th" by "June 14th" if "not the 7th" is said."""
+    """Replace a whole value if the correction names only a part of it: "not the 7th" changes "June 7th" to "June 14th".
+
+    Return None if the statement contains no such value.
+    """
     plain = fold_clause(text)
     for value in _VALUES:
         found = value.search(fold_clause(new))

@@ -30,18 +30,21 @@ _MAX_LOSS: Final = 0.15
 
 
 def trimmed(text: str, read: Callable[[str], Reading]) -> str:
-    """Return a statement without its lead and without the request, question or doubt at its end."""
+    """Return a statement without conjunctions at its beginning and without a request, question or doubt at its end."""
     return _without_tail(without_lead(text.lstrip(")]}\\.,;: ")), read)
 
 
 def without_lead(text: str) -> str:
-    """Return a text without the conjunctions in front of it: "my mum is coming" of "and also my mum is coming"."""
+    """Return a text without the conjunctions at its beginning: "my mum is coming" of "and also my mum is coming"."""
     lead = _LEAD.match(text)
     return text if lead is None else text[lead.end() :]
 
 
 def _without_tail(text: str, read: Callable[[str], Reading]) -> str:
-    """Remove a final request that is not worth keeping. Keep it if the rest of the text alone would be worth less."""
+    """Return a text without a final request that is not worth keeping.
+
+    The request stays if the rest of the text would be worth less without it.
+    """
     for pause in _TAIL.finditer(text):
         head, tail = text[: pause.start()], text[pause.end() :]
         long_enough = len(head.split()) >= _MIN_HEAD_WORDS and len(tail.split()) >= _MIN_TAIL_WORDS

@@ -1,7 +1,7 @@
 """Decide whether a statement is worth keeping, by the sentence reader's reading of it and by its form.
 
-A linear score replaces thresholds and exemptions. Each signal has a weight, which ``training/reader/fit_worth.py`` fits to judged
-statements of published dialogues.
+Each property of a statement that matters is a signal with a weight. The weighted sum of the signals gives the
+probability. ``training/reader/fit_worth.py`` fits the weights to judged statements of published dialogues.
 """
 
 import math
@@ -76,7 +76,7 @@ class Candidate:
 
 
 def signals(each: Candidate) -> dict[str, float]:
-    """Return the value of each signal of a candidate."""
+    """Return the value of each signal of a candidate, by the name of the signal."""
     folded = fold_clause(each.own)
     reading, rest = each.reading, each.rest
     english = is_english(folded, each.language)

@@ -289,7 +289,10 @@ def _decide_by_rules(working: _MemorySet) -> Decision:
 
 
 def _merge_of(memory: Memory, working: _MemorySet, similarity: NDArray[np.float64]) -> Decision | None:
-    """Return the decision to merge a memory with the most similar one that leaves room for it; None if there is none."""
+    """Return the decision to merge the summary of a conversation with the most similar other summary.
+
+    The merged text must not be too long. Return None if no other summary fits, or if the memory is not such a summary.
+    """
     if "conversation" not in memory.metadata:  # not the summary of a conversation
         return None
     place = next(n for n, each in enumerate(working.memories) if each.id == memory.id)
@@ -306,7 +309,7 @@ def _merge_of(memory: Memory, working: _MemorySet, similarity: NDArray[np.float6
 
 
 def _appended(one: str, other: str) -> str:
-    """Return two texts as one. Two quotations of the user become one quotation."""
+    """Append one text to another and return the result. Two quotations of the user become one quotation."""
     (before, words, after), (other_before, more, other_after) = spoken_words(one), spoken_words(other)
     if before and before == other_before:
         return f"{before}{words} {more}{after}{other_after[1:]}"

@@ -37,7 +37,7 @@ def is_notable(text: str) -> bool:
 
 
 def without_ended(text: str, ended: Sequence[str], live: Sequence[str]) -> str:
-    """Return a document or summary without the sentences that state an ended fact. Headings and line marks stay.
+    """Return a document or summary without the sentences that state an ended fact. Headings stay.
 
     A sentence stays if a live fact says the same.
     """

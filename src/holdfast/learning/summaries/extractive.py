@@ -113,7 +113,7 @@ def paragraph(messages: Sequence[Message], *, max_characters: int = 200, languag
 
 
 def report_words(language: str) -> Mapping[str, str]:
-    """Return the words for speakers and for what they do, such as "The user" and "said"."""
+    """Return the words that summaries use for the speakers and their acts, such as "The user" and "said"."""
     return _WORDS[language]
 
 

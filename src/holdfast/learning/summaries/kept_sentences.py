@@ -64,7 +64,10 @@ def paragraph_of_kept(
 
 
 def without_sentences(text: str, is_left_out: Callable[[str], bool]) -> str:
-    """Return a paragraph without some of its sentences, or an empty string if no sentence of the user is left."""
+    """Return a paragraph without the sentences for which ``is_left_out`` returns True.
+
+    Return an empty string if no sentence of the user is left.
+    """
     before, words, after = spoken_words(text)
     sentences = split_sentences(words)
     kept = [sentence for sentence in sentences if not is_left_out(sentence)]
@@ -107,7 +110,7 @@ def _is_kept(sentence: str, reading: Reading) -> bool:
 
 
 def _chosen(kept: Sequence[_Kept], room: int) -> list[_Kept]:
-    """Return the sentences that fit, the most important ones first, in the order of the conversation."""
+    """Choose the most important sentences that fit into ``room`` characters. Return them in the order of the conversation."""
     chosen = []
     for each in sorted(kept, key=lambda one: -one.rank):
         if len(each.text) + 2 <= room:
@@ -117,9 +120,9 @@ def _chosen(kept: Sequence[_Kept], room: int) -> list[_Kept]:
 
 
 def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Message]:
-    """Return the requests of the user with the assistant's answers.
+    """Return the user's requests that contain a name, number or date, each followed by the assistant's answer.
 
-    Used if the user said nothing lasting. Small talk is left out.
+    They are used if the user said nothing lasting. Small talk is left out.
     """
     kept: list[Message] = []
     before = ""
@@ -146,6 +149,6 @@ def _answers(messages: Sequence[Message], text: str) -> list[str]:
 
 
 def _question(before: str) -> str:
-    """Return the question at the end of a turn, if there is one."""
+    """Return the question at the end of a turn, or an empty text if the turn does not end with a question."""
     last = (split_sentences(before) or [""])[-1]
     return one_line(last) if last.endswith("?") else ""

@@ -175,7 +175,10 @@ def _read_topic(data: Mapping[str, object], topics: Sequence[KnownTopic]) -> tup
 
 
 def _spellings(named: str) -> Iterator[str]:
-    """Yield the names that an answer may mean: the answer itself, then without marks, path, extension and explanation."""
+    """Yield the topic names that an answer may mean.
+
+    The first is the answer itself. The others leave out list marks, a path, a file extension or an explanation.
+    """
     yield named
     bare = _LIST_MARK.sub("", named.strip().strip("`\"'*"))
     yield bare

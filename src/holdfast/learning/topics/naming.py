@@ -94,7 +94,10 @@ def unused_name(name: str, taken: Collection[str], *, max_characters: int = MAX_
 
 
 def distinctive(texts: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Return the words that distinguish these texts from others, most distinctive first, in their most frequent spelling."""
+    """Return the words that distinguish these texts from the other texts, the most distinctive word first.
+
+    Each word is in its most frequent spelling.
+    """
     language = common_language((*texts, *others))
     inside, written = _count(texts, language)
     outside, _ = _count(others, language)

@@ -158,7 +158,7 @@ def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) ->
 
 
 def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
-    """Split lines by age, oldest first, into parts of half the maximum page length."""
+    """Split the lines by age, oldest first. Each part has half as many lines as a page may have."""
     oldest_first = sorted(range(len(memories)), key=lambda place: (memories[place].valid_from, memories[place].item))
     size = max(1, max_lines // 2)
     return {place: f"part-{number // size + 1}" for number, place in enumerate(oldest_first)}
@@ -188,8 +188,8 @@ def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection
 def follow(notes: Sequence[Memory], lines: Sequence[Put], *, general: str | None = None) -> tuple[Put, ...]:
     """Move each note of a split page to the topic that most of the note's source lines moved to.
 
-    A note records a recent conversation about the topic. If none of its source lines moved, the note goes to ``general``. If
-    ``general`` is None, the note goes to one of the new topics.
+    A note records a recent conversation about the topic. If none of its source lines moved, the note goes to
+    ``general`` or, if that is None, to one of the new topics.
     """
     moved = {put.id: put.topic for put in lines}
     puts: list[Put] = []

@@ -49,10 +49,12 @@ def subject_texts(language: str) -> tuple[str, ...]:
 def subject_scores(
     vector: NDArray[np.float32], centroids: RowVectors, names: RowVectors, subjects: RowVectors, *, span: float
 ) -> list[float]:
-    """Return a score for each topic: how much nearer its content and its name are to ``vector`` than the average subject is.
+    """Return a score for each topic. It says how much more similar the topic is to a message than everyday subjects are.
 
-    Scores are in units of ``span``, the embedder's calibration span. ``names`` are the vectors of the topics' names. A topic
-    scores 0 unless it is well ahead of every everyday subject. The subject nearest to the topic's name is ignored.
+    ``vector`` is the message. ``centroids`` and ``names`` are the vectors of the topics' contents and names. The score
+    is the sum of their two cosines, minus twice the average cosine of the subjects, divided by ``span``, the embedder's
+    calibration span. A topic scores 0 unless it is well ahead of every everyday subject. The subject nearest to the
+    topic's name is ignored.
     """
     query = unit(vector)
     leads = subjects @ query
