@@ -65,7 +65,7 @@ def full() -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def by_text(full: Engine) -> Iterator[Engine]:
-    """The same rows, searched only by words."""
+    """An engine on the store of ``full`` that searches only by words."""
     memory = holdfast.open(services(full).store.location, worker="none", embedder="none", clock=FrozenClock())
     yield memory
     memory.close()

@@ -1,4 +1,4 @@
-"""The import rules: imports point down only, folders stay small, and there are no import cycles."""
+"""The import rules: a module imports only from lower layers, folders stay small, and there are no import cycles."""
 
 import ast
 import subprocess

@@ -29,7 +29,7 @@ DAY = timedelta(days=1)
 
 @dataclass
 class Row:
-    """The model of one memory."""
+    """The expected state of one memory."""
 
     id: str
     user: str | None
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass
 class Talk:
-    """The model of one session."""
+    """The expected state of one session."""
 
     user: str | None
     messages: list[tuple[str, str]] = field(default_factory=list)
@@ -146,7 +146,7 @@ class Life(RuleBasedStateMachine):
         return made.id
 
     def remembered(self, row: Row) -> None:
-        """Update the model after ``remember``: the same text refreshes a memory, any other text adds one."""
+        """Update the expected state after ``remember``: the same text refreshes a memory, any other text adds one."""
         known = self.twin(row) or self.rows.get(row.id)
         if known is not None:
             assert known.id == row.id, "the same was stored twice"
@@ -270,7 +270,7 @@ class Life(RuleBasedStateMachine):
         self.digest()
 
     def purge(self) -> None:
-        """Remove memories from the model 30 days after they were forgotten."""
+        """Remove memories from the expected state 30 days after they were forgotten."""
         for row in [r for r in self.rows.values() if r.forgotten_at and self.clock.now() - r.forgotten_at > 30 * DAY]:
             del self.rows[row.id]
             for talk in self.talks.values():
@@ -278,7 +278,7 @@ class Life(RuleBasedStateMachine):
                 talk.sure -= row.sources
 
     def digest(self) -> None:
-        """Add the extracted memories to the model, after comparing them with the messages."""
+        """Compare the extracted memories with the messages, and add them to the expected state."""
         for talk in self.talks.values():
             for source, text in talk.messages[: talk.due]:
                 if text in STATEMENTS:
@@ -326,7 +326,7 @@ Life.TestCase.settings = settings(
 
 
 class ShortLife(Life):
-    """The same test with fewer examples, for the quick test run."""
+    """The test of ``Life`` with fewer examples, for the quick test run."""
 
 
 class LifeOnPostgres(Life):

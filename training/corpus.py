@@ -26,7 +26,7 @@ NAMES = tuple((Path(__file__).resolve().parent / "data" / "names.txt").read_text
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Texts to embed. Row ``i`` should have the vector of ``targets[target[i]]``."""
+    """Texts to train on. The vector of ``texts[i]`` should become the teacher's vector of ``targets[target[i]]``."""
 
     texts: list[str]
     target: np.ndarray

@@ -53,7 +53,7 @@ def _recall(scores: np.ndarray, right: np.ndarray) -> dict[str, float]:
 
 
 def table(results: dict[str, dict[str, float]]) -> str:
-    """Return results as lines of text."""
+    """Return the metrics of :func:`evaluate` as lines of text."""
     return "\n".join(
         f"{name:22} R@1 {row['R@1']:.3f}  R@5 {row['R@5']:.3f}  R@10 {row['R@10']:.3f}  MRR {row['MRR']:.3f}  n {row['n']}"
         for name, row in results.items()

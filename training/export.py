@@ -155,7 +155,7 @@ def write(weights: Weights, path: Path) -> int:
 
 
 class Session:
-    """An ONNX file that embeds token ids, one text at a time."""
+    """Runs an ONNX file that turns token ids into a vector, one text at a time."""
 
     def __init__(self, path: Path, threads: int = 1) -> None:
         import onnxruntime

@@ -95,7 +95,7 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(width, inner) for _ in range(layers))
 
     def round(self, *, rounds: bool) -> None:
-        """Switch rounding to 8 bits on or off."""
+        """Switch on or off the rounding of inputs and weights in all layers. It imitates the exported network."""
         for module in self.modules():
             if isinstance(module, Dense):
                 module.rounds = rounds

@@ -82,7 +82,7 @@ class Trainer:
         return found
 
     def distill(self, encoded: Encoded, teacher: Teacher, plan: Plan) -> None:
-        """Run stage A: move the vector of each row to the teacher's vector."""
+        """Run stage A: train the encoder to return the teacher's vector for each text."""
 
         def loss_of(rows: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
             ids, lengths = self.tensors(encoded, rows)

@@ -29,7 +29,7 @@ def read_vocabulary(path: Path) -> list[str]:
 
 
 def read_new(path: Path, limit: int) -> list[NewToken]:
-    """Return the first new tokens of ``tokens.jsonl.xz``."""
+    """Return the first ``limit`` tokens of ``tokens.jsonl.xz``, the file of new tokens."""
     with lzma.open(path, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file][:limit]
     return [NewToken(token=row["t"], english=row["e"]) for row in rows]
@@ -82,7 +82,7 @@ class Encoded:
 
 
 def encode(made: Tokenizer, texts: Sequence[str], *, prefix: str = "", max_tokens: int = 96) -> Encoded:
-    """Return the token ids of texts. Each text gets a prefix and is cut after ``max_tokens``."""
+    """Return the token ids of texts. ``prefix`` is put before each text, and each is cut after ``max_tokens`` tokens."""
     made.enable_truncation(max_tokens)
     ids: list[np.ndarray] = []
     for start in range(0, len(texts), 20_000):

@@ -143,7 +143,7 @@ class Prepared:
 def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = None) -> Prepared:
     """Check and clean a change before its transaction. ``known`` is the memory that the change revises.
 
-    A text over the size limit is accepted if it is as long as before, so that other fields of a long memory can be
+    A text over the size limit is accepted if the change does not alter it, so that other fields of a long memory can be
     changed.
     """
     kind = preset.kind(put.kind)
@@ -189,14 +189,14 @@ def origin(given: MemoryOrigin) -> MemoryOrigin:
 
 
 def trust(value: float) -> float:
-    """Return the trust. Raise InvalidInput if it is invalid."""
+    """Return the trust as a float. Raise InvalidInput if it is not a number from 0 to 1."""
     if not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidInput(f"trust must be a number from 0 to 1, not {value!r}.")
     return float(value)
 
 
 def importance(value: float) -> float:
-    """Return the importance. Raise InvalidInput if it is invalid."""
+    """Return the importance as a float. Raise InvalidInput if it is not a number from 0 to 10."""
     if not isinstance(value, int | float) or not 0 <= value <= 10:
         raise InvalidInput(f"importance must be a number from 0 to 10, not {value!r}.")
     return float(value)

@@ -1,4 +1,4 @@
-"""Adapters use only the public API, and say which extra is missing."""
+"""Adapters use only the public API. If a framework is not installed, the error names the extra to install."""
 
 import ast
 import subprocess

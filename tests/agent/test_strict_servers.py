@@ -1,4 +1,4 @@
-"""Long conversations with servers that reject malformed message lists, in both dialects."""
+"""Long conversations with servers that reject malformed message lists, in the formats of OpenAI and Anthropic."""
 
 import random
 import re

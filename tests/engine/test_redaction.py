@@ -1,4 +1,4 @@
-"""Secrets are redacted in every field, the response reports it, and a write can turn it off."""
+"""Secrets are redacted in every field. The response reports the redaction, and a caller can turn it off for one write."""
 
 import json
 import logging

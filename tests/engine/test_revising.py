@@ -153,7 +153,7 @@ def test_the_language_of_a_revision_is_the_given_one(memory: Engine) -> None:
 
 @pytest.mark.everywhere("sqlite", "postgres")
 def test_counts_follow_writes_expiry_and_time(memory: Engine, clock: FrozenClock) -> None:
-    """Counts are cached between writes, so the test requests each twice. Memories that expire meanwhile are left out at once."""
+    """Counts are cached between writes, so the test requests each count twice. A memory is not counted after it has expired."""
 
     def counts() -> set[int]:
         return {memory.count_memories(user="ana") for _ in range(2)} | {len(memory.memories(user="ana"))}

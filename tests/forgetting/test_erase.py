@@ -39,7 +39,7 @@ def code_bytes(text: str) -> bytes:
 
 @pytest.fixture
 def two(memory: Engine) -> Engine:
-    """Ana and Bob, each with a session, a digested fact, an explicit memory, a job and vectors."""
+    """A store with two users, Ana and Bob. Each has a session, a digested fact, an explicit memory, a job and vectors."""
     for user, text in (("ana", ANAS), ("bob", BOBS)):
         talk(memory, user, text)
         memory.remember(f"favourite word of {user} is {'zugzwang' if user == 'ana' else 'flabbergast'}", user=user, app="words")

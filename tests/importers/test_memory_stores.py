@@ -163,7 +163,7 @@ class TestMcpMemory:
 
 
 class TestLetta:
-    """Agent files of both versions."""
+    """Letta's agent files, in both versions of the format."""
 
     def test_blocks_and_messages_of_the_newer_version(self, memory: Engine, tmp_path: Path) -> None:
         agent = {

@@ -1,4 +1,4 @@
-"""A model's texts that must not replace memories are rejected. Valid merges pass, however short they are."""
+"""A model's text that is no proper memory is rejected, so it replaces no memories. Valid merged texts pass, however short."""
 
 import time
 

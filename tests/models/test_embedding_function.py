@@ -1,4 +1,4 @@
-"""Tests of functions as embedders."""
+"""Tests of Python functions that are used as embedders."""
 
 import numpy as np
 import pytest

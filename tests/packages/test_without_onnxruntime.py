@@ -1,4 +1,4 @@
-"""An environment without onnxruntime and holdfast-models, as on Alpine Linux or 32-bit ARM. Search by words and rules work."""
+"""Without onnxruntime and holdfast-models, as on Alpine Linux or 32-bit ARM, word search and extraction by rules still work."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The context block: its budget, its stable part, and escaping of stored text."""
+"""The context block: its budget, the part that stays the same from turn to turn, and escaping of stored text."""
 
 import re
 from collections.abc import Callable

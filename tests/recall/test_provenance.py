@@ -1,4 +1,4 @@
-"""Text that the user did not write: withheld on every path of recall, labeled where shown, and ranked below the user's words."""
+"""Text that the user did not write is left out of recall by default. Where it is shown, it is labeled and ranked lower."""
 
 from collections.abc import Callable
 

@@ -11,7 +11,7 @@ REPLY = "Understood."
 
 
 class MockModels:
-    """A running server."""
+    """A running mock server, and the requests that it has received."""
 
     def __init__(self, server: ThreadingHTTPServer) -> None:
         self.url = f"http://127.0.0.1:{server.server_address[1]}"
@@ -30,7 +30,7 @@ class MockModels:
 
 @contextmanager
 def mock_models() -> Iterator[MockModels]:
-    """Serve on a free port."""
+    """Run a mock server on a free port."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     models = MockModels(server)
     _Handler.models = models

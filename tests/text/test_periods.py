@@ -10,7 +10,7 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)  # a Sunday
 
 
 def days(question: str) -> list[tuple[str, str]]:
-    """Return the first and last day of each period, without its margins."""
+    """Return the first and last day of each period, without the extra days around it that a search includes."""
     edge = timedelta(hours=14)
     return [
         ((period.start + edge).date().isoformat(), (period.end - edge - timedelta(seconds=1)).date().isoformat())

@@ -138,7 +138,7 @@ def _parallel(mirror: sources.Mirror, forbidden: tuple[overlap.Forbidden, ...]) 
 
 
 def clean(line: str) -> str:
-    """Return a text on one line."""
+    """Replace each run of whitespace in a text, including line breaks, with one space."""
     return " ".join(line.split())
 
 

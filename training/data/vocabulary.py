@@ -1,7 +1,7 @@
 """Choose new WordPiece tokens for Spanish, and the English words whose vectors are the starting point of each token's vector.
 
-Accents are stripped, as the tokenizer strips them. Whole words come from a frequency list and from the Spanish texts of the
-bundle. Word endings come from the remaining words. A token is dropped if it would change the pieces of English words more often
+Accents are stripped, as the tokenizer strips them. Whole words come from a frequency list and from the Spanish training texts.
+Word endings come from the remaining words. A token is dropped if it would change the pieces of English words more often
 than those of Spanish words. The English words of a token are its likely translations in the sentence pairs (IBM model 1).
 """
 

@@ -20,7 +20,7 @@ def kappa(one: Sequence[Any], other: Sequence[Any]) -> float:
 
 
 def precision_recall(found: np.ndarray, right: np.ndarray) -> dict[str, float]:
-    """Return the precision, recall and F1 of yes-or-no answers, and the number of right answers."""
+    """Return the precision, recall and F1 of yes-or-no answers, and the number of examples whose label is yes."""
     hits = float((found & right).sum())
     precision = hits / max(float(found.sum()), 1.0)
     recall = hits / max(float(right.sum()), 1.0)

@@ -24,7 +24,11 @@ class Reader(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def round(self, *, rounds: bool) -> None:
-        """Switch rounding to 8 bits on or off. Unlike the embedder, the exported reader computes all tokens in its last layer."""
+        """Switch on or off the rounding of inputs and weights, as in the exported reader.
+
+        In the last layer, the range of the inputs is that of the whole text, because the exported reader computes all tokens
+        there. The embedder computes only the first token.
+        """
         self.trunk.round(rounds=rounds)
         last = self.trunk.layers[-1]
         last.mix.per_token = last.up.per_token = last.down.per_token = False

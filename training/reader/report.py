@@ -113,7 +113,10 @@ class Report:
         return {"n": len(kept), **{name: float(np.mean(values)) for name, values in means.items()}}
 
     def _consent(self) -> Result:
-        """Measure wishes about memory by an author who is not in the training data, and false alarms on real text."""
+        """Measure how well wishes about memory are recognized, and the share of false alarms on real text.
+
+        The author of the wishes wrote none of the training data.
+        """
         rows = self._rows(lambda example: example.source == "consent_unseen", "consent")
         real = self._rows(lambda example: example.split == "test" and example.source in REAL, "consent")
         alarm, right = 1 - self.chances["consent"][rows, 0], self.labels["consent"][rows]

@@ -37,7 +37,7 @@ def _linear(graph: Graph, states: str, key: str) -> str:
 
 
 class Session:
-    """An ONNX file that reads one text at a time, as the product does."""
+    """Runs the ONNX file of a reader on one text at a time, as the product does."""
 
     def __init__(self, path: Path) -> None:
         import onnxruntime

@@ -80,9 +80,9 @@ def _in_place(lines: Sequence[Line], texts: Sequence[str], matches: dict[int, in
 
 
 def pair_similar(new: Sequence[str], old: Sequence[str], *, min_ratio: float) -> list[tuple[int, int]]:
-    """Pair each new text with the most similar old text, and return the pairs of their positions.
+    """Pair new texts with similar old texts, the most similar first. Each text is in at most one pair.
 
-    If there are more than ``_MAX_PAIRS`` possible pairs, only equal texts are paired.
+    Return the pairs of their positions. If there are more than ``_MAX_PAIRS`` possible pairs, only equal texts are paired.
     """
     if len(new) * len(old) > _MAX_PAIRS:
         places = {text: place for place, text in enumerate(old)}

@@ -102,8 +102,7 @@ class FolderMirrors:
     def before_erasing(self, owner: Mapping[str, str], scopes: Iterable[Scope] = ()) -> list[TopicFiles]:
         """Import the pending edits of all scopes that an erasure may affect, so that the edits are erased, too.
 
-        Return the topic files of these scopes. They are found by their memories. ``scopes`` names the scopes that have a
-        folder but perhaps no memories.
+        Return the topic files of these scopes: the scopes of the owner that have memories with a topic, and ``scopes``.
         """
         if self.root is None:
             return []

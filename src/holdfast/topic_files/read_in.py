@@ -34,8 +34,8 @@ class FileImportResult:
 class _Files:
     """The files of one type (pages or index): their state at the last sync (``base``), and the changes since then.
 
-    ``refused`` contains the hashes of the files whose edits the user rejected. Files are identified by the hash of
-    their name.
+    A file is identified by the hash of its name. ``refused`` maps such a hash to the hash of the content that the user
+    rejected.
     """
 
     base: Mapping[str, BasePage]

@@ -89,7 +89,7 @@ class Trace:
         return {each.id for each in self.candidates}
 
     def details(self) -> dict[str, Any]:
-        """Return the fields that a store keeps as JSON. The id, scope, time, question, session and message have columns."""
+        """Return the fields that a store keeps as JSON: all except the id, scope, time, question, session and message."""
         return {
             "tokens": self.tokens,
             "max_tokens": self.max_tokens,

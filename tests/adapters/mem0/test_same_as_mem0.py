@@ -42,7 +42,7 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def _shown(value: Any, ids: list[str]) -> Any:
-    """Return a result without times and scores, and with numbers instead of ids, because these values differ."""
+    """Return a result without the values that differ between the clients: times, scores and ids. Ids become numbers."""
     if isinstance(value, list):
         return [_shown(each, ids) for each in value]
     if not isinstance(value, dict):

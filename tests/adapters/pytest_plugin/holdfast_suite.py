@@ -21,7 +21,7 @@ def note_use() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the excluded tests. An exclusion without parameters applies to all parameters."""
+    """Deselect the excluded tests. An excluded name without parameters excludes the test with all its parameters."""
     for item in items:
         names = [name for name in (item.nodeid, item.nodeid.partition("[")[0]) if name in _EXCLUDED]
         if names:

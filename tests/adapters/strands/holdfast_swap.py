@@ -32,7 +32,7 @@ _ADDED = ("id", "kind", "at", "_relevanceScore")
 
 
 class FlatEmbedder:
-    """An embedder with which every query finds every text, as with the fakes."""
+    """An embedder that returns the same vector for every text, so every query finds every text, as in a mock."""
 
     name, dimensions, calibration, computes = "flat", 2, (0.0, 0.5), True
 

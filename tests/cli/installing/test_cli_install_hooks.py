@@ -36,7 +36,7 @@ def _install(holdfast: Holdfast, place: dict[str, Any], client: str, *more: str,
 
 
 def _commands(entry: Any) -> list[str]:
-    """Return the commands in nested settings."""
+    """Return every ``command`` in a settings file, at any depth."""
     if isinstance(entry, dict):
         own = [entry["command"]] if isinstance(entry.get("command"), str) else []
         return own + [command for value in entry.values() for command in _commands(value)]

@@ -1,1 +1,1 @@
-"""Tests of the check of a model's items."""
+"""Tests of the check that accepts or refuses each item of a model's answer."""

@@ -1,4 +1,4 @@
-"""Right and wrong items from models, in English and Spanish, that the check must accept or refuse."""
+"""The check accepts the right items of a model's answer and refuses the wrong ones, in English and Spanish."""
 
 import tomllib
 from collections.abc import Iterator

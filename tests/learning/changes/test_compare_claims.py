@@ -1,4 +1,4 @@
-"""Claims compared with the included sentence reader. A change ends only the claim that changed."""
+"""The included sentence reader compares an old claim with a new one. A new claim ends only the claim that it changes."""
 
 from collections.abc import Callable
 

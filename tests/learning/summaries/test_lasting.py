@@ -1,4 +1,4 @@
-"""Memories that do not expire if they are unused: identity, health, family and standing instructions."""
+"""Memories that do not expire even if they are never used: identity, health, family and standing instructions."""
 
 import pytest
 

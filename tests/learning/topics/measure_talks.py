@@ -1,4 +1,4 @@
-"""Measure topics without a chat model on the conversations in ``talks.toml``.
+"""Measure how well topics are found and named without a chat model, on the conversations in ``talks.toml``.
 
 Run with ``python -m tests.learning.topics.measure_talks``.
 """

@@ -1,4 +1,4 @@
-"""Topics without a chat model, on conversations that were written before the rules."""
+"""Finding and naming topics without a chat model, on conversations that were written before the rules."""
 
 import pytest
 

@@ -33,7 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def walk(page: Any, served: Served) -> str:
-    """Go through the three steps, and return the content of the second step."""
+    """Go through the three first steps (store a memory, ask for it, forget it). Return the text shown for the second step."""
     page.page.goto(served.url)
     page.see(".who", has_text="Who are you?")
     page.see(".who input").fill("noor")

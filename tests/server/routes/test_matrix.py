@@ -1,6 +1,6 @@
 """Access control of every operation: callers without permission read nothing and write nothing.
 
-A foreign id must get exactly the same response as a missing id.
+The id of another user's data must get exactly the same response as an id that does not exist.
 """
 
 import json
@@ -342,7 +342,7 @@ def test_another_user_finds_nothing_and_changes_nothing(world: World, name: str)
 
 
 def _same(world: World, who: str, name: str, answer: httpx.Response) -> bool:
-    """Return True if the response to a foreign id equals the response to a missing id."""
+    """Return True if two responses are equal: to the id of another user's data, and to an id that does not exist."""
     absent = world.ask(who, name, {**ABSENT, "app": world.ids["app"]})
     texts = []
     for found, ids in ((answer, world.ids), (absent, ABSENT)):

@@ -72,7 +72,7 @@ def searched_in_memory(store: SQLiteStore) -> bool:
 
 
 def build_folders(file: Path) -> list[Path]:
-    """Return Chroma's build folders next to a store."""
+    """Return the folders of Chroma next to a store's file. Each contains one build of the index."""
     folder = file.with_name(file.name + ".chroma")
     return sorted(entry for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
 

@@ -308,7 +308,7 @@ def test_erased_vectors_are_gone_from_chroma_and_from_its_files(file: Path, coun
 
 
 def _kept_in(folder: Path, vector: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> list[str]:
-    """Return the files that contain a vector, except Chroma's graph file. Chroma also writes unused memory into that file."""
+    """Return the files that contain a vector, except Chroma's graph file, into which Chroma also writes unused memory."""
     return [name for name in _files_with_vector(folder, vector) if name != "data_level0.bin"]
 
 

@@ -1,4 +1,4 @@
-"""Broken connections: reads are repeated, and the outcome of every write is known."""
+"""Broken connections: reads are repeated. If a write fails, the error says whether the data was stored."""
 
 import contextlib
 import threading

@@ -46,7 +46,7 @@ def asked(cache: WordCache, memory: Engine, user: str) -> list[Match] | None:
 
 
 def by_index(memory: Engine, query: str, where: SearchFilter = LIVE) -> list[Match]:
-    """Return the results of the full-text index, with an empty cache."""
+    """Return the results of the full-text index. The word cache is not used."""
     store = store_of(memory)
     seen = partitions.visible(store.connection, where.reader, where.spaces)
     return fulltext.search(store.connection, store.tenant, seen, query, languages=("en", "es"), limit=50)

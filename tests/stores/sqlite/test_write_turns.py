@@ -22,7 +22,10 @@ pytestmark = pytest.mark.ledger("X28")
 
 
 def _queue(turns: WriteTurns, tenants: str) -> tuple[list[threading.Thread], list[str]]:
-    """Make one thread per letter wait for the lock, in order. Return the threads, and the list of tenants that got the lock."""
+    """Start one thread per letter, each of which stands for a tenant and waits for the lock.
+
+    Return the threads, and a list that records the order in which the tenants get the lock.
+    """
     served: list[str] = []
 
     def write(tenant: str) -> None:
