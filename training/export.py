@@ -17,7 +17,7 @@ ROW_TOP = 127
 
 
 class Graph:
-    """Collects the nodes and the weights of a graph."""
+    """Collects the nodes and the weights of an ONNX graph."""
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights.tensors

@@ -19,7 +19,7 @@ NEEDLE, CONTROL = "zanzibarquartz", "amberlighthouse"
 
 
 def main(folder: Path, limit: int | None) -> dict[str, Any]:
-    """Run the whole scenario in one process, and return the observations."""
+    """Fill the disk, then read, forget and erase, all in one process. Return the result of each step."""
     if limit is not None:
         import resource  # noqa: PLC0415  (Unix only)
 

@@ -38,7 +38,7 @@ class Event:
 
 
 class RecordingVFS(apsw.VFS):
-    """SQLite's default VFS (file layer) that also records every operation. New connections of this process use it."""
+    """A wrapper of SQLite's default VFS (file layer) that records every file operation. All new connections use it."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []

@@ -167,7 +167,7 @@ class KillSwitch:
 
 
 class _KillingVFS(apsw.VFS):
-    """SQLite's default VFS (file layer) that first reports each operation to the kill switch."""
+    """A wrapper of SQLite's default VFS (file layer). It reports each file operation to the kill switch before the operation."""
 
     def __init__(self, kill_switch: KillSwitch) -> None:
         self._base = apsw.vfs_names()[0]

@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def restore(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[str, str]]:
-    """Yield the text of each clause, source by source. Raise ``ValueError`` if a text is missing or differs."""
+    """Yield the text of each clause, source by source. Raise ``ValueError`` if a text is missing or is not the labeled text."""
     wanted = {row["id"]: row for row in rows}
     for source in dict.fromkeys(row["source"] for row in rows):
         turns = turns_of(source, mirror, {row["id"].rsplit(":", 1)[0] for row in rows if row["source"] == source})
@@ -62,7 +62,7 @@ def restore(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[str, st
 
 
 def restore_pairs(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[dict[str, str]]:
-    """Yield both sentences of each pair. Raise ``ValueError`` if a text is missing or differs."""
+    """Yield both sentences of each pair. Raise ``ValueError`` if a text is missing or is not the labeled text."""
     for source in dict.fromkeys(row["id"].split(":")[0] for row in rows):
         mine = [row for row in rows if row["id"].startswith(f"{source}:")]
         places = {_key(row, side) for row in mine for side in ("old", "new")}
