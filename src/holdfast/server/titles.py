@@ -40,9 +40,9 @@ def title_of(store: Store, session: SessionRecord) -> str | None:
 
 
 def _first_sentence(message: Message) -> str:
-    """Return the first sentence in a message that has at least three words.
+    """Return the first sentence of a message, but skip sentences with fewer than three words.
 
-    If no sentence has three words, return the whole message as one line.
+    If all sentences are that short, return the whole message as one line.
     """
     sentences = [one_line(each) for each in split_sentences(message.text[:2000])]
     return next((each for each in sentences if len(each.split()) > 2), one_line(message.text[:2000]))

@@ -58,7 +58,7 @@ def _docstrings(module: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def _of_class(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    """Yield the name and the docstring of each attribute of a class that has a docstring."""
+    """Yield the name and the docstring of each documented attribute of a class."""
     for statement, following in pairwise(node.body):
         match statement, following:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):

@@ -39,7 +39,7 @@ _FILE = {"required": True, "content": {"application/octet-stream": {"schema": {"
 
 
 class ImportCounts(Model):
-    """What an import did with the records of one type, such as memories or messages: the number of records by result."""
+    """Counts of the records of one type in an import, such as memories or messages, by result."""
 
     found: int
     """The number of records in the file."""

@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 
 
 class Setup(Model):
-    """What is already set up: the default user, the sample data and the chat model."""
+    """The state of the setup: the default user, the sample data and the chat model."""
 
     empty: bool
     """True if the store has no memories and no messages."""
