@@ -1,7 +1,7 @@
 """Claude's memory tool on a Holdfast memory. Run: pip install 'holdfast-memory[anthropic]'.
 
-With the variable ANTHROPIC_API_KEY, Claude decides what to write. Without it, the commands of an earlier conversation are
-played.
+If the variable ANTHROPIC_API_KEY is set, Claude decides what to write. Otherwise the program runs commands that are
+written in this file.
 """
 
 import os
@@ -23,7 +23,7 @@ COMMANDS = (
 
 
 def main() -> None:
-    """Let Claude write files, and find them in the memory."""
+    """Let Claude write files with the tool, then list the files that are stored in the memory."""
     with tempfile.TemporaryDirectory() as folder, holdfast.open(Path(folder) / "memory.db", kinds=[ITEM]) as memory:
         tool = HoldfastMemoryTool(memory, user="ana")
         if os.environ.get("ANTHROPIC_API_KEY"):

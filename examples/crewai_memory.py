@@ -28,7 +28,7 @@ def embed(texts: list[str]) -> list[list[float]]:
 
 
 def main() -> None:
-    """Remember in one process, and recall after a restart."""
+    """Store facts and recall one of them. Then open the file again, as after a restart, and recall it once more."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "crew.db"
         for turn in ("first", "second"):

@@ -33,7 +33,7 @@ class EchoModel(BaseLlm):
 
 
 async def talk(memory: holdfast.Engine) -> None:
-    """Say something in one session, and ask in another."""
+    """Tell the agent something in one session, and ask about it in another."""
     sessions, service = InMemorySessionService(), HoldfastMemoryService(memory)
     agent = LlmAgent(name="waiter", model=EchoModel(model="echo"), tools=[PreloadMemoryTool()])
     runner = Runner(agent=agent, app_name="cafe", session_service=sessions, memory_service=service)
@@ -50,7 +50,7 @@ async def talk(memory: holdfast.Engine) -> None:
 
 
 def main() -> None:
-    """Use a file that is deleted at the end."""
+    """Run the example with a memory in a temporary file."""
     with tempfile.TemporaryDirectory() as folder, holdfast.open(Path(folder) / "memory.db", worker="none") as memory:
         asyncio.run(talk(memory))
 

@@ -27,13 +27,13 @@ def remember(state: State, *, store: BaseStore) -> dict[str, str]:
 
 
 def answer(state: State, *, store: BaseStore) -> dict[str, str]:
-    """Reply with the best note of the user."""
+    """Reply with the user's note that matches the question best."""
     best = store.search(("notes", state["user"]), query="what does she like to drink?", limit=1)
     return {"reply": best[0].value["text"]}
 
 
 def main() -> None:
-    """Run the graph in one process, and find its notes in another."""
+    """Run the graph, then open the file again, as after a restart, and find the graph's notes."""
     builder = StateGraph(State)
     builder.add_node("remember", remember)
     builder.add_node("answer", answer)

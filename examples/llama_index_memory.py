@@ -27,7 +27,7 @@ async def talk(memory: holdfast.Engine) -> None:
 
 
 def main() -> None:
-    """Use a file that is deleted at the end."""
+    """Run the example with a memory in a temporary file."""
     with tempfile.TemporaryDirectory() as folder, holdfast.open(Path(folder) / "memory.db", worker="none") as memory:
         asyncio.run(talk(memory))
 

@@ -9,7 +9,7 @@ from mcp import Client, StdioServerParameters
 
 
 async def talk(home: str) -> None:
-    """Start the server, create two entities with a relation, and search them."""
+    """Start the MCP server, create two entities with a relation between them, and search for one of them."""
     command = StdioServerParameters(
         command=sys.executable,
         args=["-m", "holdfast.cli", "mcp", "--tools", "graph", "--user", "ana"],
@@ -30,7 +30,7 @@ async def talk(home: str) -> None:
 
 
 def main() -> None:
-    """Use a data directory that is deleted at the end."""
+    """Run the example with a temporary data directory."""
     with tempfile.TemporaryDirectory() as home:
         asyncio.run(talk(home))
 

@@ -42,7 +42,7 @@ async def talk(memory: holdfast.Engine, id: str, message: str, model: Any) -> No
 
 
 def main() -> None:
-    """Tell the agent something in one conversation, and ask for it in the next."""
+    """Tell the agent something in one conversation, and ask about it in the next."""
     online = os.environ.get("OPENAI_API_KEY")
     model = None if online else scripted("Nice to meet you, Ana!", "You live in Lyon.")
     with tempfile.TemporaryDirectory() as folder, holdfast.open(Path(folder) / "memory.db") as memory:

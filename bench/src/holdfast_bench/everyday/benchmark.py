@@ -46,7 +46,8 @@ def run(
 ) -> None:
     """Ask every question of every person, and print the tables.
 
-    Size 0 means the person's own conversations without background.
+    Each of ``sizes`` is the number of turns in the store. Background conversations are added until that number is
+    reached. Size 0 means only the person's own conversations.
     """
     outcomes: list[Outcome] = []
     loaded = load_people(people, half=half)
@@ -64,7 +65,8 @@ def run(
 def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, embedder: str = "talk-embed-s") -> list[Outcome]:
     """Ask all questions of a person and return the outcomes.
 
-    With size ``FEW``, each question gets its own store.
+    ``size`` is the number of turns in the store, as in :func:`run`. If it is ``FEW``, each question gets its own store
+    with a few turns.
     """
     model = _cached(embedder)
     clock = FrozenClock()
@@ -95,7 +97,7 @@ def _cached(embedder: str) -> Embedder | str:
 
 
 def _few(person: Person, question: Question) -> list[Talk]:
-    """Return ``FEW`` turns: the answer with the previous turn, and the first turns of other conversations."""
+    """Return about ``FEW`` turns: the turn with the answer, the turn before it, and the first turns of other conversations."""
     wanted = question.answer or question.related
     home = next((talk for talk in person.talks if any(turn.id in wanted for turn in talk.turns)), person.talks[-1])
     place = next((number for number, turn in enumerate(home.turns) if turn.id in wanted), len(home.turns) - 1)
@@ -105,9 +107,9 @@ def _few(person: Person, question: Question) -> list[Talk]:
 
 
 def _with_background(person: Person, talks: Sequence[Sequence[tuple[str, str]]], wanted: int) -> list[Talk]:
-    """Return a person's conversations, mixed with background conversations of at least ``wanted`` turns.
+    """Return a person's conversations, mixed with background conversations that have at least ``wanted`` turns in total.
 
-    The background is repeated if it is too short.
+    If there are too few background conversations, they are repeated.
     """
     end = person.talks[-1].at
     added: list[Talk] = []

@@ -1,6 +1,7 @@
 """Load the people of the everyday benchmark: their conversations, and the questions about them.
 
-Each author wrote one file in ``people``. The authors are split into two halves. Tune on one half only.
+Each file in ``people`` was written by a different author. The people of some authors may be used for tuning. The people
+of the other authors are for measuring only.
 """
 
 import json

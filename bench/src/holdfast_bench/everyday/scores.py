@@ -56,7 +56,11 @@ class Table:
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
-    """Return the scores by store size, language, tier and kind. Nothing is averaged over sizes or languages."""
+    """Return the scores by store size, language, and the question's tier and kind. Nothing is averaged over sizes or languages.
+
+    The tier is ``plain`` or ``hard`` for questions with an answer, and ``near`` or ``off`` for questions without an
+    answer.
+    """
     made = Table()
     for size in sorted({outcome.size for outcome in outcomes}):
         for language in sorted({outcome.language for outcome in outcomes}):

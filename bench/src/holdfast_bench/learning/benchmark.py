@@ -81,9 +81,11 @@ def open_learner(chat: str | None) -> Iterator[EngineLearner]:
 
 
 def measure(learner: Learner, judge: Judge, splits: Sequence[Split], *, limit: int | None = None) -> Report:
-    """Score a learner and a judge on the labeled set.
+    """Score a learner on the labeled messages, and a judge on the labeled pairs of statements.
 
-    With ``limit``, use only that many cases of each part (single messages, conversations, pairs), alternating between languages.
+    A learner extracts memories from messages. A judge decides whether a new statement replaces an old one. With
+    ``limit``, use only that many cases of each part (single messages, conversations, pairs), alternating between
+    languages.
     """
 
     def learn(cases: Sequence[Case]) -> list[CaseResult]:

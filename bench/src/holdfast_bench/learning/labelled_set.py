@@ -90,7 +90,7 @@ def changes() -> list[ChangePair]:
 
 
 def rows(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the parsed lines of one file of the set."""
+    """Yield the rows of one file of the labeled set. Each line of the file is a JSON object."""
     text = (files("holdfast_bench") / "labelled" / f"{name}.jsonl").read_text("utf-8")
     return (json.loads(line) for line in text.split("\n") if line)
 

@@ -25,7 +25,10 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealTalk:
-    """The verdicts on the memories of one version. Shares are from 0 to 1, and are means over several readings."""
+    """The verdicts on the memories that one version of Holdfast extracted.
+
+    Each share is a number from 0 to 1, and is the mean over several readings.
+    """
 
     version: str
     memories: int

@@ -31,7 +31,10 @@ def foreign_secrets(tenant: int, text: str) -> list[str]:
 
 @dataclass(slots=True)
 class ClientLog:
-    """Responses recorded by clients. Keys are pairs of a tenant's number and the id of a message or memory."""
+    """Times, acknowledged writes and errors that clients recorded.
+
+    Writes are identified by the tenant's number and the id of the message or memory.
+    """
 
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     messages: dict[tuple[int, str], str] = field(default_factory=dict)
@@ -55,7 +58,7 @@ class ClientLog:
         self.errors += other.errors
 
     def picklable(self) -> "ClientLog":
-        """Return a copy whose types can be sent between processes."""
+        """Replace the types that cannot be sent between processes, and return this object."""
         self.times = dict(self.times)
         return self
 

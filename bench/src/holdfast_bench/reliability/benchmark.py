@@ -25,7 +25,7 @@ _TIMEOUT_SECONDS = 3600
 
 
 class Outcome(NamedTuple):
-    """Numbers of checks by result, and a note about a benchmark."""
+    """The numbers of passed, failed and skipped checks of a row, and a note about its benchmark."""
 
     passed: int = 0
     failed: int = 0
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The result of a row in one word."""
+        """The result of a row in one word: ``pass``, ``FAIL`` or ``incomplete``."""
         if self.failed:
             return "FAIL"
         return "pass" if self.passed and not self.skipped else "incomplete"

@@ -116,7 +116,7 @@ ATTACKS: dict[str, Attack] = {
 
 
 def run(*, seconds: float, neighbors: int, attackers: int, queue: int, memories: int, workers: int, as_json: bool) -> None:
-    """Measure every attack, then a long queue with a dead model, and print the ratios."""
+    """Measure how far each attack, and a long job queue without a working chat model, slow down the neighbors. Print a table."""
     result = measure(seconds=seconds, neighbors=neighbors, attackers=attackers, queue=queue, memories=memories, workers=workers)
     print(json.dumps(result) if as_json else _table(result))  # noqa: T201  (output of the command)
 
@@ -132,7 +132,10 @@ def measure(
     attacks: Sequence[str] = tuple(ATTACKS),
     embedder: str | None = None,
 ) -> dict[str, Any]:
-    """Return the neighbors' percentiles for each attack. ``seconds`` is the length of a quiet or attacked period."""
+    """Return the neighbors' percentiles for each attack.
+
+    For each attack, the quiet periods last ``seconds`` in total, and so do the attacked periods.
+    """
     options = ["--workers", str(workers), *(["--embedder", embedder] if embedder else [])]
     rows: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -166,7 +169,11 @@ def _with_queue(
     neighbors: int,
     memories: int,
 ) -> dict[str, Any]:
-    """Compare two servers by turns: one with a long queue and a dead model, and one without a queue."""
+    """Compare the response times of two servers: one with a long job queue, and one without.
+
+    The chat model of both servers does not work, so the queue is not processed. The neighbors send requests to the two
+    servers by turns.
+    """
     with contextlib.ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
         settings = folder / "settings.yaml"
@@ -293,7 +300,10 @@ def _attack(port: int, key: str, name: str, attackers: int, shared: tuple[Any, A
 
 
 def _row(quiet: Times, attacked: Times, hostile: Counter[int]) -> dict[str, Any]:
-    """Return the percentiles for quiet and attacked periods, and the larger of the two ratios."""
+    """Return the 99th percentiles for quiet and attacked periods, and the ratio of attacked to quiet.
+
+    The ratio is the larger of the ratios for adding and for recalling.
+    """
     row: dict[str, Any] = {}
     ratios = []
     for kind in ("add", "recall"):

@@ -27,7 +27,7 @@ def family_mb(process: int) -> float | None:
 
 
 def family_sum(found: Processes, process: int) -> float:
-    """Return the sum of the resident megabytes of a process and its descendants."""
+    """Return the resident megabytes of a process and its descendants. ``found`` contains the parent and size of every process."""
     children: dict[int, list[int]] = {}
     for number, (parent, _) in found.items():
         children.setdefault(parent, []).append(number)
@@ -40,7 +40,7 @@ def family_sum(found: Processes, process: int) -> float:
 
 
 def _from_proc() -> Processes:
-    """Read the processes from ``/proc`` on Linux."""
+    """Return the parent and the resident kilobytes of each process, read from ``/proc`` on Linux."""
     found: dict[int, tuple[int, int]] = {}
     for file in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError, KeyError):  # it has exited, or is a kernel thread
@@ -50,7 +50,7 @@ def _from_proc() -> Processes:
 
 
 def _from_ps() -> Processes:
-    """Read the processes from ``ps`` on other Unix systems."""
+    """Return the parent and the resident kilobytes of each process, read from ``ps`` on Unix systems other than Linux."""
     if sys.platform == "win32":
         return {}
     try:

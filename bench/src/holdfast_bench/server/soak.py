@@ -53,7 +53,7 @@ class Outcome:
 
 
 def run(*, seconds: float, clients: int, workers: int, as_json: bool) -> bool:
-    """Run the soak and print its result. Return True if nothing grew."""
+    """Run the soak test and print its result. Return True if nothing grew and no well-behaved client got an error."""
     result = soak(seconds=seconds, clients=clients, workers=workers)
     print(json.dumps(result) if as_json else "\n".join(f"{name:26} {value}" for name, value in result.items()))  # noqa: T201
     return bool(result["passed"])
@@ -113,7 +113,7 @@ def _step(client: Client, rng: random.Random, user: str, number: int) -> tuple[i
 
 
 def _hostile(port: int, key: str, seed: int, until: float, outcome: Outcome) -> None:
-    """Attack in all the ways of ``bench fairness``, and with broken and slow requests."""
+    """Act as a hostile client: make all attacks of ``bench fairness``, and break off requests."""
     rng, client = random.Random(seed), Client(port, key)  # noqa: S311  (no secret)
     ways = [*ATTACKS.values()]
     while time.monotonic() < until:
@@ -128,7 +128,7 @@ def _hostile(port: int, key: str, seed: int, until: float, outcome: Outcome) -> 
 
 
 def _break_off(port: int, rng: random.Random) -> None:
-    """Send half a request slowly, or no request at all, and close the connection."""
+    """Send only the beginning of a request, or nothing, wait up to two seconds, and close the connection."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         head = b"POST /v1/memories HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"
         for byte in head[: rng.randrange(len(head))][:40]:

@@ -65,7 +65,7 @@ class Task:
 
 
 def make_task(corpus: Corpus, *, many: bool, real: Embedder | None) -> Task:
-    """Assign the memories to one user, or to many users with 100 each.
+    """Return the input of the measurement. The memories belong to one user, or to many users with 100 memories each.
 
     The last memories are not imported in batches but added one at a time, to measure single adds.
     """
@@ -75,7 +75,7 @@ def make_task(corpus: Corpus, *, many: bool, real: Embedder | None) -> Task:
 
 
 def open_side(name: str, folder: Path, embedder: Embedder) -> Side:
-    """Open the files of Holdfast or of a peer."""
+    """Open Holdfast, or one of the libraries it is compared with, on the files in a folder."""
     return Holdfast(folder, embedder) if name == Holdfast.name else open_peer(name, folder, embedder)
 
 

@@ -34,7 +34,7 @@ class Mem0:
         logging.getLogger("mem0").setLevel(logging.ERROR)
 
         class Given(base):  # type: ignore[misc]
-            """Wraps the benchmark's embedder, which all libraries use, for mem0."""
+            """Lets mem0 use the benchmark's embedder, which all libraries use."""
 
             def embed(self, text: str, memory_action: str | None = None) -> list[float]:
                 role: Any = "query" if memory_action == "search" else "document"

@@ -26,7 +26,7 @@ def installed() -> dict[str, str]:
 
 
 def reaches(name: str, size: int) -> bool:
-    """Return True if a peer can handle ``size`` memories within minutes."""
+    """Return True if the measurement of a library with ``size`` memories takes only minutes."""
     return size <= _MAX_SIZES.get(name, size)
 
 

@@ -1,1 +1,4 @@
-"""A benchmark of the designs over a month: stories with outages, restarts, kills, changes and refusals."""
+"""Benchmark of the designs: each has conversations for a simulated month, with outages, restarts and kills.
+
+In these stories, facts change, and people ask not to keep something.
+"""

@@ -1,4 +1,4 @@
-"""Plays the stories and prints their scores. See ``script`` for the format, and ``player`` for the method."""
+"""Plays the stories and prints their scores. ``script.py`` defines the format of a story, and ``player.py`` plays it."""
 
 import json
 import tempfile

@@ -1,7 +1,7 @@
-"""The five designs as their hosts use them. Each class calls the public interface of one design as the design's author would.
+"""Hosts of the five designs. A host is the program of an assistant that uses Holdfast as its memory.
 
-A host runs in its own process, which the story may kill. Background work runs between the turns, so that a story always
-has the same result.
+Each class calls the public interface of one design as the design's author would. A host runs in its own process, which
+the story may kill. Background work runs between the turns, so that a story always has the same result.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class Observation:
 
 
 class Host(ABC):
-    """One design with an open store."""
+    """A program that uses one design, with an open store."""
 
     kills_at_end = False
     """True if the design does its work at the end of a session, so a kill during a session hits that step."""
@@ -93,11 +93,11 @@ class Host(ABC):
 
     @abstractmethod
     def documents(self) -> list[str]:
-        """Return the texts that must not contain small talk."""
+        """Return the stored texts of the design, such as its topic pages. They must not contain small talk."""
 
     @abstractmethod
     def over(self) -> list[str]:
-        """Return the design's limits that are exceeded, in words."""
+        """Return one description for each limit of the design that is exceeded, such as the tokens of the context block."""
 
     def work(self) -> None:
         """Run the background work that is due."""
@@ -110,7 +110,7 @@ class Host(ABC):
             engine.close()
 
     def observe(self, facts: Iterable[Fact]) -> Observation:
-        """Ask the questions about some facts, and return everything that is scored."""
+        """Ask the questions about the given facts, and return the design's texts that are scored."""
         documents, over = self.documents(), self.over()
         live, retired = self._texts(("live",)), self._texts(("superseded", "forgotten", "expired"))
         asked = {fact.id: self._asked(fact) for fact in facts}
@@ -237,7 +237,7 @@ class LobugHost(Host):
 
 
 class RostroHost(Host):
-    """Rostro: a voice assistant. A conversation ends when it is idle. Its conclusions are stored on topic pages."""
+    """Rostro: a voice assistant. A conversation ends when it is idle. Memories extracted from it are stored on topic pages."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

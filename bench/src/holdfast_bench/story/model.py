@@ -104,7 +104,7 @@ class StoryModel:
         return {"summary": " ".join(part for part in parts if part) or "Nothing of lasting interest was said."}
 
     def _document(self, text: str, _: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the newest facts first, without facts that are no longer true."""
+        """Return a new base document: the newest facts first, without facts that are no longer true."""
         old = [line.lstrip("-* ") for line in _block(text, "document").splitlines() if line.lstrip().startswith(("-", "*"))]
         facts = [line.lstrip("-* ") for line in _block(text, "facts").splitlines() if len(line) > 1]
         kept = [line for line in dict.fromkeys([*reversed(facts), *old]) if not self._has_ended(line)]
@@ -128,14 +128,14 @@ class StoryModel:
         return any(says(line, find) for find in replaced)
 
     def _compaction(self, text: str, _: Mapping[str, Any]) -> dict[str, Any]:
-        """Delete the first memory that contains no lasting fact. If there is none, delete the first memory."""
+        """Choose the memory to delete: the first one without a lasting fact. If all contain one, choose the first memory."""
         lasting = [fact.find for fact in self._story.facts.values() if fact.durable]
         lines = _numbered(_block(text, "memories"))
         empty = [number for number, line in lines if self._has_ended(line) or not any(says(line, find) for find in lasting)]
         return {"action": "delete", "target": (empty or [1])[0], "text": None, "reason": "least useful"}
 
     def _topic(self, text: str, _: Mapping[str, Any]) -> dict[str, Any]:
-        """Choose the first topic that shares a word with the message."""
+        """Return the first topic that shares a word with the message."""
         message = _terms(_block(text, "message"))
         names = [line.lstrip("- ").partition(":")[0].strip() for line in _block(text, "topics").splitlines()]
         return {"topic": next((name for name in names if name and not _terms(name).isdisjoint(message)), None)}
@@ -183,6 +183,6 @@ def _terms(text: str) -> set[str]:
 
 
 def _subject(notes: str) -> str:
-    """Return the most frequent long word of some notes."""
+    """Return the subject of some notes: their most frequent long word."""
     words: Sequence[str] = [word for word in plain(notes).split() if len(word) > 4 and word not in ("usuario", "usuaria")]
     return Counter(words).most_common(1)[0][0] if words else "notes"

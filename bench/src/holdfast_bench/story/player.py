@@ -82,7 +82,7 @@ class _Player:
         self._running().call("work", self._now)
 
     def score(self, day: int) -> Day:
-        """Scan the files, restart the host, and ask about all facts stated so far."""
+        """Scan the files for secrets, restart the host on a copy of the store, and ask about all facts stated so far."""
         leaked = {**self._scan(day), **self._stopped_scan(day)}
         shutil.copytree(self._folder, self._copy)
         try:

@@ -97,7 +97,7 @@ class HostProcess:
 
 
 def _serve(start: _Start, pipe: Connection) -> None:
-    """Run a host until it is stopped."""
+    """Open a host, and run the steps that arrive over the pipe until the host is stopped."""
     logging.getLogger("holdfast").setLevel(logging.CRITICAL)  # outages are part of the story
     try:
         steps = _Steps(start)
@@ -112,7 +112,7 @@ def _serve(start: _Start, pipe: Connection) -> None:
 
 
 class _Steps:
-    """The steps that a story calls."""
+    """The steps of a story, such as a turn or the end of a session. They are called by name, in the process of the host."""
 
     def __init__(self, start: _Start) -> None:
         story = load_story(start.story)

@@ -55,7 +55,7 @@ class DayScore:
 
     @property
     def present_explicit(self) -> float:
-        """Percentage of the durable facts with an explicit request to remember that are shown."""
+        """Of the durable facts that a person explicitly asked to remember, the percentage that is shown."""
         return _percent(self.explicit - len(self.missing_explicit), self.explicit)
 
     @property
@@ -138,7 +138,10 @@ def _percent(part: int, total: int) -> float:
 
 
 def _wrongly_retired(story: Story, day: Day, over: set[str]) -> Iterable[Fact]:
-    """Yield the facts that are stored only as retired, although their turn only looked like a change (``look_alike``)."""
+    """Yield the facts that the design has retired by mistake.
+
+    A later turn resembled a change (``look_alike``), but the facts stayed true.
+    """
     kept = {
         id
         for session in story.sessions

@@ -80,7 +80,7 @@ class ModelAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation, and the events before it. ``kill_during`` kills the process during the session."""
+    """One conversation, and the events before it. If ``kill_during`` is set, the process is killed during the session."""
 
     number: int
     day: int
@@ -203,7 +203,7 @@ def _check_references(story: Story, reading: "_Reading") -> None:
 
 
 class _Reading:
-    """Builds the parts of one story, and errors that name the story's file."""
+    """Builds the parts of one story. Its error messages name the story's file."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -220,7 +220,7 @@ class _Reading:
                 raise self.error(f"{place} has an unknown field {name!r}; its fields are {', '.join(names)}")
 
     def make(self, kind: Callable[..., Any], entry: Any, place: str, **given: Any) -> Any:
-        """Return a part with the fields of an entry. Lists become tuples."""
+        """Return a part of the story, such as a person, from an entry of the file. Lists become tuples."""
         self.check(entry, [each.name for each in fields(kind) if each.name not in given], place)  # type: ignore[arg-type]
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
         try:
@@ -229,7 +229,7 @@ class _Reading:
             raise self.error(f"{place}: {str(error).partition(') ')[2] or error}") from error
 
     def found(self, kind: Callable[..., Any], entry: Any, place: str) -> Any:
-        """Return a fact or a secret."""
+        """Return the fact or the secret that an entry of the story file describes."""
         if not isinstance(entry, Mapping) or not isinstance(entry.get("find"), list) or not entry["find"]:
             raise self.error(f"{place} needs find, a list of lists of words")
         find = [[words] if isinstance(words, str) else words for words in entry["find"]]
@@ -314,5 +314,5 @@ def _is_word(value: Any) -> bool:
 
 
 def _local(day: int, at: time, zone: str) -> datetime:
-    """Return a moment of the story in UTC."""
+    """Return the UTC time of a day of the story and a local time in the given time zone."""
     return datetime.combine(FIRST_DAY + timedelta(days=day - 1), at, ZoneInfo(zone)).astimezone(UTC)
