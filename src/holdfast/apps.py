@@ -250,9 +250,11 @@ class Apps:
         *,
         max_tokens: int | None = None,
     ) -> Context:
-        """Return a context block of an app's memories. ``point`` is the purpose of the block.
+        """Return a context block of an app's memories.
 
-        With ``user``, the block contains the app's memories of that user and the app's memories shared by all users.
+        ``point`` is the purpose of the block: ``selection``, ``review`` or ``unanswered``. It decides the query that
+        memories are recalled for. With ``user``, the block contains the app's memories of that user and the app's
+        memories shared by all users.
         """
         if point not in get_args(Point):
             raise InvalidInput(f"point must be one of {', '.join(get_args(Point))}, not {point!r}.")
@@ -282,7 +284,10 @@ class Apps:
         return fitting[0]
 
     def _about(self, session: SessionRecord, point: Point) -> str:
-        """Return the query for a context block: the user's last message, or the end of the conversation, or an empty string."""
+        """Return the query for a context block.
+
+        It is the user's last message, the end of the conversation, or an empty string. This depends on ``point``.
+        """
         if point == "selection":
             return ""
         messages = self._store.messages(MessageFilter(session=session.id, exactly=session.scope, newest=50))
@@ -291,14 +296,14 @@ class Apps:
         return next((message.text for message in reversed(messages) if message.role == "user"), "")
 
     def _is_withheld(self, session: SessionRecord) -> bool:
-        """Return True if the query may contain messages that are off the record."""
+        """Return True if a session has messages that are off the record, because the query may then contain them."""
         withheld = MessageFilter(session=session.id, exactly=session.scope, actions=[OFF_RECORD], newest=1)
         return bool(self._store.messages(withheld))
 
     # Metrics and energy
 
     def metrics(self, since: datetime | str | None = None) -> AppMetrics:
-        """Return metrics since a time, by default of the last 24 hours."""
+        """Return metrics since a time. By default, they cover the last 24 hours."""
         until = self._clock.now()
         begin = until - timedelta(days=1) if since is None else as_utc(since, what="since")
         if begin >= until:

@@ -30,7 +30,7 @@ NEVER = "never"
 
 
 def writer(services: Services, tx: Transaction) -> Writer:
-    """Return a writer that records the user as the author of its changes."""
+    """Return a writer for the transaction. Its changes are recorded as made by the user."""
     return Writer(tx=tx, preset=services.preset, author=Author(actor="user"), now=services.clock.now())
 
 
@@ -176,9 +176,10 @@ def forget_key(
     reason: str,
     namespace: Sequence[str] = (),
 ) -> int:
-    """Retire the memories that have a key in a namespace. Return their number. Keys match as they do in a listing.
+    """Retire the memories that have a key in a namespace. Return their number.
 
-    If the reader is a user, only the user's own memories are retired, never shared ones.
+    Case, accents and separators of the key are ignored, except for plain kinds. If the reader is a user, only the
+    user's own memories are retired, never shared ones.
     """
     names = kind_names(kind, kinds)
     wanted = MemoryFilter(
@@ -309,7 +310,7 @@ def _erasing(
 
 
 def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages: Sequence[PagesToErase]) -> Receipt:
-    """Add the problems of the topic pages to a receipt. A pending receipt is completed by a later scan."""
+    """Return the receipt with the problems of the topic pages added. If it is then pending, a later scan completes it."""
     problems, missing = [line for each in pages for line in each.problems], [path for each in pages for path in each.missing]
     if problems or missing:
         receipt = replace(

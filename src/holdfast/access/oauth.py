@@ -91,7 +91,7 @@ class TokenVerifier:
         self._keys = _SigningKeys(oauth.issuer)
 
     def identify(self, otherwise: Identify) -> Identify:
-        """Return a function that identifies callers by their token. It passes callers without a token to ``otherwise``."""
+        """Return a function that identifies callers by their OAuth token. It passes callers without a token to ``otherwise``."""
 
         def identify(bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (signature of Identify)
             is_token = bearer is not None and bearer.count(".") == 2  # an access key has no dots
@@ -153,7 +153,7 @@ class _SigningKeys:
         self._fetching = threading.Lock()
 
     def find(self, id: str | None) -> "PyJWK":
-        """Return the key with this id. Without an id, return the only key."""
+        """Return the signing key with this id. If ``id`` is None and there is only one key, return that key."""
         max_age = _MAX_AGE_SECONDS if id in self._keys else _MIN_INTERVAL_SECONDS
         # While one thread fetches, the others use the keys there are: a slow server must not block all requests.
         if self._is_older(max_age) and self._fetching.acquire(blocking=not self._keys):

@@ -1,4 +1,4 @@
-"""A conversation of another framework, kept as a session. The framework's own messages are the payloads."""
+"""Stores a conversation of another framework as a session. Each message has the framework's own message as its payload."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -23,7 +23,7 @@ class Conversation:
 
     @property
     def session(self) -> holdfast.Session:
-        """The session. Two owners can use the same id for different sessions."""
+        """The session of this conversation. Two owners can use the same id for different sessions."""
         if self._session is None:
             self._session = session_of(self.memory, self.id, self._owner)
         return self._session
@@ -38,7 +38,7 @@ class Conversation:
             self.session.add_all(messages)
 
     def pop(self) -> holdfast.Message | None:
-        """Erase the last message with everything derived from it, and return it."""
+        """Erase the last message with everything derived from it, and return it. Return None if there are no messages."""
         return self.session.pop()
 
     def clear(self) -> None:

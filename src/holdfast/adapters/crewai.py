@@ -93,7 +93,7 @@ class HoldfastStorage:
         self._store([record])
 
     def touch_records(self, record_ids: list[str]) -> None:
-        """Set the time of the last access of records to now."""
+        """Set the last access of these records to the current time."""
         now = datetime.now(UTC).replace(tzinfo=None)
         found = [_record(memory) for memory in self._by_id(record_ids)]
         self._store([record.model_copy(update={"last_accessed": now}) for record in found])
@@ -331,12 +331,12 @@ class _GivenVectors:
         return self._dimensions
 
     def forget(self) -> None:
-        """Forget all vectors and their length."""
+        """Drop all kept vectors, so that later vectors may have another length."""
         self._kept.clear()
         self._dimensions = 0
 
     def keep(self, vector: Sequence[float] | None) -> str | None:
-        """Keep a vector until it is embedded. Return its text, or None if the vector is missing or zero."""
+        """Keep a vector until the store embeds its hash. Return the hash, or None if the vector is missing or zero."""
         if vector is None or not any(vector):
             return None
         array = np.asarray(vector, dtype=np.float32)
@@ -378,7 +378,7 @@ def _record(memory: holdfast.Memory) -> MemoryRecord:
 
 
 def _where(categories: Sequence[str] | None, metadata: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a store filter that lets all wanted records pass. :func:`_matches` then compares values exactly."""
+    """Return a store filter that all wanted records pass. Other records may pass, too; :func:`_matches` removes them."""
     found: dict[str, Any] = {"categories": {"$in": list(categories)}} if categories else {}
     plain = {name: value for name, value in (metadata or {}).items() if isinstance(value, str | int | float | bool)}
     return {**found, **{f"metadata.{name}": {"$eq": value} for name, value in plain.items()}} or None

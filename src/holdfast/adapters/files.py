@@ -1,4 +1,4 @@
-"""A folder of text files, stored in a memory. Tools for models list, read and edit the files.
+"""A folder of text files, stored in a memory. Models list, read and edit the files with tools.
 
 A file is an item: the folders of its path are the namespace, and its name is the key. A folder exists as long as it has
 files.
@@ -37,7 +37,7 @@ class MemoryFiles:
     # Commands
 
     def view(self, path: str, lines: tuple[int, int] | None = None) -> str:
-        """Show a folder up to two levels deep, or a file with line numbers. A last line of -1 means the end of the file."""
+        """Show the files of a folder up to two levels deep, or the numbered lines of a file. A last line of -1 means the end."""
         parts = parts_of(path)
         found = self._file(parts)
         if found is None:
@@ -235,7 +235,7 @@ def parts_of(path: str) -> Parts:
 
 
 def _lines_with(text: str, part: str) -> list[int]:
-    """Return the line number of each occurrence of a part."""
+    """Return the number of the line in which each occurrence of ``part`` starts."""
     found, start = [], text.find(part)
     while start != -1:
         found.append(text.count("\n", 0, start) + 1)
@@ -248,12 +248,12 @@ def _numbered(lines: Iterable[str], first: int) -> str:
 
 
 def indexed(text: str) -> list[str]:
-    """Return the part of a file that is searched."""
+    """Return the text of a file that the search uses: its first 100,000 characters, in a list."""
     return [text[:_MAX_INDEXED_CHARACTERS]]
 
 
 def _size(count: int) -> str:
-    """Return a size in bytes, K, M or G."""
+    """Return a number of bytes as short text, such as ``12B`` or ``1.5K``."""
     size, units = float(count), iter("BKMG")
     unit = next(units)
     while size >= 1024 and unit != "G":

@@ -79,7 +79,7 @@ class FolderFiles(MemoryFiles):
     def _in_step(self, command: Callable[..., str], *arguments: object, paths: list[str]) -> str:
         """Synchronize, run a command, and synchronize again.
 
-        A path through a link inside the folder means the target of the link.
+        Symbolic links in ``paths`` are resolved before the command runs.
         """
         with self._lock:
             real = [self._without_links(path) for path in paths]
@@ -129,14 +129,14 @@ class FolderFiles(MemoryFiles):
                 self.memory.revise(stored.id, text, index=indexed(text), if_revision=stored.revision)
 
     def _state(self) -> dict[str, str]:
-        """Return the hashes of the files at the last synchronization, by the hashes of their paths."""
+        """Return the state at the last synchronization: for each file, the hash of its path and the hash of its text."""
         found = self.memory.memories(kind=ITEM.name, key=self._state_key, namespace=(f"{self._root} folder",), limit=1, **_NOBODY)
         return dict(json.loads(found[0].text)) if found else {}
 
     def _keep_state(self, known: dict[str, str]) -> None:
-        """Record the files that are equal on both sides.
+        """Record the files that are equal on disk and in the memory.
 
-        The record has no owner and no names, so that it survives an erasure of the owner.
+        The record has no owner and no file names, so that it is not removed when the owner's data is erased.
         """
         state = {}
         on_disk = self._read_folder()
@@ -153,7 +153,7 @@ class FolderFiles(MemoryFiles):
             )
 
     def _read_folder(self) -> dict[Parts, str]:
-        """Return the text files in the folder. Links and other files are left alone."""
+        """Return the text files in the folder. Symbolic links, and files that are not UTF-8 text, are left out."""
         found: dict[Parts, str] = {}
         for place, _, names in os.walk(self.folder):
             for name in names:
@@ -165,7 +165,7 @@ class FolderFiles(MemoryFiles):
         return found
 
     def _write(self, parts: Parts, text: str | None) -> None:
-        """Write a file to disk in one step, or delete it. Only the user may read it."""
+        """Write a file to disk atomically, or delete it if ``text`` is None. Only the user may read the file."""
         path = self.place("/".join([ROOT, *parts]))
         if text is None:
             path.unlink(missing_ok=True)

@@ -45,7 +45,7 @@ _TTL = "ttl-minutes "
 
 
 class Fields(TypedDict, total=False):
-    """The parts of an item that are searched, as set by ``index`` in LangGraph's other stores."""
+    """The value of ``index``: the fields of an item to search, in the form that LangGraph's own stores use."""
 
     fields: list[str] | None
     """Paths into the value, such as ``"text"`` or ``"chapters[*].title"``. The default is ``"$"``, the whole value."""
@@ -90,7 +90,7 @@ class HoldfastStore(BaseStore):
         self._fields = (index.get("fields") if isinstance(index, Mapping) else None) or ["$"]
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run operations. Reads see the items from before the batch. All values are stored in one transaction."""
+        """Run operations. Reads return the items as they were before the batch. All values are stored in one transaction."""
         given = list(ops)
         results: list[Result] = [None if isinstance(op, PutOp) else self._read(op) for op in given]
         self._write({(op.namespace, op.key): op for op in given if isinstance(op, PutOp)}.values())
@@ -179,7 +179,7 @@ class HoldfastStore(BaseStore):
     def _ranked(
         self, op: SearchOp, prefix: Sequence[str], where: Mapping[str, Any]
     ) -> list[tuple[holdfast.Memory, float | None]]:
-        """Return one page of all items: the hits of the query, best first, followed by the other items, newest first."""
+        """Return one page of the results: first the hits of the query, best first, then all other items, newest first."""
         last = op.offset + op.limit
         hits = self.memory.recall(
             op.query, kind=ITEM.name, namespace_prefix=prefix, where=where, limit=last, distinct=False, **self._owner
@@ -224,7 +224,7 @@ class HoldfastStore(BaseStore):
 
 
 def _score(hit: holdfast.Hit) -> float | None:
-    """Return the cosine, as LangGraph's other stores do. Without an embedder, return the score of the search by words.
+    """Return the score of a hit: its cosine, as in LangGraph's own stores. Without an embedder, return the word search's score.
 
     The store keeps 8 bits per dimension, so cosines are exact to about two decimals.
     """

@@ -55,7 +55,8 @@ class HoldfastSession:
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the last ``limit`` items, oldest first.
 
-        Without a limit, the limit of the settings applies, or all are returned.
+        If ``limit`` is None, the limit in ``session_settings`` applies. If that is not set either, all items are
+        returned.
         """
         self._check_open()
         chosen = self.session_settings.limit if limit is None and self.session_settings else limit
@@ -88,7 +89,7 @@ class HoldfastSession:
         await completed(asyncio.to_thread(self._conversation.end))
 
     def close(self) -> None:
-        """Refuse further items, as the SDK's own sessions do. The memory stays open."""
+        """Close this session. Later calls raise an error, as in the SDK's own sessions. The memory stays open."""
         self._closed = True
 
     def _check_open(self) -> None:

@@ -9,7 +9,7 @@ ITEM = holdfast.Kind(name="item", meaning="An item that a program stores exactly
 
 
 class Owner(TypedDict):
-    """The scope of an adapter's data, as arguments for the calls of an engine."""
+    """The user, app and agent that own an adapter's data, as keyword arguments for the engine's methods."""
 
     user: str | None
     app: str | None
@@ -33,7 +33,7 @@ def check_engine(memory: object) -> holdfast.Engine:
 
 
 def check_items(memory: object) -> holdfast.Engine:
-    """Return the memory if it is an engine that has the kind of adapters' items. Otherwise raise InvalidInput."""
+    """Return the memory if it is an engine that was opened with the kind ``ITEM``. Otherwise raise InvalidInput."""
     engine = check_engine(memory)
     if ITEM not in engine.preset.kinds:
         raise holdfast.InvalidInput(
@@ -43,7 +43,10 @@ def check_items(memory: object) -> holdfast.Engine:
 
 
 def session_of(memory: holdfast.Engine, id: str | None, owner: Owner) -> holdfast.Session:
-    """Return the session with an id, or a new session. Two owners can use the same id for different sessions."""
+    """Return the session with this id, or a new session if ``id`` is None.
+
+    Two owners can use the same id for different sessions.
+    """
     return memory.session(id=id, shared=not any(owner.values()), **owner)
 
 

@@ -86,7 +86,10 @@ class HoldfastMemoryStore:
         return f"<HoldfastMemoryStore {self.name!r}>"
 
     async def initialize(self) -> None:
-        """Start a new run. Strands calls this once per agent and numbers the messages of each agent from 0."""
+        """Start a new run, so that the message ids of two agents differ.
+
+        Strands calls this once per agent, and numbers the messages of each agent from 0.
+        """
         self._run = uuid.uuid4().hex
 
     async def search(self, query: str, options: "SearchOptions | None" = None) -> list[MemoryEntry]:

@@ -256,7 +256,7 @@ class Agent:
         return self._noise
 
     def _rounds(self, exchange: _Exchange, *, streamed: bool) -> Iterator[str]:
-        """Call the model, run the tools it requests, and repeat until it answers. Yield the text of the replies."""
+        """Call the model, run the tools that it requests, and repeat until it requests none. Yield the texts of the replies."""
         for number in range(_MAX_TOOL_ROUNDS + 2):
             reply = yield from self._call_model(exchange, streamed=streamed)
             if not reply.tool_calls:
@@ -294,7 +294,7 @@ class Agent:
         return use
 
     def _replace_asked(self, consent: Consent, stored: str) -> None:
-        """Remove the memories that were stored in the user's words.
+        """Remove the memories that were stored in the user's own words because the user asked to remember something.
 
         The model has now stored the same content in a better wording.
         """

@@ -7,9 +7,9 @@ from importlib import resources
 
 
 def device_persona(language: str | None, custom: str | None = None) -> str:
-    """Return the personality and the instructions for noise in a language. If there is no translation, return them in English.
+    """Return the personality of a device and its instructions about noise, in the given language or else in English.
 
-    ``custom`` replaces the default personality.
+    Noise is speech that is not addressed to the assistant. ``custom`` replaces the default personality.
     """
     texts = _texts((language or "en").partition("-")[0].casefold())
     return f"{(custom or texts['persona']).strip()} {texts['noise'].strip()}"

@@ -235,7 +235,7 @@ class MemoryTools:
     def _forget_key(self, key: str) -> int:
         """Forget the memories with a key and return their number.
 
-        Return 0 if they were already forgotten under another key with the same meaning.
+        Return 0 if there are none. They may already have been forgotten under another key with the same meaning.
         """
         try:
             return self._memory.forget(key=key, **self._parts)
@@ -328,7 +328,7 @@ class MemoryTools:
         return self.with_redactions(kept, ToolResult(text=safe_json(shown), data=shown))
 
     def _dated(self, text: str) -> tuple[str, dict[str, str]]:
-        """Return a text with calendar dates added, and the dates of the events in it. Learned memories get the same dates."""
+        """Return a text with calendar dates added, and the dates of the events in it, as for memories extracted from messages."""
         if len(text) > MAX_TEXT:  # will be refused; reading it would take seconds
             return text, {}
         parts = services(self._memory)

@@ -76,7 +76,8 @@ def window_for(messages: Sequence[Message], *, limit: int) -> Window:
 def read_window(services: Services, session: Session, new: Message) -> Window:
     """Read the messages of a session up to ``new``, and return the window for them.
 
-    If ``new`` is repeated, the messages after its first copy are ignored. The preset sets the size of the window.
+    If ``new`` was stored before and is sent again, the messages after its first copy are ignored. The preset sets the
+    size of the window.
     """
     limit = services.preset.window
     before = _before(services, session, new, limit=limit * _MESSAGES_PER_TURN)
@@ -111,9 +112,9 @@ def _runs(messages: Iterable[Message]) -> list[_Run]:
 
 
 def _from_user(runs: Sequence[_Run]) -> list[_Run]:
-    """Return the runs from the first user turn on.
+    """Return the runs of messages from the first user turn on.
 
-    A tool result at the start is left out, too, because the turn that called the tool is not in the window.
+    Tool results at the start of that turn are left out, because the turn that called the tool is not in the window.
     """
     for index, run in enumerate(runs):
         if run.role == "user":

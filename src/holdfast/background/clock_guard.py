@@ -38,7 +38,7 @@ class ClockRecord:
 
 
 def observe(record: ClockRecord, now: datetime) -> ClockRecord:
-    """Return the record after reading the clock once more."""
+    """Return the updated record after the clock shows the time ``now``."""
     trusted, jumped_to = record.trusted, record.jumped_to
     if jumped_to is not None:
         if now < jumped_to - _TOLERANCE:
@@ -67,13 +67,13 @@ class ClockGuard:
         return after.trusted
 
     def confirm(self) -> datetime:
-        """Trust the current time."""
+        """Record the current time as trusted, because a person has confirmed that the clock is right. Return the time."""
         now = self._clock.now()
         self._write(ClockRecord(now))
         return now
 
     def check(self) -> Finding:
-        """Return the finding for ``doctor``."""
+        """Return the result of the clock check for ``holdfast doctor``."""
         record = observe(self._read(), self._clock.now())
         if record.jumped_to is None:
             return Finding(check="clock", ok=True, detail="agrees with the store")
@@ -85,7 +85,7 @@ class ClockGuard:
         return stored or ClockRecord(self._last_use() or self._clock.now())
 
     def _last_use(self) -> datetime | None:
-        """Return the time of the newest session or memory, for a store without a record."""
+        """Return the time of the newest session or memory. It is used if the store has no record of the clock yet."""
         sessions = self._store.sessions(SessionFilter(limit=1))
         memories = self._store.memories(MemoryFilter(statuses=None, limit=1))
         times = [session.last_at for session in sessions] + [memory.updated_at for memory in memories]

@@ -93,11 +93,10 @@ class Condenser:
             self._queue(tx, "compact", scope, members[-1].id, len(members))
 
     def enforce_caps(self) -> None:
-        """Queue compactions for all apps over the cap.
+        """Queue compactions for all apps that have more memories than the cap.
 
-        An import, an undo or a restored file may have added the memories.
-
-        A compaction that was undone, or that found only pinned memories, is not repeated until a memory is added.
+        This is needed because an import, an undo or a restored file can add memories without queueing a compaction. A
+        compaction that was undone, or that found only pinned memories, is not repeated until a memory is added.
         """
         cap, now = self._preset.cap, self._clock.now()
         if cap is None:
@@ -159,7 +158,7 @@ class Condenser:
         return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
 
     def _over_cap(self, reads: Reads, scope: Scope) -> list[Memory]:
-        """Return all memories of the kind that has a cap (a maximum number), oldest first, even if they are below the cap."""
+        """Return all memories of the kind that has a cap (a maximum number), oldest first. Their number may be below the cap."""
         kind = self._preset.cap.kind if self._preset.cap else ""
         found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
         return sorted(found, key=lambda memory: (memory.created_at, memory.item))
@@ -238,7 +237,7 @@ class Condenser:
         return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in before])
 
     def _facts_for_base(self, scope: Scope) -> tuple[list[Memory], list[str]]:
-        """Return the facts for the base document, oldest first, and the texts of facts that have ended."""
+        """Return the facts for the base document, oldest first, and the texts of superseded and forgotten facts."""
         kinds = (self._preset.default_kind,)
         live = MemoryFilter(exactly=scope, kinds=kinds, unexpired_at=self._clock.now(), limit=_MAX_RANKED_FACTS)
         facts = durable_facts(self._store.memories(live), limit=_MAX_FACTS_FOR_BASE, newest=_MAX_NEW_FACTS_FOR_BASE)
@@ -344,7 +343,7 @@ def _scope_hash(scope: Scope) -> str:
 
 
 def _as_many_as_fit(messages: Sequence[Message]) -> int:
-    """Return the number of oldest messages that fit into one summary. Another job summarizes the rest immediately."""
+    """Return how many of the oldest messages fit into one summary. The next job summarizes the others."""
     size = 0
     for number, message in enumerate(messages[:_MAX_MESSAGES]):
         size += len(message.text)

@@ -139,9 +139,9 @@ class Digester:
             self._queue(tx, session)
 
     def _is_unanswered(self, tx: Transaction, session: SessionRecord) -> bool:
-        """Return True if two user messages are not digested yet.
+        """Return True if the last two messages are from the user and not digested yet.
 
-        This means that no assistant replies, as without a chat model.
+        The digest then does not wait for a reply, because without a chat model there is none.
         """
         waiting = MessageFilter(session=session.id, exactly=session.scope, after_seq=session.digested_to, newest=2)
         return len([message for message in tx.messages(waiting) if message.role == "user"]) > 1
@@ -197,9 +197,10 @@ class Digester:
         return bool(earlier) and earlier[0].error is None
 
     def _mark(self, tx: Transaction, job: Job, span: _Span, outcome: Outcome) -> None:
-        """Queue a redo job for messages that rules digested because the model failed.
+        """Queue a redo job if rules digested the messages because the model failed.
 
-        After a redo, clear the record of the failure.
+        If this job is itself a redo, update the error of the first job instead: it is cleared unless the redo has
+        problems, too.
         """
         if job.kind == REDO:
             for earlier in tx.jobs(ids=(str(job.payload.get("of")),)):
@@ -289,7 +290,10 @@ class Digester:
         return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent, ended=ended)
 
     def _ended_messages(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[tuple[Put, Put]]:
-        """Return the claims of earlier messages that the new memories end, if the preset shows messages."""
+        """Return the claims in earlier messages that are no longer true after the new memories.
+
+        If the preset does not show messages, return an empty list.
+        """
         if self._reader is None or not self._preset.shows_messages:
             return []
         said = {message.id: message.text for message in messages}
@@ -299,7 +303,7 @@ class Digester:
             return []
 
     def _turn_before(self, span: _Span) -> list[Message]:
-        """Return the assistant's message before a span, in a list. The first message of the span may answer it."""
+        """Return a list with the assistant's message before a span, if any. The first message of the span may answer it."""
         wanted = MessageFilter(session=span.session.id, exactly=span.session.scope, up_to_seq=span.after, newest=1)
         before = extractable(self._store.messages(wanted)) if span.after else []
         return [message for message in before if message.role == "assistant"]
@@ -341,7 +345,10 @@ class Digester:
         return _paragraph(own, self._preset.extractor, model, trusts, conversation.reader) if own else Outcome()
 
     def _with_told_changes(self, outcome: Outcome, conversation: ExtractionInput) -> Outcome:
-        """Return the outcome of an extraction that also keeps the sentences that end a known memory."""
+        """Extract again if a sentence of the user makes a known memory outdated but was not extracted.
+
+        The second extraction also keeps such sentences. If there are none, return ``outcome`` unchanged.
+        """
         if conversation.reader is None:
             return outcome
         puts = [change for change in outcome.changes if isinstance(change, Put)]
@@ -416,11 +423,11 @@ class Digester:
         return learned if len(learned) < len(kinds) else None
 
     def _derived_from(self, messages: Sequence[Message]) -> tuple[list[Memory], list[Memory]]:
-        """Return the memories from these messages that matter when the messages are digested again.
+        """Return two lists of memories that were extracted from messages which are now digested again.
 
-        The first list contains the retired automatic memories, which must not be added again, and the live memories
-        that the new digest may replace, because rules extracted them and nobody changed or pinned them. The second list
-        contains the other live memories, which are not changed.
+        The first list contains retired memories, which must not be added again, and live memories that the new digest
+        may replace. Rules extracted these live memories, and nobody changed or pinned them. The second list contains
+        the other live memories. They are not changed.
         """
         found = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         earlier = [memory for memory in found if memory.origin == "auto" and self._is_untouched_rule_memory(memory)]

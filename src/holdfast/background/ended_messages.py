@@ -1,7 +1,7 @@
-"""Find earlier messages with a claim that a new memory ends, although the claim never became a memory.
+"""Find claims in earlier messages that are no longer true after a new memory, and that never became memories themselves.
 
-Some presets show messages of the user. The claim is then stored as a memory that the new one has superseded, so that the
-message is shown together with what has changed since.
+Some presets show messages of the user. For them, such a claim is stored as a memory that the new memory has superseded.
+The message is then shown together with what has changed since.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _MAX_COMPARED: Final = 2
 def ended_messages(
     puts: Sequence[Put], said: Mapping[str, str], *, store: Store, embedding: Embedding, reader: SentenceReader
 ) -> list[tuple[Put, Put]]:
-    """Return the claims of earlier messages that new memories end, each as the new memory and the claim to store.
+    """Return the claims in earlier messages that new memories make outdated. Each result is a new memory and the claim to store.
 
     ``said`` maps the id of each new message to its text.
     """
@@ -69,7 +69,10 @@ def _precedes(message: Message, put: Put) -> bool:
 
 
 def _changed(store: Store, messages: Sequence[Message], put: Put) -> set[str]:
-    """Return the ids of messages from which a memory was derived that has been superseded, or that the Put supersedes."""
+    """Return the ids of messages whose claims are known to have changed.
+
+    A memory derived from such a message is superseded, or the new memory ``put`` supersedes it.
+    """
     if not messages:
         return set()
     derived = store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=("live", "superseded")))
@@ -77,7 +80,7 @@ def _changed(store: Store, messages: Sequence[Message], put: Put) -> set[str]:
 
 
 def _history(put: Put, message: Message, claim: str) -> Put:
-    """Return a Put for the claim of a message, as it was when the message was written."""
+    """Return a new memory for the claim of a message, dated to the time of the message."""
     return Put(
         scope=put.scope,
         kind=put.kind,

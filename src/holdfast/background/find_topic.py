@@ -176,7 +176,7 @@ class TopicFinder:
         return topic_of(page, self._rows(page), name_vector=self._name_vectors.get(name))
 
     def _subjects(self, text: str) -> "Vectors | None":
-        """Return the vectors of everyday subjects in the language of a text. Return None without an embedder."""
+        """Return the vectors of common subjects of conversation, in the language of a text. Return None without an embedder."""
         language = prompt_language([text])
         if language not in self._subject_vectors:
             made = self._embedding.documents(list(subject_texts(language)))
@@ -201,7 +201,7 @@ class TopicFinder:
         return np.stack([self._vectors[memory.item] for memory in page])
 
     def _said_before(self, session: SessionRecord, seq: int) -> str:
-        """Return the last messages of the user before a message of the same conversation. Small talk is left out."""
+        """Return the user's last texts before the message ``seq`` of the same conversation. Small talk is left out."""
         after = _closed_to(session)
         wanted = MessageFilter(session=session.id, exactly=session.scope, after_seq=after, up_to_seq=seq - 1, newest=_MAX_EARLIER)
         said = [message for message in self._store.messages(wanted) if message.role == "user" and message.act != "small_talk"]

@@ -118,7 +118,7 @@ class Housekeeping:
         return len(unused)
 
     def _give_up_redos(self, now: datetime) -> None:
-        """Finish redo jobs that have waited for a model for a long time. The model may have been removed."""
+        """Mark redo jobs as done if they have waited for a model for a long time. The memories extracted by rules stay."""
 
         def old(reads: Reads, limit: int | None = None) -> list[Job]:
             waiting = reads.jobs(states=["queued"], kinds=[REDO], limit=limit)
@@ -132,7 +132,11 @@ class Housekeeping:
                 tx.set_job(replace(job, state="done", finished_at=now, error=note))
 
     def _erase_withheld(self, now: datetime) -> int:
-        """Erase messages that users asked not to keep, if their sessions never end. Return the number of erased messages."""
+        """Erase old messages that users asked not to keep. Return their number.
+
+        This applies only to presets whose sessions never end. In other presets, the end of the session erases these
+        messages.
+        """
         before = now - PAUSE
         if self._preset.idle_after is not None or self._preset.keep_off_record:
             return 0
@@ -188,11 +192,14 @@ class Housekeeping:
         return complete
 
     def complete_later(self, receipt: str, needles: Sequence[bytes]) -> None:
-        """Complete a pending receipt later: after the bytes have been overwritten, scan the files for the needles."""
+        """Complete a pending receipt later, after the erased bytes have been overwritten.
+
+        The files are then scanned for ``needles``, which are pieces of the erased text.
+        """
         self._waiting[receipt] = needles
 
     def _empty_log(self) -> int:
-        """Empty the store's log after a removal that does not require rewriting the files."""
+        """Empty the store's write-ahead log, without rewriting the files. Return 1 if this is complete, otherwise 0."""
         complete, _ = self._store.scrub([], rewrite=False)
         if complete:
             note_scrubbed(self._store, complete=True, rewrite=False)
@@ -250,7 +257,7 @@ class Housekeeping:
 
 
 def _noted(redos: Sequence[Job], chat: str | None) -> str:
-    """Return the part of the report about conversations that wait for a model to digest them again."""
+    """Return the words of the report that say how many conversations wait for a model to digest them again."""
     if not redos:
         return ""
     why = f"until {chat} answers again" if chat else "for a chat model, but none is set"

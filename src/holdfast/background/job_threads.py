@@ -24,7 +24,7 @@ class JobThreads:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Forget the threads of the parent process."""
+        """Reset the state in a child process, which does not have the threads of its parent."""
         self._changed = threading.Condition()
         self._running = 0
         self._done = 0

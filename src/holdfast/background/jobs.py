@@ -109,7 +109,7 @@ class JobRunner:
         lease: timedelta = LEASE_DURATION,
         exclusive: Collection[str] = (),
     ) -> None:
-        """Store the arguments. For kinds in ``exclusive``, only one job per scope runs at a time."""
+        """Create a runner. For the kinds of jobs in ``exclusive``, only one job per scope runs at a time."""
         self._store = store
         self._clock = clock
         self._handlers = handlers
@@ -239,7 +239,10 @@ def _failures(job: Job) -> int:
 
 
 def _pause(number: int) -> timedelta:
-    """Return the pause before an attempt: none for 0, five seconds for 1, and twice as long for each further number."""
+    """Return the pause before the next attempt after ``number`` failures or deaths.
+
+    It is zero after none, five seconds after one, and twice as long after each further one, up to a maximum.
+    """
     return min(_FIRST_RETRY * 2 ** (number - 1), _MAX_PAUSE) if number > 0 else timedelta(0)
 
 

@@ -107,7 +107,11 @@ def find_known(
 
 
 def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
-    """Return the ids of the memory that is nearest by meaning, and of the only one with the most words in common."""
+    """Return the ids of the memories that are most similar to a new memory: one by meaning, and one by words.
+
+    The second is the memory that shares the most words with it. If several memories share equally many, there is no
+    second one.
+    """
     shared = [common_words(memory.text, put.text) for memory in nearest]
     most = max(shared, default=0)
     by_words = nearest[shared.index(most)].id if most and shared.count(most) == 1 else None
@@ -115,7 +119,10 @@ def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
 
 
 def _said(store: Store, memory: Memory) -> str:
-    """Return the sentence of the user that a memory comes from. Empty if the memory is only a part of it, or if it is gone."""
+    """Return the user's sentence that a memory comes from.
+
+    Return an empty text if the memory contains only a part of the sentence, or if the message no longer exists.
+    """
     if len(memory.sources) != 1 or "conversation" in memory.metadata:
         return ""
     language = memory.language or "en"
@@ -129,7 +136,7 @@ def _said(store: Store, memory: Memory) -> str:
 
 
 def _is_document(memory: Memory) -> bool:
-    """Return True if a single statement must not replace a memory, because it summarizes many facts or is pinned."""
+    """Return True if a memory summarizes many facts or is pinned. A single statement must not replace such a memory."""
     return memory.kind in _DOCUMENT_KINDS or memory.pinned
 
 

@@ -1,4 +1,4 @@
-"""Find the user's sentences that end a known memory but are not among the extracted memories.
+"""Find the user's sentences that make a known memory outdated but are not among the extracted memories.
 
 Such a sentence is often not worth keeping by itself: "Renata moved her calls to Saturday". Without it, the old memory
 would stay.
@@ -43,11 +43,11 @@ def told_changes(
     kinds: Collection[str] | None = None,
     in_messages: bool = False,
 ) -> dict[str, ToldChange]:
-    """Return the sentences that end a known memory, each with what it ends.
+    """Return the sentences that make a known memory outdated, each with the area and the key of that memory.
 
-    ``puts`` are the memories extracted from the messages. Sentences that are among them are left out. ``kinds`` contains the
-    kinds that learning may change; None means all kinds. With ``in_messages``, sentences that end a claim of an earlier
-    message count, too.
+    ``puts`` are the memories extracted from the messages. Sentences that are among them are left out. ``kinds``
+    contains the kinds that learning may change; None means all kinds. With ``in_messages``, also return sentences that
+    make a claim of an earlier message outdated.
     """
     said = [
         Put(scope=message.scope, kind="fact", text=sentence, valid_from=message.at, trust=message.trust, sources=(message.id,))

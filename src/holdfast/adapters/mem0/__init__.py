@@ -1,4 +1,4 @@
-"""Clients with the calls of mem0, on a Holdfast memory. They need no extra package.
+"""Clients with the methods of mem0, on a Holdfast memory. They need no extra package.
 
 Replace ``from mem0 import Memory`` with ``from holdfast.adapters.mem0 import Memory``. Arguments and results have the
 format of mem0 2.x. The arguments of 1.x (``user_id=`` and ``limit=`` in ``search`` and ``get_all``) also work.

@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 def _awaited(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], Awaitable[R]]:
-    """Return an async version of a method that runs in a thread."""
+    """Return an async version of a method. It runs the method in a thread."""
 
     @functools.wraps(method)
     async def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:

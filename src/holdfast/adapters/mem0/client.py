@@ -154,7 +154,7 @@ class Memory:
             time.sleep(0.02)
 
     def _labeled(self, memory: holdfast.Memory, extra: Item) -> Item:
-        """Add the metadata of a call to a memory that the call extracted. Existing entries are kept."""
+        """Add the metadata of a call to a memory that the call extracted. Metadata that the memory already has is kept."""
         event = "ADD" if memory.revision == 1 else "UPDATE"
         wanted = {**extra, **memory.metadata}
         if wanted != memory.metadata:

@@ -1,4 +1,4 @@
-"""The filters of mem0: check and evaluate them, and translate the parts that the store can filter by itself."""
+"""The filters of mem0: check them, apply them to memories, and translate the conditions that the store can evaluate."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ def _check_operator(operator: str, value: Any) -> None:
 
 
 def conjuncts(filters: Filters) -> Iterator[tuple[str, Any]]:
-    """Yield the conditions that must all hold, including the conditions in AND."""
+    """Yield the conditions of a filter that must all hold, including the conditions inside AND."""
     for name, condition in filters.items():
         if name == "AND":
             for each in condition:
@@ -59,7 +59,7 @@ def conjuncts(filters: Filters) -> Iterator[tuple[str, Any]]:
 
 
 def entities_named(filters: Filters) -> set[str]:
-    """Return the entities that a filter names anywhere."""
+    """Return which of ``user_id``, ``agent_id`` and ``run_id`` (the entities of mem0) occur anywhere in a filter."""
     found = {name for name in filters if name in ENTITIES}
     for name in ("AND", "OR"):
         for each in filters.get(name, ()):
@@ -92,9 +92,9 @@ def _equal_values(condition: Any) -> Sequence[Any] | None:
 
 
 def as_where(filters: Filters) -> dict[str, Any] | None:
-    """Return a filter for ``recall`` and ``memories`` that lets all matches pass.
+    """Return a filter for ``recall`` and ``memories`` that all matching memories pass.
 
-    :func:`matches` then makes the final decision.
+    Other memories may pass, too. :func:`matches` then removes them.
     """
     parts = [found for name, condition in conjuncts(filters) if (found := _translated(name, condition)) is not None]
     return {"$and": parts} if parts else None
@@ -186,7 +186,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _ordered(operator: str, value: Any, limit: Any) -> bool:
-    """Compare two numbers, two times, or two texts. Other values do not match."""
+    """Return True if two numbers, times or texts have the order that the operator asks for. Return False for other types."""
     if isinstance(value, str) and isinstance(limit, str | datetime):
         times = _time(value), _time(limit)
         pair: tuple[Any, Any] = times if None not in times else (value, str(limit))

@@ -20,7 +20,10 @@ _EVENTS = {"created": "ADD", "revised": "UPDATE", "restored": "UPDATE", "retired
 
 
 def read_filters(filters: Filters | None, **entities: str | None) -> Item:
-    """Return the filters, including the entities given as arguments. Raise InvalidInput if no entity is named."""
+    """Return the filters, with the entities given as arguments added. Raise InvalidInput if the result names no entity.
+
+    The entities of mem0 are ``user_id``, ``agent_id`` and ``run_id``.
+    """
     mem0_filters.check(filters or {})
     wanted: Item = {**(filters or {}), **{name: value for name, value in entities.items() if value is not None}}
     for name in ENTITIES:
@@ -68,7 +71,7 @@ def read_messages(given: str | Mapping[str, Any] | Sequence[Mapping[str, Any]]) 
 
 
 def without_identity(metadata: Mapping[str, Any]) -> Item:
-    """Return metadata without the ids of entities, because only the arguments of a call set these ids."""
+    """Return metadata without ``user_id``, ``agent_id`` and similar ids. Only the arguments of a call can set these ids."""
     ignored = sorted(_IDENTITY & set(metadata))
     if ignored:
         log.warning("metadata cannot set %s; they were ignored.", ", ".join(ignored))
@@ -76,7 +79,7 @@ def without_identity(metadata: Mapping[str, Any]) -> Item:
 
 
 def namespace_of(extra: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a separate namespace for each agent and run, so that equal texts of two agents or runs stay two memories."""
+    """Return the namespace for an agent and a run. Equal texts in different namespaces stay separate memories."""
     labels = [f"{name}={extra[name]}" for name in ("agent_id", "run_id") if extra.get(name)]
     return ("mem0", *labels) if labels else ()
 
@@ -100,13 +103,13 @@ def read_moment(value: datetime | str | float) -> datetime:
 
 
 def is_expired(memory: holdfast.Memory) -> bool:
-    """Return True if the last day of a memory is over."""
+    """Return True if the expiration date of a memory is before today."""
     until = memory.metadata.get("expiration_date")
     return isinstance(until, str) and until < datetime.now(UTC).date().isoformat()
 
 
 def payload_of(memory: holdfast.Memory) -> Item:
-    """Return the entries of a memory that a filter can name."""
+    """Return the names and values of a memory that a filter can use: its metadata, ids, times and text."""
     core = {"id": memory.id, "data": memory.text, "memory": memory.text, "hash": _hash(memory), "user_id": memory.scope.user}
     times = {"created_at": memory.created_at.isoformat(), "updated_at": memory.updated_at.isoformat()}
     return {**memory.metadata, **core, **times}

@@ -1,4 +1,8 @@
-"""A store for the ``Memory`` capability of Pydantic AI's harness: versioned files, with compare-and-set and receipts."""
+"""A store for the ``Memory`` capability of Pydantic AI's harness: files with versions.
+
+A write names the version that it expects, and fails if the file has another version. A receipt records each operation,
+so that a repeated operation is not run twice.
+"""
 
 import asyncio
 import re
@@ -67,7 +71,7 @@ class HoldfastFiles:
         )
 
     async def get_operation(self, operation: MemoryOperation) -> MemoryMutation | None:
-        """Return the result of an operation that was already made, or None."""
+        """Return the result of an operation that has already run. Return None if it has not run."""
         return await asyncio.to_thread(self._receipt, operation)
 
     async def write(
@@ -144,7 +148,7 @@ class HoldfastFiles:
         return (self._root, part, *path.split("/")[:-1])
 
     def _file(self, path: str) -> holdfast.Memory | None:
-        """Return a file, even if it was deleted."""
+        """Return the item of a file, even if the file was deleted. Return None if the file never existed."""
         return self._item(self._namespace("files", path), path.rsplit("/", maxsplit=1)[-1])
 
     def _item(self, namespace: tuple[str, ...], key: str) -> holdfast.Memory | None:
