@@ -220,7 +220,10 @@ class Apps:
         return session.scope.app
 
     def list(self, uninstalled: bool = False) -> Entries:  # noqa: FBT001, FBT002  (reads well at the call)
-        """List installed apps, and apps that are not installed but have memories. ``uninstalled`` adds uninstalled apps."""
+        """List installed apps, and apps that have memories but were never installed.
+
+        With ``uninstalled``, also list the apps that were uninstalled.
+        """
         counts = self._counts()
         known = {record.app: record for record in self._store.apps()}
         entries = [_entry(known.get(app) or AppRecord(app=app), counts.get(app, 0)) for app in sorted({*known, *counts})]
@@ -343,9 +346,9 @@ class Apps:
         self._energy.used(units)
 
     def report_energy_level(self, level: float | None) -> None:
-        """Report the charge of the host's battery, from 0 to 1. Below 0.2, background work waits. None removes the report.
+        """Report the charge of the host's battery, from 0 to 1. Below 0.2, background work waits.
 
-        The level holds for every process that uses the store, until the next report.
+        The level holds for every process that uses the store, until the next report. To remove the level, report None.
         """
         self._energy.report_level(level)
 

@@ -218,7 +218,7 @@ def decide(services: Services, id: str, *, accept: bool, reader: Scope | None = 
 def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None = None) -> list[Memory]:
     """Undo a change and all other changes of its batch. Return the resulting memories. ``change`` may also be the id of a batch.
 
-    Messages that the batch has hidden are recalled again.
+    Messages that the batch has hidden can be recalled again.
     """
     id = change if isinstance(change, str) else change.id
     with services.store.write() as tx:

@@ -1,4 +1,4 @@
-"""The chat model protocol: a model takes turns and returns a reply with its cost.
+"""The chat model protocol: a model receives a list of turns, and returns a reply with its cost.
 
 Implementations are in ``holdfast.models``. Any Python callable can serve as a chat model, too.
 """

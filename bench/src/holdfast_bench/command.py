@@ -181,9 +181,10 @@ def recall(
     limit: int,
     store: str | None,
 ) -> None:
-    """Measure how well recall finds the answers to questions, on LoCoMo, LongMemEval, BEAM or data in that format.
+    """Measure how well recall finds the answers to questions, on LoCoMo, LongMemEval, BEAM or your own data.
 
-    DATASET is a file as its authors publish it, or in the format described in docs/project/benchmarks.md.
+    DATASET is a file as the authors of these data sets publish it, or a file in the format described in
+    docs/project/benchmarks.md.
     """
     progress = Progress("recalling", quiet=flags.json)
     _benchmark("recall.benchmark").run(
@@ -328,7 +329,7 @@ def many_tenants(flags: Flags, **options: Any) -> None:
 @click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="Seed of the random data.")
 @with_flags(scope=False, store=False)
 def many_apps(flags: Flags, *, apps: int, each: int, seed: int) -> None:
-    """Measure the cost of one app's context among many apps, and check that no context contains another app's text."""
+    """Measure the time to build one app's context block among many apps, and check that no block contains another app's text."""
     _benchmark("apps").run(apps=apps, each=each, seed=seed, as_json=flags.json)
 
 

@@ -102,7 +102,7 @@ class TokenVerifier:
     def principal(self, token: str) -> Principal:
         """Check the signature, issuer, audience and expiry of a token.
 
-        Return the principal: the token's user, with the user's rights.
+        Return the principal: the user that the token names, with the rights that the token grants.
         """
         import jwt  # noqa: PLC0415  (installed with the extra `server`)
 

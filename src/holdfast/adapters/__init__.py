@@ -1,4 +1,4 @@
-"""Adapters that put Holdfast behind the memory interfaces of other frameworks. Each module needs its framework's extra.
+"""Adapters with which other frameworks use Holdfast as their memory. Most need the extra of the framework.
 
 An adapter imports only the public API. Start with ``shared.py``, then the module of your framework. See
 docs/adapters.md.

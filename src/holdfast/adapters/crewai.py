@@ -88,7 +88,7 @@ class HoldfastStorage:
         self._store(records)
 
     def update(self, record: MemoryRecord) -> None:
-        """Replace the record with the same id. It may move to another scope."""
+        """Replace the record with the same id. The new record may be in another scope."""
         self._check_dimensions([record.embedding])
         self._store([record])
 

@@ -71,7 +71,7 @@ class HoldfastStore(BaseStore):
         Args:
             memory: The memory. Its embedder computes the vectors.
             index: The fields to search, as ``{"fields": ["text"]}``. True searches whole values; False switches search off, and
-                queries are ignored, as in LangGraph's other stores.
+                queries are ignored, as in LangGraph's own stores.
             ttl: The default time to live, as LangGraph's ``TTLConfig``. Expired items are never returned.
             user: The user, app and agent that own the items. The items of different owners are separate, and erasing a user
                 erases their items. By default, items belong to nobody.

@@ -110,5 +110,5 @@ def _message(item: TResponseInputItem) -> holdfast.NewMessage:
 
 
 def _item(message: holdfast.Message) -> TResponseInputItem:
-    """Return the item of a message. A message that another program added becomes a simple item."""
+    """Return the SDK's item for a message. If another program added the message, the item has only a role and a text."""
     return cast("TResponseInputItem", message.payload or {"role": message.role, "content": message.text})

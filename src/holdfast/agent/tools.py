@@ -359,7 +359,7 @@ class MemoryTools:
         return ToolResult(ok=False, text=safe_json(data), data=data)
 
     def refusal(self, id: str) -> str | None:
-        """Return the reason why a model may not change a memory, or None if it may. The reason is a key of the problem texts.
+        """Return the reason why a model may not change a memory, or None if it may. The reason names one of the problem texts.
 
         An unknown id and a memory that the scope may not see have the same reason, ``absent``, so that the model cannot
         tell the two cases apart.

@@ -175,7 +175,7 @@ class Condenser:
     # Handlers
 
     def _roll_up(self, job: Job) -> Work:
-        """Summarize all messages except the newest."""
+        """Summarize the oldest messages that no summary covers yet. The newest messages are left out."""
         scope = self._scope(job)
         rule = self._preset.roll_up
         waiting = self._next_unsummarized(self._store, scope, rule) if rule else []

@@ -309,9 +309,10 @@ class Digester:
         return [message for message in before if message.role == "assistant"]
 
     def _not_explicit(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[Put]:
-        """Return the proposed memories, without those that were already stored at the user's request in the same messages.
+        """Return the proposed memories, without those that were already stored because the user asked to remember them.
 
-        If a proposed memory summarizes the conversation, only the sentences that were already stored are removed from it.
+        If a proposed memory summarizes the conversation, only the sentences that were already stored are removed from
+        it.
         """
         asked = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         explicit = [memory.text for memory in asked if memory.origin == "explicit"]
@@ -417,7 +418,10 @@ class Digester:
         return [memory for memory in found if memory.id not in left_out][:_MAX_SHOWN_MEMORIES]
 
     def _learned_kinds(self) -> list[str] | None:
-        """Return the kinds that learning may read and change, or None for all kinds. Plain and internal kinds are left out."""
+        """Return the kinds that learning may read and change, which are all except plain and internal kinds.
+
+        Return None if the preset has no plain and no internal kinds.
+        """
         kinds = self._preset.kinds
         learned = [kind.name for kind in kinds if not kind.plain and not kind.internal]
         return learned if len(learned) < len(kinds) else None

@@ -33,7 +33,10 @@ def check_embedder(embedding: Embedding, recall_timeout: float | None) -> Findin
 
 
 def check_vectors(embedding: Embedding, *, deep: bool) -> list[Finding]:
-    """Check that all vectors come from the current model. ``deep`` reads every vector."""
+    """Check that the current model computed all vectors, and that it returned no unusable ones.
+
+    With ``deep``, also check that all stored vectors have the same length.
+    """
     if embedding.name is None:
         return []
     problems = []

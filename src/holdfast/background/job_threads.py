@@ -1,4 +1,4 @@
-"""Threads that run several jobs at once, so that a silent model delays only the jobs that wait for it."""
+"""Threads that run several jobs at once, so that a model that does not answer delays only the jobs that wait for it."""
 
 import logging
 import threading

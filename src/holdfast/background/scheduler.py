@@ -1,7 +1,7 @@
 """The scheduler of an engine's background work.
 
-The setting ``worker`` decides where the work runs: in a thread, in each write, or only in ``drain()`` and in the command
-``holdfast worker``.
+The setting ``worker`` decides where the work runs: in a separate thread, in the calling thread after each write, or
+only in ``drain()`` and in the command ``holdfast worker``.
 """
 
 import contextlib
@@ -74,7 +74,7 @@ class Scheduler:
         self._one_job = threading.RLock()
 
     def start(self) -> None:
-        """Purge expired data, take over jobs of dead processes, and start the thread if there is one."""
+        """Purge expired data, take over jobs of dead processes, and wake the worker thread if the engine has one."""
         self._housekeeping.clean_up()
         self._jobs.take_over()
         if self._thread is not None:

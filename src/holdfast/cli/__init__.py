@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. Commands that other programs call often run without importing click."""
+    """Run the command line. The commands ``hook`` and ``mcp``, if their arguments are simple, run without importing click."""
     words = sys.argv[1:]
     if words == ["--version"]:
         from holdfast.version import __version__  # noqa: PLC0415  (keeps --version fast)

@@ -46,7 +46,7 @@ _HINTS = "holdfast.hints"
 
 @contextmanager
 def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterator[None]:
-    """Print the warnings that the engine logs inside the ``with`` block on stderr. Each text is printed once."""
+    """Inside the ``with`` block, print the warnings that the engine logs. They go to stderr, and each text is printed once."""
     import logging  # noqa: PLC0415  (not needed for --help)
 
     class Notes(logging.Handler):
@@ -73,7 +73,7 @@ def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterat
 
 
 def show_notices(notices: Iterable[str]) -> None:
-    """Print the notices of a recall as warnings on stderr. Inside ``notes``, each text is printed once."""
+    """Print the notices of a recall as warnings on stderr. Inside a ``notes`` block, each text is printed only once."""
     import logging  # noqa: PLC0415  (not needed for --help)
 
     for notice in notices:

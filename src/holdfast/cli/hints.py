@@ -44,7 +44,7 @@ def check_user(memory: "Engine", user: str | None, *, outcome: str) -> None:
 
 
 def nothing_found(memory: "Engine", flags: Flags, *, messages_searched: bool, filters: Mapping[str, Any]) -> str:
-    """Explain why a list or a recall is empty.
+    """Return a text that explains why a list or a recall is empty.
 
     ``messages_searched`` is True if messages were also searched. ``filters`` are the command-line options that narrow
     the result.

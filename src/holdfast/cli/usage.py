@@ -1,4 +1,4 @@
-"""Suggests what to type instead of a command line that cannot be parsed."""
+"""Suggests a correct command line after a usage error."""
 
 import re
 
@@ -8,7 +8,10 @@ _UNKNOWN = re.compile(r"No such command '(.+?)'\.")
 
 
 def advice(error: click.UsageError) -> str | None:
-    """Return what to type instead: the subcommands for an unknown subcommand, otherwise the example of the command's help."""
+    """Return a hint about what to type instead.
+
+    After an unknown subcommand, it lists the subcommands. After other errors, it is the example in the command's help.
+    """
     if error.ctx is None:
         return None
     context, command = error.ctx, error.ctx.command

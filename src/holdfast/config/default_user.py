@@ -21,7 +21,7 @@ from holdfast.text.clean import clean_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultUser:
-    """The default user's name, and whether a person or a setting chose it."""
+    """The default user's name, and whether it was chosen. A name that was not chosen is the login name."""
 
     name: str
     is_chosen: bool

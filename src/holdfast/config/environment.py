@@ -32,7 +32,7 @@ def metrics_variable() -> str | None:
 
 
 def share_metrics(folder: object) -> None:
-    """Set the folder for shared Prometheus metrics, which must be empty.
+    """Set the folder in which worker processes share Prometheus metrics. The folder must be empty.
 
     Worker processes started after this call use the folder.
     """

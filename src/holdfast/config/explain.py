@@ -46,7 +46,7 @@ class _Given:
 
 
 def explain_settings(settings: Settings, preset: Preset) -> Sequence[ExplainedSetting]:
-    """Explain every setting. If a variable or the settings file contains the value, it is named as the source."""
+    """Explain every setting. If the value comes from a variable or the settings file, the variable or file is named."""
     names, sources = variables(), _sources()
     found = []
     for item in fields(Settings):
@@ -62,7 +62,7 @@ def explain_settings(settings: Settings, preset: Preset) -> Sequence[ExplainedSe
 
 
 def _sources() -> list[_Given]:
-    """Return the current settings of the environment and of the settings file. A file that has become invalid is left out."""
+    """Return the settings in the environment and in the settings file. If one of them is invalid, return an empty list."""
     names, path = variables(), _settings_file()
     defined = environment.defined_variables(names.values())
     given: list[tuple[Origin, Mapping[str, Any], str | None]] = [
@@ -78,13 +78,13 @@ def _sources() -> list[_Given]:
 
 
 def _settings_file() -> Path | None:
-    """Return the settings file that is used if none is named, or None if there is none."""
+    """Return the path of the settings file that is used by default, or None if there is no such file."""
     paths = (folder / name for folder in (Path.cwd(), data_directory()) for name in FILES)
     return next((path for path in paths if path.is_file()), None)
 
 
 def _preset_value(name: str, preset: Preset) -> Value:
-    """Return the value that the preset gives to a setting that is not set; None if the preset has no value."""
+    """Return the value that the preset gives to a setting without a value. Return None if the preset gives none."""
     return {
         "embedder": preset.embedder or registry.DEFAULT_MODEL,
         "idle_minutes": preset.idle_after.total_seconds() / 60 if preset.idle_after else None,

@@ -50,7 +50,7 @@ def home_folders() -> HomeFolders:
 
 
 def chosen_folders() -> dict[str, str]:
-    """Return the environment variables that set the folders for data and weights, with absolute paths.
+    """Return the environment variables with which the user has set the folders for data and weights. Their paths are absolute.
 
     The variables are passed to programs that are started without a shell.
     """

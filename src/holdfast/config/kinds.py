@@ -1,6 +1,6 @@
-"""Records plain kinds in the store, and applies the recorded ones whenever the store is opened.
+"""Records the plain kinds of a store in the store itself, and applies them whenever the store is opened.
 
-Without the record, a program that opens the store with the preset alone would treat plain memories as statements and
+Without this record, a program that opens the store without these kinds would treat their memories as statements and
 show them in context blocks.
 """
 
@@ -12,7 +12,7 @@ from holdfast.protocols import Store
 
 
 def with_recorded_kinds(store: Store, preset: Preset) -> Preset:
-    """Record the preset's plain kinds in the store, and return the preset with the plain kinds that were recorded before."""
+    """Record the preset's plain kinds in the store. Return the preset with all plain kinds that the store has recorded."""
     recorded = read_kinds(store.setting(RECORDED))
     plain = {kind.name: kind for kind in preset.kinds if kind.plain}
     if any(recorded.get(name) != kind for name, kind in plain.items()):

@@ -37,7 +37,7 @@ def make_embedder(
     preset: Preset | None = None,
     dimensions: int | None = None,
 ) -> EmbedderSource | None:
-    """Return a source that loads an embedder on first use. Return None for the name ``none``.
+    """Return an object that loads an embedder on first use. Return None for the name ``none``.
 
     The embedder is given as a name, an object, or a function from a text to a vector. The calibration of a function is
     unknown. If the preset sets a minimum cosine, the function gets the calibration of the embedder that the minimum was
@@ -113,7 +113,7 @@ def make_remote_embedder(name: str, url: str | None) -> EmbedderSource:
 
 
 def make_chat(chat: "str | ChatModel | ChatSource | Callable[..., Any]", settings: Settings) -> ChatSource | None:
-    """Return a source that loads a chat model on first use. Return None for the name ``none``.
+    """Return an object that loads a chat model on first use. Return None for the name ``none``.
 
     The chat model is given as a name, an object, or a function from messages to text.
     """

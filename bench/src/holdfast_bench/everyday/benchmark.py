@@ -165,7 +165,7 @@ def _turns_of(hit: Hit, turns: dict[str, str]) -> set[str]:
 
 
 def _answers(hit: Hit, question: Question, turns: dict[str, str]) -> bool:
-    """Return True if a hit comes from a turn that answers the question and contains the necessary words."""
+    """Return True if a hit comes from a turn that answers the question, and its text contains the necessary words."""
     if not question.answer & _turns_of(hit, turns):
         return False
     text = fold(f"{hit.message.asked or '' if hit.message else ''} {hit.text}")

@@ -1,4 +1,4 @@
-"""Measures one library with one number of memories: storing, searching, disk and memory use."""
+"""Measures one library with a given number of memories: storing, searching, disk and memory use."""
 
 import gc
 import json

@@ -344,7 +344,7 @@ class ReachyHost(Host):
 
 
 class AppsHost(Host):
-    """The app host: one memory per conversation, at most ten memories per app, and the app's context block in every prompt."""
+    """Apps: one memory per conversation, at most ten memories per app, and the app's context block in every prompt."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

@@ -1,4 +1,4 @@
-"""Loads and checks stories. A story is a month with one design, written as a TOML file.
+"""Loads and checks stories. A story is a month of conversations with one design, written as a TOML file.
 
 The format: ``design``, ``title`` and ``language``; ``[[person]]`` with ``id`` and ``timezone``; ``[[session]]`` with
 ``day``, ``time``, ``person``, ``app`` and ``events_before``; ``[[session.turn]]``; ``[session.model]`` with the answers
@@ -119,7 +119,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """A month with one design."""
+    """A month of conversations with one design, with the facts and secrets in them."""
 
     name: str
     path: Path

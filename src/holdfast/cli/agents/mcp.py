@@ -46,7 +46,10 @@ def mcp(flags: Flags, *, tools: str, project: bool, env_file: str | None, in_pro
 
 
 def relayed(flags: Flags, *, project: bool) -> bool:
-    """Relay to the resident process until the client closes the stream. Return False if the resident process cannot be used."""
+    """Pass messages between the client and the resident process until the client closes the stream.
+
+    Return False if the resident process cannot be used.
+    """
     from holdfast.resident import arguments, relay  # noqa: PLC0415  (not needed for --help)
 
     named = {**flags.scope, "store": flags.store, "preset": flags.preset, "settings": flags.settings, "tenant": flags.tenant}

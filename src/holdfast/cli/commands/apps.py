@@ -44,7 +44,7 @@ def apps(flags: Flags, *, uninstalled: bool) -> None:
 @_uninstalled
 @with_flags(scope=False)
 def list_apps(flags: Flags, *, uninstalled: bool) -> None:
-    """List apps that are installed or have memories."""
+    """List installed apps, and apps that have memories but were never installed."""
     _print_apps(flags, uninstalled=uninstalled)
 
 
@@ -164,7 +164,10 @@ def app_compactions(flags: Flags, name: str, limit: int) -> None:
 @click.option("--used", type=click.FloatRange(min=0), help="Energy units that the host has used since its last report.")
 @with_flags(scope=False)
 def energy(flags: Flags, *, level: float | None, used: float | None) -> None:
-    """Report the energy of the host. Shows the host's energy level and the energy used by memory work."""
+    """Report the host's battery level or energy use to Holdfast.
+
+    Prints the battery level, and the energy that memory work has used in the last 24 hours.
+    """
     with open_memory(flags) as memory:
         if level is not None:
             memory.apps.report_energy_level(level)

@@ -25,7 +25,10 @@ _operator = click.option("--operator", metavar="NAME", help="Tenant the server w
 
 @contextmanager
 def _gate(flags: Flags, operator: str | None) -> Iterator[Gate]:
-    """Open the key registry in the tenant ``operator``. The option ``--tenant`` names the tenant that a key opens."""
+    """Open the registry of access keys, which is stored in the tenant ``operator``.
+
+    The option ``--tenant`` is not used here. It names the tenant that a new key opens.
+    """
     with open_memory(replace(flags, tenant=operator)) as memory:
         yield Gate(services(memory).store, services(memory).clock)
 

@@ -37,7 +37,7 @@ def backup(flags: Flags, file: Path) -> None:
 def doctor(flags: Flags, *, quick: bool, rebuild_index: bool, trust_clock: bool) -> None:
     """Check the store, the models and the job queue.
 
-    Prints a remedy for each problem, and exits with 1 if there is one.
+    Prints a remedy for each problem, and exits with 1 if there is a problem.
     """
     if rebuild_index:
         _rebuild_index(flags)

@@ -88,7 +88,7 @@ def sync_topics(flags: Flags) -> None:
 @topics.command("questions", epilog="Example: holdfast topics questions --user ana")
 @with_flags(default_user=True)
 def list_questions(flags: Flags) -> None:
-    """List open questions about edits in the topic files."""
+    """Sync the topic files, and list the open questions about edits in them."""
     with open_memory(flags) as memory:
         _use_folders(memory, flags)
         services(memory).topic_files.sync()

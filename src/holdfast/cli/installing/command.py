@@ -88,7 +88,7 @@ def _show(flags: Flags, refused: "Refused") -> None:
 
 
 def _finish(flags: Flags, target: "Target", plan: "Plan", *, dry_run: bool, remove: bool) -> None:
-    """Write the changes, or show them."""
+    """Write the changes of an installation or removal, and print the result. With ``dry_run``, only print the changes."""
     changed = plan.changed
     result: dict[str, Any] = {"client": target.client, "path": target.server_path, "changed": bool(changed), "backup": None}
     if dry_run:
@@ -120,7 +120,7 @@ def _name_kept_secrets(flags: Flags) -> None:
 
 
 def _write(plan: "Plan") -> dict[Path, Path]:
-    """Write the changed files. Return the backups of the files that existed before."""
+    """Write the changed files. Return the path of the backup for each file that existed before."""
     from holdfast.cli.installing.environment_file import write_private  # noqa: PLC0415  (heavy: not needed for --help)
 
     for path, text in plan.secret.items():

@@ -23,7 +23,7 @@ _HEADER = b"SQLite format 3\0"
 
 
 def carried_variables(flags: Flags, settings: Settings) -> dict[str, str]:
-    """Return the variables to carry over. A missing key is requested on the terminal."""
+    """Return the variables to write to the environment file. If a key is missing, the user is asked for it at the terminal."""
     carried = {**environment.own_variables(), **chosen_folders()}
     if settings.key is None and _is_encrypted(settings):
         carried["HOLDFAST_KEY"] = _asked(
@@ -52,7 +52,7 @@ def _provider_key(flags: Flags, settings: Settings, model: str) -> dict[str, str
 
 
 def _asked(question: str, otherwise: str) -> str:
-    """Ask for a secret. If there is no terminal, raise an error."""
+    """Ask the user for a secret. If there is no terminal, raise an error with the text ``otherwise``."""
     if not sys.stdin.isatty():
         raise SettingsError(otherwise)
     answer: str = click.prompt(question, hide_input=True, err=True)

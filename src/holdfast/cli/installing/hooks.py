@@ -36,7 +36,7 @@ class HookSettings:
     advice: str = ""
 
     def path(self, folders: "HomeFolders", place: InstallTarget, project: Path) -> Path:
-        """Return the file to change."""
+        """Return the file that contains the hooks of the user or of the project."""
         return self.of_user(folders) if place is InstallTarget.USER else project / self.of_project
 
 
@@ -87,7 +87,7 @@ def is_ours(entry: object) -> bool:
 
 
 def command_line(words: Sequence[str]) -> str:
-    """Return a command for a shell."""
+    """Return a command as one line for the shell, with quotes where they are needed."""
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 

@@ -18,7 +18,10 @@ from holdfast.config.folders import HomeFolders, chosen_folders
 
 
 class Refused(Exception):
-    """A file cannot be changed without losing content. ``text`` is what a person can add by hand, or empty for a removal."""
+    """A file cannot be changed without losing content.
+
+    ``text`` is the entry that a person can add by hand. It is empty if an entry was to be removed.
+    """
 
     def __init__(self, path: Path, why: Unmergeable, text: str) -> None:
         advice = "Add the entry above by hand." if text else "Remove the entries with holdfast by hand."
@@ -67,7 +70,7 @@ class Plan:
     """Files that only their owner may read. A diff does not show their values."""
 
     def content(self, path: Path) -> bytes:
-        """Return the content of a file with the changes so far."""
+        """Return the planned content of a file: its content on disk with the changes so far."""
         if path not in self.after:
             self.before[path] = self.after[path] = path.read_bytes() if path.exists() else None
         return self.after[path] or b""
@@ -156,7 +159,7 @@ def plan_removal(target: Target) -> Plan:
 
 
 def _or_none(content: bytes, *, beside: Mapping[str, Any] | None = None) -> bytes | None:
-    """Return the content, or None if only an empty table is left."""
+    """Return the content. Return None if it is empty except for an empty table or the entries in ``beside``."""
     if not content.strip():
         return None
     try:
@@ -192,7 +195,7 @@ def _entry(options: Sequence[str]) -> ServerEntry:
 
 
 def hook_words(target: Target, event: str, options: Sequence[str]) -> list[str]:
-    """Return the command of a hook. If the user chose folders, the command reads them from the file with variables."""
+    """Return the command of a hook. If the user has set the folders for data or weights, the command reads them from a file."""
     folders = ["--env-file", str(environment_path())] if chosen_folders() and "--env-file" not in options else []
     return [*executable(), "hook", event, "--client", target.client, *options, *folders]
 
@@ -204,6 +207,6 @@ def _absolute(path: str | None) -> str | None:
 
 
 def executable() -> list[str]:
-    """Return the command line of Holdfast with an absolute path."""
+    """Return the command that starts Holdfast, with an absolute path, as a list of words."""
     found = shutil.which("holdfast", path=str(Path(sys.executable).absolute().parent))
     return [str(Path(found).absolute())] if found else [str(Path(sys.executable).absolute()), "-m", "holdfast.cli"]

@@ -86,7 +86,7 @@ class TerminalChat:
         self._say_redacted()
 
     def _say_consent(self) -> None:
-        """Print the result of a wish about memory."""
+        """If the last message contained a wish about memory, print what was done."""
         done = self.agent.consent
         if done is None:
             return
