@@ -1,14 +1,14 @@
 """Write an encoder as an ONNX file with 8-bit weights, and check it against the float encoder.
 
 Weights are int8 with one scale per output channel, and token vectors are int8 with one scale per token. Activations are quantized
-at run time. The last layer computes only the state of the first token, because the other states are not used.
+at run time, with one scale per text or one scale per token. The last layer of an embedder computes only the state of the first token, because the other states are not used.
 """
 
 from pathlib import Path
 
 import numpy as np
 import onnx
-from model import EPSILON, HEADS, MATRIX_TOP, Weights
+from model import EPSILON, HEADS, INPUT_TOP, MATRIX_TOP, Weights
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
@@ -17,10 +17,16 @@ ROW_TOP = 127
 
 
 class Graph:
-    """Collects the nodes and the weights of an ONNX graph."""
+    """Collects the nodes and the weights of an ONNX graph.
 
-    def __init__(self, weights: Weights) -> None:
+    With ``per_token``, the inputs of a layer are quantized with one scale per token. This takes about a tenth longer and is
+    three times as close to float. Results are then the same on x86 and ARM. Otherwise, ONNX Runtime chooses: one scale per
+    text on x86, one scale per token on many ARM processors.
+    """
+
+    def __init__(self, weights: Weights, *, per_token: bool = False) -> None:
         self.weights = weights.tensors
+        self.per_token = per_token
         self.nodes: list[onnx.NodeProto] = []
         self.values: dict[str, np.ndarray] = {}
 
@@ -60,12 +66,30 @@ class Graph:
         zero = self.constant(f"{name}_zero", np.zeros(len(scale), dtype=np.int8))
         scales = self.constant(f"{name}_scale", scale)
         bias = self.constant(f"holdfast.{key}{suffix}.bias", self.weights[f"{key}.bias"][cut].astype(np.float32))
+        if self.per_token:
+            small, middle, factor = self._tokens_in_8_bits(states)
+            product = self.add("Cast", self.add("MatMulInteger", small, matrix, middle, zero), to=TensorProto.FLOAT)
+            return self.add("Add", self.add("Mul", self.add("Mul", product, scales), factor), bias)
         if self.nodes[-1].op_type != "DynamicQuantizeLinear" or self.nodes[-1].input[0] != states:
             self.add("DynamicQuantizeLinear", states, outputs=3)
         small = self.nodes[-1].name
         product = self.add("MatMulInteger", small, matrix, f"{small}.2", zero)
         factor = self.add("Mul", f"{small}.1", scales)
         return self.add("Add", self.add("Mul", self.add("Cast", product, to=TensorProto.FLOAT), factor), bias)
+
+    def _tokens_in_8_bits(self, states: str) -> tuple[str, str, str]:
+        """Quantize each token around zero. Return the names of the result, of its zero point, and of the scale of each token.
+
+        The graph then reads one text at a time, because ``QuantizeLinear`` has one axis of scales.
+        """
+        largest = self.add("ReduceMax", states, axes=[-1], keepdims=1)
+        smallest = self.add("Neg", self.add("ReduceMin", states, axes=[-1], keepdims=1))
+        bound = self.add("Max", largest, smallest, self.constant("tiny", np.array(1e-6, np.float32)))
+        scale = self.add("Mul", bound, self.constant("step", np.array(1 / INPUT_TOP, np.float32)))
+        row = self.add("Reshape", scale, self.constant("flat", np.array([-1], np.int64)))
+        middle = np.array(128, np.uint8)
+        zeros = self.add("ConstantOfShape", self.add("Shape", row), value=numpy_helper.from_array(middle[None]))
+        return self.add("QuantizeLinear", states, row, zeros, axis=1), self.constant("middle", middle), scale
 
     def norm(self, states: str, key: str) -> str:
         """Add a node for layer normalization of each state. Return the name of the output."""

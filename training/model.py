@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -15,16 +16,19 @@ HEADS = 12
 EPSILON = 1e-12
 MATRIX_TOP = 64
 """Largest value of a quantized weight. With larger values, x86 processors without VNNI overflow when they add up products."""
+INPUT_TOP = 127
+"""Largest value of an input that is rounded around zero."""
+Scale: TypeAlias = Literal["text", "token", "token around zero"]
 
 
 class Dense(nn.Linear):
     """A linear layer that can round its input and weights as the exported network does. Gradients ignore the rounding."""
 
     rounds = False
-    per_token = False
-    """True if each token's input has its own range.
+    scale: Scale = "text"
+    """What has a scale of its own when the input is rounded: a text, one token, or one token around zero.
 
-    This is so in the last layer of the exported network, which sees one token.
+    The last layer of the exported embedder sees only one token. The exported reader rounds each token around zero.
     """
 
     def forward(self, states: Tensor) -> Tensor:
@@ -32,18 +36,21 @@ class Dense(nn.Linear):
         if not self.rounds:
             return super().forward(states)
         with torch.autocast(states.device.type, enabled=False):
-            return F.linear(_rounded_input(states.float(), per_token=self.per_token), _rounded_matrix(self.weight), self.bias)
+            return F.linear(_rounded_input(states.float(), self.scale), _rounded_matrix(self.weight), self.bias)
 
 
-def _rounded_input(states: Tensor, *, per_token: bool) -> Tensor:
-    """Round the input of a layer to 8 bits. The range is from the minimum to the maximum of each text, or of each token."""
-    over = (2,) if per_token else (1, 2)
-    low = states.detach().amin(over, keepdim=True).clamp(max=0.0)
-    high = states.detach().amax(over, keepdim=True).clamp(min=0.0)
-    scale = ((high - low) / 255).clamp(min=1e-8)
-    zero = torch.round(-low / scale)
-    rounded = (torch.clamp(torch.round(states.detach() / scale) + zero, 0, 255) - zero) * scale
-    return states + (rounded - states.detach())
+def _rounded_input(states: Tensor, per: Scale) -> Tensor:
+    """Round the input of a layer to 8 bits. The range is from the minimum to the maximum, or symmetric around zero."""
+    given = states.detach()
+    if per == "token around zero":
+        step = (given.abs().amax(2, keepdim=True) / INPUT_TOP).clamp(min=1e-8)
+        return states + (torch.round(given / step) * step - given)
+    over = (2,) if per == "token" else (1, 2)
+    low, high = given.amin(over, keepdim=True).clamp(max=0.0), given.amax(over, keepdim=True).clamp(min=0.0)
+    step = ((high - low) / 255).clamp(min=1e-8)
+    zero = torch.round(-low / step)
+    rounded = (torch.clamp(torch.round(given / step) + zero, 0, 255) - zero) * step
+    return states + (rounded - given)
 
 
 def _rounded_matrix(weights: Tensor) -> Tensor:
@@ -100,7 +107,7 @@ class Encoder(nn.Module):
             if isinstance(module, Dense):
                 module.rounds = rounds
         last = self.layers[-1]
-        last.mix.per_token = last.up.per_token = last.down.per_token = True
+        last.mix.scale = last.up.scale = last.down.scale = "token"
 
     def states(self, ids: Tensor, lengths: Tensor) -> list[Tensor]:
         """Return the states after each layer."""

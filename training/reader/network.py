@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from model import Encoder, Weights
+from model import Dense, Encoder, Weights
 from torch import Tensor, nn
 
 from reader.schema import columns
@@ -24,14 +24,11 @@ class Reader(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def round(self, *, rounds: bool) -> None:
-        """Switch on or off the rounding of inputs and weights, as in the exported reader.
-
-        In the last layer, the range of the inputs is that of the whole text, because the exported reader computes all tokens
-        there. The embedder computes only the first token.
-        """
+        """Switch rounding to 8 bits on or off. Each token is rounded on its own, as in the exported reader."""
         self.trunk.round(rounds=rounds)
-        last = self.trunk.layers[-1]
-        last.mix.per_token = last.up.per_token = last.down.per_token = False
+        for module in self.trunk.modules():
+            if isinstance(module, Dense):
+                module.scale = "token around zero"
 
     def states(self, ids: Tensor, kinds: Tensor, lengths: Tensor) -> Tensor:
         """Return the states after the last layer."""

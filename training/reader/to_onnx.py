@@ -18,7 +18,7 @@ from reader.network import ANSWERS
 def write(weights: Weights, path: Path) -> int:
     """Write a reader to a file and return its size in bytes. The outputs ``answers`` and ``span`` are scores."""
     tensors = {**weights.tensors, "positions.weight": weights.tensors["positions.weight"][:MAX_TOKENS]}
-    graph = Graph(Weights(tensors=tensors))
+    graph = Graph(Weights(tensors=tensors), per_token=True)
     states = states_of(graph, weights.layers, first_only=False)
     first = graph.add("Gather", states, graph.constant("zero", np.array(0, np.int64)), axis=1)
     _linear(graph, first, "answers")

@@ -323,7 +323,7 @@ _TALK_READER_S: Final = ReaderSpec(
     max_first_characters=300,
     max_tokens=128,
     files=(
-        _own("talk-reader-s/model.onnx", "9f2174ac7b8c2266ec6843451b4c96a9878dc9acefc221f6ff35fdf4957f6bf8", 24_597_065),
+        _own("talk-reader-s/model.onnx", "8160994a20090dcb00aa32a6b7de6b555347583f3df60a114462a52b16d1f32e", 24_607_760),
         _own("talk-reader-s/vocab.txt", "de23626f252aec50f2324fe0271d8475e48a2ede690e9e07ace99f259a1c56f4", 273_218),
     ),
 )
