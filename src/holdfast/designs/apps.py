@@ -92,7 +92,7 @@ class MemoryCompactionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCompactionDecision:
-    """The result of a compaction: a memory was deleted, or another memory was merged into it."""
+    """One decision of a compaction. The memory ``target_memory_id`` was deleted, or another memory was merged into it."""
 
     action: Literal["delete", "edit"]
     target_memory_id: int

@@ -21,12 +21,15 @@ def number_of(engine: Engine, memory: types.Memory) -> int:
 
 
 def find_numbered(engine: Engine, number: int, memories: Iterable[types.Memory]) -> types.Memory | None:
-    """Return the memory with an integer id, or None."""
+    """Return the one of these memories that has this integer id, or None."""
     return next((memory for memory in memories if number_of(engine, memory) == number), None)
 
 
 def resolve(engine: Engine, id: int | str, memories: Sequence[types.Memory]) -> str | None:
-    """Return the engine's id of a memory, given its integer id. Return None if no memory has it. A text is returned unchanged."""
+    """Return the engine's id of the memory with an integer id, or None if no memory has it.
+
+    If ``id`` is a string, it already is the engine's id and is returned unchanged.
+    """
     if isinstance(id, str):
         return id
     found = find_numbered(engine, id, memories)

@@ -132,7 +132,7 @@ class Walk:
             yield page
 
     def sessions(self, *, again: bool = False) -> Iterator[SessionEntry]:
-        """Yield the selected sessions, sorted by id. With ``again``, they were yielded before and are not counted again."""
+        """Yield the selected sessions, sorted by id. They are counted, unless ``again`` says that they were yielded before."""
         yield from self._read_sessions() if again else self._counted("sessions", self._read_sessions())
 
     def _read_sessions(self) -> Iterator[SessionEntry]:
@@ -176,7 +176,7 @@ class Walk:
     def memories(self, *, again: bool = False) -> Iterator[MemoryEntry]:
         """Yield the selected memories and the memories derived from selected data, sorted by id.
 
-        With ``again``, they were yielded before and are not counted again.
+        They are counted, unless ``again`` says that they were yielded before.
         """
         yield from self._read_memories() if again else self._counted("memories", self._read_memories())
 

@@ -173,7 +173,10 @@ def _remove(
     read: ReadAgain,
     before: _Removed | None = None,
 ) -> _Removed:
-    """Remove the rows of a target in one transaction. ``before`` is the result of earlier steps on a full disk."""
+    """Remove the rows of a target in one transaction.
+
+    If the disk was full, most rows were already removed: ``before`` is the result of :func:`_remove_in_steps`.
+    """
     try:
         with store.write() as tx:
             if before is None and how.check is not None:

@@ -1,7 +1,7 @@
 """Records of erasures, without content: an audit trail, receipts that can be read later, and tombstones for restored backups.
 
-The store keeps one record per erasure. A file next to the store contains the tombstones again, and lists the copies
-that Holdfast has made of the store. Restoring a backup replaces the store, but not this file.
+The store keeps one record per erasure. A file next to the store also contains the tombstones, and lists the copies that
+Holdfast has made of the store. Restoring a backup replaces the store, but not this file.
 
 A tombstone identifies the erased data. Ids of memories and messages are random, so they are stored unchanged. Names are
 stored as hashes with a secret of the store, so the record alone does not reveal a name.

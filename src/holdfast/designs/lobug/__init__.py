@@ -1,4 +1,6 @@
-"""The memory interface of Lo-Bug: retrieve memories before a reply, extract facts after it. Models are functions.
+"""The memory interface of Lo-Bug: retrieve memories before a reply, extract facts after it.
+
+The embedding model and the chat model are passed as functions.
 
 ::
 

@@ -20,7 +20,7 @@ class ReachyAgentLoop:
     def __init__(
         self, memory: MemoryManager, client: Any = None, model: str = "claude-sonnet-4-5", system_prompt: str = ""
     ) -> None:
-        """Use a client of Anthropic's library. Without a client, the memory's chat model answers."""
+        """Use a client of Anthropic's library to answer. Without a client, the chat model of the memory's engine answers."""
         self._memory = memory
         self._client = client
         self._model = model

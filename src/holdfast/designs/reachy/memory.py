@@ -182,7 +182,7 @@ class MemoryManager:
 
 
 def _expiry(memory_type: MemoryType, created_at: datetime) -> datetime | None:
-    """Return the time at which a memory expires, assuming that the user's time zone is that of ``created_at``."""
+    """Return the time at which a memory expires. The end of the day is computed in the time zone of ``created_at``."""
     lifetime = REACHY.kind(memory_type.value).lifetime
     if lifetime is None:
         return None

@@ -42,7 +42,10 @@ _MIN_TYPO_RATIO: Final = 0.88
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSentence:
-    """A sentence that an item may come from. ``reply`` states how the user's reply to the assistant's question affects it."""
+    """A sentence that an item may come from.
+
+    For a sentence of the assistant, ``reply`` states whether the user's reply affirms it, denies it, or leaves it open.
+    """
 
     text: str
     voice: Voice
@@ -183,7 +186,7 @@ def _unknown_person(read: Sequence[Word], evidence: Evidence) -> bool:
 
 
 def _is_contradicted(person: Person, mentioned: set[Person]) -> bool:
-    """Return True if only a person of the other gender was mentioned."""
+    """Return True if the texts mention a relative like this one, but only of the other gender: a brother instead of a sister."""
     family = {other.gender for other in mentioned if other.family == person.family}
     return person.gender != "any" and bool(family) and person.gender not in family and family != {"any"}
 
@@ -295,7 +298,10 @@ def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
 
 
 def _may_be_same(one: frozenset[Owner], other: frozenset[Owner]) -> bool:
-    """Return True if two words, given by their owners, may be about the same person. A word without owners matches any person."""
+    """Return True if two words may be about the same person. Each word is given as the set of people it is about.
+
+    An empty set means that the person is unknown and may be anyone.
+    """
     if not one or not other:
         return True
     return any(_same_owner(a, b) for a in one for b in other)

@@ -61,7 +61,10 @@ def _sentences(message: Message, before: Message | None, *, is_source: bool) -> 
 
 
 def _answered(before: Message, reply: Polarity) -> Iterator[SourceSentence]:
-    """Yield the assistant's sentences that a reply is about: only the questions, or all sentences after a yes or a no."""
+    """Yield the assistant's sentences that a reply is about.
+
+    If the reply begins with "yes" or "no", these are all sentences. Otherwise they are only the questions.
+    """
     for text in split_sentences(before.text):
         if text.rstrip().endswith("?") or reply != "open":
             yield SourceSentence(text=text, voice="assistant", at=before.at, reply=reply)

@@ -212,7 +212,7 @@ def _spoken_of(spelled: str, plain: str, voice: Voice, *, spanish: bool) -> Owne
 
 
 def _is_whose(plain: list[str], at: int) -> bool:
-    """Return True if a word for a person only states whose relative or friend was just named, as in "a friend of my child"."""
+    """Return True if a word for a person only says whose friend or relative is meant, as "child" in "a friend of my child"."""
     place = next((step for step in range(at - 1, max(-1, at - 4), -1) if plain[step] in ("of", "de", "del")), 0)
     return place > 0 and plain[place - 1] in people()
 

@@ -186,7 +186,7 @@ def _is_over(old: SlotClause, ending: Ending, language: str) -> bool:
 
 
 def _is_head_noun(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str) -> bool:
-    """Return True if the ended thing is the head noun of the old clause. In "chocolate cake", chocolate is only a modifier."""
+    """Return True if the ended thing is the head noun of the old clause. The head noun of "chocolate cake" is "cake"."""
     words = phrases(language)
     liked = changes.verbs["like"].match(old.predicate)
     predicate = old.predicate[liked.end() :] if liked else old.predicate.partition(" ")[2]

@@ -69,7 +69,7 @@ def same_key(one: str | None, other: str | None) -> bool:
 
 
 def attribute_of(key: str) -> str | None:
-    """Return the attribute, as slots name it, that a value under this key describes. Return None if the key names none."""
+    """Return the slot attribute, such as "residence", that values under this key describe. Return None if the key names none."""
     table = _synonyms()
     group = table.group.get(_plain(key))
     return None if group is None else table.attribute.get(group)

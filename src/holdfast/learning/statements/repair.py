@@ -115,7 +115,10 @@ def _bare_value(fragment: str, match: re.Match[str], name: str) -> str:
 
 
 def rejected_value(text: str) -> str:
-    """Return the value that a statement rejects: "the 7th" of "the wedding is on the 14th, not the 7th". Empty if there is none."""
+    """Return the value that a statement rejects: "the 7th" of "the wedding is on the 14th, not the 7th".
+
+    Return an empty text if it rejects no value.
+    """
     named = _REJECTED.search(fold_clause(text).rstrip(" .!"))
     return _bare_value(text, named, "old") if named is not None else ""
 

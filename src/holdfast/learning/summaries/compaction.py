@@ -272,8 +272,8 @@ def _bad_text(target: Memory, text: str, working: _MemorySet) -> str | None:
 def _decide_by_rules(working: _MemorySet) -> Decision:
     """Merge the most similar pair of near duplicates, or remove the least valuable memory.
 
-    If the least valuable memory is the summary of a conversation and fits into another one, it is merged into the most similar
-    of those. Otherwise it is deleted.
+    If the least valuable memory is the summary of a conversation, it is merged with the most similar summary that has
+    room for it. If there is none, it is deleted.
     """
     similarity = similarities([memory.text for memory in working.memories], working.rows)
     for older, newer in near_duplicates(working.memories, similarity):

@@ -102,7 +102,10 @@ def _negations(text: str) -> int:
 
 
 def long_numbers(text: str) -> frozenset[str]:
-    """Return the numbers of three or more digits, without thousands separators. Shorter numbers may be spelled out ("twelve")."""
+    """Return the numbers of three or more digits, without thousands separators.
+
+    Shorter numbers are left out, because a text may spell them out ("twelve").
+    """
     return frozenset(number for found in _NUMBER.findall(text) if len(number := _GROUPING.sub("", found)) >= 3)
 
 
