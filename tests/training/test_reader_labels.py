@@ -61,6 +61,42 @@ def test_each_source_of_real_text_is_in_one_split() -> None:
     assert {source for source, found in splits.items() if found == {"test"}} == {"meena", "persuasion", "arena"}
 
 
+def test_clauses_picked_with_the_reader_are_never_held_out_or_tested(module: Load) -> None:
+    split = module("examples")._split
+    active = [row for row in rows("real") if row["draw"] == "active"]
+    assert len(active) > 1000
+    assert {split(row) for row in active} == {"train"}
+    assert "dev" in {split({**row, "draw": "plain"}) for row in active}
+
+
+def test_every_second_label_has_a_first_label() -> None:
+    first = {row["id"] for name in ("real", "clauses") for row in rows(name)}
+    assert {row["id"] for row in rows("second")} <= first
+
+
+def test_a_clause_is_picked_if_the_reader_is_uncertain_or_the_engine_keeps_it(module: Load) -> None:
+    reason = module("pick_uncertain").reason
+    assert reason(0.5, 0.0) == "uncertain"
+    assert reason(0.99, 0.6) == "uncertain"
+    assert reason(0.99, 0.9) == "kept"
+    assert reason(0.01, 0.1) == ""
+
+
+def test_a_training_text_that_repeats_a_forbidden_text_is_reported(module: Load) -> None:
+    check, examples = module("check_overlap"), module("examples")
+    forbidden = check.overlap.Forbidden(["my uncle keeps nine grey donkeys behind the old mill", "I like that one"])
+
+    def example(text: str) -> Any:
+        return examples.Example(id="a:0:0:0", source="a", split="train", lang="en", first="", text=text, labels={})
+
+    long, short = check.shared(
+        forbidden,
+        [example("well my uncle keeps nine grey donkeys behind the barn"), example("I like that one"), example("I live in Lyon")],
+    )
+    assert [text for _, text in long] == ["well my uncle keeps nine grey donkeys behind the barn"]
+    assert [text for _, text in short] == ["I like that one"]
+
+
 def test_unseen_wishes_are_never_trained_on() -> None:
     assert {row["split"] for row in rows("wishes") if row["source"] == "consent_unseen"} == {"test"}
 

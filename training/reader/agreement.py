@@ -1,4 +1,8 @@
-"""Report how far two labelers agree, for each field, on the clauses that both have labeled."""
+"""Report how far the first and the second labels of the same clauses agree, for each field.
+
+Clauses of which all fields were labeled twice are reported first. Partial rows were labeled twice for ``keep``, and for ``kind`` if
+they are kept.
+"""
 
 import json
 import sys
@@ -11,25 +15,35 @@ from reader.measure import kappa, overlap
 from reader.schema import DEFAULTS
 
 HERE = Path(__file__).resolve().parent
+Row = dict[str, Any]
 
 
 def main() -> None:
-    """Print a table with the agreement and kappa of each field."""
-    first = {row["id"]: row for row in _read("real.jsonl")}
+    """Print a table of the complete rows, and one of the partial rows."""
+    first = {row["id"]: row for name in ("real.jsonl", "clauses.jsonl") for row in _read(name)}
     pairs = [(first[row["id"]], row) for row in _read("second.jsonl")]
+    complete = [pair for pair in pairs if "partial" not in pair[1]]
+    _print_fields(complete, list(DEFAULTS))
+    kept = [(one["span"], other["span"]) for one, other in complete if "span" in one and "span" in other]
+    same = sum(one == other for one, other in kept) / len(kept)
+    shared = sum(overlap(tuple(one), tuple(other)) for one, other in kept) / len(kept)
+    print(f"| span ({len(kept)} kept by both) | {100 * same:.1f} | overlap F1 {shared:.2f} |\n")
+    partial = [pair for pair in pairs if "partial" in pair[1]]
+    _print_fields(partial, ["keep"])
+    _print_fields([pair for pair in partial if pair[0].get("keep") and pair[1].get("keep")], ["kind"])
+
+
+def _print_fields(pairs: list[tuple[Row, Row]], fields: list[str]) -> None:
+    """Print, for each field, how often both labels are the same, and kappa."""
     print(f"{len(pairs)} clauses\n\n| field | same, percent | kappa |\n|---|---|---|")
-    for field, usual in DEFAULTS.items():
-        one, other = ([_plain(row.get(field, usual)) for row in side] for side in zip(*pairs, strict=True))
+    for field in fields:
+        one, other = ([_plain(row.get(field, DEFAULTS[field])) for row in side] for side in zip(*pairs, strict=True))
         same = sum(a == b for a, b in zip(one, other, strict=True)) / len(one)
         value = f"{kappa(one, other):.2f}" if len({*one, *other}) > 1 else "-"
         print(f"| {field} | {100 * same:.1f} | {value} |")
-    kept = [(one["span"], other["span"]) for one, other in pairs if "span" in one and "span" in other]
-    same = sum(one == other for one, other in kept) / len(kept)
-    shared = sum(overlap(tuple(one), tuple(other)) for one, other in kept) / len(kept)
-    print(f"| span ({len(kept)} kept by both) | {100 * same:.1f} | overlap F1 {shared:.2f} |")
 
 
-def _read(name: str) -> list[dict[str, Any]]:
+def _read(name: str) -> list[Row]:
     return [json.loads(line) for line in (HERE / "labels" / name).read_text(encoding="utf-8").splitlines()]
 
 
