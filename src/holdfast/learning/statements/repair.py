@@ -56,7 +56,10 @@ _MAX_FRAGMENT_WORDS = 9
 
 
 def correction_in(sentence: str, folded: str) -> str | None:
-    """Return the new value that a correcting sentence names ("on Tuesday, not Monday"), or None if it corrects nothing."""
+    """Return the part of a correction that names the new value: "on Tuesday, not Monday" of "sorry, on Tuesday, not Monday".
+
+    Return None if the sentence is not a correction.
+    """
     opened = _OPENING.match(folded) or _BARE_OPENING.match(folded)
     if opened is None or folded.endswith("?"):
         return None
@@ -115,7 +118,7 @@ def _bare_value(fragment: str, match: re.Match[str], name: str) -> str:
 
 
 def rejected_value(text: str) -> str:
-    """Return the value that a statement rejects: "the 7th" of "the wedding is on the 14th, not the 7th".
+    """Return the value that a statement rejects, without its article: "7th" of "the wedding is on the 14th, not the 7th".
 
     Return an empty text if it rejects no value.
     """
