@@ -1,5 +1,6 @@
 """Recall keeps its time limit. Without a working model, search by meaning is missing and a notice says so, but recall answers."""
 
+import re
 import subprocess
 import sys
 import threading
@@ -22,8 +23,8 @@ from tests.server.http_support import eventually
 OpenMemory = Callable[..., Engine]
 MODEL = "ollama:nomic-embed-text"
 LIMIT = 0.3
-GRACE = 0.2
-"""Time for the search itself, in seconds."""
+GRACE = 1.2
+"""Time for the search itself on a busy machine, in seconds. Together with the limit, it is less than a model hangs."""
 
 
 @pytest.fixture
@@ -199,7 +200,7 @@ def test_a_custom_embedder_that_hangs_blocks_only_one_thread(open_memory: OpenMe
 
 def test_a_function_that_sleeps_keeps_the_limit_too(open_memory: OpenMemory) -> None:
     def embed(text: str) -> list[float]:
-        time.sleep(1.0 if text.endswith("?") else 0.0)
+        time.sleep(2.0 if text.endswith("?") else 0.0)
         return [1.0, 0.0, float(len(text))]
 
     memory = open_memory(embedder=embed)
@@ -315,7 +316,7 @@ def test_doctor_says_that_an_embedder_is_too_slow_for_a_recall(open_memory: Open
     assert not finding.ok
     assert "a recall waits at most 0.3 s" in finding.detail
     assert finding.remedy is not None
-    assert finding.remedy.startswith("Set recall_timeout to 0.")
+    assert re.fullmatch(r"Set recall_timeout to \d\.\d or more, or use a faster embedder", finding.remedy)
     assert next(each for each in memory.doctor(deep=False) if each.check == "embedder").ok
 
 
