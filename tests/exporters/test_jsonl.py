@@ -10,6 +10,7 @@ import pytest
 
 from holdfast import Engine, Kind, Scope
 from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.presets import PRESETS
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.services import services
 from holdfast.testing.samples import a_session
@@ -246,6 +247,28 @@ def test_plain_kinds_travel_with_an_export(open_memory: OpenMemory, tmp_path: Pa
     again = open_memory(tenant="other")  # as the command line does, which adds no kinds
     assert ITEM in again.preset.kinds
     assert again.remember("new", user="ana", kind="item", key="A  b", namespace=("files",)).revision == 2
+
+
+def test_a_running_engine_has_the_plain_kinds_of_an_import_at_once(open_memory: OpenMemory, tmp_path: Path) -> None:
+    memory = open_memory(kinds=[ITEM])
+    memory.remember("the lighthouse keeper's notes", user="ana", kind="item", key="a")
+    memory.export(tmp_path / "all.jsonl")
+    target = open_memory(tenant="other")
+    target.import_from(tmp_path / "all.jsonl", dry_run=True)
+    assert ITEM not in target.preset.kinds
+    target.import_from(tmp_path / "all.jsonl")
+    assert target.remember("second", user="ana", kind="item", key="b").kind == "item"
+    assert "lighthouse" not in target.context("Who keeps the lighthouse?", user="ana").text
+    assert ITEM not in PRESETS["default"].kinds
+    assert ITEM not in open_memory(tenant="third").preset.kinds
+
+
+def test_a_running_engine_adds_the_plain_kinds_that_another_engine_records(open_memory: OpenMemory) -> None:
+    running = open_memory(worker="inline")
+    open_memory(kinds=[ITEM])
+    assert ITEM not in running.preset.kinds
+    running.remember("any write runs the background work", user="ana")
+    assert running.remember("x", user="ana", kind="item", key="k").kind == "item"
 
 
 def test_another_kind_of_the_same_name_is_an_error(open_memory: OpenMemory, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Engine
+from holdfast import Engine, Kind
 from holdfast.access.keys import Principal
 from holdfast.config.opening import open_engine
 from holdfast.errors import StoreClosed, StoreError
@@ -128,8 +128,16 @@ def test_open_engines_drop_cached_queries_that_another_process_erased(tmp_path: 
         assert len(services(engine).embedding.queries) == 1
         with open_engine(path, tenant="acme", embedder=embedder, worker="none") as other:
             other.erase(user="bob")
-        pool.drop_erased()
+        pool.follow_other_processes()
         assert len(services(engine).embedding.queries) == 0
+
+
+def test_open_engines_add_plain_kinds_that_another_process_recorded(tmp_path: Path) -> None:
+    path, item = tmp_path / "memory.db", Kind(name="item", meaning="A file", plain=True)
+    with open_pool(path, embedder="none", worker="none") as pool, pool.lease("acme") as engine:
+        open_engine(path, tenant="acme", embedder="none", worker="none", kinds=[item]).close()
+        pool.follow_other_processes()
+        assert engine.remember("x", user="ana", kind="item").kind == "item"
 
 
 def test_a_memory_that_could_not_be_opened_is_tried_again(pool: EnginePool, opening: Opening) -> None:

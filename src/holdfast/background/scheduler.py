@@ -17,6 +17,7 @@ from holdfast.background.jobs import JobRunner
 from holdfast.background.worker_thread import WorkerThread
 from holdfast.errors import StoreClosed
 from holdfast.models.chat_budget import BudgetedChat
+from holdfast.presets.plain_kinds import adopt_recorded_kinds
 from holdfast.protocols import Store
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.reader import Reader
@@ -134,6 +135,7 @@ class Scheduler:
             self._next_flush = time.monotonic() + _FLUSH_SECONDS
             self.flush()
             self._embedding.queries.drop_erased()
+            adopt_recorded_kinds(self._store, self._reader.preset)
         busy = bool(self._housekeeping.tick())
         busy |= self._run_jobs()
         busy |= bool(self._embedding.catch_up_under_lease(limit=8))

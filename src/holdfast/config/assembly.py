@@ -1,6 +1,7 @@
 """Builds the components of an engine and connects them."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
 
@@ -50,7 +51,7 @@ def build_services(
 ) -> Services:
     """Build the engine's components on an open store."""
     clock = clock or SystemClock()
-    preset = preset if chat is None else preset.with_model()
+    preset = replace(preset if chat is None else preset.with_model())  # a copy, to which imports may add kinds
     embedding = Embedding(store, embedder)
     budgeted = BudgetedChat(store, chat, clock, budget)
     meter = Energy(store, energy, asks_model=chat is not None)

@@ -18,7 +18,7 @@ from holdfast.importers.notes import NoteWriter
 from holdfast.importers.records import Conversation, Note, Record, Said
 from holdfast.importers.restore import Outcome, Restore, check_kinds, record_kind
 from holdfast.learning.wishes import lifts_off_record, read_wish
-from holdfast.presets.plain_kinds import with_kinds
+from holdfast.presets.plain_kinds import adopt_kinds, with_kinds
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, TraceFilter, Transaction
 from holdfast.types import Kind, Scope, Trace
 
@@ -99,9 +99,12 @@ class Import:
     def run(self, *, learn: int | None = None, dry_run: bool = False, progress: Progress | None = None) -> ImportResult:
         """Check all records, then store them.
 
-        With ``dry_run``, store nothing: only count the records and those already in the store.
+        With ``dry_run``, store nothing: only count the records and those already in the store. Otherwise the engine gets
+        the plain kinds of the file before their memories, so that it never takes these memories for statements.
         """
-        total = self._check(learn)
+        own, total = self._preset, self._check(learn)
+        if not dry_run:
+            adopt_kinds(own, self._preset.kinds)
         done = 0
         for batch in _batches(self._source.records(), _BATCH_SIZE):
             if dry_run:

@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.errors import InvalidInput
 from holdfast.presets.base import Preset
+from holdfast.protocols import Reads
 from holdfast.types import Kind
 
 RECORDED = "plain_kinds"
@@ -28,6 +29,25 @@ def with_kinds(preset: Preset, kinds: Sequence[Kind]) -> Preset:
         if kind.name not in own:
             added[kind.name] = kind
     return replace(preset, kinds=(*preset.kinds, *added.values())) if added else preset
+
+
+def adopt_kinds(preset: Preset, kinds: Sequence[Kind]) -> None:
+    """Add kinds to the preset of an open engine in place, for all components of the engine at once.
+
+    The preset must be the engine's own copy. Raise ``InvalidInput`` as :func:`with_kinds` does.
+    """
+    grown = with_kinds(preset, kinds)
+    if grown is not preset:
+        object.__setattr__(preset, "kinds", grown.kinds)
+
+
+def adopt_recorded_kinds(reads: Reads, preset: Preset) -> None:
+    """Add the plain kinds that the store has recorded since the engine was opened, for example in another process.
+
+    A kind with the name of one of the preset's own kinds is left out, as when a store is opened.
+    """
+    own = {kind.name for kind in preset.kinds}
+    adopt_kinds(preset, [kind for name, kind in read_kinds(reads.setting(RECORDED)).items() if name not in own])
 
 
 def write_kinds(kinds: Sequence[Kind]) -> str:

@@ -24,6 +24,7 @@ from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, StoreClosed
 from holdfast.models.chat_budget import ChatSource
 from holdfast.presets.base import Preset
+from holdfast.presets.plain_kinds import adopt_recorded_kinds
 from holdfast.protocols import Clock, Embedder
 from holdfast.services import services
 
@@ -143,7 +144,7 @@ class EnginePool:
     def _flush_regularly(self) -> None:
         while not self._closing.wait(_FLUSH_SECONDS):
             self._flush_keys()
-            self.drop_erased()
+            self.follow_other_processes()
 
     def _flush_keys(self) -> None:
         """Save the times at which access keys were last used. A failure is only logged, and the next flush tries again."""
@@ -152,10 +153,11 @@ class EnginePool:
         except HoldfastError as error:
             log.warning("The last use of access keys could not be saved: %s", error)
 
-    def drop_erased(self) -> None:
-        """Clear the cached queries of each open engine if another process has erased data from its store.
+    def follow_other_processes(self) -> None:
+        """Update each open engine after another process has changed its store.
 
-        A background worker does this for its own engine, but an engine can be open without a worker.
+        Cached queries are cleared if data was erased, and plain kinds that an import has recorded are added. A background
+        worker does this for its own engine, but an engine can be open without a worker.
         """
         with self._lock:
             held = [(tenant, slot) for tenant, slot in self._slots.items() if slot.engine is not None]
@@ -164,9 +166,11 @@ class EnginePool:
         for _, slot in held:
             try:
                 if slot.engine is not None:
-                    services(slot.engine).embedding.queries.drop_erased()
+                    parts = services(slot.engine)
+                    parts.embedding.queries.drop_erased()
+                    adopt_recorded_kinds(parts.store, parts.preset)
             except HoldfastError as error:
-                log.warning("Cached queries could not be checked for erasures: %s", error)
+                log.warning("A store could not be checked for changes of other processes: %s", error)
         with self._lock:
             for _, slot in held:
                 slot.leases -= 1

@@ -9,6 +9,7 @@ from holdfast.presets.base import Preset
 from holdfast.server.api.fields import FILTER, KEY, KIND, MEMORY_TEXT, NOT_BLANK, RECALLED_KIND, REFERENCE, VISIBLE
 from holdfast.server.api.openapi import add_schemas
 from holdfast.text.clean import MAX_KEY, MAX_TEXT
+from holdfast.types import Kind
 
 _WITH_KEYS = ("MemoryFields", "NewMemory")
 """Names of the schemas of new memories. Whether they may have a key depends on their kind."""
@@ -17,11 +18,14 @@ _WITH_KEYS = ("MemoryFields", "NewMemory")
 def describe(api: FastAPI, preset: Preset) -> None:
     """Replace FastAPI's OpenAPI document with one that lists Holdfast's error responses instead of FastAPI's 422.
 
-    The document is built on first use and then cached.
+    The document is built on first use and then cached until the preset gets another kind.
     """
+    described: tuple[Kind, ...] = ()
 
     def document() -> dict[str, Any]:
-        if api.openapi_schema is None:
+        nonlocal described
+        kinds = preset.kinds
+        if api.openapi_schema is None or described != kinds:
             schema = get_openapi(
                 title=api.title, version=api.version, description=api.description, routes=api.routes, openapi_version="3.1.0"
             )
@@ -37,7 +41,7 @@ def describe(api: FastAPI, preset: Preset) -> None:
             _resolve_references(schema)
             add_schemas(schema)
             _add_kinds(schema["components"]["schemas"], preset)
-            api.openapi_schema = schema
+            api.openapi_schema, described = schema, kinds
         return api.openapi_schema
 
     api.openapi = document  # type: ignore[method-assign]

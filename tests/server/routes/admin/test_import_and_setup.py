@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import holdfast
+from holdfast import Kind
 from holdfast.config.settings import Settings
 from tests.server.http_support import Served, serving
 
@@ -86,6 +88,18 @@ def test_an_export_is_imported_into_another_store(served: Served, tmp_path: Path
         done = other.client.post("/v1/import", params={"name": "all.jsonl"}, content=exported).json()
         assert (done["format"], done["memories"]["imported"]) == ("holdfast", 1)
         assert other.client.get("/v1/memories", params={"user": "ana"}).json()["items"][0]["text"] == "keeps an axolotl"
+
+
+def test_a_running_server_has_the_plain_kinds_of_an_import_at_once(served: Served, tmp_path: Path) -> None:
+    described = served.client.get("/openapi.json").json()["components"]["schemas"]["KindName"]["enum"]
+    with holdfast.open(tmp_path / "other.db", worker="none", kinds=[Kind(name="item", meaning="A file", plain=True)]) as other:
+        other.remember("x", user="ana", kind="item")
+        other.export(tmp_path / "all.jsonl")
+    done = served.client.post("/v1/import", params={"name": "all.jsonl"}, content=(tmp_path / "all.jsonl").read_bytes())
+    assert done.json()["memories"]["imported"] == 1
+    stored = served.client.post("/v1/memories", json={"user": "ana", "text": "y", "kind": "item"})
+    assert (stored.status_code, stored.json()["kind"]) == (201, "item")
+    assert served.client.get("/openapi.json").json()["components"]["schemas"]["KindName"]["enum"] == [*described, "item"]
 
 
 def test_the_first_start_asks_who_the_user_is(served: Served, home: Path) -> None:
