@@ -100,10 +100,11 @@ class RecallPlan:
 
     @property
     def floor_shift(self) -> float:
-        """How far the relevance floor rises if ``min_cosine`` is raised above ``intended_cosine``, the preset's own value.
+        """How far to raise the relevance floor (the minimum strength of a relevant hit) for a changed ``min_cosine``.
 
-        The result is a fraction of the distance between the two cosines of ``measured_by``. It is negative if ``min_cosine``
-        was lowered, and 0 if one of the two values is None.
+        The result is ``(min_cosine - intended_cosine) / (high - low)``. ``intended_cosine`` is the preset's own minimum,
+        and ``low`` and ``high`` are the two cosines in ``measured_by``. The result is negative if ``min_cosine`` was
+        lowered, and 0 if one of the two minimums is None.
         """
         if self.min_cosine is None or self.intended_cosine is None:
             return 0.0
@@ -113,7 +114,7 @@ class RecallPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One section of a system prompt. ``words`` is the key of its texts in ``prompts/sections.toml``."""
+    """One section of a system prompt. ``words`` is its key in ``prompts/sections.toml``, which contains its fixed phrases."""
 
     words: str
     source: Literal["pinned", "relevant", "all", "newest", "shared", "state", "page", "fixed"]
@@ -217,7 +218,7 @@ class Preset:
 
     @property
     def shows_messages(self) -> bool:
-        """True if the preset can show the user's own messages in place of memories that rules did not extract.
+        """True if a context block may also show the user's earlier messages, because rules may have missed facts in them.
 
         Messages are shown only if there is no chat model.
         """

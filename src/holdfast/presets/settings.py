@@ -249,7 +249,10 @@ def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None =
 
 
 def _with_max_items(preset: Preset, words: str, max_items: int) -> Preset:
-    """Return the preset with a new ``max_items`` for one section of its prompt. ``words`` is the key of the section's texts."""
+    """Return a copy of the preset with a new ``max_items`` for one section of its prompt.
+
+    ``words`` selects the section: it is the key of the section in ``prompts/sections.toml``.
+    """
     if preset.layout is None:
         return preset
     sections = tuple(replace(each, max_items=max_items) if each.words == words else each for each in preset.layout.sections)

@@ -168,7 +168,7 @@ class Reads(Protocol):
         ...
 
     def scopes(self) -> list[Scope]:
-        """List the scopes that have or had data. Users and apps that have only a record are included."""
+        """List the scopes that have or had data. A user who has only a profile, or an app that has only a record, is included."""
         ...
 
     def models(self) -> list[str]:

@@ -54,7 +54,7 @@ class Store(Reads, Protocol):
 
     @property
     def search_notice(self) -> str | None:
-        """A notice if vector search currently cannot use one of its parts, such as an index on a server. None otherwise."""
+        """A message for people if vector search cannot use its index now, for example an index on a server. Otherwise None."""
         ...
 
     def preload(self) -> None:
@@ -69,9 +69,10 @@ class Store(Reads, Protocol):
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Make all reads in the ``with`` block see the same state of the store. The block must not wait for other work.
+        """Make all reads in the ``with`` block see the same state of the store.
 
-        In a store without snapshots, each read may see the newest data.
+        The block must not wait for other work, such as the call of a model. In a store without snapshots, each read may see
+        the newest data.
         """
         ...
 
@@ -124,7 +125,10 @@ class Store(Reads, Protocol):
         ...
 
     def room(self) -> AbstractContextManager[Callable[[], object]]:
-        """Reserve room on a full disk for the writes of the ``with`` block. Yield a function that reserves room again."""
+        """Free reserved disk space for the writes of the ``with`` block, so that they succeed even if the disk is full.
+
+        Yield a function that frees space again. It can be called between two writes. A store on a server does nothing here.
+        """
         ...
 
     def scrub(
@@ -132,12 +136,13 @@ class Store(Reads, Protocol):
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data on disk. Then scan the files for ``needles``, which are pieces of the removed data.
 
-        ``files`` are other files to scan, such as topic pages. Return two values: True if everything was overwritten, and the
-        names of the files in which a needle was found. A needle that also occurs in a stored row is not reported. Places that
-        the store cannot overwrite or search are reported, too, as :class:`Unreachable` names.
+        ``files`` are other files to scan, such as topic pages. Return two values: True if everything was overwritten, and
+        the names of the files in which a needle was found. A needle that also occurs in a stored row is not reported.
+        Places that the store cannot overwrite or search are reported, too, as :class:`Unreachable` names.
 
-        With ``rewrite=False``, do not rewrite files, and return False if removed data may remain. A store with one file
-        ignores ``when`` and scrubs at once.
+        With ``rewrite=False``, files are not rewritten, and the first value is False if removed data may remain. ``when``
+        is for a database that several tenants share: scrub now, only if the next scrub is due, or later in the background.
+        A store with one file ignores ``when`` and scrubs at once.
         """
         ...
 

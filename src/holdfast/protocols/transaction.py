@@ -40,7 +40,8 @@ class Transaction(Reads, Protocol):
     def add_revision(self, memory: Memory) -> Memory:
         """Store a new revision of a memory, which becomes the current revision. Also index its text and queue it for embedding.
 
-        Revisions are numbered consecutively. The first stored revision keeps the number that it was given.
+        The revision gets the number after the memory's last revision. If the memory is new, ``memory.revision`` is its
+        number.
         """
         ...
 

@@ -58,8 +58,9 @@ class Found:
 def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, Found], dict[int, MessagePlace]]:
     """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
 
-    Messages from after ``now`` and messages whose trust the query does not admit are left out. If most messages are left
-    out, the search is repeated with more candidates, so that keyword-stuffed web pages do not displace the user's words.
+    Messages from after ``now`` are left out. The query searches either trusted or untrusted text; messages with the other
+    trust are left out, too. If most messages are left out, the search is repeated with more candidates, so that
+    keyword-stuffed web pages do not displace the user's words.
     """
     latest = question.now + _CLOCK_TOLERANCE
     log, run = current_log(), current_run()
@@ -79,10 +80,10 @@ def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) ->
 
 
 def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
-    """Return False if it is certain that the query does not admit a message.
+    """Return False if the origin of a message already shows that the query may not return it.
 
-    The text of the message is not read here, and a user's message may contain a quotation. Therefore, if the query admits
-    quotations, every message of the user may be admitted.
+    A query searches either trusted or untrusted text. A quotation in a user's message is untrusted text, but the text of
+    the message is not known here. So a query for untrusted text may return any message of the user.
     """
     return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
 

@@ -103,7 +103,7 @@ class Embedding:
 
     @property
     def notices(self) -> list[str]:
-        """Notices for people about parts that recall currently cannot use."""
+        """Messages for people: one if the embedder cannot be used now, and one while texts are being embedded again."""
         notices = [words_only(self.problem)] if self.problem is not None else []
         return [*notices, embedding_again(self.name)] if self.name is not None and self.is_embedding_again else notices
 
@@ -170,9 +170,9 @@ class Embedding:
         return self.try_query(text)[0]
 
     def try_query(self, text: str) -> "tuple[Vectors | None, str | None]":
-        """Return the vector of a query. If the embedder fails, return None and the problem.
+        """Return two values: the vector of a query (None if the embedder fails), and the problem (None if there is none).
 
-        Without an embedder, both are None.
+        If the query is empty or no embedder is configured, both are None.
         """
         embedder = self.embedder()
         if embedder is None or not text.strip():
@@ -250,11 +250,13 @@ class Embedding:
     ) -> int:
         """Embed up to ``limit`` queued chunks. Return the number of embedded chunks.
 
-        With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` chunks are queued,
-        only the ``candidates`` are embedded. If the candidates do not fill one batch, the newest chunks are embedded
-        too. The limit is a count and not a time, so that scores do not depend on the load of the machine. An embedder
-        on a server also has a time limit: no further batch is sent after ``remote_seconds``, or after the budget of the
-        current recall.
+        With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` chunks are queued, only
+        the chunks that ``candidates`` returns are embedded (such as those that share words with a query). If these do not
+        fill one batch, the newest chunks are added.
+
+        The limit is a count and not a time, so that scores do not depend on the load of the machine. If the embedder is on
+        a server, there is also a time limit: no further batch is sent after ``remote_seconds``, or when the current recall
+        may not wait any longer.
         """
         if reader is not None and self._is_complete(reader):
             return 0
@@ -400,7 +402,11 @@ class Embedding:
         self.embedder()
 
     def retry(self) -> None:
-        """Call the embedder again if its last call failed and the pause is over, within the budget of the current recall."""
+        """If the last call of the embedder failed, call it once to find out whether it works again.
+
+        No call is made during the back-off after a failure. The call takes at most the time that the current recall may
+        wait.
+        """
         embedder = self.embedder()
         if embedder is not None and self.problem is not None:
             with contextlib.suppress(ModelError):  # the problem stays

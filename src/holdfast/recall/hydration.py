@@ -30,8 +30,8 @@ def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
     """Read messages, except messages of the current session, messages with an action, and sources of forgotten memories.
 
-    An action is a marker such as ``IGNORE``. A query admits only messages above the minimum trust, or only messages
-    below it; the others are left out.
+    An action is a marker such as ``IGNORE``. Messages that the query may not return because of their trust are left out,
+    too (see :func:`_admitted`).
     """
     messages = [
         message
@@ -71,9 +71,11 @@ def own_part(message: Message, question: RecallQuery) -> str:
 
 
 def _admitted(message: Message, question: RecallQuery) -> bool:
-    """Return True if the query may return a message with this trust.
+    """Return True if the query may return a message, judged by the trust in its text.
 
-    A message with a quotation counts both as the user's words and as a quotation.
+    A query searches either trusted or untrusted text. A quotation in a user's message is untrusted text. So a query for
+    trusted text can return such a message for its other words, and a query for untrusted text can return it for the
+    quotation.
     """
     own = own_part(message, question)
     if question.outside:

@@ -58,7 +58,10 @@ def kind_names(kind: Kinds, kinds: Kinds) -> list[str] | None:
 
 
 def visible_kinds(preset: Preset) -> list[str] | None:
-    """Return the kinds that a list shows by default: all except internal kinds. None means all kinds."""
+    """Return the names of the kinds that a list shows by default: all except internal kinds. Return None if this is all kinds.
+
+    A preset keeps memories of an internal kind for its own use.
+    """
     kinds = preset.kinds
     return [kind.name for kind in kinds if not kind.internal] if any(kind.internal for kind in kinds) else None
 

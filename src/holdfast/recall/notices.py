@@ -1,7 +1,7 @@
-"""Notices about parts that a recall could not use, in the same words in every interface.
+"""Messages about components that a recall could not use, such as the embedder, in the same words in every interface.
 
-A notice is a sentence for people. The Python API, the command line, HTTP, MCP, ``/health`` and ``holdfast doctor`` all
-show the same sentence.
+A notice is a sentence for people. The Python API, the command line, HTTP, MCP, ``/health`` and ``holdfast doctor`` all show
+the same sentence.
 """
 
 from collections.abc import Callable

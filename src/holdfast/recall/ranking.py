@@ -184,7 +184,7 @@ def _sigmoid(logit: float) -> float:
 
 
 def _scaled(strength: float, scale: float) -> float:
-    """Scale the difference between a match strength and ``BIAS``. Return ``BIAS`` plus the scaled difference."""
+    """Return a strength whose distance from ``BIAS`` is multiplied by ``scale``."""
     return BIAS + scale * (strength - BIAS)
 
 

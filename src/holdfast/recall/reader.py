@@ -68,7 +68,10 @@ class Reader:
 
     @property
     def notices(self) -> list[str]:
-        """Notices for people about parts that recall currently cannot use. A model that failed is tried again after its pause."""
+        """Messages for people about components that recall cannot use now: the embedder, the vector index or the reranker.
+
+        Reading this property calls a failed embedder again if its back-off is over.
+        """
         with wait_budget(self.recall_timeout):
             self._embedding.retry()
         found = [*self._embedding.notices, *filter(None, [self._store.search_notice])]
@@ -137,11 +140,12 @@ class Reader:
         return hits
 
     def _by_cosine(self, hits: Sequence[Hit], min_score: float) -> list[Hit]:
-        """Return the hits with scores on the scale of the preset's minimum cosine, best first.
+        """Return the hits with scores that can be compared with the preset's minimum cosine, best first.
 
-        Without ``min_score``, the preset's minimum applies. With the embedder for which the minimum was chosen, the score is the
-        cosine. With another embedder, scores are shifted so that the minimum lies a little below the relevance floor. A hit
-        without a cosine keeps its score from the search by words.
+        Hits below ``min_score`` are left out. If it is 0, the preset's minimum is used instead. With the embedder for which
+        this minimum was chosen, a score is the cosine. With another embedder, scores are converted so that the minimum lies
+        a little below the relevance floor (the minimum strength of a relevant hit). A hit without a cosine keeps its score
+        from the search by words.
         """
         plan, embedder = self.preset.recall, self._embedding.embedder()
         minimum = plan.min_cosine or 0.0
@@ -367,8 +371,8 @@ class Reader:
     def _listed(self, reader: Scope, section: Section, *, apps: Sequence[str] | None = None) -> list[Hit]:
         """Return the memories of a section that does not depend on the query.
 
-        The sources ``pinned`` and ``all`` are listed oldest first, by creation, so that a revised memory keeps its place. The
-        other sources are listed newest first, by the time of the event and not of the import.
+        Sections with the source ``newest`` or ``shared`` list the newest memories first, by the time of the event and not
+        of the import. Other sections list the oldest memories first, by creation, so that a revised memory keeps its place.
         """
         wanted = MemoryFilter(
             reader=reader,
@@ -426,11 +430,11 @@ class Reader:
         return [*(kind.name for kind in self.preset.kinds if not kind.plain and kind.name not in background), "message"]
 
     def _measured(self, hits: Sequence[Hit], min_cosine: float) -> list[Hit]:
-        """Return the hits with new margins. A margin is the distance of a hit above the minimum for relevance.
+        """Return the hits with new margins. A margin says how far a hit is above the minimum for relevance.
 
-        With the embedder that the preset's minimum cosine was chosen for, or an embedding function with the same calibration,
-        the margin is the hit's cosine minus this minimum. With other embedders, it is the margin above the relevance floor. A
-        changed minimum raises or lowers that floor.
+        If :meth:`_is_own` is True for the embedder, the margin is the hit's cosine minus ``min_cosine``. With other
+        embedders, the margin refers to the relevance floor (the minimum strength of a relevant hit). If the preset's
+        minimum cosine was changed, the floor is raised or lowered accordingly.
         """
         plan, embedder = self.preset.recall, self._embedding.embedder()
         if embedder is not None and self._is_own(embedder):
@@ -447,10 +451,10 @@ class Reader:
 
 
 def _with_outside(own: Sequence[Hit], outside: Sequence[Hit], limit: int) -> list[Hit]:
-    """Return the user's own words, then text of other origins, at most ``limit`` hits.
+    """Return at most ``limit`` hits: the user's own words first, then text of other origins.
 
-    A share of the limit is reserved for text of other origins. It also gets the places that the user's words do not
-    fill.
+    A share of the limit is reserved for text of other origins. If the user's own words do not fill the rest, more text of
+    other origins is added.
     """
     ids = {hit.id for hit in own}
     others = [hit for hit in outside if hit.id not in ids]

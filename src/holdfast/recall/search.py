@@ -243,10 +243,10 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, Fou
 
 
 def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:
-    """Return the final strength of a row, and its time. The final strength includes the tie-break values.
+    """Return the strength of a row after all adjustments, and the row's time.
 
-    For a memory, the gain from periods of time that the question names is added, too. The strength of a message already
-    contains that gain.
+    Recency, importance and pinning add a little, which decides between items of equal strength. A memory also gains
+    strength if the question names a period that contains its time. The strength of a message already contains that gain.
     """
     if isinstance(owner, Memory):
         at, item = owner.valid_from, owner.item

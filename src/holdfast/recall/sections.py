@@ -189,7 +189,7 @@ def _most_important(
 
 
 def _importance(hit: Hit) -> tuple[bool, float, datetime]:
-    """Return the sort key of a memory: lasting memories first, then by importance, then newest first."""
+    """Return the sort key of a memory: lasting facts (such as health) first, then by importance, then newest first."""
     memory = hit.memory
     if memory is None:
         return False, 0.0, hit.at

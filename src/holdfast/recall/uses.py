@@ -1,4 +1,7 @@
-"""Record which memories were recalled or shown. A recall only takes notes, which background work writes later."""
+"""Record which memories were recalled or shown.
+
+A recall only records this in memory. Background work writes it to the store later.
+"""
 
 import threading
 from collections.abc import Callable, Iterable

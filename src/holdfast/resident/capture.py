@@ -26,10 +26,10 @@ _POSITION: Final = "transcript "
 
 
 class Capture:
-    """Adds the messages of events to sessions. Only one thread at a time does so, so that no message is added twice.
+    """Stores the messages in the events of coding agents. One thread at a time does so, so that no message is stored twice.
 
-    The store remembers how far a transcript was read. Therefore a message that was erased in the meantime, for example because
-    the user asked not to keep it, is not added again after a restart.
+    The store remembers how far a transcript was read. Therefore a message that was erased in the meantime, for example
+    because the user asked not to keep it, is not added again after a restart.
     """
 
     def __init__(self, memory: Engine) -> None:

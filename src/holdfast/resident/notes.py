@@ -49,7 +49,7 @@ def start_context(memory: Engine, scope: AgentScope) -> str:
 
 
 def _fitting(memories: Sequence[Memory], budget: int) -> list[str]:
-    """Return as many memories as fit, as lines. Pinned memories come first."""
+    """Return memories as lines, as many as fit into ``budget`` tokens. Pinned memories come first."""
     kept: list[str] = []
     for memory in sorted(memories, key=lambda each: not each.pinned):
         text = escape_line(str(memory))

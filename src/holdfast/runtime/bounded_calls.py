@@ -67,10 +67,10 @@ class BoundedCalls:
         return self.breaker.problem
 
     def run(self, work: Callable[[], T], budget: WaitBudget, *, service: str) -> T:
-        """Return the result of a call. Raise ``NotAnswered`` if the service is paused or does not answer within the budget.
+        """Call the service and return the result. Raise ``NotAnswered`` if it is paused or does not answer in time.
 
-        An error that the call itself raises is passed on unchanged. Both kinds of error start a pause. ``service`` is
-        the service's name in messages.
+        ``budget`` is the time that the current recall may still wait. An error that the call itself raises is passed on
+        unchanged. After a timeout or an error, the service is paused. ``service`` is the service's name in messages.
         """
         started = time.monotonic()
         call = _Call(work, copy_context(), service)
@@ -93,9 +93,10 @@ class BoundedCalls:
         return call.results[0]
 
     def _begin(self, service: str, budget: WaitBudget) -> None:
-        """Register a new call. If many calls are running, wait.
+        """Register a new call. If ``_MAX_RUNNING`` calls are already running, wait until one of them ends.
 
-        Raise ``NotAnswered`` if the call may not start within the budget.
+        Raise ``NotAnswered`` if the service is paused, or if the call cannot start before the waiting time in ``budget`` is
+        over.
         """
         with self._lock:
             if self._lock.wait_for(lambda: self._is_paused() or self._running < _MAX_RUNNING, budget.remaining):

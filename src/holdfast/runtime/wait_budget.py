@@ -1,4 +1,4 @@
-"""The time that a recall may wait for models and indexes, and notices about the parts that it could not use.
+"""The time that a recall may wait for models and indexes, and notices about the models and indexes that it could not use.
 
 The budget belongs to the current context (:mod:`contextvars`). Code outside a recall, such as a background job, has no
 budget: it waits as long as the model's own timeout allows.
@@ -25,7 +25,7 @@ class WaitBudget:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Notices for people about parts that the recall could not use. Each message is listed once."""
+        """Messages for people about models and indexes that the recall could not use. Each message is listed once."""
         return tuple(self._notices)
 
     def spend(self, seconds: float) -> None:

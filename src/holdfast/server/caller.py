@@ -115,10 +115,11 @@ class Caller:
         return found
 
     def known_session(self, id: str, right: Right, parts: ScopeParts) -> SessionRecord | None:
-        """Return the session with this id that the caller may use, or None. Session ids are unique within a scope.
+        """Return the session with this id that the caller may use, or None. Session ids are unique only within a scope.
 
-        The parts of the scope that ``parts`` names must match. If several sessions match, a session of exactly this scope is
-        preferred.
+        The session must belong to the user, app and agent in ``parts``, as far as these are given. If several sessions
+        match, the session with exactly this scope is returned. If there is none with exactly this scope, ``InvalidInput``
+        is raised.
         """
         found = services(self.memory).store.sessions(SessionFilter(ids=(id,)))
         named = {name: clean_name(part, what=name) for name, part in parts.items() if isinstance(part, str)}

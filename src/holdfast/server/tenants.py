@@ -73,7 +73,7 @@ class EnginePool:
 
     @contextlib.contextmanager
     def lease(self, tenant: str) -> Iterator[Engine]:
-        """Lease a tenant's engine for the duration of the block.
+        """Yield a tenant's engine, which stays leased until the ``with`` block ends.
 
         This opens the engine if needed, which can take a while, so do not call it on the event loop.
         """

@@ -21,7 +21,8 @@ _verified: dict[Path, str] = {}
 def locate_verified(spec: Spec, directory: Path) -> dict[str, Path]:
     """Return the same paths as :func:`weights.locate`. Raise ``WeightsCorrupt`` if a file does not match its hash.
 
-    Files of installed packages are hashed once per process, because no record is written next to them.
+    A downloaded file is hashed again only if it has changed: a small file next to it records the last check. No such record
+    is written next to the files of installed packages, so each process hashes them once.
     """
     if isinstance(spec, PackagedSpec):
         return locate_verified_package(spec)
@@ -37,8 +38,8 @@ def locate_verified(spec: Spec, directory: Path) -> dict[str, Path]:
 def locate_verified_package(spec: PackagedSpec) -> dict[str, Path]:
     """Return the paths of weights that an extra of Holdfast installed.
 
-    Raise ``WeightsCorrupt`` if a file does not match its hash. Each process hashes the files once, because no record is
-    written next to them.
+    Raise ``WeightsCorrupt`` if a file does not match its hash. Each process hashes the files once: the result of the check
+    is not stored on disk.
     """
     paths = packaged.locate(spec)
     for weight in spec.files:

@@ -193,7 +193,10 @@ class LlamaCppChat:
 
 @dataclass(slots=True)
 class _ProcessModel:
-    """The model of one process, and the lock held during a request. No other object references the model."""
+    """The loaded model of one process, and the lock that a thread holds during a request.
+
+    No other object refers to the model, so setting ``server`` to None frees its memory.
+    """
 
     server: Any = None
     slot: threading.Lock = field(default_factory=threading.Lock)
@@ -288,7 +291,8 @@ def _package() -> Any:
 def _constrain(schema: Schema | None) -> Mapping[str, Any]:
     """Return the request fields that force a reply to match a schema.
 
-    The JSON is written on one line; otherwise half of the generated text would be indentation.
+    They also make the model write the JSON on one line, if possible. Otherwise half of the generated text would be
+    indentation.
     """
     if schema is None:
         return {}

@@ -25,7 +25,7 @@ _NAMES: Final = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_thre
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit OpenBLAS to one thread inside the block. Callers must hold a lock, because the setting is global."""
+    """Limit OpenBLAS to one thread inside the ``with`` block. Callers must hold a lock, because the setting is global."""
     functions = _thread_functions()
     if functions is None or (before := functions[0]()) <= 1:
         yield

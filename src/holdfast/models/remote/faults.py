@@ -42,7 +42,7 @@ class Service:
 
 @contextmanager
 def failures(service: Service, sdk: Any) -> Iterator[None]:
-    """Convert exceptions of the provider's package and its HTTP library to a :class:`Fault`."""
+    """Context manager: convert exceptions of the provider's package and its HTTP library to a :class:`Fault`."""
     library = http_library(sdk)
     base = getattr(sdk, "OpenAIError", None) or sdk.AnthropicError
     try:

@@ -48,9 +48,10 @@ class EmbedderCalls:
         return self._queries.problem is not None
 
     def run(self, work: Callable[[], T], role: Role, *, service: str, computes: bool) -> T:
-        """Call the embedder. Raise ``ModelError`` if it fails, is paused, or does not answer within the budget of the recall.
+        """Call the embedder. Raise ``ModelError`` if it fails, is paused after a failure, or does not answer in time.
 
-        An embedder that computes in this process has no time limit. Otherwise scores would depend on the load of the machine.
+        During a recall, the time limit is the time that the recall may still wait. An embedder that computes in this
+        process has no time limit, because otherwise scores would depend on the load of the machine.
         """
         budget = current_budget()
         if budget is None and not computes:

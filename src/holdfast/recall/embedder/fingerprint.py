@@ -42,7 +42,7 @@ _MAX_CHANGES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """The recorded fingerprint of a model: a hash of the vectors of a few fixed texts, and when these vectors have changed."""
+    """The recorded fingerprint of a model: a hash of the vectors of a few fixed texts, and the times when it last changed."""
 
     id: str
     dimensions: int

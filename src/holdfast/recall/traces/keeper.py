@@ -1,4 +1,7 @@
-"""Keeps traces of context blocks for a while. A recall only takes notes, which background work writes later."""
+"""Keeps traces of context blocks for a while.
+
+A recall only keeps its notes in memory. Background work composes the traces and writes them to the store later.
+"""
 
 import logging
 import threading
@@ -94,9 +97,9 @@ class Traces:
             log.warning("%d traces of context blocks could not be written: %s", len(pending), error)
 
     def _write(self, traces: Sequence[tuple[Trace, str | None]]) -> None:
-        """Write traces of one user. Each is given with the value that the erasure counter had before the searches of the trace.
+        """Write traces of one user. Each trace comes with the value of the erasure counter from before its searches.
 
-        If the counter has changed since, the trace may contain erased data and is removed again.
+        If the counter has changed since then, the trace may contain erased data, so it is removed again.
         """
         with self._store.write(durable=False) as tx:
             for trace, _ in traces:

@@ -1,6 +1,7 @@
 """Fair queues for requests: tenants take turns, and slow requests do not delay quick ones.
 
-A request runs in a lane. A lane runs a limited number of requests at a time, and a limited number per tenant. The other
+A lane is a queue with its own concurrency limit. There is one lane for quick requests, one for large requests, one for long
+requests and one for chats. A lane runs a limited number of requests at a time, and a limited number per tenant. Its other
 requests wait in one queue per tenant. When a request ends, the next tenant in line is served. A tenant that sends a
 thousand requests therefore delays its neighbors no more than a tenant that sends two.
 """
@@ -29,14 +30,14 @@ class QueueFull(Exception):
 
 @dataclass(slots=True)
 class _Waiting:
-    """The requests of one tenant in a lane: the number of running requests, and the waiting requests in order of arrival."""
+    """One tenant's requests in a lane (queue): the number of running requests, and the waiting requests in order of arrival."""
 
     running: int = 0
     queue: "deque[asyncio.Future[None]]" = field(default_factory=deque)
 
 
 class Lane:
-    """Runs at most ``capacity`` requests at a time, and at most ``per_tenant`` per tenant.
+    """A queue that runs at most ``capacity`` requests at a time, and at most ``per_tenant`` requests of one tenant.
 
     Must be used on one event loop only.
     """
@@ -95,16 +96,17 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The lanes of a server process."""
+    """The lanes of a server process: queues with separate concurrency limits, such as one for chats."""
 
     lanes: Mapping[LaneName, Lane]
 
     @classmethod
     def of(cls, *, computes: bool) -> "Lanes":
-        """Return the lanes of a server. With ``computes``, this process does all the work, so few requests run at once.
+        """Return the lanes (queues with separate concurrency limits) of a server process.
 
-        Large requests run one at a time: each takes up to a second of CPU time, and running two at once would only make
-        both slower. Many chats and long requests may run, because they mostly wait.
+        If ``computes`` is True, this process computes recalls itself, so only three quick requests run at a time. Large
+        requests run one at a time: each takes up to a second of CPU time, and running two at once would only make both
+        slower. Several long requests and many chats run at a time, because they mostly wait.
         """
         quick = Lane(capacity=3, per_tenant=2) if computes else Lane(capacity=40, per_tenant=20)
         return cls(
@@ -117,12 +119,12 @@ class Lanes:
         )
 
     def lane(self, name: LaneName) -> Lane:
-        """Return a lane by its name."""
+        """Return the lane (queue) with this name."""
         return self.lanes[name]
 
 
 def lane_of(method: str, path: str, size: int) -> LaneName:
-    """Return the lane of a request, by its path and the size of its body."""
+    """Return the lane (the queue with its own concurrency limit) for a request, by its method, path and body size in bytes."""
     if path in _CHAT_PATHS or (path.startswith("/v1/sessions/") and path.endswith("/chat")):
         return "chat"
     if path.startswith(_LONG_PATHS) or method == "DELETE":
@@ -131,7 +133,7 @@ def lane_of(method: str, path: str, size: int) -> LaneName:
 
 
 class Turn:
-    """The place of one request in a lane: the request waits for it with ``enter`` and gives it back with ``leave``."""
+    """The place of one request in a lane (queue). The request waits for it with ``enter`` and gives it back with ``leave``."""
 
     def __init__(self, lane: Lane, tenant: str) -> None:
         self._lane = lane

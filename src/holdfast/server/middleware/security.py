@@ -181,7 +181,7 @@ class Security:
             await sender.refuse(refusal, scope, receive)
 
     async def _pass_on(self, info: _RequestInfo, scope: AsgiScope, receive: Receive, sender: "_ResponseSender") -> None:
-        """Pass the request to the application when its body is complete and its tenant has its turn."""
+        """Pass the request to the application when its body is complete and its lane (queue of requests) lets it run."""
 
         async def take_turn(size: int) -> Problem | None:
             if sender.turn is not None:
@@ -304,7 +304,7 @@ class Security:
         return [(info.principal.name, self._policy.rate), (f"tenant {info.principal.tenant}", self._policy.tenant_rate)]
 
     def _charge(self, principal: Principal | None, size: int) -> Problem | None:
-        """Take the bytes of a body from the tenant's budget. If the budget is used up, return the error response."""
+        """Count the bytes of a body. If the tenant has sent more bytes per second than allowed, return the error response."""
         if principal is None or principal.keyless:
             return None
         wait = self._rates.take(f"bytes of {principal.tenant}", self._policy.tenant_bytes, size)
@@ -312,7 +312,7 @@ class Security:
         return rate_limited(wait, detail) if wait else None
 
     def _turn(self, info: _RequestInfo, scope: AsgiScope, size: int) -> Turn | None:
-        """Return the place of a request in its lane, or None if the request does not use a lane."""
+        """Return the place of a request in its lane (queue of requests), or None if the request need not wait in a lane."""
         if info.principal is None or scope["path"] in _UNQUEUED:
             return None
         return Turn(self._lanes.lane(lane_of(scope["method"], scope["path"], size)), info.principal.tenant)

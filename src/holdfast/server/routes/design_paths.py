@@ -130,7 +130,7 @@ async def chat_audio(caller: Calling, request: Request) -> Heard:
 def clear_chat(caller: Calling) -> Ok:
     """Clear the conversation of the device.
 
-    The model no longer sees the existing messages. They stay in the log, and memories are kept.
+    The model no longer sees the existing messages. They stay stored, and memories are kept.
     """
     device.clear(caller, caller.may("write"))
     return Ok()

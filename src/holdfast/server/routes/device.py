@@ -67,7 +67,7 @@ def answer(caller: Caller, parts: ScopeParts, text: str, *, persona: str | None 
 
 
 def clear(caller: Caller, parts: ScopeParts) -> None:
-    """Clear the working memory of the device. The log and the memories stay."""
+    """Clear the window of the device's session, so that the model no longer sees the existing messages. They stay stored."""
     device_session(caller, parts).clear_window()
 
 

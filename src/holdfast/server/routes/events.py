@@ -1,4 +1,4 @@
-"""A stream of change events with the numbers of memories, messages and jobs, sent at most once per second."""
+"""A stream of change events with the current counts of memories, messages and jobs, sent at most once per second."""
 
 import threading
 import time
@@ -40,7 +40,7 @@ class ChangeFeed:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def counts(self, caller: Caller) -> dict[str, Any]:
-        """Return the numbers of memories, messages and jobs that a caller may see."""
+        """Return how many memories, messages and jobs the caller may see."""
         who = caller.principal
         name = repr((who.tenant, who.user, who.app, who.agent))
         with self._lock:
@@ -66,8 +66,8 @@ class ChangeFeed:
 async def events(caller: Calling, request: Request) -> EventStream:
     """Stream changes.
 
-    Sends a `change` event when the number of memories, messages or jobs changes, at most once per second. The event contains
-    the current numbers; jobs are counted by state.
+    Sends a `change` event when the number of memories, messages or jobs changes, at most once per second. The event
+    contains the current counts; jobs are counted by state.
     """
     caller.may("read")
     first = await run_in_threadpool(request.app.state.feed.counts, caller)

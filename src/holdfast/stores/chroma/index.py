@@ -79,7 +79,7 @@ class ChromaCollection:
 
     @contextlib.contextmanager
     def applying(self) -> Iterator[None]:
-        """Hold the lock for changing the index during the block."""
+        """Hold the lock for changing the index inside the ``with`` block."""
         with self._lock:
             yield
 
