@@ -71,7 +71,10 @@ def pytest_collection() -> Iterator[None]:
 
 
 def _time_limit(item: pytest.Item) -> float | None:
-    """Return the time limit of a long test in seconds, zero for the usual limit, or None if the test is quick."""
+    """Return the time limit in seconds of a test marked ``long``, or 0 if it has no limit of its own.
+
+    Return None for a test without this mark.
+    """
     if item.get_closest_marker("long") is None:
         return None
     limit = item.get_closest_marker("timeout")

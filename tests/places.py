@@ -32,7 +32,10 @@ class Place:
     address: str | None = None
 
     def opening(self, **options: Any) -> dict[str, Any]:
-        """Return the arguments of ``holdfast.open`` for this store. If ``options`` has a ``path``, it is returned unchanged."""
+        """Return ``options``, completed with the arguments with which ``holdfast.open`` opens this store.
+
+        If ``options`` already has a ``path``, return ``options`` unchanged.
+        """
         if "path" in options:
             return options
         if self.address is None:
@@ -107,5 +110,8 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def _case(kind: str) -> Any:
-    """Return the pytest parameter for one backend. On PostgreSQL, the test is also marked with a promise (``ledger``)."""
+    """Return the pytest parameter for one backend. For PostgreSQL, it carries the mark ``ledger("X9")``.
+
+    The mark says that the test proves promise X9 in ``promises.toml``.
+    """
     return pytest.param(kind, id=kind, marks=[pytest.mark.ledger("X9")] if kind == "postgres" else [])

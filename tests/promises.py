@@ -1,6 +1,7 @@
-"""Generate ``docs/project/promises.md`` from ``promises.toml`` and the ``ledger`` marks of the tests.
+"""Generate ``docs/project/promises.md``: the promises of Holdfast, and the tests that prove each of them.
 
-Run ``python -m tests.promises`` to write the page.
+A promise is a sentence in ``promises.toml`` with an id such as ``R1``. A test names the promises that it proves with the
+mark ``ledger``. Run ``python -m tests.promises`` to write the page.
 """
 
 import ast
@@ -23,12 +24,12 @@ This page is generated: run `python -m tests.promises`.
 
 
 def promises() -> dict[str, dict[str, str]]:
-    """Return the promises by section. Each section also contains its title."""
+    """Return the content of ``promises.toml``: for each section, its title, and its promises by id."""
     return tomllib.loads((Path(__file__).parent / "promises.toml").read_text("utf-8"))
 
 
 def claims() -> dict[str, list[str]]:
-    """Return the tests for each promise, as ``path::name``. A mark on a module applies to all its tests."""
+    """Return the tests that prove each promise, as ``path::name``. A mark on a module applies to all its tests."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for name, rows in _marked(parse(path)):
@@ -38,7 +39,7 @@ def claims() -> dict[str, list[str]]:
 
 
 def _marked(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each test with its promises."""
+    """Yield the name of each test, with the ids of the promises that it proves."""
     shared = [row for node in tree.body if isinstance(node, ast.Assign) and _is_pytestmark(node) for row in _rows(node.value)]
     for node in tree.body:
         cases = node.body if isinstance(node, ast.ClassDef) else [node]

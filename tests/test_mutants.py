@@ -1,4 +1,4 @@
-"""``make mutants``: small changes to the code, the tests that cover them, and a run in a copy of the source tree."""
+"""``make mutants``: how mutants (small bugs) are made, which tests are chosen for them, and how the tests run in a copy."""
 
 import json
 import os

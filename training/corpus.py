@@ -59,10 +59,11 @@ def as_role(text: str) -> str:
 
 
 def read_rows(bundle: Path, items: list[dict[str, Any]], is_english: Any, limit: int | None = None) -> Rows:
-    """Return the texts for stage A, each with the English text whose vector it should get: itself, or its translation.
+    """Return the training texts of stage A, which teaches an encoder to reproduce a teacher's vectors.
 
-    Sentence pairs written by people are added twice, and rule-based translations once. Long rows are joined from several texts,
-    because a message is longer than a sentence. Some long rows start with a speaker's name.
+    Each text comes with the English text whose vector it should get: itself, or its translation. Sentence pairs written by
+    people are added twice, and rule-based translations once. Long rows are joined from several texts, because a message is
+    longer than a sentence. Some long rows start with a speaker's name.
     """
     targets: dict[str, int] = {}
     texts, target = [], []
@@ -92,9 +93,10 @@ def read_rows(bundle: Path, items: list[dict[str, Any]], is_english: Any, limit:
 
 
 def _joined(chance: random.Random, parts: list[tuple[str, str]]) -> tuple[str, str]:
-    """Return several texts as one text, and their English versions as one text. ``parts`` are pairs of text and English version.
+    """Join several texts into one text, and their English versions into another. Return both.
 
-    If there is only one pair, both results start with a speaker's name. Otherwise half of the results do.
+    ``parts`` contains pairs of a text and its English version. Both results start with the same speaker's name: always if
+    there is only one pair, otherwise with a probability of one half.
     """
     speaker = f"{chance.choice(NAMES)}: " if len(parts) == 1 or chance.random() < 0.5 else ""
     text, english = (" ".join(part[side] for part in parts) for side in (0, 1))

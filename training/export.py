@@ -78,9 +78,10 @@ class Graph:
         return self.add("Add", self.add("Mul", self.add("Cast", product, to=TensorProto.FLOAT), factor), bias)
 
     def _tokens_in_8_bits(self, states: str) -> tuple[str, str, str]:
-        """Quantize each token around zero. Return the names of the result, of its zero point, and of the scale of each token.
+        """Quantize the state of each token with its own scale, around zero.
 
-        The graph then reads one text at a time, because ``QuantizeLinear`` has one axis of scales.
+        Return the names of the result, of its zero point, and of the scales. The graph can then read only one text at a
+        time, because ``QuantizeLinear`` takes scales along a single axis.
         """
         largest = self.add("ReduceMax", states, axes=[-1], keepdims=1)
         smallest = self.add("Neg", self.add("ReduceMin", states, axes=[-1], keepdims=1))

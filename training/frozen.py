@@ -1,10 +1,10 @@
 """Measure search on facts and questions that share no content word, in English, in Spanish, and across both languages.
 
-The lists in ``frozen/`` have 204 English and 200 Spanish facts. Other authors than those of the training data wrote them later,
-and no text of the lists is in the training data. ``frozen/SHA256SUMS`` contains the checksums of the lists. Run it on models of
-the registry, ``python training/frozen.py talk-embed-s``, or on network files, ``--networks seed1.onnx seed2.onnx seed3.onnx
---vocabulary vocab.txt``. Several network files count as one model that was trained with several seeds: the last lines show their
-mean, and how it differs from the first named model.
+The JSONL files in ``frozen/`` (the frozen lists) have 204 English and 200 Spanish facts. Their authors did not write any
+training data, and no text of the files is in the training data. ``frozen/SHA256SUMS`` contains the checksums of the files.
+Run the script on models of the registry, ``python training/frozen.py talk-embed-s``, or on network files, ``--networks
+seed1.onnx seed2.onnx seed3.onnx --vocabulary vocab.txt``. Several network files count as one model that was trained with
+several seeds: the last lines show their mean, and how it differs from the first named model.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def of_file(path: Path, vocabulary: Path) -> Embed:
 
 
 def read(name: str) -> list[dict[str, Any]]:
-    """Return the rows of a list. Raise an error if the checksum of the list has changed."""
+    """Return the rows of ``frozen/<name>.jsonl``. Exit with an error if its checksum is not the one in ``SHA256SUMS``."""
     content = (FOLDER / f"{name}.jsonl").read_bytes()
     expected = dict(line.split()[::-1] for line in (FOLDER / "SHA256SUMS").read_text("utf-8").splitlines())
     if hashlib.sha256(content).hexdigest() != expected[f"{name}.jsonl"]:

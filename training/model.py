@@ -137,7 +137,7 @@ class Weights:
         return 1 + max(int(name.split(".")[1]) for name in self.tensors if name.startswith("layers."))
 
     def keep(self, layers: Sequence[int]) -> "Weights":
-        """Return the weights without the layers that are not given. The remaining layers are renumbered from 0."""
+        """Return the weights with only the given layers, renumbered from 0. Weights outside the layers are kept."""
         kept = {name: value for name, value in self.tensors.items() if not name.startswith("layers.")}
         for number, layer in enumerate(layers):
             head = f"layers.{layer}."

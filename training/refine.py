@@ -1,10 +1,11 @@
 """Continue stage B from a published model, with several variants and seeds at once on one GPU, in about two minutes.
 
-No variant was better than the published model on the frozen lists; ``README.md`` has the numbers.
+Stage B learns which document answers which question. No variant was better than the published model in ``frozen.py``;
+``README.md`` has the numbers.
 
-The token vectors stay fixed, and only the layers are trained. ``data/refine_data.py`` builds the input. Two results are written.
-``metrics.json`` has the metrics of every run on the held-out pairs. The layers of the best variant (each seed, and the mean of
-the seeds' weights) are written in 8 bits. ``--apply`` writes a network from such a file.
+The token vectors stay fixed, and only the layers are trained. ``data/refine_data.py`` builds the input. Two results are
+written. ``metrics.json`` has the metrics of every run on the held-out pairs. The layers of the best variant (each seed, and
+the mean of the seeds' weights) are written in 8 bits. ``--apply`` writes a network from such a file.
 """
 
 import argparse
@@ -67,7 +68,8 @@ class Data:
     def draw(self, chosen: np.ndarray, plan: dict[str, Any], random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draw a batch: one question per item, the right document of each question, and two near misses per item.
 
-        Return the questions, and the documents with the near misses at the end. Some batches have other items than ``chosen``.
+        Return the questions, and the documents with the near misses at the end. The items are those in ``chosen``. Some
+        batches instead have random items within long messages, or the items of one talk between two people.
         """
         chance = random.random()
         if chance < plan["long"]:

@@ -183,8 +183,8 @@ class Pairs:
     def draw(self, chosen: np.ndarray, negatives: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draw a batch: one question per item, the right document of each question, and near misses.
 
-        Return the questions, and the documents with the near misses at the end. Some batches are a talk between two people
-        instead of the chosen items.
+        Return the questions, and the documents with the near misses at the end. The items are those in ``chosen``. Some
+        batches instead have the items of one talk between two people.
         """
         if self.talks and random.random() < TALKS:
             some = self.talks[random.integers(len(self.talks))]

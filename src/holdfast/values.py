@@ -162,7 +162,10 @@ def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = Non
 
 
 def identity(kind: Kind, put: Put) -> str:
-    """Return the hash that identifies a repeated memory. In a plain kind, case, accents and punctuation matter."""
+    """Return a hash that is equal for memories that repeat each other: those with the same kind, key, text and namespace.
+
+    Case, accents and punctuation are ignored, except in a plain kind.
+    """
     own_key = key(kind, put)
     if kind.plain:
         return _hash(kind.name, own_key, put.text, *put.namespace)

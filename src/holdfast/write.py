@@ -73,9 +73,10 @@ class Writer:
     def _with_known_key(self, kind: Kind, put: Put) -> Put:
         """Return a copy of a change whose key has the spelling that memories of the scope already use.
 
-        If the preset normalizes keys, a key that is a synonym of a known key becomes the known key. A fact about a relative
-        never gets a key of the user. In kinds with one value per key, synonyms stay, because the new value would supersede
-        the value of the other key.
+        If the preset normalizes keys and the kind allows several values per key, a synonym becomes the known key:
+        ``empleo`` becomes ``trabajo``. A fact about a relative then gets another key: "su hermana es médica" goes to
+        ``familia``, not to the user's ``trabajo``. In kinds with one value per key, synonyms stay, because the new value
+        would supersede the value of the other key.
         """
         if put.key is None or put.id is not None or kind.plain:
             return put

@@ -51,13 +51,13 @@ class Outcome:
     """Number of times the adapter was created."""
 
     def counts(self) -> str:
-        """Return the numbers of passed, failed and skipped tests as text, such as "12 passed, 0 failed"."""
+        """Return how many tests passed, failed and were skipped, as text, such as "12 passed, 0 failed"."""
         parts = [f"{len(self.passed)} passed", f"{len(self.failed)} failed"]
         return ", ".join([*parts, f"{len(self.skipped)} skipped"] if self.skipped else parts)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Test or lock the chosen frameworks. Return the exit code."""
+    """Run the tests of the chosen frameworks, or update their locked packages (``--lock``). Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK", help=f"one of: {', '.join(frameworks())} (default: all)")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="frameworks to test at once (default: 2)")

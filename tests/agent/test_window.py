@@ -33,7 +33,10 @@ def shown(chat: ScriptedChat) -> Shown:
 
 
 def pairs(first: int, last: int) -> Shown:
-    """Return exchanges as a model receives them: from number ``first`` up to ``last``, of which only the user's part is given."""
+    """Return the turns that a model should receive: all exchanges from number ``first``, and the user's message number ``last``.
+
+    An exchange is a message of the user with the assistant's reply. The message number ``last`` has no reply yet.
+    """
     said = [each for number in range(first, last) for each in (("user", f"u{number}"), ("assistant", f"a{number}"))]
     return [*said, ("user", f"u{last}")]
 

@@ -33,7 +33,7 @@ SPLITS = [name for name in ("dev", "test") if any(rows(name))]
 
 
 def keeping(*texts: str) -> Learner:
-    """Return a learner that returns these texts for any conversation."""
+    """Return a learner (a function that extracts memories) that extracts these texts from any conversation."""
     return lambda messages: [Put(scope=SCOPE, kind="fact", text=text) for text in texts]
 
 

@@ -1,4 +1,4 @@
-"""The story benchmark: stories are checked when they are loaded, kills are real, and every score can fail."""
+"""The story benchmark: story files are checked when they are loaded, processes are really killed, and each fault is counted."""
 
 import json
 from pathlib import Path

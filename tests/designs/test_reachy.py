@@ -1,4 +1,7 @@
-"""Reachy's design: three types with lifetimes, contexts by key, metadata, a window of turns, one folder."""
+"""Reachy's design: three kinds of memory with different lifetimes, keys of contexts, metadata, and the window of turns.
+
+All data is in one folder, which can be copied as a backup.
+"""
 
 import asyncio
 import shutil

@@ -1,4 +1,7 @@
-"""Erasure of rows, derived rows, index, vectors, queue and bytes, with a correct receipt."""
+"""An erasure removes rows and everything derived from them, overwrites their bytes on disk, and returns a correct receipt.
+
+Index entries, vectors and queued jobs are removed, too.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Over MCP, a response names the parts that the search could not use, and never claims that nothing is remembered."""
+"""Over MCP, a response says if the search could not use the embedder, and never claims that nothing is remembered."""
 
 import json
 from collections.abc import Callable

@@ -59,7 +59,7 @@ def remember_all(memory: Engine) -> None:
 
 
 def assert_heals(memory: Engine) -> None:
-    """Assert that the first recall answers, that the change is reported, and that background work then replaces all vectors."""
+    """Assert that recall still works, that the change of the vectors is reported, and that background work replaces them all."""
     assert memory.recall("otter number 7", user="ana")[0].text == TEXTS[7]
     ok, detail = finding(memory)
     assert not ok

@@ -50,7 +50,7 @@ def test_a_lease_recorded_by_a_clock_far_ahead_still_expires(tmp_path: Path) -> 
 
 
 class Counting(HashEmbedder):
-    """An embedder that records the texts it embeds, except the fixed texts by which a changed model is noticed."""
+    """An embedder that records the texts it embeds. The fixed texts of the fingerprint check are not recorded."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -59,7 +59,7 @@ class Served:
 def serving(
     where: Path | Place, *, transcriber: Transcriber | None = None, settings: Settings | None = None, **options: Any
 ) -> Iterator[Served]:
-    """Serve the store in a folder, or at a store URL, for the duration of the block."""
+    """Serve the store in a folder, or at a store URL, inside the ``with`` block."""
     place = where if isinstance(where, Place) else Place(kind="sqlite", folder=where)
     pool = open_pool(**place.opening(**{"embedder": HashEmbedder(), "worker": "none", **options}))
     server = make_app(pool, settings or Settings(), transcriber=transcriber)

@@ -23,7 +23,7 @@ TENANTS = ("north", "south", "west")
 
 @contextlib.contextmanager
 def worker(home: Path, place: Place, *args: str, one: bool = False) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a worker for all tenants, or for one tenant, for the duration of the block."""
+    """Run a worker for all tenants, or for one tenant, inside the ``with`` block."""
     command = [executable(), "worker", *([] if one else ["--all-tenants"]), *place.arguments, *args]
     chosen = {**os.environ, "HOLDFAST_HOME": str(home), "HOLDFAST_EMBEDDER": "none"}
     with (home / f"worker-{len(list(home.glob('worker-*')))}.log").open("wb") as log:

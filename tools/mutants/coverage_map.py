@@ -121,7 +121,7 @@ def record(root: Path, files: Sequence[Path], tests: Sequence[str]) -> CoverageM
 
 @contextmanager
 def _measured(files: Sequence[Path]) -> Iterator[Any]:
-    """Measure the coverage of files inside the block. Only this function imports coverage.py."""
+    """Measure the coverage of files inside the ``with`` block. Only this function imports coverage.py."""
     import coverage  # noqa: PLC0415
 
     measuring = coverage.Coverage(data_file=None, include=[str(file) for file in files], config_file=False)

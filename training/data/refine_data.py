@@ -93,7 +93,8 @@ class Builder:
     def item(self, number: int, item: dict[str, Any]) -> dict[str, Any]:
         """Return an item with its questions, and with its document and near misses in four forms.
 
-        The forms are: as written, in a longer message, in a long message, and translated.
+        The forms are: as written, within a message of a few sentences, within a long message, and translated. A form that
+        the item cannot have is None.
         """
         spoken, own = language(item["u"]), document(item)
         made: dict[str, Any] = {
@@ -122,7 +123,7 @@ class Builder:
         return rows.questions, rows.document, rows.misses
 
     def anchors(self) -> tuple[list[int], list[int]]:
-        """Return the numbers of the anchor texts, and for each the number of the text whose old vector it should have."""
+        """Return two lists of text numbers: the anchor texts, and for each the text whose old vector it should have."""
         rows: list[tuple[int, int]] = []
         for text in self._some(self._text, ANCHORS["text"]):
             row = self._row(text, asked=self._is_asked(text))

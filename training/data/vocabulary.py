@@ -102,7 +102,10 @@ def cut(word: str, vocabulary: set[str]) -> list[str]:
 
 
 def _ends(counts: Counter[str], vocabulary: set[str], limit: int) -> list[str]:
-    """Return frequent endings of the words that are still split into pieces, if a token for the ending would save many pieces."""
+    """Return tokens for frequent word endings, such as ``##ando``: at most ``limit``, those that save the most pieces first.
+
+    Only words that are not in the vocabulary count, because they are split into pieces.
+    """
     gain: Counter[str] = Counter()
     for word, count in counts.most_common(60_000):
         if word in vocabulary or not word.isalpha():

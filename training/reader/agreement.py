@@ -1,7 +1,7 @@
-"""Report how far the first and the second labels of the same clauses agree, for each field.
+"""Report how far two labelers agree on the same clauses, for each labeled field.
 
-Clauses of which all fields were labeled twice are reported first. Partial rows were labeled twice for ``keep``, and for ``kind`` if
-they are kept.
+Rows in which the second labeler filled in all fields are reported first. In partial rows, the second labeler filled in only
+``keep`` and, if the clause is kept, ``kind``.
 """
 
 import json
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def main() -> None:
-    """Print a table of the complete rows, and one of the partial rows."""
+    """Print the agreement and kappa of each field: for the rows with all fields first, then for the partial rows."""
     first = {row["id"]: row for name in ("real.jsonl", "clauses.jsonl") for row in _read(name)}
     pairs = [(first[row["id"]], row) for row in _read("second.jsonl")]
     complete = [pair for pair in pairs if "partial" not in pair[1]]

@@ -15,7 +15,10 @@ STEPS = 250
 
 
 def features(examples: Sequence[Example], vectors: dict[str, np.ndarray]) -> np.ndarray:
-    """Return the features of each example: the vectors of its two parts, their difference and their product."""
+    """Return the features of each example: the vector of its text, the vector of the text before it, and two combinations.
+
+    The combinations are the absolute difference and the product of the two vectors.
+    """
     first = np.stack([vectors[example.first] if example.first else np.zeros(384, dtype=np.float32) for example in examples])
     text = np.stack([vectors[example.text] for example in examples])
     return np.concatenate([first, text, np.abs(first - text), first * text], axis=1)

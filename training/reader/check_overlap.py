@@ -51,7 +51,7 @@ def report(name: str, forbidden: overlap.Forbidden, planted: str, training: Sequ
 
 
 def shared(forbidden: overlap.Forbidden, training: Iterable[Example]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Return the shared texts with their source: those of at least eight words, and shorter ones."""
+    """Return two lists of shared texts, each text with its source: texts of at least eight words, and shorter texts."""
     long, short = [], []
     for each in training:
         for text in (each.first, each.text):

@@ -57,8 +57,8 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 def _split(row: dict[str, Any]) -> str:
     """Return the split of a row. Some training dialogues are held out as the split ``dev``.
 
-    Clauses drawn because the reader was uncertain about them (``pick_uncertain.py``) are never held out: they are harder than
-    ordinary talk, and results on ``dev`` stay comparable.
+    Clauses that were picked because the reader was uncertain about them (``pick_uncertain.py``) never move to ``dev``. They
+    are harder than ordinary clauses, so results on ``dev`` could no longer be compared with earlier results.
     """
     if row.get("draw") == "active":
         return str(row["split"])

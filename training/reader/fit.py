@@ -50,7 +50,7 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Anchor:
-    """Texts without context, and the embedder's vectors for them."""
+    """Texts whose vectors should stay near the embedder's vectors, and these vectors. The texts have no previous turn."""
 
     encoded: Encoded
     vectors: np.ndarray

@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def labeled(rows: list[dict[str, Any]], mirror: Mirror) -> Iterator[tuple[str, dict[str, float], bool]]:
-    """Yield the dialogue, the signals and the verdict of each judged candidate."""
+    """Yield, for each judged statement: its dialogue, its signals (numbers that describe it), and the verdict."""
     verdicts = {(row["source"], row["dialogue"], row["turn"], row["sum"]): bool(row["useful"]) for row in rows}
     reader = make_sentence_reader(DEFAULT_READER)
     assert reader is not None
@@ -93,7 +93,7 @@ def fitted(x: Floats, y: Floats) -> Floats:
 
 
 def predicted(weights: Floats, x: Floats) -> Floats:
-    """Return the predicted probability of each row of signals."""
+    """Return the predicted probability for each row of ``x``, which contains the signals of one statement."""
     return np.asarray(1 / (1 + np.exp(-(x @ weights[:-1] + weights[-1]))))
 
 

@@ -51,7 +51,11 @@ class Report:
         }
 
     def choice(self) -> float:
-        """Return the score by which the best run is chosen: the mean over three questions, on the held-out split ``dev``."""
+        """Return the score by which the best run is chosen, on the held-out split ``dev``.
+
+        It is the mean of three numbers: the area under the ROC curve for ``keep``, and the accuracy for ``consent`` and
+        ``change``.
+        """
         rows = {head: self._rows(lambda example: example.split == "dev", head) for head in ("keep", "consent", "change")}
         keep = measure.auc(self.chances["keep"][rows["keep"], 1], self.labels["keep"][rows["keep"]] == 1)
         rest = [
@@ -61,7 +65,7 @@ class Report:
         return float(np.mean([keep, *rest]))
 
     def _rows(self, wanted: Callable[[Example], bool], head: str) -> np.ndarray:
-        """Return the examples that satisfy ``wanted`` and have a label for a question."""
+        """Return the indexes of the examples that ``wanted`` accepts and that have a label for the question ``head``."""
         has = self.labels[head] >= 0
         return np.array([row for row, example in enumerate(self.examples) if has[row] and wanted(example)], dtype=np.int64)
 

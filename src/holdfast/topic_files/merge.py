@@ -262,9 +262,10 @@ class _Merging:
                 self._changes.append(self._lines.revised(memory, None, topic=work.topic, at=None))
 
     def _slot(self, work: _FileMerge, place: int, line: Line) -> str | int | None:
-        """Add the change that a line requires, if any. Return the id of the line's memory, or None if the line has no memory.
+        """Add the change that a line of the file requires, if any. Return the id of the line's memory.
 
-        A new memory has no id yet. In that case, return the position of the change that creates the memory.
+        If the line creates a memory, there is no id yet. Then return the position of the change that creates the memory.
+        Return None if the line has no memory.
         """
         if place in work.found and work.base:
             return self._merged(work, work.base_lines[work.found[place]], line, work.base.topic)

@@ -112,7 +112,10 @@ class Planner:
     # --- pages ----------------------------------------------------------------------------------------------
 
     def _keep(self, key: str, page: BasePage, topic: str | None) -> bool:
-        """Plan the update of one page in the record of the last sync. Return True if the page's topic still has a page then."""
+        """Plan the change of one file that the last sync recorded: update it, or remove it if its topic has no memories left.
+
+        Return True if the file remains. In a file with pending edits, only erased lines are removed.
+        """
         present = self._present(key)
         if present is None or key in self._held or bytes_digest(present.data) != page.sha:
             return self._purge(key, page, present, self._plan.record.pages)

@@ -136,7 +136,7 @@ class UserProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRecord:
-    """An entry in the list of users: the user's name, numbers of memories and sessions, and last activity."""
+    """An entry in the list of users: the user's name, how many memories and sessions the user has, and the last activity."""
 
     user: str
     memories: int = 0

@@ -104,7 +104,7 @@ class Hit:
 
 
 class Hits(list[Hit]):
-    """The hits of a recall as a list, best first. ``notices`` says which parts of the search did not work."""
+    """The hits of a recall as a list, best first. ``notices`` says what the search could not use, such as the embedder."""
 
     __slots__ = ("notices",)
 

@@ -58,7 +58,10 @@ def holdfast_server(home: Path, *args: str) -> StdioServerParameters:
 
 
 def play(server: StdioServerParameters, calls: list[Call], *, mode: Any = "auto") -> list[dict[str, Any]]:
-    """Make calls with the official client. For each call, return whether it failed, its data, and the text if it succeeded."""
+    """Make calls to a server with the official client. Return one dict per call: its name, and whether it failed.
+
+    If the call succeeded, the dict also contains the structured data and the text of the result.
+    """
 
     async def told() -> list[dict[str, Any]]:
         results = []

@@ -1,4 +1,4 @@
-"""Statements that only name someone or something count as one fact, whatever their wording."""
+"""Two statements that only name the same thing are one fact: "has a boat called Marabou", "their boat is named Marabou"."""
 
 import pytest
 

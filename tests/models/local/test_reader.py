@@ -38,7 +38,10 @@ def _not_included() -> ReaderSpec:
 
 
 def test_the_network_does_not_leave_the_scale_of_its_inputs_to_the_processor(tmp_path: Path) -> None:
-    """ONNX Runtime computes this operator with other scales on ARM than on x86, so that the readings would differ."""
+    """The network does not contain the operator ``DynamicQuantizeLinear``.
+
+    ONNX Runtime computes this operator with other scales on ARM than on x86, so the reader's results would differ.
+    """
     network = path_of(READERS[DEFAULT_READER].files[0], tmp_path)
     assert b"MatMulInteger" in network.read_bytes()
     assert b"DynamicQuantizeLinear" not in network.read_bytes()

@@ -90,7 +90,7 @@ def feedback(visitor: Visitor, views: tuple[str, ...] = ("people", "sessions", "
 
 
 def scrolled(visitor: Visitor, seconds: float) -> Scrolled:
-    """Scroll the list of memories, and measure its frames and tasks."""
+    """Scroll the list of memories for some seconds. Return the frame times, and the processor time of each task."""
     visitor.go("memories")
     visitor.see(".memory-row")
     visitor.page.mouse.move(500, 600)

@@ -31,7 +31,7 @@ def find_browser() -> str | None:
 
 @contextmanager
 def launched() -> Iterator[Any]:
-    """Run the browser for the duration of the block. Skip the test if no browser is installed."""
+    """Run the browser inside the ``with`` block. Skip the test if no browser is installed."""
     path = find_browser()
     if path is None:
         pytest.skip(f"there is no browser to walk the dashboard with; looked for {', '.join(BROWSERS)}")

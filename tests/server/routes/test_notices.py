@@ -1,4 +1,4 @@
-"""Over HTTP, responses and ``/health`` name the parts that recall cannot use."""
+"""Over HTTP, responses and ``/health`` name the components that recall cannot use, such as the embedder."""
 
 import time
 from collections.abc import Iterator, Sequence

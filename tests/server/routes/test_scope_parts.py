@@ -33,7 +33,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def _operations(served: Served) -> Iterator[tuple[str, str, str, str, set[str]]]:
-    """Yield the name, method and path of each operation that takes parts of a scope, where it takes them, and which parts."""
+    """Yield each operation that takes a user, an app or an agent, with its name, method and path.
+
+    Also yield where it takes them (``params`` for the query string, ``json`` for the body), and which of the three it
+    takes.
+    """
     api = served.server.api.openapi()
     for path, methods in api["paths"].items():
         for method, operation in methods.items():

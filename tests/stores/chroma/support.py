@@ -27,7 +27,7 @@ def open_store(file: Path, *, pace: Pace = EAGER, index: str | None = "chroma", 
 
 @contextlib.contextmanager
 def opened(file: Path, *, pace: Pace = EAGER, index: str | None = "chroma", tenant: str = "default") -> Iterator[SQLiteStore]:
-    """Open a store and close it at the end of the block."""
+    """Open a store, and close it when the ``with`` block ends."""
     store = open_store(file, pace=pace, index=index, tenant=tenant)
     try:
         yield store

@@ -93,8 +93,8 @@ class CutAfterCommit(PostgresConnections):
 class CutByCrash(PostgresConnections):
     """Connections that break during each commit, as if the server had crashed: the transaction is rolled back.
 
-    The store then asks for the outcome of ``seen_after_crash`` instead of its own transaction, because after a crash the
-    server may not know a transaction's id, or may have used it again.
+    When the store then asks whether its transaction was committed, it gets the outcome of ``seen_after_crash`` instead. A
+    real server may not know the transaction's id after a crash, or may have given the id to another transaction.
     """
 
     seen_after_crash: Transaction

@@ -44,7 +44,7 @@ def _fill(store: Store) -> None:
 def stores(open_store: OpenPostgres, tmp_path: Path) -> tuple[Store, Store]:
     """A PostgreSQL and a SQLite store with the same memories.
 
-    SQLite's word cache is off, so that both stores read candidates by their rarest terms.
+    SQLite's word cache is off, so that both stores find candidates in the same way: by the rarest terms of the query.
     """
     ours, theirs = open_store(), SQLiteStore(tmp_path / "memory.db")
     theirs.words = WordCache(eager_terms=0)

@@ -325,7 +325,7 @@ def test_sound_json_is_read_exactly(value: Any, indent: int | None) -> None:
 
 
 def _storable(written: str) -> str:
-    """Replace the characters of a JSON text that cannot be stored. The expected result for a comparison with the JSON reader."""
+    """Return a JSON text with every character that cannot be stored replaced. The JSON reader must return the same."""
     walked = json.loads(written)
 
     def walk(value: Any) -> Any:
