@@ -100,8 +100,8 @@ class Engine(Maintenance):
     ) -> Session:
         """Start a session, or resume the session with this ``id``. With ``off_record``, nothing of the session is stored.
 
-        ``with memory.session(user="ana") as session:`` ends the session when the block ends. An ``id`` is unique within
-        a scope: two users can use the same id for different sessions. ``session(id=record.id)`` without a scope resumes
+        ``with memory.session(user="ana") as session:`` ends the session at the end of the ``with`` block. An ``id`` is unique
+        within a scope: two users can use the same id for different sessions. ``session(id=record.id)`` without a scope resumes
         a session that :meth:`sessions` lists; an unknown id raises :class:`holdfast.NotFound`. ``shared=True`` starts
         or resumes a session that belongs to no user. All users share the memories learned from it.
         """
@@ -156,9 +156,9 @@ class Engine(Maintenance):
         ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the
         memory was first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False``
         makes the memory unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them.
-        ``redact=False`` stores them as they are. ``if_revision`` is the expected revision of the memory that this call
-        would replace or refresh; 0 means that no such memory exists. If it differs, :class:`holdfast.RevisionConflict`
-        is raised.
+        ``redact=False`` stores them as they are. This call may replace or refresh an existing memory. ``if_revision`` is the
+        revision that this memory must have, or 0 if there must be no such memory. Otherwise
+        :class:`holdfast.RevisionConflict` is raised.
         """
         return self._in(user=user, app=app, agent=agent).remember(
             text,

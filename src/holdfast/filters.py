@@ -220,7 +220,7 @@ class Match(NamedTuple):
 
 
 class AppChanges(NamedTuple):
-    """Number of memories created, and number of batches of changes, by one author in one app."""
+    """The work of one author in one app: how many memories were created, and how many batches of changes were made."""
 
     app: str
     actor: str

@@ -66,7 +66,10 @@ class Maintenance:
         return again
 
     def drain(self, *, progress: Callable[[int, int], None] | None = None) -> int:
-        """Run all queued work now: close idle sessions, digest, embed, and clean up. Returns the number of steps."""
+        """Run all queued work now: close idle sessions, digest, embed, and clean up.
+
+        Return how much was done, as one number: the jobs and clean-up steps that were run, plus the texts that were embedded.
+        """
         return self._services.scheduler.drain(progress)
 
     def purge_expired(self) -> int:
@@ -114,7 +117,7 @@ class Maintenance:
         return path
 
     def receipts(self, *, limit: int = 100) -> list[Receipt]:
-        """List the receipts of erasures, newest first. They contain numbers and times, but no names and no content."""
+        """List the receipts of erasures, newest first. They contain counts and times, but no names and no content."""
         return records.receipts(self._services.store)[: -limit - 1 : -1]
 
     def receipt(self, id: str) -> Receipt:

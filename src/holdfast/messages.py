@@ -68,7 +68,10 @@ def _redacted(message: Message) -> Message:
 
 
 def with_redactions(stored: Message, message: Message) -> Message:
-    """Return the stored message. Its field ``redacted`` lists the secrets that were replaced in ``message``."""
+    """Return ``stored``, with the list of replaced secrets (``redacted``) copied from ``message``.
+
+    The store does not keep this list.
+    """
     return replace(stored, redacted=message.redacted) if message.redacted else stored
 
 
@@ -88,9 +91,10 @@ def earlier(tx: Transaction, message: Message) -> Message | None:
 
 
 def with_act(message: Message, previous: Sequence[Message]) -> Message:
-    """Return a message with its dialogue act. If it answers a question of the previous message, the question is added, too.
+    """Return a message with its dialogue act (such as ``statement`` or ``reply``).
 
-    ``previous`` is a list with the previous message, or an empty list.
+    If the message answers a question of the previous message, this question is added to it, too. ``previous`` is a list
+    with the previous message, or an empty list.
     """
     before = next((each for each in previous if each.action is None and _can_answer(message, each)), None)
     act = classify_act(message.text, None if before is None else before.text)

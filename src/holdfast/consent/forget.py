@@ -70,7 +70,7 @@ def find_about(reader: Reader, scope: Scope, subject: str) -> About:
 
 
 def without_reason(subject: str) -> str:
-    """Return a subject without the reason that follows it: "my locker number" of "my locker number, they moved us"."""
+    """Return a subject without the reason that follows it: "my locker number, they moved us" becomes "my locker number"."""
     head = _REASON.split(subject, maxsplit=1)[0].strip()
     return head if len(head.split()) > 1 else subject
 
@@ -81,7 +81,10 @@ def _recalled(reader: Reader, scope: Scope, subject: str) -> Iterable[Hit]:
 
 
 def _is_owned(hit: Hit, scope: Scope, preset: Preset) -> bool:
-    """Return True if a hit belongs to the user of the scope. If the scope has no user, the hit must have the same scope."""
+    """Return True if a hit belongs to the user of this scope. If the scope has no user, the hit must have exactly this scope.
+
+    A memory of a plain kind (stored exactly as given) never counts as owned.
+    """
     if hit.memory is not None and preset.is_plain(hit.memory.kind):
         return False
     return hit.found.scope.user == scope.user if scope.user is not None else hit.found.scope == scope

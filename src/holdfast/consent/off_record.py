@@ -1,7 +1,8 @@
 """Messages that the user asked not to keep.
 
 These messages stay in the window until their session ends. They are not indexed or recalled, and nothing is extracted
-from them. When the session ends, they are erased. In a session that never ends, they are erased after some minutes.
+from them. When the session ends, they are erased. Messages in a session that never ends are erased after some minutes
+instead.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,10 @@ _MAX_REPLIES = 50
 
 
 def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> SessionRecord:
-    """Return the session as it is after a pause. In a session that never ends, a long pause ends an off-the-record wish."""
+    """Return the session, without its off-the-record wish if that wish has lapsed.
+
+    A wish lapses only in a session that never ends, after seven minutes without a message (``PAUSE``).
+    """
     lapses = preset.idle_after is None and now - session.last_at >= PAUSE
     return with_state(session, **{OFF_RECORD_UNTIL: None}) if lapses and session.metadata.get(OFF_RECORD_UNTIL) else session
 
@@ -48,11 +52,12 @@ def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> Sessio
 def is_withheld(
     role: str, until: str | None, reach: Reach | None, *, after_withheld: bool, lifts: bool = False
 ) -> tuple[bool, str | None]:
-    """Return whether a message is off the record, and which later messages are: ``"next"``, ``"rest"`` or None.
+    """Return whether a message is off the record, and which later messages are.
 
-    ``until`` is this value as it was before the message. ``reach`` says which messages the off-the-record wish in this
-    message covers, and is None if the message has no such wish. A reply to a withheld message is withheld, because it
-    may repeat the content.
+    The second value is ``"next"`` (the user's next message), ``"rest"`` (all later messages) or None. ``until`` is the
+    same value, computed for the previous message. ``reach`` says which messages the wish in this message covers; it is
+    None if this message contains no off-the-record wish. A reply to a withheld message is withheld, because it may
+    repeat the content.
     """
     is_user = role == "user"
     stays = None if lifts or (is_user and until == "next") else until

@@ -91,7 +91,10 @@ class Wishes:
         return plans
 
     def after_pause(self, session: SessionRecord) -> SessionRecord:
-        """Return the session as it is after a pause. In a session that never ends, a long pause ends an off-the-record wish."""
+        """Return the session, without its off-the-record wish if that wish has lapsed.
+
+        A wish lapses only in a session that never ends, after seven minutes without a message.
+        """
         return after_pause(session, self._preset, self._clock.now())
 
     def _plan(self, message: Message, before: Message | None, *, paused: bool) -> Plan:
@@ -158,9 +161,10 @@ class Wishes:
         return [_without_wish(put, default.text if wish.subject else "") for put in found] or [default]
 
     def mark(self, session: SessionRecord, message: Message, last: Message | None, plan: Plan) -> tuple[Message, SessionRecord]:
-        """Return the message, marked if it is off the record or asks to forget something, and the session with its new state.
+        """Mark a message that is off the record or asks to forget something. Return the message and the session.
 
-        ``last`` is the previous message of the session.
+        The session's metadata then says which later messages are off the record. ``last`` is the previous message of the
+        session, or None.
         """
         off_record = plan.wish is not None and plan.wish.wish == "off_record"
         withheld, until = is_withheld(
@@ -231,7 +235,10 @@ def _without_wish(put: Put, fact: str) -> Put:
 
 
 def _cut(writer: Writer, memory: Memory, remainder: str) -> Change:
-    """Return the change that forgets a memory. If ``remainder`` is not empty, the change keeps this part of the memory's text."""
+    """Return the change that forgets a memory, or shortens it to ``remainder`` if this text is not empty.
+
+    If another memory already has the shortened text, the memory is forgotten as a whole.
+    """
     retire = Retire(id=memory.id, status="forgotten", reason=_FORGET_REASON)
     if not remainder:
         return retire

@@ -256,7 +256,7 @@ class SensitiveLoop:
         return await self._agent.create_memory(MemoryCreationRequest(app_id=app_id, conversation_id=conversation_id))
 
     def get_memories_for_app(self, app_id: str) -> list[AppMemory]:
-        """Return the memories of an app that :meth:`format_memories_for_context` formats for the system prompt."""
+        """Return all memories of an app, as input for :meth:`format_memories_for_context`."""
         return self._agent.get_memories(app_id)
 
     def format_memories_for_context(self, memories: Sequence[AppMemory]) -> str:

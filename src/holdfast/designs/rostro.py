@@ -46,8 +46,8 @@ class MemoryManager:
     def get_context(self, *, persona: str | None = None) -> str:
         """Return the system prompt.
 
-        The prompt contains the persona, recent topics, and either memories or the page of the current topic. Instructions tell
-        the model how to use these parts.
+        The prompt contains the persona, the recent topics, and instructions for the model. It also contains the page of the
+        current topic or, if there is no current topic, memories.
         """
         return self._present().context(persona=persona).text
 

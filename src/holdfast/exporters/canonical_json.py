@@ -37,7 +37,10 @@ def _number(value: float) -> str:
 
 
 def _digits(value: float) -> tuple[str, int]:
-    """Return the shortest digits of a positive number, and the power of ten to multiply them by."""
+    """Return the digits of a positive number without leading and trailing zeros, and a power of ten: 1.5 is "15" and -1.
+
+    The number is the digits times ten to that power.
+    """
     assert math.isfinite(value)
     mantissa, _, power = repr(value).partition("e")
     whole, _, fraction = mantissa.partition(".")

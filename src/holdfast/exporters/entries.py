@@ -28,7 +28,11 @@ class MessageEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEntry:
-    """A session, and the ids of the messages that the entries of its state refer to, by the name of the entry."""
+    """A session, and the messages that its fields refer to.
+
+    In the store, such a field holds the sequence number of a message: ``digested_to`` is the last digested message.
+    ``places`` maps the name of each such field to the id of the message.
+    """
 
     session: SessionRecord
     places: Mapping[str, str] = field(default_factory=dict)
@@ -60,7 +64,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarizedEntry:
-    """The last message that a summary covers, in one scope."""
+    """The last message (``up_to``) of a scope that is already part of a summary."""
 
     scope: Scope
     up_to: str
@@ -68,10 +72,11 @@ class SummarizedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEntry:
-    """A job, and the ids of the messages that the entries of its payload refer to, by the name of the entry.
+    """A job, and the messages that it refers to.
 
-    The name of a job's effect, such as ``digest:SESSION:NUMBER``, can end with the sequence number of a message.
-    ``place`` is the id of that message.
+    In the store, some fields of the job's payload hold the sequence number of a message. ``places`` maps the name of each
+    such field to the id of the message. The field ``Job.effect``, such as ``digest:SESSION:NUMBER``, can also end with a
+    sequence number. ``place`` is the id of that message.
     """
 
     job: Job

@@ -78,7 +78,8 @@ def export_parts(
 ) -> Iterator[bytes]:
     """Return the pieces of an export. The arguments are checked at once, before the first piece is read.
 
-    Memories of scopes that ``sees`` rejects are left out, even if they were derived from exported data.
+    ``sees`` returns True for the scopes that the caller may read. Memories of other scopes are left out, even if they
+    were derived from exported data.
     """
     chosen, selection = check_format(format), select(store, session=session, **owner)
     return stream(Walk(store, preset, selection, sees=sees), preset, selection, format=chosen, now=now)
@@ -131,9 +132,9 @@ def _written(file: BinaryIO, part: bytes) -> int:
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file with mode 0600 in the same folder.
+    """Context manager: open a temporary file with mode 0600 in the same folder.
 
-    Rename the file when the block ends, or remove it if the block raises.
+    At the end of the ``with`` block, the file is renamed to ``path``. If the block raises an error, the file is removed.
     """
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:

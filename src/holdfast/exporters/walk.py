@@ -132,7 +132,10 @@ class Walk:
             yield page
 
     def sessions(self, *, again: bool = False) -> Iterator[SessionEntry]:
-        """Yield the selected sessions, sorted by id. They are counted, unless ``again`` says that they were yielded before."""
+        """Yield the selected sessions, sorted by id.
+
+        Each one is added to ``counts``. Set ``again`` to read the sessions a second time without counting them twice.
+        """
         yield from self._read_sessions() if again else self._counted("sessions", self._read_sessions())
 
     def _read_sessions(self) -> Iterator[SessionEntry]:
@@ -162,7 +165,7 @@ class Walk:
         return found[0].id if found else None
 
     def summarized(self) -> Iterator[Entry]:
-        """Yield the last summarized message of each scope whose messages were read.
+        """Yield, for each scope, the last message that is part of a summary. Call :meth:`messages` first: it collects the scopes.
 
         An export of one session has no such entries, because they belong to the whole scope.
         """
@@ -176,7 +179,7 @@ class Walk:
     def memories(self, *, again: bool = False) -> Iterator[MemoryEntry]:
         """Yield the selected memories and the memories derived from selected data, sorted by id.
 
-        They are counted, unless ``again`` says that they were yielded before.
+        Each one is added to ``counts``. Set ``again`` to read the memories a second time without counting them twice.
         """
         yield from self._read_memories() if again else self._counted("memories", self._read_memories())
 
@@ -271,7 +274,7 @@ class Walk:
         return JobEntry(job=job, places={name: id for name, id in places.items() if id is not None}, place=place)
 
     def traces(self) -> Iterator[Trace]:
-        """Yield the traces of selected context blocks, newest first."""
+        """Yield the traces of context blocks that were built for the selected session or scope, newest first."""
         session = self._selection.session
         wanted = TraceFilter(owner=self._selection.owner)
         if session is not None:
@@ -279,11 +282,9 @@ class Walk:
         yield from self._counted("traces", iter(self._store.traces(wanted)))
 
     def _note_derived(self, known: dict[str, Memory], sources: Sequence[str]) -> list[str]:
-        """Add memories outside the selection that were derived from these sources to ``known``.
+        """Find the memories derived from ``sources`` that are not part of the selection. Add them to ``known``. Return their ids.
 
-        Return the ids of the added memories.
-
-        Memories that the caller may not see, and memories that another source also states, are left out.
+        Memories that the caller may not see are left out. So are memories that another source also states.
         """
         found = self._store.memories(MemoryFilter(sources=sources, statuses=None))
         new = [memory for memory in found if memory.id not in known and not self._selection.owns(memory.scope)]
@@ -310,9 +311,10 @@ def _scope_key(scope: Scope) -> tuple[str, str, str]:
 
 
 def effect_number(effect: str) -> int | None:
-    """Return the sequence number at the end of the name of a job's effect, or None.
+    """Return the sequence number of a message at the end of ``Job.effect``, or None if there is none.
 
-    Names of effects are ``digest:SESSION:NUMBER``, ``topic:SESSION:NUMBER`` and ``rollup:[APP, USER, AGENT, NUMBER]``.
+    ``Job.effect`` is ``digest:SESSION:NUMBER``, ``topic:SESSION:NUMBER`` or ``rollup:[APP, USER, AGENT, NUMBER]``, or
+    has another form without a number.
     """
     kind, _, rest = effect.partition(":")
     if kind in ("digest", "topic"):
@@ -325,9 +327,9 @@ def effect_number(effect: str) -> int | None:
 
 
 def effect_with(effect: str, place: str | int | None) -> str:
-    """Return the name of a job's effect with another message at its end.
+    """Return a ``Job.effect``, such as ``digest:SESSION:NUMBER``, with the message at its end replaced by ``place``.
 
-    In an export, the message is given by its id. In a store, it is given by its sequence number.
+    An export names the message by its id, and a store by its sequence number.
     """
     kind, _, rest = effect.partition(":")
     if place is None:
@@ -338,7 +340,7 @@ def effect_with(effect: str, place: str | int | None) -> str:
 
 
 def effect_place(effect: str) -> str | None:
-    """Return the id of the message at the end of the name of a job's effect in an export, or None."""
+    """Return the id of the message at the end of an exported ``Job.effect``, such as ``digest:SESSION:ID``, or None."""
     kind, _, rest = effect.partition(":")
     if kind == "rollup":
         last = json.loads(rest)[-1]

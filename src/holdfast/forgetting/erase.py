@@ -76,8 +76,8 @@ def erase_each(
 ) -> list[tuple[Receipt, list[bytes]]]:
     """Erase several targets, each in its own transaction and with its own receipt, but overwrite and scan the files only once.
 
-    A target that was already erased together with an earlier target is skipped. Other files that may contain erased
-    data are updated once, by the ``files`` function of the first target.
+    A target that was already erased together with an earlier target is skipped. Topic pages and other files that may
+    contain erased data are updated once: only the function ``files`` of the first target is called.
     """
     begun: list[_Begun] = []
     for target, how in targets:
@@ -128,7 +128,7 @@ def _finish(store: Store, preset: Preset, begun: "_Begun", complete: bool, resid
 def _note(store: Store, receipt: Receipt) -> None:
     """Record the receipt of an erasure.
 
-    The disk may be full while the receipt is pending, so the store makes room for the record.
+    A receipt can be pending because the disk is full. Then the store makes room for this record.
     """
     if receipt.status == "erased":
         records.update(store, receipt)
@@ -303,10 +303,10 @@ def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTa
 
 
 def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
-    """Record that the erased bytes and caches must still be cleared. This happens in the transaction that removes the rows.
+    """Record that erased bytes and caches must still be cleared.
 
-    The record remains if the process is killed before the bytes and caches are cleared. With ``rewrite=False``, only
-    the store's log must be emptied.
+    The record is written in the transaction that removes the rows, so it survives if the process is killed before the
+    clearing. With ``rewrite=False``, only the store's write-ahead log must be emptied; the files are not rewritten.
     """
     if rewrite or tx.setting(SCRUB) != "pending":
         tx.set_setting(SCRUB, "pending" if rewrite else "log")
@@ -314,7 +314,11 @@ def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
 
 
 def note_scrubbed(store: Store, *, complete: bool, rewrite: bool) -> None:
-    """Record the result of a scrub. After a complete scrub, nothing is left to do, unless the files must still be rewritten."""
+    """Record whether a scrub is still needed.
+
+    None is needed after a complete scrub, unless this scrub did not rewrite the files (``rewrite=False``) although that is
+    required.
+    """
     with store.write() as tx:
         if complete and (rewrite or tx.setting(SCRUB) == "log"):
             tx.set_setting(SCRUB, "done")
@@ -323,7 +327,10 @@ def note_scrubbed(store: Store, *, complete: bool, rewrite: bool) -> None:
 
 
 def complete_receipts(store: Store, residue: Sequence[str], *, scanned: Collection[str]) -> None:
-    """Complete the pending receipts after a scrub. Only the receipts in ``scanned`` can be verified."""
+    """Mark the pending receipts as erased after a scrub, unless the scrub found erased bytes (``residue``) in the files.
+
+    ``scanned`` contains the ids of the receipts whose texts the scrub searched for. Only these can become verified.
+    """
     for receipt in records.receipts(store):
         if receipt.status == "pending":
             left = (*residue, *receipt.residue) if receipt.id not in scanned else tuple(residue)

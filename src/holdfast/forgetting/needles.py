@@ -30,7 +30,7 @@ def memory_texts(memory: Memory) -> Iterator[str]:
 
 
 def change_texts(changes: Iterable[ChangeRecord]) -> Iterator[str]:
-    """Yield the reasons in the history of a memory."""
+    """Yield the reasons recorded with the changes of a memory."""
     return (change.reason for change in changes if change.reason)
 
 

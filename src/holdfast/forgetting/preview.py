@@ -9,7 +9,7 @@ from holdfast.protocols import MemoryFilter, Reads
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """Numbers of items that would be removed."""
+    """Counts of the items that would be removed or hidden."""
 
     memories: int
     """Number of the memories themselves."""

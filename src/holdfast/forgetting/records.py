@@ -173,6 +173,6 @@ class Registry:
 
 
 def counted(receipt: Receipt, counts: Mapping[str, int]) -> Receipt:
-    """Return a receipt with the numbers of removed rows."""
+    """Return a receipt with its counts of removed rows filled in."""
     known: dict[str, Any] = {name: number for name, number in counts.items() if name in _COUNTS}
     return replace(receipt, **known)

@@ -74,9 +74,10 @@ def find_targets(reads: Reads, target: Mapping[str, str], scope: Scope | None) -
 
 
 def follow_sources(reads: Reads, targets: ErasureTargets) -> None:
-    """Add the memories derived from erased sources, then the memories derived from those memories.
+    """Add to ``targets`` the memories derived from erased sources, then the memories derived from those memories, and so on.
 
-    A mixed memory has erased and remaining sources. A memory derived from a mixed memory counts as derived from erased sources.
+    A memory with both erased and remaining sources is called mixed. A memory derived from a mixed memory counts as derived
+    from an erased source. A memory that a remaining source also states is kept.
     """
     reached = targets.memories | targets.messages
     while reached:

@@ -10,9 +10,10 @@ _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 @contextmanager
 def moved_aside(file: Path, format: str) -> Iterator[Path]:
-    """Rename a database and its log, such as ``memory.db`` to ``memory.rumi.db``, and yield the new path.
+    """Context manager: rename a database, such as ``memory.db`` to ``memory.rumi.db``, and yield the new path.
 
-    If the block raises an error, the new store is removed and the old file is renamed back.
+    The database's write-ahead log is renamed, too. If the ``with`` block raises an error, the store that was created at the
+    old path is removed, and the database gets its old name back.
     """
     names = (file.with_name(f"{file.stem}.{format}{f'-{number}' if number else ''}{file.suffix}") for number in count())
     kept = next(name for name in names if not name.exists())

@@ -57,7 +57,7 @@ def _split(lines: list[str], headings: list[tuple[int, str]]) -> Iterator[Sectio
 
 
 def _pieces(paragraph: str) -> Iterator[str]:
-    """Yield a paragraph in pieces that are short enough."""
+    """Yield a paragraph in pieces of at most 1,500 characters."""
     while len(paragraph) > _MAX_CHARACTERS:
         cut = max(paragraph.rfind(mark, _MAX_CHARACTERS // 2, _MAX_CHARACTERS) for mark in ("\n", ". ", " "))
         cut = cut + 1 if cut > 0 else _MAX_CHARACTERS

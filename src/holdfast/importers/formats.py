@@ -40,7 +40,7 @@ class Format:
 
 
 def _has(name: str) -> Callable[[Probe], bool]:
-    """Return a check that is True if the first conversation of an export has an entry with this name."""
+    """Return a function that checks whether the first conversation of an export has a field with this name."""
     return lambda probe: isinstance(probe.first_item, Mapping) and name in probe.first_item
 
 

@@ -1,7 +1,7 @@
-"""Store imported notes as memories.
+"""Store imported notes (memories of another program) as memories.
 
-A memory keeps the foreign id as ``imported_id`` in its metadata. A later import skips notes with a known id, even if
-the memory was forgotten since then. Notes that repeat an existing memory are skipped, too.
+A memory keeps the note's id in the other program as ``imported_id`` in its metadata. A later import skips notes with a
+known id, even if the memory was forgotten since then. Notes that repeat an existing memory are skipped, too.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from holdfast.write import Writer
 
 
 class NoteWriter:
-    """Stores notes.
+    """Stores notes (memories of another program).
 
     A note that repeats an earlier note of the import is skipped, even if the earlier note's memory was forgotten.
     """

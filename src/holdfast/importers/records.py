@@ -1,6 +1,6 @@
-"""The records that readers of foreign formats yield: conversations, their messages, and notes.
+"""The records that readers of foreign formats yield: conversations, their messages, and notes (memories to import).
 
-A reader only computes records. ``write.py`` stores them.
+A reader only computes records. ``run.py`` stores them.
 """
 
 from collections.abc import Mapping

@@ -125,7 +125,10 @@ class Restore:
         return "imported"
 
     def _taken(self, memory: Memory) -> bool:
-        """Return True if a live memory has the same content, or has the same key and the kind allows one value per key."""
+        """Return True if the store already has a live memory with the same content as this one.
+
+        If the kind allows one value per key, a live memory with the same key also counts.
+        """
         wanted = [MemoryFilter(exactly=memory.scope, content_hash=self._identity(memory))]
         if self.preset.kind(memory.kind).keyed == "one":
             own = MemoryFilter(exactly=memory.scope, kinds=(memory.kind,), key=memory.key, namespace=memory.namespace)

@@ -204,7 +204,10 @@ def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results:
 def _left_to_rules(
     extractor: Extractor, part: ExtractionInput, kept: Sequence[Put], refused: Sequence[Message], results: _Results
 ) -> list[Put]:
-    """Return the memories that rules extract from the messages of refused items, except repetitions of accepted items."""
+    """Return the memories that rules extract from the messages of refused items (statements of a model's answer).
+
+    Memories that repeat an accepted item are left out.
+    """
     ids = {message.id for message in refused if message.role == "user"}
     if not ids:
         return []
@@ -219,10 +222,11 @@ def _left_to_rules(
 
 
 def _sources(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> list[Message]:
-    """Return the messages that an item comes from. Numbers that match no message are ignored.
+    """Return the messages that an item (one statement of a model's answer) comes from.
 
-    An item without numbers comes from the user's only message, or from the only message that contains most of the
-    item's words. If there is no such message, the list is empty.
+    The item names them by number. Numbers that match no message are ignored. An item without numbers comes from the user's
+    only message, or from the only message that contains most of the item's words. If there is no such message, the list
+    is empty.
     """
     numbers = item.get("messages") or ()
     named = [
@@ -276,7 +280,7 @@ def _checked_put(
 
 
 def _dates(item: Mapping[str, Any], evidence: Evidence) -> dict[str, str]:
-    """Return the dates of an item that follow from its messages. Other dates are left out."""
+    """Return the dates of an item (one statement of a model's answer) that follow from its messages. Other dates are left out."""
     found = {name: _DAY.match(str(item.get(name) or "")) for name in (HAPPENED_AT, ENDED_AT)}
     return {name: day[0] for name, day in found.items() if day is not None and states_date(day[0], evidence)}
 
@@ -299,9 +303,9 @@ def newest_that_fit(messages: Sequence[Message], *, characters: int) -> list[Mes
 
 
 def _count_shared_terms(text: str, others: frozenset[str]) -> tuple[int, int]:
-    """Return the number of a text's terms that occur in ``others``, and the number of all its terms.
+    """Return two counts: the terms of a text that occur in ``others``, and all terms of the text.
 
-    Words for the user in a report, such as "user" in "the user likes tea", do not count.
+    Words for the user, such as "user" in "the user likes tea", do not count.
     """
     terms = [spellings for spellings in query_terms(text, ("en", "es")) if not spellings & _NARRATION_WORDS]
     return sum(not spellings.isdisjoint(others) for spellings in terms), len(terms)

@@ -1,4 +1,7 @@
-"""A sentence reader for sentences that end a known memory. They are kept, even if they seem unimportant on their own."""
+"""A sentence reader that keeps sentences that end a known memory, even if they seem unimportant on their own.
+
+A sentence reader is a small model that analyzes one of the user's sentences together with the previous turn.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -35,7 +38,7 @@ class ChangeReader:
         return self.inner.name
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
-        """Read one of the user's sentences. ``before`` is the previous turn, or an empty string."""
+        """Analyze one of the user's sentences and return the result. ``before`` is the previous turn, or an empty string."""
         reading = self.inner.read(sentence, before=before)
         ended = self.ended_by(sentence)
         if ended is None:
@@ -51,7 +54,10 @@ class ChangeReader:
         return next((ended for told, ended in self.told.items() if words in told), None)
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new claim of the same person."""
+        """Compare an old claim with a new claim of the same person.
+
+        Return the probabilities that the new claim leaves the old claim valid, repeats it, or ends it.
+        """
         return self.inner.compare(old, new)
 
 

@@ -19,7 +19,10 @@ _TENSES: Final[Mapping[When, Tense]] = {"planned": "future", "dated": "past"}
 
 
 def reading_of(text: str, reader: SentenceReader | None) -> Reading | None:
-    """Return the sentence reader's reading of a text. Return None if there is no reader, or if it cannot be used."""
+    """Analyze a text with the sentence reader and return the result.
+
+    Return None if there is no reader, or if it cannot be used.
+    """
     try:
         return None if reader is None else reader.read(text)
     except ModelError:

@@ -129,10 +129,10 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
-    """Return the block that a closing tag closes. Remove this block and the blocks nested in it from ``opened``.
+    """Return the opening tag of the block that a closing tag closes. Remove it and the tags nested in it from ``opened``.
 
-    If no open block has the tag's name, the tag closes the innermost block. But if a later tag closes that block, this
-    tag is plain text, and the result is None.
+    If no open block has the closing tag's name, the innermost block is closed. But if that block has its own closing tag
+    later, this tag is plain text, and the result is None.
     """
     places = [place for place, block in enumerate(opened) if block.name == tag.name]
     if not places and last_closing.get(opened[-1].name, -1) > tag.start:
@@ -154,7 +154,10 @@ def _ends_line(text: str, at: int) -> bool:
 
 
 def _own_lines(lines: list[str]) -> Iterator[str]:
-    """Yield the lines that are neither quotes nor part of a block under a memory or tool heading."""
+    """Yield the lines that the speaker wrote: neither quoted lines nor copied sections of memories or tool output.
+
+    A copied section is recognized by its heading.
+    """
     belongs = _never
     for line in lines:
         if _APP_HEADER.match(line):

@@ -116,7 +116,10 @@ def _repeats_prompt(text: str) -> bool:
 
 @cache
 def _instructions() -> frozenset[str]:
-    """Return the longer sentences of all prompts, folded for comparison."""
+    """Return the sentences of all prompts that have at least 30 characters, in lower case and without accents.
+
+    A model's text that contains one of them has copied its instructions.
+    """
     files = [file for file in resources.files("holdfast.prompts").iterdir() if file.name.endswith(".toml")]
     tables = [tomllib.loads(file.read_text("utf-8")) for file in files]
     texts = [text for table in tables for text in _texts(table)]
@@ -133,7 +136,10 @@ def _texts(table: dict[str, Any]) -> Iterator[str]:
 
 
 def _loops(text: str) -> bool:
-    """Return True if a word or character occurs many times in a row, or if most three-word sequences are repetitions."""
+    """Return True if a text repeats itself, as models sometimes do.
+
+    A word occurs four times in a row, a character twenty times in a row, or most three-word sequences are repetitions.
+    """
     words = _words(text)
     run = 1
     for one, other in pairwise(words):

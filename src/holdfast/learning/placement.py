@@ -45,8 +45,8 @@ class _Words:
 def placed(puts: Sequence[Put], *, project: str | None, reader: SentenceReader | None = None) -> list[Put]:
     """Return the new memories of a session. Memories about the user are moved from the project's app to the user.
 
-    For this, the app is removed from their scope. Without a project, nothing changes. The reader distinguishes decisions
-    about the user's life ("I decided to move to Berlin") from decisions about the project.
+    For this, the app is removed from their scope. Without a project, nothing changes. The sentence reader distinguishes
+    decisions about the user's life ("I decided to move to Berlin") from decisions about the project.
     """
     if project is None:
         return list(puts)
@@ -90,7 +90,10 @@ def belongs_to_user(
 
 
 def _read(text: str, reader: SentenceReader | None) -> Reading | None:
-    """Return the reader's reading of a text. Return None if there is no reader, or if it cannot be used."""
+    """Analyze a text with the sentence reader and return the result.
+
+    Return None if there is no reader, or if it cannot be used.
+    """
     try:
         return None if reader is None else reader.read(text)
     except ModelError:
@@ -121,5 +124,5 @@ def _words(language: str) -> _Words:
 
 
 def _joined(pattern: str) -> str:
-    """Return a pattern that is written on several lines as one line."""
+    """Join the lines of a pattern that is written on several lines."""
     return "".join(line.rstrip() for line in pattern.splitlines())

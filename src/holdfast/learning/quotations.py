@@ -108,7 +108,7 @@ def _without_told(line: str) -> str:
 
 
 def _announced(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line range of a text that the user pasted after some own lines.
+    """Yield the line range of a text that the user pasted below lines of their own.
 
     The text follows a line that announces it, or it is a letter with a greeting and a signature. It runs to the end of
     the message, as an e-mail does.

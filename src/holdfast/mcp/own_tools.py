@@ -1,6 +1,6 @@
-"""The tools of the MCP server itself: get a context block, list, correct and undo memories, and add conversations.
+"""The tools that only the MCP server has: get a context block, list, correct and undo memories, and add conversations.
 
-Clients need them because Holdfast does not store their conversations by itself.
+An MCP client needs them because Holdfast does not run its conversation: it neither builds the prompt nor sees the messages.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -29,7 +29,7 @@ class Toolbox:
     # Listing
 
     def listed(self) -> list[types.Tool]:
-        """List the tools. A caller with a read-only key gets the read-only tools."""
+        """List the tools that the caller may use. A caller with a read-only key gets only the tools that change nothing."""
         return [self._described(tool) for tool in self._tools() if self._caller.may_write or tool.name in READ_ONLY_TOOLS]
 
     def _tools(self) -> list[Tool]:

@@ -43,7 +43,7 @@ class FactRow:
 
     @property
     def similarity(self) -> float:
-        """Cosine of the fact and the query."""
+        """Cosine similarity of the fact's vector and the query's vector."""
         return 1.0 - self.distance
 
 

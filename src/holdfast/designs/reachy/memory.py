@@ -66,7 +66,7 @@ class SearchResult:
 class MemoryManager:
     """Stores, searches and forgets memories in one folder.
 
-    For a ``user`` with a known time zone, a context memory expires at the end of the user's day.
+    Memories of type context expire at the end of the day. If ``user`` has a time zone, the day ends at midnight there.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class MemoryManager:
     ) -> None:
         """Open the memory in a folder. ``opening`` are further arguments of ``holdfast.open``.
 
-        ``config`` is a settings file, such as the design's YAML, or a mapping. It may also set ``index`` to ``chroma``.
-        If ``config`` is given, the first two arguments are not used.
+        ``config`` is a settings file, such as the design's YAML, or a mapping with the same settings. It can also set ``index``
+        to ``chroma``. If ``config`` is given, ``persist_path`` and ``context_window_size`` are ignored.
         """
         settings = ReachySettings(path=str(persist_path), context_window_size=context_window_size)
         self.engine = open_engine(preset="reachy", settings=settings if config is None else config, **opening)
@@ -142,7 +142,10 @@ class MemoryManager:
         return await self._awaited.purge_expired()
 
     def add_to_context_window(self, role: str, content: str) -> None:
-        """Add a message to the window of the last turns. Without a chat model, rules extract facts from it."""
+        """Add a message to the window of the last turns.
+
+        If no chat model is configured, rules extract facts from the message.
+        """
         self._session.add(role, content)
 
     def get_context_window(self) -> list[dict[str, str]]:

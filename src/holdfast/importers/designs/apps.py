@@ -1,4 +1,4 @@
-"""Read the database of an app host: the memories of its apps."""
+"""Read the database of a program that follows the apps design: the memories of its apps."""
 
 import json
 from collections.abc import Iterator

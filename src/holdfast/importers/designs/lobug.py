@@ -1,6 +1,7 @@
 """Read the database of the design Lo-Bug: its conversation log, facts, summaries and base document.
 
-The facts are in a virtual table of sqlite-vec. Their texts are in an ordinary table, so the extension is not needed.
+The facts are in a virtual table of the SQLite extension sqlite-vec. The extension is not needed, because it keeps the
+texts of the facts in an ordinary table.
 """
 
 from collections.abc import Iterator

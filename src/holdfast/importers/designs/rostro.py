@@ -57,7 +57,7 @@ def _page(page: Path) -> Iterator[Note]:
 
 
 def _recent(index: Path) -> Iterator[Note]:
-    """Yield the recent topics. Each line has the form ``TIME|TOPIC|SUMMARY``."""
+    """Yield the recent topics from their index file. Each line of the file has the form ``TIME|TOPIC|SUMMARY``."""
     for number, line in enumerate(read_text(index).splitlines(), 1):
         if not line.strip():
             continue

@@ -1,4 +1,4 @@
-"""Read the database of the design Rumi: a table of facts with free keys."""
+"""Read the database of the design Rumi: a table of facts with free-form keys."""
 
 from collections.abc import Iterator
 from pathlib import Path

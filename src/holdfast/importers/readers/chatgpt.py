@@ -1,6 +1,6 @@
 """Read a ChatGPT export: ``conversations.json``, or the zip file or folder that contains it.
 
-A conversation is a tree, because messages can be edited and answers repeated. Only the branch that ends in
+A conversation is a tree, because users can edit a message or ask for another answer. Only the branch that ends in
 ``current_node`` is read, because it is the one that the user sees. Custom instructions and what ChatGPT saved to its
 memory become memories.
 """

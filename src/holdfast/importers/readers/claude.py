@@ -32,9 +32,9 @@ def read_claude(path: Path) -> Iterator[Record]:
 
 
 def _alone(path: Path, wanted: str) -> list[str]:
-    """Return the file's own name, in a list, if the file is a ``conversations.json`` that was renamed.
+    """Return a list with the name of the file at ``path`` if it can be a renamed ``conversations.json``.
 
-    Otherwise the list is empty.
+    This is so if ``wanted`` is ``conversations.json`` and the path is a single JSON file. Otherwise the list is empty.
     """
     return [path.name] if wanted == "conversations.json" and path.is_file() and path.suffix == ".json" else []
 

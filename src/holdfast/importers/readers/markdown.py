@@ -72,7 +72,10 @@ def _as_json(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels(name: str) -> list[str]:
-    """Return the folders and the name of a file as labels of a namespace. A namespace has at most 1,024 bytes."""
+    """Return the labels of a file's namespace: the names of its folders, then its own name without the extension.
+
+    Only the last five labels are kept, each cut to 100 characters, because the size of a namespace is limited.
+    """
     return [part[:100] for part in Path(name).with_suffix("").parts][-5:]
 
 

@@ -37,9 +37,9 @@ class Said:
 
 
 def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str | None:
-    """Return what in an item does not follow from the texts: "a date", "a time", "a number" or "a currency".
+    """Return what in an item (one statement of a model's answer) does not follow from the messages and the known texts.
 
-    Return None if everything follows.
+    This is "a date", "a time", "a number" or "a currency". Return None if everything follows.
     """
     dates, rest = cut_dates(item)
     if any(not _is_computed(each, said, known) for each in dates):
@@ -57,7 +57,7 @@ def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str |
 
 
 def shares_amount(item: str, said: Sequence[Said]) -> bool:
-    """Return True if an item has a number that occurs in the texts, or a date that they name.
+    """Return True if an item (one statement of a model's answer) has a number that occurs in the texts, or a date that they name.
 
     The day on which a message was sent does not count.
     """
@@ -86,7 +86,10 @@ def _overlap(days: tuple[date, date], spans: Sequence[tuple[date, date]]) -> boo
 
 
 def _fits(wanted: StatedDate, other: StatedDate) -> bool:
-    """Return True if two dates have a part in common and no part that differs."""
+    """Return True if two dates are compatible, such as "May 2026" and "5 May".
+
+    They must have at least one part (year, month or day) in common, and no part that differs.
+    """
     pairs = [(getattr(wanted, part), getattr(other, part)) for part in ("year", "month", "day")]
     both = [(one, two) for one, two in pairs if one is not None and two is not None]
     return bool(both) and all(one == two for one, two in both)
@@ -99,9 +102,10 @@ def _is_age(year: int, said: Said) -> bool:
 
 
 def _spans(said: Said) -> Iterable[tuple[date, date]]:
-    """Yield the spans of days that a text names, each as first and last day.
+    """Yield the spans of days that a date derived from this text may lie in, each as first and last day.
 
-    The first span is not named: it is the day on which the text was said, with the day before and the day after.
+    The first span is always the day on which the text was said, plus one day before and one day after. The others are
+    spans that the text names, such as "next Friday".
     """
     today = said.at.date()
     yield today - timedelta(days=1), today + timedelta(days=1)
@@ -126,7 +130,10 @@ def _is_vague(plain: str) -> bool:
 
 
 def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
-    """Yield the spans of days for words such as "this month". For unclear words about time, yield one wide span."""
+    """Yield the span of days for "this week", "this month" or "this year".
+
+    For an unclear word about time, such as "recently", yield one wide span: 420 days before and after today.
+    """
     if re.search(r"\b(?:this month|este mes)\b", plain):
         yield from StatedDate(today.year, today.month, None).days(today)
     elif re.search(r"\b(?:this year|este ano)\b", plain):
@@ -138,7 +145,10 @@ def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
 
 
 def _names_time(plain: str) -> bool:
-    """Return True if a text names a day or month. In that case, no other date follows from the text."""
+    """Return True if a text names a day or month, such as "Friday" or "May".
+
+    Then an unclear word in the same text, such as "recently", does not stand for other dates.
+    """
     named = any(
         re.search(rf"\b{name}\b", plain) for name in (*_WEEKDAY_NUMBER, *(m for m in MONTHS if m not in AMBIGUOUS_MONTHS))
     )

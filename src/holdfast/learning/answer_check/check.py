@@ -42,7 +42,7 @@ _MIN_TYPO_RATIO: Final = 0.88
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSentence:
-    """A sentence that an item may come from.
+    """A sentence that an item (one statement of a model's answer) may come from.
 
     For a sentence of the assistant, ``reply`` states whether the user's reply affirms it, denies it, or leaves it open.
     """
@@ -53,14 +53,17 @@ class SourceSentence:
     reply: Polarity | None = None
 
     def words(self, user_names: frozenset[str]) -> tuple[Word, ...]:
-        """Return the words of the sentence, taking the reply into account."""
+        """Return the words of the sentence, each with the people it is about and its context.
+
+        A sentence of the assistant is read together with the user's reply: after a "no", its words are denied.
+        """
         read = read_sentence(self.text, self.voice, user_names)
         return read if self.reply is None else under_reply(read, self.reply)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The texts and names that an item is checked against."""
+    """The texts and names that an item (one statement of a model's answer) is checked against."""
 
     sources: Sequence[SourceSentence]
     """Sentences of the messages that the item comes from."""
@@ -73,7 +76,10 @@ class Evidence:
 
 
 def problem(item: str, evidence: Evidence) -> str | None:
-    """Return the reason why an item must not be stored, in a few words. Return None if the item may be stored."""
+    """Return the reason why an item (one statement of a model's answer) must not be stored, in a few words.
+
+    Return None if the item may be stored.
+    """
     read = read_sentence(item, "report", evidence.user_names, _names_of_others(evidence))
     content = [word for word in read if word.is_content and word.text not in words("empty")]
     if not content and not any(word.is_person for word in read):
@@ -226,7 +232,10 @@ def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
 
 @dataclass(slots=True)
 class _Votes:
-    """Counts how many words of an item agree with the messages and how many differ, in one respect."""
+    """Counts how many words of an item agree with the messages and how many differ.
+
+    One count is kept per question, for example whether the item is about the same person as the messages.
+    """
 
     agree: int = 0
     differ: int = 0

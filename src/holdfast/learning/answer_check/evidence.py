@@ -61,9 +61,10 @@ def _sentences(message: Message, before: Message | None, *, is_source: bool) -> 
 
 
 def _answered(before: Message, reply: Polarity) -> Iterator[SourceSentence]:
-    """Yield the assistant's sentences that a reply is about.
+    """Yield the assistant's sentences that the user's reply is about.
 
-    If the reply begins with "yes" or "no", these are all sentences. Otherwise they are only the questions.
+    If the reply begins with "yes" or "no", these are all sentences of the assistant's message. Otherwise they are only
+    the questions in it.
     """
     for text in split_sentences(before.text):
         if text.rstrip().endswith("?") or reply != "open":

@@ -218,7 +218,10 @@ def _is_whose(plain: list[str], at: int) -> bool:
 
 
 def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None:
-    """Return the person whom a word of a report names. "The user's sister" and "la hermana del usuario" are about the sister."""
+    """Return the person whom a word of a report (a sentence about "the user") names.
+
+    In "the user's sister" and "la hermana del usuario", the word for the user names nobody, because the sister is meant.
+    """
     word = plain[at].removesuffix("'s")
     if word in words("user"):
         owned = plain[at].endswith("'s") and any(next_word in people() for next_word in plain[at + 1 : at + 4])
@@ -235,7 +238,10 @@ def _is_self(before: list[str]) -> bool:
 
 
 def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> list[Polarity]:
-    """Return, for each word, whether its clause affirms or denies it. Words in a clause about an ending are ``open``."""
+    """Return, for each word, whether its clause affirms it (``yes``) or denies it (``no``).
+
+    The result is ``open`` for words in a part that says that something ended.
+    """
     idle = _idle(plain)
     denied = disliked = False
     found: list[Polarity] = []
@@ -250,10 +256,10 @@ def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> li
 
 
 def _about_end(plain: list[str], voice: Voice) -> list[bool]:
-    """Return, for each word, whether its part of the sentence says that something ended.
+    """Return, for each word, whether its part of the sentence says that something ended, as in "I left Acme".
 
-    Such a part both affirms (it was so) and denies (it is so no longer). A report with "no longer" only denies, so the result is
-    False.
+    Such a part both affirms (it was so) and denies (it is so no longer). In a report (a sentence about "the user"), a
+    part with a word such as "stopped" only denies, so the result is False for its words.
     """
 
     def ends(part: list[str]) -> bool:
@@ -302,7 +308,7 @@ def _unreal(spelled: list[str], plain: list[str], *, spanish: bool) -> list[bool
 
 
 def _begins_clause(plain: list[str], at: int, *, spanish: bool) -> bool:
-    """Return True if a clause ends before this word."""
+    """Return True if a new clause begins at this word."""
     word, before = plain[at], plain[at - 1] if at else ""
     if word in _PAUSES:
         return True

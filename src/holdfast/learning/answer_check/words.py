@@ -11,7 +11,7 @@ Gender = Literal["male", "female", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A type of person or animal, such as a sister: its family (``sibling``) and its gender."""
+    """A type of person or animal, such as a sister: its group, such as ``sibling`` (``family``), and its gender."""
 
     family: str
     gender: Gender

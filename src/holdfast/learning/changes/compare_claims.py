@@ -67,9 +67,9 @@ class ClaimComparer:
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
         """Return how a new statement changes an old memory, or None if it ends none of the memory's claims.
 
-        ``nearest`` is True if no other known memory is more similar to the new statement. In that case, two more texts
-        are compared, because the reader often misreads a claim in other words: ``said``, the sentence that the memory
-        comes from, and ``whole``, the message that contains the new statement.
+        ``nearest`` is True if no other known memory is more similar to the new statement. Then two more texts are compared,
+        because the sentence reader is often wrong if a claim was reworded. ``said`` is the sentence that the memory comes
+        from, and ``whole`` is the message that contains the new statement.
         """
         before, words, after = spoken_words(old)
         claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]
@@ -97,9 +97,10 @@ class ClaimComparer:
         return short and self._compare(old, new).repeats >= _MIN_REPEATS
 
     def _ends(self, old: str, news: Sequence[str], *, alone: bool, nearest: bool) -> float:
-        """Return the probability that one of the new claims ends an old one; 0 if none is sure enough to end it.
+        """Return the highest probability with which one of the new claims ends the old claim.
 
-        ``alone`` is True if the new statement consists of one claim.
+        Probabilities below the threshold of :meth:`_least` count as 0. ``alone`` is True if the new statement consists of
+        one claim.
         """
         limits = (_MAX_NEAREST_OLD_WORDS, _MAX_NEAREST_NEW_WORDS) if nearest else (_MAX_OLD_WORDS, _MAX_NEW_WORDS)
         if len(old.split()) > limits[0]:
@@ -112,9 +113,10 @@ class ClaimComparer:
         return sure
 
     def _ends_in_paragraph(self, old: str, claims: Sequence[str], news: Sequence[str]) -> float:
-        """Return the probability that one of the new claims ends a claim of a paragraph; 0 if none is sure enough.
+        """Return the highest probability with which one of the new claims ends ``old``, a claim of a paragraph.
 
-        A new claim can end only the claim of the paragraph that has the most words in common with it.
+        A new claim can end only the claim of the paragraph that has the most words in common with it. The result is 0 if no
+        probability reaches its threshold.
         """
         sure = 0.0
         for new in news:
@@ -158,7 +160,7 @@ def common_words(old: str, new: str) -> int:
 
 
 def _own_words(text: str) -> str:
-    """Return a claim without the words for the user that a report adds, such as "the user"."""
+    """Return a claim without words for the user: "the user lives in Lyon" becomes "lives in Lyon"."""
     return _NARRATION.sub(" ", spoken_words(text)[1].replace("’", "'"))
 
 

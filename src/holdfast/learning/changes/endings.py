@@ -47,7 +47,7 @@ class ChangePhrases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """An ending stated by a clause."""
+    """What a clause says has ended, such as playing tennis in "I stopped playing tennis on Sundays"."""
 
     subject: str | None
     sort: str

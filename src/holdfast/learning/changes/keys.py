@@ -33,7 +33,7 @@ class _Synonyms:
 def canonical_key(key: str, known: Collection[str] = ()) -> str:
     """Return the known key that means the same as this key. If there is none, return this key in cleaned form.
 
-    Synonyms come from a table. Keys that are not in the table mean the same only if their folded stems are equal.
+    Synonyms come from a table. Keys that are not in the table mean the same only if their words have the same stems.
     """
     cleaned = "_".join(_SEPARATORS.split(one_line(_CAMEL.sub(" ", key)).casefold().strip(" _-.:"))) or key
     spellings = list(known)
@@ -94,12 +94,15 @@ def _meaning(key: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _spelling(key: str) -> str:
-    """Return the folded words of a key, without its separators."""
+    """Return the words of a key in lower case, without accents, separated by spaces: ``homeCity`` becomes "home city"."""
     return " ".join(_SEPARATORS.split(fold(_CAMEL.sub(" ", one_line(key))).strip(" _-.:")))
 
 
 def _plain(key: str) -> str:
-    """Return the folded words of a key, leaving out modifiers. If the key consists only of modifiers, they are kept."""
+    """Return the words of a key in lower case, without accents and without modifiers such as "current".
+
+    If the key consists only of modifiers, they are kept.
+    """
     whole = _spelling(key)
     words = whole.split()
     if whole in _synonyms().group:

@@ -26,7 +26,7 @@ _CALLED: Final = re.compile(r"['’]s name is |\b(?:named|called)\b")
 
 
 class NamedThing(NamedTuple):
-    """A person, animal or thing: its type as a set of stems, and its folded name."""
+    """A person, animal or thing: the stems of the noun for it, such as "cat", and its name in lower case without accents."""
 
     sort: frozenset[str]
     name: str

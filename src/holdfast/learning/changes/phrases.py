@@ -124,7 +124,10 @@ def shared_words() -> SharedWords:
 
 @lru_cache(maxsize=1)
 def shared_statuses() -> Mapping[str, str]:
-    """Map a folded word of either language to the status it names, such as "casad" (from "casado") to "married"."""
+    """Map a word of either language to the status it names, such as "casad" (from "casado") to "married".
+
+    The words are in lower case, without accents, and can lack their ending.
+    """
     return {word: status for status, words in _read("slots_shared.toml")["statuses"].items() for word in words.split("|")}
 
 
@@ -200,5 +203,5 @@ def _filled(text: str, lists: Mapping[str, str]) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a value in comparable form: folded, with single spaces."""
+    """Return a text in lower case, without accents, and with single spaces, so that it can be compared."""
     return " ".join(fold(text).split())

@@ -121,7 +121,7 @@ def reconcile(
     reader: SentenceReader | None = None,
     said: Mapping[str, str] | None = None,
 ) -> list[Put]:
-    """Return the Puts to store, in order, given new Puts and the existing memories related to each of them.
+    """Return the Puts (memories to store), in order, given new Puts and the existing memories related to each of them.
 
     If the rules find no change, the sentence reader compares the claims. Without a reader, only the rules decide. ``said``
     maps ids of messages to their texts. The reader also compares the whole message that a Put comes from.
@@ -134,7 +134,7 @@ def reconcile(
 
 
 class _Batch:
-    """The Puts decided so far, and the ids of the memories that they retire."""
+    """The Puts (memories to store) decided so far, and the ids of the memories that they retire."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _Batch:
         self._append(put)
 
     def _append(self, put: Put) -> None:
-        """Add a Put to the batch, and drop earlier Puts of the batch that it supersedes.
+        """Add a Put (a memory to store) to the batch, and drop earlier Puts of the batch that it supersedes.
 
         If an earlier Put says the same, the new Put is not added. Instead, its sources are added to the earlier Put.
         """
@@ -191,9 +191,9 @@ class _Batch:
         self.puts.append(put)
 
     def _ended_in_batch(self, put: Put) -> list[Put]:
-        """Return the earlier Puts of the batch that the new Put supersedes.
+        """Return the earlier Puts (memories to store) of the batch that the new Put supersedes.
 
-        An uncertain match counts only if it is the only match.
+        If it is uncertain whether the new Put supersedes them, return an earlier Put only if there is exactly one such Put.
         """
         if not self._rules.supersede:
             return []
@@ -230,9 +230,9 @@ class _Batch:
         return understood and not _is_fuller(old, put) and _is_brief(put.text)
 
     def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
-        """Return the Put with ``replaces`` set to the memories that the Put supersedes.
+        """Return the Put (a memory to store) with ``replaces`` set to the memories that the Put supersedes.
 
-        Clauses of these memories that still hold are added to the batch as separate Puts.
+        Clauses of these memories that are still true are added to the batch as separate Puts.
         """
         ended = _certain_or_only(list(self._ended(put, found))) if self._rules.supersede and not _is_summary(put) else []
         if not ended and self._rules.supersede:
@@ -263,7 +263,7 @@ class _Batch:
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _ended_by_reader(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
-        """Yield the memories that the Put supersedes according to the sentence reader."""
+        """Yield the memories that a Put (a memory to store) supersedes according to the sentence reader."""
         for neighbor in found:
             old, comparer = neighbor.memory, self._comparer_for(neighbor, put)
             if comparer is None or not _may_retire(put, old, by_slot=True):
@@ -276,13 +276,16 @@ class _Batch:
                 yield _Retired(memory=old, why="changed", certain=change.certain, kept=change.kept)
 
     def _message_of(self, put: Put) -> str:
-        """Return the text of the message that a Put comes from. Return an empty text if the Put summarizes a conversation."""
+        """Return the text of the message that a Put (a memory to store) comes from.
+
+        Return an empty text if the Put summarizes a conversation.
+        """
         return self._said.get(put.sources[-1], "") if put.sources and not _is_summary(put) else ""
 
     def _says_more(self, neighbor: Neighbor, put: Put) -> bool:
-        """Return True if the Put repeats a memory of the same kind and adds details.
+        """Return True if a Put (a memory to store) repeats a memory of the same kind and adds details.
 
-        The sentence reader decides whether it repeats it.
+        The sentence reader decides whether the Put repeats the memory.
         """
         old = neighbor.memory
         comparer = self._comparer_for(neighbor, put)
@@ -292,12 +295,15 @@ class _Batch:
         return fuller and _is_similar(neighbor) and comparer.repeats(old.text, put.text)
 
     def _comparer_for(self, neighbor: Neighbor, put: Put) -> ClaimComparer | None:
-        """Return the comparer for a memory and a Put, or None if they are too dissimilar or of kinds that cannot be compared."""
+        """Return the comparer for a memory and a Put (a memory to store).
+
+        Return None if the two are too dissimilar, or if their kinds cannot be compared.
+        """
         comparable = _comparable(neighbor.memory.kind, put.kind)
         return self._comparer if neighbor.close and comparable else None
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
-        """Return a Put whose text is a known statement with the correction applied.
+        """Return a Put (a memory to store) whose text is a known statement with the correction applied.
 
         If the correction matches no known statement, return the given Put unchanged.
         """
@@ -317,7 +323,11 @@ class _Batch:
 
 
 def _is_summary(put: Put) -> bool:
-    """Return True if a Put summarizes a conversation. Rules cannot compare it: they read one statement, not claim by claim."""
+    """Return True if a Put (a memory to store) summarizes a conversation.
+
+    The rules cannot compare a summary, because they expect a single statement. The sentence reader compares it claim by
+    claim.
+    """
     return "conversation" in put.metadata
 
 
@@ -327,18 +337,27 @@ def _is_similar(neighbor: Neighbor) -> bool:
 
 
 def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
-    """Return the certain matches. If there are none, return the match if there is exactly one."""
+    """Return the memories that are superseded with certainty. If none is certain, return the only one, if there is just one.
+
+    If several uncertain memories are left, return an empty list.
+    """
     certain = [each for each in ended if each.certain]
     return certain or (ended if len(ended) == 1 else [])
 
 
 def may_replace(put: Put, old: Memory) -> bool:
-    """Return True if a Put may supersede an existing memory. This also applies to replacements proposed by a model."""
+    """Return True if a Put (a memory to store) may supersede an existing memory.
+
+    This check also applies if a model proposed the replacement.
+    """
     return _comparable(old.kind, put.kind) and _may_retire(put, old, by_slot=True)
 
 
 def _is_outdated(put: Put, old: Memory) -> bool:
-    """Return True if a known memory is newer than the Put and supersedes it. The Put is then stored only as history."""
+    """Return True if a known memory is newer than a Put (a memory to store) and supersedes it.
+
+    The Put is then stored only as history.
+    """
     if put.valid_from is None or put.valid_from >= old.valid_from or not _comparable(old.kind, put.kind):
         return False
     return _end_reason(put.text, put.key, old.text, old.key, put.language or old.language) is not None
@@ -350,10 +369,11 @@ def _comparable(old: str, new: str) -> bool:
 
 
 def _may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
-    """Return True if the memory is unpinned, and neither more trusted nor newer than the Put.
+    """Return True if a Put (a memory to store) may retire this memory.
 
-    A memory that the user stored explicitly is retired only if the memory and the Put fill the same slot. If the Put is less
-    trusted than such a memory, the writer stores it as a proposal instead.
+    The memory must be unpinned, and neither newer nor more trusted than the Put. A memory that the user stored explicitly is
+    retired only if the memory and the Put fill the same slot (``by_slot``). If the Put is less trusted than such a memory,
+    the writer stores the Put as a proposal instead.
     """
     if old.pinned or (old.origin == "explicit" and not by_slot) or (put.trust < old.trust and old.origin == "auto"):
         return False
@@ -413,7 +433,7 @@ def _same_statement(earlier: Put, put: Put) -> bool:
 
 
 def _refreshed(old: Memory, put: Put) -> Put:
-    """Return a Put that the writer stores as a refresh of the old memory."""
+    """Return a Put (a memory to store) that the writer stores as a refresh of the old memory."""
     importance = put.importance if put.importance is not None and put.importance > old.importance else None
     return Put(
         scope=old.scope,
@@ -432,9 +452,9 @@ def _refreshed(old: Memory, put: Put) -> Put:
 
 
 def _merge_into(earlier: Put, put: Put) -> Put:
-    """Return the Put, extended so that it also replaces all memories that an earlier Put of the batch would have replaced.
+    """Return a Put (a memory to store) that also replaces all memories that ``earlier`` would have replaced.
 
-    The earlier Put was never stored, so it need not be retired.
+    ``earlier`` is a Put of the same batch that the new Put supersedes. It was never stored, so it need not be retired.
     """
     return replace(put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason="changed in the same batch")
 

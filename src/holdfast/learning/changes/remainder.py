@@ -28,10 +28,10 @@ _SUBJECT: Final = re.compile(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )
 
 
 def remainder(old: Memory | Put, put: Put) -> list[Put]:
-    """Return a Put (a memory to store) for the parts of an old statement that the new statement does not change.
+    """Return the parts of an old statement that are still true after a new statement changes it, as one Put (a memory to store).
 
-    Sentences that the new statement does not concern stay. In a sentence that it changes, the clauses that state
-    another attribute stay. The Put is returned in a list, which is empty if nothing stays.
+    Kept are the sentences that the new statement does not affect. In the other sentences, only clauses about other attributes
+    are kept. The Put is in a list. The list is empty if nothing is kept, or if the new statement changes nothing.
     """
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     changes = slots_of(put.text, key=put.key, language=put.language)

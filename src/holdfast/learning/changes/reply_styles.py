@@ -43,7 +43,10 @@ def wants_another_style(old: str, new: str) -> bool:
 
 
 def _sides(text: str) -> dict[int, int]:
-    """Map each scale of reply style to the side that a text asks for, such as "short". Rejected styles are ignored."""
+    """Map the number of each scale of reply style to the side that a text asks for. On one scale, 0 is short and 1 is long.
+
+    Rejected styles, as in "not too long", are ignored. So are scales on which the text asks for both sides.
+    """
     sides = shared_words().sides
     wanted = _WORD.findall(folded(_REFUSED.sub(" ", expanded(text))))
     found = [sides[word] for word in wanted if word in sides and sides[word][0] < _STYLES]

@@ -46,7 +46,7 @@ class DocumentCalibration:
     def nearest(self, distance: float) -> float:
         """Return the minimum cosine at which two documents count as at most ``distance`` apart with this embedder.
 
-        ``SOURCE_DISTANCE`` corresponds to ``near``, and a distance of 0 to a cosine of 1.
+        The scale is linear: distance 0 is cosine 1, and the distance ``SOURCE_DISTANCE`` is the cosine ``near``.
         """
         return 1.0 - distance * (1.0 - self.near) / SOURCE_DISTANCE
 
@@ -65,9 +65,9 @@ def calibration_for(embedder: str) -> DocumentCalibration | None:
 
 
 def is_near(cosine: float | None, distance: float | None, calibration: DocumentCalibration | None) -> bool:
-    """Return True if two documents with this cosine are at most ``distance`` apart.
+    """Return True if two documents with this cosine are similar enough: at most ``distance`` apart.
 
-    Return False if the cosine or the distance is None.
+    Without a calibration, the distance is 1 minus the cosine. Return False if the cosine or the distance is None.
     """
     if cosine is None or distance is None:
         return False

@@ -119,9 +119,10 @@ def _without_lead(piece: str, words: SlotPhrases) -> str:
 
 
 def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
-    """Return the subject of a clause and the rest of the clause, or None if the clause names no subject.
+    """Return the subject of a clause and the rest of the clause.
 
-    The subject is None if the clause begins with a word such as "he" or "this".
+    If the clause begins with a word such as "he" or "this", its subject is unknown: return None as the subject, with the
+    whole clause. If the clause names no subject at all, return None instead of the pair.
     """
     kin = _kin_pattern(words.language).match(clause)
     if kin:

@@ -221,7 +221,7 @@ def _cues_change(clause: SlotClause, rule: SlotRule) -> bool:
 
 
 def _is_vague(rule: SlotRule, value: str, match: re.Match[str], words: SlotPhrases) -> bool:
-    """Return True if the value is unspecific, so that another value may mean the same thing."""
+    """Return True if the value is unspecific, such as "a car". Another value, such as "Toyota", may then mean the same thing."""
     shared, traits = shared_words(), rule.traits
     if value in shared.vague_values or (traits.vague and value not in shared.definite_values):
         return True

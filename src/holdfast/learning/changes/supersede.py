@@ -157,7 +157,7 @@ def _ends(old: Slot, new: Slot) -> bool:
 
 
 def _ends_value(old: Slot, new: Slot) -> bool:
-    """Return True if the value that ended is the old slot's value or a shorter form of it.
+    """Return True if the value that ended is the old slot's value or a shorter form of it: "car" for "red car".
 
     A fuller form of the old value also counts, except for a home, a pet or a possession.
     """
@@ -209,7 +209,7 @@ def _same_attribute(old: Slot, new: Slot) -> bool:
 
 
 def _opposed(old: str, new: str) -> bool:
-    """Return True if two preferences are at opposite ends of one scale."""
+    """Return True if two preferences are at opposite ends of one scale, such as "short answers" and "detailed answers"."""
     sides = shared_words().sides
     before = dict(sides[word] for word in _TOKEN.findall(old) if word in sides)
     after = dict(sides[word] for word in _TOKEN.findall(new) if word in sides)

@@ -99,7 +99,10 @@ class _Things:
         self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
 
     def findall_in(self, text: str) -> list[tuple[int, str]]:
-        """Find the things, such as Chrome, that a folded text names. Return the kind number and canonical name of each thing."""
+        """Find the things, such as Chrome, that a text names. Return the kind number and canonical name of each thing.
+
+        The text must be in lower case and without accents.
+        """
         return [self._kind[found] for found in self._pattern.findall(text)]
 
 

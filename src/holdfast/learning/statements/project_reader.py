@@ -24,7 +24,7 @@ class ProjectReader:
         return self.inner.name
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
-        """Read one of the user's sentences. ``before`` is the previous turn, or an empty string."""
+        """Analyze one of the user's sentences and return the result. ``before`` is the previous turn, or an empty string."""
         reading = self.inner.read(sentence, before=before)
         is_project_fact = (
             reading.area == "work"
@@ -36,5 +36,8 @@ class ProjectReader:
         return replace(reading, keep=max(reading.keep, _KEEP), owner="user") if is_project_fact else reading
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new claim of the same person."""
+        """Compare an old claim with a new claim of the same person.
+
+        Return the probabilities that the new claim leaves the old claim valid, repeats it, or ends it.
+        """
         return self.inner.compare(old, new)

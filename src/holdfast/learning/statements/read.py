@@ -169,9 +169,9 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
 
 
 def candidates(sentences: Sequence[str], context: Context) -> Iterator[tuple[Candidate, StatementRule | None, bool]]:
-    """Yield the words of each sentence that may become a memory, with two more values.
+    """Yield the parts of sentences that may become a memory.
 
-    They are the rule that matches the words, or None, and whether the user asked to remember them.
+    Each part comes with the rule that matches it, or None, and with True if the user asked to remember it.
     """
     previous = ""
     for said in sentences:
@@ -202,7 +202,10 @@ def candidates(sentences: Sequence[str], context: Context) -> Iterator[tuple[Can
 
 
 def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRule | None]]:
-    """Return the clauses of a text if each states a different attribute, as in "my name is Ana and I live in Lyon"."""
+    """Split a text into clauses if each clause states a different attribute, as in "my name is Ana and I live in Lyon".
+
+    Each clause is returned with the rule that matches it. Return an empty list if the text is not to be split.
+    """
     folded = fold_clause(text)
     for book in books:
         found = [(clause.text, book.find(clause.folded)) for clause in clauses(text, folded, book)]
@@ -253,7 +256,10 @@ def _without_lead(text: str, books: Sequence[Rulebook]) -> str:
 
 
 def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
-    """Yield the positions after each introductory word at the beginning of a folded text."""
+    """Yield the position after each introductory word, such as "and", at the beginning of a text.
+
+    ``folded`` is the text in lower case and without accents.
+    """
     start = 0
     for _ in range(_MAX_LEADS):
         lead = book.filler.match(folded[start:])

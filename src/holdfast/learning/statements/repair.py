@@ -127,9 +127,10 @@ def rejected_value(text: str) -> str:
 
 
 def _swap_whole(text: str, old: str, new: str) -> str | None:
-    """Replace a whole value if the correction names only a part of it: "not the 7th" changes "June 7th" to "June 14th".
+    """Replace a whole value if the correction names only a part of it.
 
-    Return None if the statement contains no such value.
+    The correction "June 14th, not the 7th" changes "the wedding is on June 7th" to "the wedding is on June 14th". Return None
+    if the statement contains no such value.
     """
     plain = fold_clause(text)
     for value in _VALUES:

@@ -26,7 +26,7 @@ Doubt in these words makes the whole clause uncertain.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRule:
-    """A pattern for one type of statement, with the properties of the resulting memory."""
+    """A pattern for one type of statement, such as "I live in ...", with the properties of the resulting memory."""
 
     key: str
     kind: StatementKind
@@ -70,9 +70,9 @@ class Rulebook:
     signs: Mapping[str, re.Pattern[str]]
 
     def find(self, clause: str) -> StatementRule | None:
-        """Return the first rule that matches a folded clause, or None.
+        """Return the first rule that matches a folded clause (lower case, without accents), or None.
 
-        A rule may also match after a prefix, or after an omitted subject has been inserted.
+        A rule may also match after a prefix such as "every Sunday", or after an omitted subject has been inserted.
         """
         rule = self._first(clause, 0)
         for start in self._after_prefix(clause):
@@ -83,12 +83,18 @@ class Rulebook:
         return rule
 
     def states(self, clause: str) -> bool:
-        """Return True if a rule matches a folded clause, and the clause is neither momentary nor vague."""
+        """Return True if a rule matches a clause, and the clause is neither temporary nor vague.
+
+        The clause must be folded (lower case, without accents).
+        """
         rule = self.find(clause)
         return rule is not None and not self.is_passing(clause, rule)
 
     def is_passing(self, clause: str, rule: StatementRule) -> bool:
-        """Return True if a folded clause that a rule matches is only temporary or uncertain."""
+        """Return True if a clause that ``rule`` matches is not worth keeping, because it is only temporary or vague.
+
+        The clause must be folded (lower case, without accents).
+        """
         return self.shows("momentary", clause) or (rule.kind != "decision" and self._is_vague(clause))
 
     def _is_vague(self, clause: str) -> bool:
@@ -103,7 +109,10 @@ class Rulebook:
         return next((rule for rule in self.rules if rule.fits(clause, start)), None)
 
     def shows(self, sign: str, text: str) -> bool:
-        """Return True if a folded text matches the pattern named ``sign``, such as ``joke`` or ``question``."""
+        """Return True if a text matches the pattern named ``sign``, such as ``joke`` or ``question``.
+
+        The text must be folded (lower case, without accents).
+        """
         return bool(self.signs[sign].search(text))
 
 
@@ -129,9 +138,9 @@ def rulebook(language: str) -> Rulebook:
 
 
 def rulebooks(language: str | None) -> tuple[Rulebook, ...]:
-    """Return the rulebooks of all languages, the rulebook of the text's language first.
+    """Return the rulebooks of all languages, starting with the rulebook of the given language.
 
-    Rules of another language sometimes match, too.
+    The others are included because a detected language can be wrong.
     """
     return tuple(rulebook(code) for code in sorted(LANGUAGES, key=lambda code: code != language))
 

@@ -51,7 +51,10 @@ def is_english(folded: str, language: str | None) -> bool:
 
 
 def is_question(folded: str) -> bool:
-    """Return True if a folded text has the word order of a question, even without a question mark."""
+    """Return True if a text has the word order of a question, even without a question mark.
+
+    The text must be in lower case and without accents.
+    """
     return _QUESTION.match(folded) is not None
 
 

@@ -41,9 +41,9 @@ def without_lead(text: str) -> str:
 
 
 def _without_tail(text: str, read: Callable[[str], Reading]) -> str:
-    """Return a text without a final request that is not worth keeping.
+    """Return a text without the request at its end, if the request is not worth keeping.
 
-    The request stays if the rest of the text would be worth less without it.
+    The request stays if the sentence reader rates the text clearly lower without it.
     """
     for pause in _TAIL.finditer(text):
         head, tail = text[: pause.start()], text[pause.end() :]

@@ -1,7 +1,8 @@
-"""Decide whether a statement is worth keeping, by the sentence reader's reading of it and by its form.
+"""Decide whether a statement is worth keeping, by the sentence reader's analysis of it and by its form.
 
 Each property of a statement that matters is a signal with a weight. The weighted sum of the signals gives the
-probability. ``training/reader/fit_worth.py`` fits the weights to judged statements of published dialogues.
+probability. ``training/reader/fit_worth.py`` fits the weights to statements of published dialogues that were judged
+as worth keeping or not.
 """
 
 import math
@@ -112,7 +113,10 @@ def worth(each: Candidate) -> float:
 
 
 def mentions_user(folded: str) -> bool:
-    """Return True if a folded text has a word in the first person."""
+    """Return True if a text has a word in the first person, such as "I" or "my".
+
+    The text must be in lower case and without accents.
+    """
     return _FIRST_PERSON.search(folded) is not None
 
 

@@ -146,9 +146,10 @@ def importance_of(text: str) -> float:
 
 
 def is_worth_keeping(text: str) -> bool:
-    """Return False for greetings and thanks, questions, and requests without any name, number, date or sign of importance.
+    """Return False for small talk, short texts, questions and requests that say nothing important.
 
-    A request in the form of a question ("can you move it to Friday?") counts as a request.
+    A text with a sign of importance, such as a word about health or money, is always worth keeping. So is a text with a name,
+    number or date, unless it is a question. A polite question ("can you move it to Friday?") counts as a request.
     """
     plain = fold(text)
     if any(pattern.search(plain) for _, _, pattern in _PATTERNS) or _NAMED_PERMISSION.search(text) or _RULE.search(plain):

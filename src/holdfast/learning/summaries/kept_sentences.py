@@ -122,7 +122,7 @@ def _chosen(kept: Sequence[_Kept], room: int) -> list[_Kept]:
 def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Message]:
     """Return the user's requests that contain a name, number or date, each followed by the assistant's answer.
 
-    They are used if the user said nothing lasting. Small talk is left out.
+    They fill the paragraph if no sentence of the user is worth keeping. Small talk is left out.
     """
     kept: list[Message] = []
     before = ""

@@ -182,7 +182,7 @@ def _call_model(
 
 
 def _check(written: _Written, name: str, replaces: Sequence[str], max_characters: int) -> tuple[str | None, tuple[str, ...]]:
-    """Return the model's text and its flaws. The text is None if it cannot be used."""
+    """Return the model's text and the problems found (``flaws``). The text is None if it cannot be used."""
     if written.data is None:
         return None, written.flaws
     raw = str(written.data.get(name) or "").strip()
@@ -200,7 +200,7 @@ def _check(written: _Written, name: str, replaces: Sequence[str], max_characters
 def _checked(
     written: _Written, name: str, messages: Sequence[Message], max_characters: int
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the model's text without sentences that contradict the messages, and its flaws.
+    """Return the model's text without sentences that contradict the messages, and the problems found (``flaws``).
 
     The text is None if nothing is left.
     """
@@ -212,7 +212,10 @@ def _checked(
 
 
 def _without_inventions(text: str | None, flaws: tuple[str, ...], texts: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
-    """Return a document without the lines whose names, numbers or dates occur in none of the texts, and its flaws."""
+    """Return a document without invented lines, and the problems found (``flaws``).
+
+    A line is invented if one of its names, numbers or dates occurs in none of the texts.
+    """
     if text is None:
         return None, flaws
     evidence = Evidence(sources=(), known=texts)
@@ -250,9 +253,10 @@ def rate_by_rules(messages: Sequence[Message]) -> tuple[float, tuple[str, ...]]:
 def paragraph_by_rules(
     messages: Sequence[Message], *, max_characters: int, language: str | None = None, reader: SentenceReader | None = None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the paragraph that is written without a chat model, and its flaws. It is empty if nothing is worth keeping.
+    """Return the paragraph that is written without a chat model, and the problems found (``flaws``).
 
-    The sentence reader decides what is worth keeping. Without a reader, or if it cannot be used, rules decide.
+    The paragraph is empty if nothing is worth keeping. The sentence reader decides what is worth keeping. Without a reader,
+    or if it cannot be used, rules decide.
     """
     flaws: tuple[str, ...] = ()
     if reader is not None:

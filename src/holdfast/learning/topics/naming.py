@@ -172,7 +172,10 @@ def _is_other_form(one: str, other: str) -> bool:
 
 
 def _candidates(words: Sequence[str], at_first: int) -> Iterator[str]:
-    """Yield candidate names. The first joins ``at_first`` words, and each further name has one more word."""
+    """Yield candidate names, built from the first words of ``words``.
+
+    The first candidate has ``at_first`` words, and each further candidate has one word more.
+    """
     for size in range(at_first, MAX_WORDS + 1):
         if name := slug(" ".join(words[:size])):
             yield name
