@@ -1,9 +1,9 @@
 """Builds the wheel of holdfast-models: with the weights where ONNX Runtime has wheels, and empty for all other systems.
 
-An environment marker on the requirement cannot distinguish musl from glibc, but the tags of a wheel can. If there are
-two wheels, pip installs the one whose tags name the system, and on other systems the empty one. The variable
-``HOLDFAST_MODELS_WHEEL`` (``full`` or ``empty``) chooses the wheel to build. If it is not set, the wheel for the
-current system is built.
+A release has both wheels. The tags of the full wheel name the systems with ONNX Runtime; pip installs it there, and
+installs the empty wheel on all others. An environment marker on the requirement could not do this, because it cannot
+distinguish musl from glibc. The variable ``HOLDFAST_MODELS_WHEEL`` (``full`` or ``empty``) chooses the wheel to build.
+If it is not set, the wheel for the current system is built.
 """
 
 import os

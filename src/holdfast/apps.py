@@ -199,9 +199,9 @@ class Apps:
         return self._store.memories(wanted)
 
     def compactions(self, app: str, *, user: str | None = None, limit: int = 20) -> Sequence[Compaction]:
-        """List the memories that were removed because of the cap, newest first, with the reasons.
+        """List the memories that were removed because the app had more memories than its cap, newest first, with the reasons.
 
-        Each can be undone for 30 days.
+        Each removal can be undone within the undo window, 30 days by default.
         """
         owner = {"app": _app(app), **({"user": user} if user else {})}
         retired = MemoryFilter(owner=owner, statuses=("expired", "superseded"), limit=limit)
@@ -287,9 +287,10 @@ class Apps:
         return fitting[0]
 
     def _about(self, session: SessionRecord, point: Point) -> str:
-        """Return the query for a context block.
+        """Return the query for a context block. It depends on ``point``.
 
-        It is the user's last message, the end of the conversation, or an empty string. This depends on ``point``.
+        It is empty for ``selection``, the end of the conversation for ``review``, and the user's last message
+        otherwise.
         """
         if point == "selection":
             return ""
@@ -299,7 +300,7 @@ class Apps:
         return next((message.text for message in reversed(messages) if message.role == "user"), "")
 
     def _is_withheld(self, session: SessionRecord) -> bool:
-        """Return True if a session has messages that are off the record, because the query may then contain them."""
+        """Return True if a session has messages that are off the record. The query for the context block may contain them."""
         withheld = MessageFilter(session=session.id, exactly=session.scope, actions=[OFF_RECORD], newest=1)
         return bool(self._store.messages(withheld))
 
@@ -342,7 +343,10 @@ class Apps:
         )
 
     def report_energy(self, units: float) -> None:
-        """Report the energy units that the host has used since its last report. Memory work may use up to 5% of the total."""
+        """Report the energy units that the host has used since its last report.
+
+        Holdfast's background work may use up to 5% of the total that the host reports.
+        """
         self._energy.used(units)
 
     def report_energy_level(self, level: float | None) -> None:

@@ -285,7 +285,7 @@ def erase_memories(services: Services, ids: Sequence[str], *, reader: Scope | No
 
 
 def _forget_unsaved(services: Services) -> None:
-    """Drop uses and traces that are not written yet, because they may contain erased data."""
+    """Drop traces, and records of which memories were used, that are not stored yet. They may contain erased data."""
     services.reader.uses.discard()
     services.reader.traces.discard()
 
@@ -310,7 +310,10 @@ def _erasing(
 
 
 def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages: Sequence[PagesToErase]) -> Receipt:
-    """Return the receipt with the problems of the topic pages added. If it is then pending, a later scan completes it."""
+    """Add the problems with topic files to the receipt of an erasure, and return it.
+
+    If the receipt is pending, for example because of such a problem, a later scan of the files completes it.
+    """
     problems, missing = [line for each in pages for line in each.problems], [path for each in pages for path in each.missing]
     if problems or missing:
         receipt = replace(
@@ -371,9 +374,10 @@ def named(**parts: str | None) -> dict[str, str]:
 
 
 def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | Message]:
-    """Return the memories and messages that an erasure by id refers to.
+    """Return the memories and messages that an erasure names by id.
 
-    If ``source`` is the id of a message that no longer exists, return the memories derived from that message.
+    ``target`` has the key ``memory``, or ``source`` for any id. If the message of a ``source`` no longer exists, return
+    the memories derived from it.
     """
     found: list[Memory | Message] = []
     if "memory" in target:

@@ -70,7 +70,7 @@ def measure(folder: Path, *, apps: int, each: int, seed: int) -> dict[str, Any]:
 
 
 def _fill(memory: Engine, names: list[str], each: int, rng: random.Random) -> None:
-    """Store memories of about 150 characters. The text of each memory contains the name of its app."""
+    """Store ``each`` memories per app, of about 150 characters. The text of each memory contains the name of its app."""
     now = datetime.now(UTC)
     for start in range(0, len(names), 100):
         with services(memory).store.write() as tx:

@@ -18,7 +18,7 @@ def bench() -> None:
 
 
 def _sizes(minimum: int) -> Callable[[click.Context, click.Parameter, str], list[int]]:
-    """Return a callback that parses a list of sizes, each at least ``minimum``."""
+    """Return a callback for a click option. It parses a list of sizes such as "1000,10000", each at least ``minimum``."""
 
     def read(_context: click.Context, option: click.Parameter, value: str) -> list[int]:
         try:
@@ -69,7 +69,7 @@ def speed(flags: Flags, *, sizes: list[int], seed: int, peers_up_to: int) -> Non
 def learn(flags: Flags, *, split: str, misses: bool, chat: str | None, limit: int | None) -> None:
     """Measure extraction from labeled English and Spanish messages, by rules or by a chat model.
 
-    Before that, the command prints how people judged memories from real conversations.
+    First, the command prints recorded results: how people judged memories that were extracted from real conversations.
     """
     _benchmark("learning.benchmark").run(split=split, misses=misses, as_json=flags.json, chat=chat, limit=limit)
 
@@ -143,7 +143,10 @@ def everyday(
 def story(
     flags: Flags, *, names: tuple[str, ...], stories: Path | None, model: str, embedder: str, days: int | None, misses: bool
 ) -> None:
-    """Simulate a month of conversations with each design, with outages, restarts and kills. Then score what the design knows."""
+    """Simulate a month of conversations with each design (one of five assistants), and score what it then remembers.
+
+    The simulated month contains outages, restarts and kills.
+    """
     given = {} if stories is None else {"stories": stories}
     _benchmark("story.benchmark").run(
         **given,
@@ -247,7 +250,7 @@ def load(flags: Flags, *, clients: int, seconds: float, memories: int, workers: 
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Server processes.")
 @with_flags(scope=False, store=False)
 def fairness(flags: Flags, **options: Any) -> None:
-    """Measure how far one tenant's attacks slow down its neighbors, with a real server process."""
+    """Measure how far one tenant that floods a real server process slows down the requests of other tenants."""
     _benchmark("server.fairness").run(**options, as_json=flags.json)
 
 

@@ -72,7 +72,7 @@ class Principal:
 
     @property
     def name(self) -> str:
-        """Name of the caller. Requests are counted and responses are stored under this name."""
+        """Name of the caller: ``key ID``, or ``keyless``. Rate limits and stored responses are kept per name."""
         return f"key {self.key}" if self.key else "keyless"
 
     @property
@@ -137,10 +137,10 @@ def may_change(principal: Principal, scope: Scope) -> bool:
 
 
 def check_found(principal: Principal, right: Right, scope: Scope, *, absent: str, also_apps: Collection[str] = ()) -> None:
-    """Raise an error unless the principal may read or change data that was found by its id.
+    """Raise an error if the principal lacks the right to data of this scope, after the data was found by its id.
 
-    If the principal may not see the data, raise ``NotFound`` with the message ``absent``, as for an id that does not
-    exist.
+    If the principal may not even see the data, raise ``NotFound`` with the message ``absent``, as for an id that does
+    not exist. If it may only read the data but wants to change it, raise ``Forbidden``.
     """
     if not may_see(principal, scope, also_apps=also_apps):
         raise NotFound(absent)
@@ -197,9 +197,9 @@ class Gate:
     ) -> tuple[KeyRecord, str]:
         """Create a key. Return its record and the key itself, which cannot be shown again.
 
-        ``by`` is the creator, None for trusted code. A new key never has more access than its creator. The first key
-        that a creator makes must be an unbound admin key: from then on every request needs a key, and only an admin key
-        can create others.
+        ``by`` is the creator, or None for trusted code. A new key never has more access than its creator. If ``by`` is
+        given and keys are not required yet, the key must be an unbound admin key: from then on every request needs a
+        key, and only an admin key can create others.
         """
         if level not in LEVELS:
             raise InvalidInput(f"The level of a key must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")

@@ -91,7 +91,7 @@ class TokenVerifier:
         self._keys = _SigningKeys(oauth.issuer)
 
     def identify(self, otherwise: Identify) -> Identify:
-        """Return a function that identifies callers by their OAuth token. It passes callers without a token to ``otherwise``."""
+        """Return a function that identifies callers by OAuth token. For callers without a token, it calls ``otherwise``."""
 
         def identify(bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (signature of Identify)
             is_token = bearer is not None and bearer.count(".") == 2  # an access key has no dots

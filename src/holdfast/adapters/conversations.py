@@ -56,7 +56,10 @@ class Conversation:
 
 
 async def completed(work: Awaitable[T]) -> T:
-    """Await a write. If the caller is canceled, first wait for the write to finish, so that its outcome is certain."""
+    """Wait for a write and return its result.
+
+    If the caller is canceled meanwhile, still wait until the write is done, and only then raise the cancellation.
+    """
     task = asyncio.ensure_future(work)
     canceled: asyncio.CancelledError | None = None
     while not task.done():

@@ -331,12 +331,15 @@ class _GivenVectors:
         return self._dimensions
 
     def forget(self) -> None:
-        """Drop all kept vectors, so that later vectors may have another length."""
+        """Drop all vectors kept in memory, so that later vectors may have another length."""
         self._kept.clear()
         self._dimensions = 0
 
     def keep(self, vector: Sequence[float] | None) -> str | None:
-        """Keep a vector until the store embeds its hash. Return the hash, or None if the vector is missing or zero."""
+        """Keep a vector in memory, so that :meth:`embed` can return it for its hash.
+
+        Return the hash, or None if the vector is missing or zero.
+        """
         if vector is None or not any(vector):
             return None
         array = np.asarray(vector, dtype=np.float32)

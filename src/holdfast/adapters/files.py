@@ -1,7 +1,7 @@
 """A folder of text files, stored in a memory. Models list, read and edit the files with tools.
 
-A file is an item: the folders of its path are the namespace, and its name is the key. A folder exists as long as it has
-files.
+Each file is stored as one memory of the kind ``ITEM``. The folders of its path are the namespace, and its name is the
+key. A folder exists as long as it has files.
 """
 
 from collections.abc import Callable, Iterable

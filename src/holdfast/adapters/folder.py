@@ -134,9 +134,10 @@ class FolderFiles(MemoryFiles):
         return dict(json.loads(found[0].text)) if found else {}
 
     def _keep_state(self, known: dict[str, str]) -> None:
-        """Record the files that are equal on disk and in the memory.
+        """Record the hashes of the files that are equal on disk and in the memory.
 
-        The record has no owner and no file names, so that it is not removed when the owner's data is erased.
+        The record has no owner, so it stays when the owner's data is erased. It contains only hashes, no file names or
+        texts.
         """
         state = {}
         on_disk = self._read_folder()

@@ -213,7 +213,7 @@ class HoldfastStore(BaseStore):
         return cut[op.offset : op.offset + op.limit]
 
     def _namespaces(self) -> Iterator[tuple[str, ...]]:
-        """Yield all namespaces, in order."""
+        """Yield all namespaces, sorted."""
         offset = 0
         while page := self.memory.namespaces(prefix=(self._root,), kind=ITEM.name, limit=_PAGE, offset=offset, **self._owner):
             yield from (labels[1:] for labels in page)

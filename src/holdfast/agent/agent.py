@@ -294,9 +294,9 @@ class Agent:
         return use
 
     def _replace_asked(self, consent: Consent, stored: str) -> None:
-        """Remove the memories that were stored in the user's own words because the user asked to remember something.
+        """Remove the memories that Holdfast stored in the user's own words because the user asked to remember something.
 
-        The model has now stored the same content in a better wording.
+        They are replaced by the memory ``stored``: the model has stored the same content in a better wording.
         """
         with services(self._memory).store.write() as tx:
             tx.remove_memories([each.id for each in consent.memories if each.id != stored and each.revision == 1])

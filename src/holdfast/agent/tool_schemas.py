@@ -8,7 +8,7 @@ from holdfast.types import Kind
 
 
 def message_type_of(preset: Preset) -> str:
-    """Return the type name under which messages appear in search results."""
+    """Return the name for messages in the field ``type`` of search results: ``conversation`` or ``message``."""
     return "conversation" if any(kind.name == "conversation" for kind in preset.learned_kinds) else "message"
 
 
@@ -59,7 +59,10 @@ def _forget_parameters(texts: Mapping[str, str], preset: Preset) -> Schema:
 
 
 def has_own_store_tool(preset: Preset) -> bool:
-    """Return True if the preset's design defines ``store_memory``. The tools then take exactly the design's arguments."""
+    """Return True if the preset has the tool ``store_memory`` of a design (the assistant that the preset imitates).
+
+    All tools then take exactly the arguments that the design defined.
+    """
     return "store_memory" in preset.tools
 
 

@@ -178,7 +178,7 @@ class MemoryTools:
         return self.problem("too_many")
 
     def already_forgotten(self, call: ToolCall, taken: Consent) -> ToolResult | None:
-        """Return the result of a forget call if the user's message already caused the memories to be forgotten.
+        """Return a success result for a forget call if Holdfast has already forgotten the memories because the user asked for it.
 
         Otherwise return None.
         """
@@ -206,7 +206,7 @@ class MemoryTools:
         return self.problem("arguments", name=escape_line(name), problem=problem, parameters=parameters)
 
     def problem(self, which: str, **values: str) -> ToolResult:
-        """Return an error result with one of the problem texts."""
+        """Return an error result. ``which`` selects its text in the table ``problems`` of the tool texts."""
         return ToolResult(ok=False, text=self._texts["problems"][which].format(**values))
 
     # Tools of the Rumi design: a key and a value.
@@ -233,10 +233,7 @@ class MemoryTools:
         return self._forgotten(key, count, [each.id for each in meant]) if count else self._nothing_under(key)
 
     def _forget_key(self, key: str) -> int:
-        """Forget the memories with a key and return their number.
-
-        Return 0 if there are none. They may already have been forgotten under another key with the same meaning.
-        """
+        """Forget the memories with a key. Return their number, which is 0 if no memory has this key."""
         try:
             return self._memory.forget(key=key, **self._parts)
         except NotFound:
@@ -328,7 +325,10 @@ class MemoryTools:
         return self.with_redactions(kept, ToolResult(text=safe_json(shown), data=shown))
 
     def _dated(self, text: str) -> tuple[str, dict[str, str]]:
-        """Return a text with calendar dates added, and the dates of the events in it, as for memories extracted from messages."""
+        """Return a text with the calendar date after words such as "tomorrow", and the dates of the events in it.
+
+        Memories extracted from messages get dates in the same way.
+        """
         if len(text) > MAX_TEXT:  # will be refused; reading it would take seconds
             return text, {}
         parts = services(self._memory)
@@ -337,7 +337,7 @@ class MemoryTools:
         return text, dates_of(text, parts.clock.now(), reading)
 
     def _place(self, text: str, *, key: str | None = None, kind: str | None = None) -> dict[str, Any]:
-        """Return the scope for a new memory. In a project, a memory about the user is stored without the app."""
+        """Return the user, app and agent for a new memory. If the app is a project, a memory about the user gets no app."""
         in_project = self._project is not None and self._scope.user is not None
         of_user = in_project and belongs_to_user(text, key=key, kind=kind, reader=services(self._memory).sentence_reader)
         return {**self._parts, "app": None} if of_user else self._parts
@@ -359,7 +359,7 @@ class MemoryTools:
         return ToolResult(ok=False, text=safe_json(data), data=data)
 
     def refusal(self, id: str) -> str | None:
-        """Return the reason why a model may not change a memory, or None if it may. The reason names one of the problem texts.
+        """Return why a model may not change a memory, as a key of the texts ``problems``. Return None if the model may change it.
 
         An unknown id and a memory that the scope may not see have the same reason, ``absent``, so that the model cannot
         tell the two cases apart.

@@ -112,7 +112,7 @@ def _runs(messages: Iterable[Message]) -> list[_Run]:
 
 
 def _from_user(runs: Sequence[_Run]) -> list[_Run]:
-    """Return the runs of messages from the first user turn on.
+    """Return the runs (consecutive messages of one role), starting with the first user turn.
 
     Tool results at the start of that turn are left out, because the turn that called the tool is not in the window.
     """

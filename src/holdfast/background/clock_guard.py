@@ -1,9 +1,9 @@
 """Protects data from a wrong clock.
 
 Purging cannot be undone, so a clock that jumps ahead must not cause it. The store records the time up to which the
-clock is trusted. Data is purged according to that time, not according to the clock. After a jump ahead, the trusted
-time does not advance until the clock has stayed at the new time for a while, or until a person confirms the clock.
-Expired memories are still hidden according to the clock.
+clock is trusted. Data is purged according to that time, not according to the clock. After a jump of more than seven
+days ahead, the trusted time stands still until the clock has run on for three days, or until a person confirms the
+clock. Expired memories are still hidden according to the clock.
 """
 
 import json

@@ -158,7 +158,7 @@ class Condenser:
         return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
 
     def _over_cap(self, reads: Reads, scope: Scope) -> list[Memory]:
-        """Return all memories of the kind that has a cap (a maximum number), oldest first. Their number may be below the cap."""
+        """Return all memories of the kind that has a cap (a maximum number), oldest first. There may be fewer than the cap."""
         kind = self._preset.cap.kind if self._preset.cap else ""
         found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
         return sorted(found, key=lambda memory: (memory.created_at, memory.item))
@@ -303,9 +303,10 @@ class Condenser:
         shown: Sequence[str] = (),
         also: Callable[[Transaction], None] = lambda tx: None,
     ) -> Work:
-        """Return the result of a job: a function that writes the outcome, and the cost.
+        """Return the result of a job: a function that writes the outcome to the store, and the cost.
 
-        If the job's input has changed in the meantime, writing raises ``Conflict``. The job is then retried with the new input.
+        If the job's input has changed in the meantime, writing raises ``Conflict``. The job is then retried with the
+        new input.
         """
         author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
 
@@ -333,7 +334,10 @@ def summarized_setting(scope: Scope) -> str:
 
 
 def incorporated_setting(scope: Scope) -> str:
-    """Return the name of the setting that stores the last message whose summary the host marked as part of the base document."""
+    """Return the name of a store setting. It holds the last message whose summary is part of the base document.
+
+    The host sets it when it adds a summary to the document itself.
+    """
     return f"incorporated:{_scope_hash(scope)}"
 
 

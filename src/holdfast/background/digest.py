@@ -64,7 +64,7 @@ class _Span:
     """True if the messages were digested before by rules, because the model failed."""
 
     def is_due(self, session: SessionRecord) -> bool:
-        """Return True if some messages of this span are not digested yet. A rerun is always due."""
+        """Return True if some messages of this span are not digested yet, or if they must be digested again (``rerun``)."""
         return self.rerun or session.digested_to < self.to
 
     def overlaps(self, session: SessionRecord) -> bool:
@@ -141,7 +141,8 @@ class Digester:
     def _is_unanswered(self, tx: Transaction, session: SessionRecord) -> bool:
         """Return True if the last two messages are from the user and not digested yet.
 
-        The digest then does not wait for a reply, because without a chat model there is none.
+        Then nobody replies in this session, for example because there is no chat model. So the digest is queued without
+        a reply.
         """
         waiting = MessageFilter(session=session.id, exactly=session.scope, after_seq=session.digested_to, newest=2)
         return len([message for message in tx.messages(waiting) if message.role == "user"]) > 1
@@ -170,7 +171,7 @@ class Digester:
         return len(sessions)
 
     def digest(self, job: Job) -> Work:
-        """Extract memories from the messages that a job names. Return a ``Work`` whose effect stores the memories."""
+        """Extract memories from the messages that a job names. Return a ``Work``, whose ``effect`` writes the memories."""
         span = self._span(job)
         if span is None or self._was_redone(job):
             return Work()
@@ -199,8 +200,8 @@ class Digester:
     def _mark(self, tx: Transaction, job: Job, span: _Span, outcome: Outcome) -> None:
         """Queue a redo job if rules digested the messages because the model failed.
 
-        If this job is itself a redo, update the error of the first job instead: it is cleared unless the redo has
-        problems, too.
+        If this job is itself a redo, update the error of the digest job that it repeats instead. The error is cleared
+        unless the redo had problems, too.
         """
         if job.kind == REDO:
             for earlier in tx.jobs(ids=(str(job.payload.get("of")),)):
@@ -290,9 +291,9 @@ class Digester:
         return _Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent, ended=ended)
 
     def _ended_messages(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[tuple[Put, Put]]:
-        """Return the claims in earlier messages that are no longer true after the new memories.
+        """Return the claims in earlier messages that the new memories make outdated, each with the new memory.
 
-        If the preset does not show messages, return an empty list.
+        Return an empty list if the preset never shows messages in context blocks, or if there is no sentence reader.
         """
         if self._reader is None or not self._preset.shows_messages:
             return []
@@ -303,7 +304,10 @@ class Digester:
             return []
 
     def _turn_before(self, span: _Span) -> list[Message]:
-        """Return a list with the assistant's message before a span, if any. The first message of the span may answer it."""
+        """Return the assistant's message directly before a span, as a list of one, or an empty list.
+
+        The first message of the span may answer it.
+        """
         wanted = MessageFilter(session=span.session.id, exactly=span.session.scope, up_to_seq=span.after, newest=1)
         before = extractable(self._store.messages(wanted)) if span.after else []
         return [message for message in before if message.role == "assistant"]
@@ -311,8 +315,8 @@ class Digester:
     def _not_explicit(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[Put]:
         """Return the proposed memories, without those that were already stored because the user asked to remember them.
 
-        If a proposed memory summarizes the conversation, only the sentences that were already stored are removed from
-        it.
+        From a proposed memory that summarizes the conversation, only the sentences that were already stored are
+        removed.
         """
         asked = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         explicit = [memory.text for memory in asked if memory.origin == "explicit"]
@@ -346,9 +350,9 @@ class Digester:
         return _paragraph(own, self._preset.extractor, model, trusts, conversation.reader) if own else Outcome()
 
     def _with_told_changes(self, outcome: Outcome, conversation: ExtractionInput) -> Outcome:
-        """Extract again if a sentence of the user makes a known memory outdated but was not extracted.
+        """Extract again if the user stated a change of a known memory, and the first extraction did not keep that sentence.
 
-        The second extraction also keeps such sentences. If there are none, return ``outcome`` unchanged.
+        The second extraction keeps it. If there is no such sentence, return ``outcome`` unchanged.
         """
         if conversation.reader is None:
             return outcome
@@ -373,9 +377,10 @@ class Digester:
     def _reconciled(
         self, proposed: Sequence[Put], related: Sequence[Sequence[Neighbor]], said: Mapping[str, str]
     ) -> tuple[list[Put], tuple[str, ...]]:
-        """Reconcile new memories with known memories. ``said`` maps ids of messages to their texts.
+        """Reconcile new memories with known memories. Return the memories to store, and a list of problems.
 
-        If the sentence reader cannot be used, rules compare the memories, and a note records this.
+        ``said`` maps ids of messages to their texts. If the sentence reader cannot be used, rules compare the memories,
+        and the list of problems says so.
         """
         try:
             return self._reconciled_with(self._reader, proposed, related, said), ()
@@ -418,9 +423,9 @@ class Digester:
         return [memory for memory in found if memory.id not in left_out][:_MAX_SHOWN_MEMORIES]
 
     def _learned_kinds(self) -> list[str] | None:
-        """Return the kinds that learning may read and change, which are all except plain and internal kinds.
+        """Return the kinds that learning may read and change: all except plain kinds and the preset's internal kinds.
 
-        Return None if the preset has no plain and no internal kinds.
+        Return None if the preset has neither plain nor internal kinds.
         """
         kinds = self._preset.kinds
         learned = [kind.name for kind in kinds if not kind.plain and not kind.internal]
@@ -452,7 +457,7 @@ def _erased_messages(tx: Transaction, messages: Sequence[Message]) -> set[str]:
 
 
 def _is_usable(message: Message) -> bool:
-    """Return True unless a message was forgotten or is off the record."""
+    """Return True if memories may be extracted from a message: it was not forgotten and is not off the record."""
     return not is_forgotten(message.action) and message.action != OFF_RECORD
 
 

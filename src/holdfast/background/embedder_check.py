@@ -33,7 +33,7 @@ def check_embedder(embedding: Embedding, recall_timeout: float | None) -> Findin
 
 
 def check_vectors(embedding: Embedding, *, deep: bool) -> list[Finding]:
-    """Check that the current model computed all vectors, and that it returned no unusable ones.
+    """Check that the current embedder computed all stored vectors, and that it returned a usable vector for every text.
 
     With ``deep``, also check that all stored vectors have the same length.
     """

@@ -1,7 +1,7 @@
-"""Find claims in earlier messages that are no longer true after a new memory, and that never became memories themselves.
+"""Find claims in earlier messages that a new memory makes outdated, and that were never stored as memories.
 
-Some presets show messages of the user. For them, such a claim is stored as a memory that the new memory has superseded.
-The message is then shown together with what has changed since.
+This is for presets that show messages of the user in context blocks. Such a claim is stored as a memory that the new
+memory has superseded. The message is then shown together with what has changed since.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,9 +69,9 @@ def _precedes(message: Message, put: Put) -> bool:
 
 
 def _changed(store: Store, messages: Sequence[Message], put: Put) -> set[str]:
-    """Return the ids of messages whose claims are known to have changed.
+    """Return the ids of the messages whose claims are known to be outdated.
 
-    A memory derived from such a message is superseded, or the new memory ``put`` supersedes it.
+    These are the messages with a memory that was superseded, or that the new memory ``put`` supersedes.
     """
     if not messages:
         return set()

@@ -112,7 +112,7 @@ class Energy:
         self._waits_for = reason
 
     def used(self, units: float) -> None:
-        """Add energy units to the host's reported total. The total includes the energy use of memory work."""
+        """Add the energy units that the host reports to its total. The total includes the energy use of memory work."""
         if isinstance(units, bool) or not isinstance(units, int | float) or not math.isfinite(units) or units < 0:
             raise InvalidInput(f"Energy must be a number of units from 0 up, not {units!r}.")
         with self._store.write(durable=False) as tx:

@@ -94,10 +94,10 @@ class TopicFinder:
         return found._replace(flaws=(f"{problem}; rules took over", *found.flaws)) if problem else found
 
     def of(self, session: SessionRecord, said: Sequence[Message], *, after: int) -> DetectedTopic:
-        """Return the topic of a part of a session.
+        """Return the topic of the messages ``said``, which are the messages of a session after the number ``after``.
 
-        If a topic was detected during the session, return that topic. Otherwise detect the topic now, in the messages that no
-        topic detection job has read.
+        If a topic was detected during the session, return that topic. Otherwise detect the topic now, in the messages
+        that no topic detection job has read.
         """
         if self._preset.topics is None:
             return DetectedTopic(None, Usage(), ())
@@ -113,9 +113,11 @@ class TopicFinder:
     def gather(
         self, outcome: Outcome, messages: Sequence[Message], session: SessionRecord, *, after: int, model: ChatModel | None
     ) -> tuple[Outcome, Put | None]:
-        """Assign extracted memories to the conversation's topic, or to a new topic if there are enough of them.
+        """Assign extracted memories to the conversation's topic. Return the changed outcome, and a note or None.
 
-        Also returns a note that records the topic of the conversation, if the preset keeps such notes.
+        If the conversation has no known topic, the memories get a new topic if there are at least ``min_conclusions``
+        of them (a setting of the preset). The note records the topic of the conversation. It is None if the preset
+        keeps no such notes, or if there is no topic.
         """
         rules = self._preset.topics
         if rules is None:
@@ -176,7 +178,7 @@ class TopicFinder:
         return topic_of(page, self._rows(page), name_vector=self._name_vectors.get(name))
 
     def _subjects(self, text: str) -> "Vectors | None":
-        """Return the vectors of common subjects of conversation, in the language of a text. Return None without an embedder."""
+        """Return the vectors of everyday subjects, such as food, in the language of a text. Return None without an embedder."""
         language = prompt_language([text])
         if language not in self._subject_vectors:
             made = self._embedding.documents(list(subject_texts(language)))
@@ -186,7 +188,7 @@ class TopicFinder:
         return self._subject_vectors[language]
 
     def _rows(self, page: Sequence[Memory]) -> "Vectors | None":
-        """Return the vectors of a page's lines, cached for the life of the process. Return None without an embedder."""
+        """Return the vectors of the memories on a topic page, cached in this process. Return None without an embedder."""
         missing = [memory for memory in page if memory.item not in self._vectors]
         made = self._embedding.documents([str(memory) for memory in missing])
         if missing and made is None:

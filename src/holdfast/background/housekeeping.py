@@ -97,7 +97,7 @@ class Housekeeping:
         return unused + len(purged) + len(old_messages)
 
     def _expire_unused(self, now: datetime) -> int:
-        """Expire automatic memories that were neither used nor restated for a long time. Return their number.
+        """Expire automatic memories that were neither used nor restated for the preset's ``unused_after``. Return their number.
 
         Being part of a context block counts as use. Memories about identity, health and family, and standing
         instructions, do not expire. Expiry can be undone.
@@ -118,7 +118,7 @@ class Housekeeping:
         return len(unused)
 
     def _give_up_redos(self, now: datetime) -> None:
-        """Mark redo jobs as done if they have waited for a model for a long time. The memories extracted by rules stay."""
+        """Mark redo jobs as done if they have waited for a model for 30 days. The memories extracted by rules stay."""
 
         def old(reads: Reads, limit: int | None = None) -> list[Job]:
             waiting = reads.jobs(states=["queued"], kinds=[REDO], limit=limit)
@@ -132,7 +132,7 @@ class Housekeeping:
                 tx.set_job(replace(job, state="done", finished_at=now, error=note))
 
     def _erase_withheld(self, now: datetime) -> int:
-        """Erase old messages that users asked not to keep. Return their number.
+        """Erase messages that are off the record and older than seven minutes. Return their number.
 
         This applies only to presets whose sessions never end. In other presets, the end of the session erases these
         messages.
@@ -157,7 +157,7 @@ class Housekeeping:
         return lasts
 
     def _expire_stored_responses(self, now: datetime) -> None:
-        """Remove stored responses past their retention."""
+        """Remove the responses stored for idempotency keys (repeated requests) whose retention is over."""
         if self._store.has_stored_responses(before=now - RETENTION):
             with self._store.write() as tx:
                 tx.remove_stored_responses(before=now - RETENTION)
@@ -171,7 +171,7 @@ class Housekeeping:
         ]
 
     def _finish_scrubbing(self) -> int:
-        """Overwrite erased data that was not overwritten at once because an open reader still needed it."""
+        """Overwrite erased data that an open reader still needed at the erasure. Return 1 if that is now complete, else 0."""
         now = self._clock.now()
         if not _is_due(self._next_scrub, now, _SCRUB_RETRY) or (left := self._store.setting(SCRUB)) not in ("pending", "log"):
             return 0
@@ -181,7 +181,10 @@ class Housekeeping:
         return int(self.scrub("due"))
 
     def scrub(self, when: ScrubTime = "now") -> bool:
-        """Overwrite erased data, and complete the pending receipts. Return False if this must wait."""
+        """Overwrite erased data, and complete the pending receipts.
+
+        Return False if not all of it can be overwritten yet, for example because an open reader still needs it.
+        """
         waiting = dict(self._waiting)
         complete, residue = self._store.scrub([needle for needles in waiting.values() for needle in needles], when=when)
         if complete:
@@ -257,7 +260,7 @@ class Housekeeping:
 
 
 def _noted(redos: Sequence[Job], chat: str | None) -> str:
-    """Return the words of the report that say how many conversations wait for a model to digest them again."""
+    """Return a phrase for the report: how many conversations were digested by rules and wait for a model."""
     if not redos:
         return ""
     why = f"until {chat} answers again" if chat else "for a chat model, but none is set"
@@ -265,8 +268,8 @@ def _noted(redos: Sequence[Job], chat: str | None) -> str:
 
 
 def _is_due(time: datetime, now: datetime, interval: timedelta) -> bool:
-    """Return True if a task is due.
+    """Return True if a task is due. ``time`` is the time of its next run.
 
-    A task is also due if its time is further away than the interval, because the clock must have been set back.
+    The task is also due if that time is more than one interval away. This happens only if the clock was set back.
     """
     return now >= time or time - now > interval

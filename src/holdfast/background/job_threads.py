@@ -32,7 +32,10 @@ class JobThreads:
         self._stopping = False
 
     def step(self) -> bool:
-        """Start another thread if there may be a job for it, and wait briefly. Return True if a job finished or is running."""
+        """Start another thread if there may be a job for it. Then wait briefly until a job finishes.
+
+        Return True if a job finished or is still running.
+        """
         with self._changed:
             done = self._done
             if not self._is_dry or not self._running:

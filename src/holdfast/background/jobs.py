@@ -143,7 +143,7 @@ class JobRunner:
             return tx.lease_job(worker=worker_name(), now=now, until=until, kinds=kinds, exclusive=self._exclusive)
 
     def lag(self) -> timedelta:
-        """Return the age of the oldest job that is queued or running. A redo job does not count: rules have done its work."""
+        """Return the age of the oldest queued or running job. Redo jobs do not count: rules have already done their work."""
         kinds = [kind for kind in self._handlers if kind != REDO]
         waiting = self._store.jobs(states=["queued", "running"], kinds=kinds, limit=1)
         return max(timedelta(0), self._clock.now() - waiting[0].created_at) if waiting else timedelta(0)
@@ -239,17 +239,18 @@ def _failures(job: Job) -> int:
 
 
 def _pause(number: int) -> timedelta:
-    """Return the pause before the next attempt after ``number`` failures or deaths.
+    """Return the pause before the next attempt, after ``number`` failures of the job or deaths of its workers.
 
-    It is zero after none, five seconds after one, and twice as long after each further one, up to a maximum.
+    The first pause is five seconds. Each further pause is twice as long, up to ten minutes. For 0, there is no pause.
     """
     return min(_FIRST_RETRY * 2 ** (number - 1), _MAX_PAUSE) if number > 0 else timedelta(0)
 
 
 def _can_rerun(job: Job) -> bool:
-    """Return True if a job can be queued again.
+    """Return True if a person can have a job run again now.
 
-    This is the case for a dead or queued job, and for a finished digest that recorded problems.
+    This is the case for a dead job, for a job that waits in the queue, and for a finished digest that recorded
+    problems.
     """
     return job.state in ("dead", "queued") or (job.state == "done" and job.error is not None and job.kind == "digest")
 

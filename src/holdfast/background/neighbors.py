@@ -109,8 +109,8 @@ def find_known(
 def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
     """Return the ids of the memories that are most similar to a new memory: one by meaning, and one by words.
 
-    The second is the memory that shares the most words with it. If several memories share equally many, there is no
-    second one.
+    The one by words is the memory that shares the most words with it. If several memories share equally many, none is
+    returned for words.
     """
     shared = [common_words(memory.text, put.text) for memory in nearest]
     most = max(shared, default=0)
@@ -136,7 +136,7 @@ def _said(store: Store, memory: Memory) -> str:
 
 
 def _is_document(memory: Memory) -> bool:
-    """Return True if a memory summarizes many facts or is pinned. A single statement must not replace such a memory."""
+    """Return True if a memory is a summary or is pinned. A single statement must not replace such a memory."""
     return memory.kind in _DOCUMENT_KINDS or memory.pinned
 
 

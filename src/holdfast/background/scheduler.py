@@ -100,7 +100,7 @@ class Scheduler:
                 pass
 
     def drain(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Run all queued work. Return the number of steps."""
+        """Run all queued work. Return how many jobs ran, texts were embedded and items were cleaned up, in total."""
         self.flush()
         self._embedding.end_pauses()
         self._chat.presence.end_pauses()
@@ -122,7 +122,7 @@ class Scheduler:
         return steps + embedded
 
     def run_once(self) -> bool:
-        """Run one step. Return False if there is nothing to do."""
+        """Run one step: at most one job, a few embeddings, and clean-up that is due. Return False if there is nothing to do."""
         return self._run_due() or self._store.tidy()
 
     def flush(self) -> None:

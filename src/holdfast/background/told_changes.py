@@ -43,7 +43,7 @@ def told_changes(
     kinds: Collection[str] | None = None,
     in_messages: bool = False,
 ) -> dict[str, ToldChange]:
-    """Return the sentences that make a known memory outdated, each with the area and the key of that memory.
+    """Return the sentences that make a known memory outdated, each with the memory's area of life (such as work) and key.
 
     ``puts`` are the memories extracted from the messages. Sentences that are among them are left out. ``kinds``
     contains the kinds that learning may change; None means all kinds. With ``in_messages``, also return sentences that

@@ -4,7 +4,11 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. The commands ``hook`` and ``mcp``, if their arguments are simple, run without importing click."""
+    """Run the command line.
+
+    For a fast start, ``hook`` and ``mcp`` run without importing click, unless they have options that only click can
+    parse, such as --help.
+    """
     words = sys.argv[1:]
     if words == ["--version"]:
         from holdfast.version import __version__  # noqa: PLC0415  (keeps --version fast)
@@ -19,7 +23,7 @@ def main() -> None:
 
 
 def _runs_without_click(words: list[str]) -> bool:
-    """Run ``hook`` or ``mcp`` if their arguments are simple. Return False if click must parse the arguments."""
+    """Run ``hook`` or ``mcp`` without click. Return False if only click can parse the command line."""
     if words[:1] == ["hook"]:
         from holdfast.resident import hook  # noqa: PLC0415  (only for this command)
 

@@ -73,7 +73,10 @@ def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterat
 
 
 def show_notices(notices: Iterable[str]) -> None:
-    """Print the notices of a recall as warnings on stderr. Inside a ``notes`` block, each text is printed only once."""
+    """Print the notices of a recall, such as a failed embedder, as warnings on stderr.
+
+    Inside a ``with notes(...)`` block, each text is printed only once.
+    """
     import logging  # noqa: PLC0415  (not needed for --help)
 
     for notice in notices:

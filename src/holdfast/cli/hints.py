@@ -19,8 +19,8 @@ _NAMES_LIMIT = 10_000
 def unknown_user(memory: "Engine", user: str | None) -> str | None:
     """Return a hint if the store has no user with this name; otherwise None.
 
-    An example is "There is no user 'anna' in this store. Did you mean 'ana'?". In a store with very many users, return
-    None.
+    An example is "There is no user 'anna' in this store. Did you mean 'ana'?". In a store with more than 10,000 users,
+    return None.
     """
     name = clean_name(user, what="user")
     if name is None:
@@ -37,7 +37,10 @@ def unknown_user(memory: "Engine", user: str | None) -> str | None:
 
 
 def check_user(memory: "Engine", user: str | None, *, outcome: str) -> None:
-    """Raise NotFound with a hint if the store has no user with this name. ``outcome`` says what that means for the data."""
+    """Raise NotFound with a hint if the store has no user with this name.
+
+    ``outcome`` is added to the message, such as "Nothing was exported.".
+    """
     hint = unknown_user(memory, user)
     if hint is not None:
         raise NotFound(f"{hint} {outcome}")

@@ -84,7 +84,7 @@ def _settings_file() -> Path | None:
 
 
 def _preset_value(name: str, preset: Preset) -> Value:
-    """Return the value that the preset gives to a setting without a value. Return None if the preset gives none."""
+    """Return the value that applies if a setting is not set: the preset's value, or None if the preset has none."""
     return {
         "embedder": preset.embedder or registry.DEFAULT_MODEL,
         "idle_minutes": preset.idle_after.total_seconds() / 60 if preset.idle_after else None,

@@ -1,7 +1,7 @@
 """Records the plain kinds of a store in the store itself, and applies them whenever the store is opened.
 
-Without this record, a program that opens the store without these kinds would treat their memories as statements and
-show them in context blocks.
+Memories of a plain kind are stored exactly as given, and are not part of context blocks. Without this record, a program
+that opens the store without these kinds would treat such memories as statements and show them.
 """
 
 from dataclasses import replace
@@ -12,7 +12,7 @@ from holdfast.protocols import Store
 
 
 def with_recorded_kinds(store: Store, preset: Preset) -> Preset:
-    """Record the preset's plain kinds in the store. Return the preset with all plain kinds that the store has recorded."""
+    """Record the preset's plain kinds in the store. Return the preset with the plain kinds that other programs recorded, too."""
     recorded = read_kinds(store.setting(RECORDED))
     plain = {kind.name: kind for kind in preset.kinds if kind.plain}
     if any(recorded.get(name) != kind for name, kind in plain.items()):

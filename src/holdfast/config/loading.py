@@ -96,10 +96,11 @@ def from_folders(folders: Sequence[Path]) -> Mapping[str, Any]:
 
 
 def from_source(source: SettingsSource) -> Mapping[str, Any]:
-    """Return settings from a ``DesignSettings`` object, a mapping or a file, such as a design's original YAML file.
+    """Return settings from a ``DesignSettings`` object, a mapping or a file.
 
-    A table whose name is not a Holdfast setting belongs to another program and is ignored. If none of the remaining names is
-    a Holdfast setting, all of them are settings of the design.
+    The file can be a settings file of Holdfast, or the original YAML file of a design (an assistant such as Rumi). A
+    table whose name is not a Holdfast setting belongs to another program and is ignored. If none of the remaining names
+    is a Holdfast setting, all of them are settings of the design.
     """
     if isinstance(source, DesignSettings):
         return {"preset": source.preset, "memory": source}
@@ -153,10 +154,10 @@ def merge(file: Mapping[str, Any], variables: Mapping[str, Any], arguments: Mapp
 
 
 def _design(file: Mapping[str, Any], preset: str) -> DesignSettings | None:
-    """Return the design's settings from a settings file.
+    """Return the settings of a design (an assistant such as Rumi) from a settings file, for the preset ``preset``.
 
-    Return None if the file has no settings of a design, or if the file names another preset. A ``DesignSettings`` object for
-    another preset raises ``SettingsError``.
+    Return None if the file has no such settings, or if it names another preset. A ``DesignSettings`` object for another
+    preset raises ``SettingsError``.
     """
     table = file.get("memory")
     if table is None:

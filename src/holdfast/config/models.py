@@ -39,9 +39,9 @@ def make_embedder(
 ) -> EmbedderSource | None:
     """Return an object that loads an embedder on first use. Return None for the name ``none``.
 
-    The embedder is given as a name, an object, or a function from a text to a vector. The calibration of a function is
-    unknown. If the preset sets a minimum cosine, the function gets the calibration of the embedder that the minimum was
-    chosen for.
+    The embedder is given as a name, an object, or a function from a text to a vector. A function has no calibration
+    (its typical cosines). If the preset sets a minimum cosine, the function gets the calibration of the embedder for
+    which that minimum was chosen.
     """
     if isinstance(name, EmbedderSource):
         return name
@@ -177,8 +177,8 @@ def make_models(
 def _check_dimensions(chosen: "str | Embedder | EmbedderSource | Callable[[str], Any]", wanted: int) -> None:
     """Raise SettingsError if ``embedding_dim`` does not match the length of the embedder's vectors.
 
-    A function is called once to find the length of its vectors. If the function fails, nothing is checked. The default
-    of ``embedding_dim`` applies only to functions. Other embedders are checked only if the setting was changed.
+    A function is called once to find the length of its vectors. If that fails, nothing is checked. An embedder that is
+    not a function is checked only if ``embedding_dim`` differs from its default.
     """
     try:
         found = _dimensions_of(chosen, only_functions=wanted == MemoryConfig().embedding_dim)

@@ -96,7 +96,7 @@ def open_engine(
     worker: Worker | None = None,
     clock: Clock | None = None,
 ) -> Engine:
-    """Open a memory as :func:`open` does. Also accepts models shared between engines."""
+    """Open a memory as :func:`open` does. ``embedder`` and ``chat`` may also be models that other engines already use."""
     if path is not None and not str(path).strip():
         raise InvalidInput("path must not be empty. Leave it out to open the default store.")
     arguments = {"store": None if path is None else str(path), "tenant": tenant, "key": key, "worker": worker}

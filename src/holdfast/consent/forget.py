@@ -41,10 +41,10 @@ class About:
 
 
 def find_everything(store: Store, preset: Preset, scope: Scope, now: datetime) -> About:
-    """Return all memories and messages of the scope's user, as far as the scope may see them.
+    """Return all memories and messages of the scope's user that the scope may see.
 
-    If the scope has no user, return the shared memories and messages of exactly this scope. Memories of plain kinds are
-    left out.
+    If the scope has no user, return the memories and messages of exactly this scope, which all users share. Memories of
+    plain kinds are left out.
     """
     owner = {} if scope.user is None else {"user": scope.user}
     exactly = scope if scope.user is None else None

@@ -63,7 +63,7 @@ def run(
 
 
 def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, embedder: str = "talk-embed-s") -> list[Outcome]:
-    """Ask all questions of a person and return the outcomes.
+    """Ask all questions of a person. Return the outcome of each question.
 
     ``size`` is the number of turns in the store, as in :func:`run`. If it is ``FEW``, each question gets its own store
     with a few turns.
@@ -97,7 +97,7 @@ def _cached(embedder: str) -> Embedder | str:
 
 
 def _few(person: Person, question: Question) -> list[Talk]:
-    """Return about ``FEW`` turns: the turn with the answer, the turn before it, and the first turns of other conversations."""
+    """Return at most ``FEW`` turns: the turn with the answer, the turn before it, and the first turns of other conversations."""
     wanted = question.answer or question.related
     home = next((talk for talk in person.talks if any(turn.id in wanted for turn in talk.turns)), person.talks[-1])
     place = next((number for number, turn in enumerate(home.turns) if turn.id in wanted), len(home.turns) - 1)
@@ -125,7 +125,7 @@ def _with_background(person: Person, talks: Sequence[Sequence[tuple[str, str]]],
 
 
 def _keep(engine: Engine, clock: FrozenClock, user: str, talks: Sequence[Talk]) -> dict[str, str]:
-    """Add conversations to the engine and let it learn. Return a mapping from message id to turn id."""
+    """Add conversations to the engine, and run its background work. Return a mapping from message id to turn id."""
     turns: dict[str, str] = {}
     for talk in talks:
         clock.set(talk.at)

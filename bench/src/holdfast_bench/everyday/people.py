@@ -74,7 +74,11 @@ class Person:
 
 
 def load_people(folder: Path = FOLDER, *, half: Half | None = None) -> list[Person]:
-    """Load the people in a folder, ordered by author. ``half`` selects the authors for tuning or the authors for measuring."""
+    """Load the people in a folder, ordered by author.
+
+    ``half`` selects one group of authors: ``tuning``, or ``test`` for measuring. By default, the people of all authors
+    are loaded.
+    """
     files = sorted(folder.glob("*.json"))
     if not files:
         raise InvalidInput(f"There are no people in {folder}: no file there ends with .json.")

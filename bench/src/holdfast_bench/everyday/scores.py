@@ -29,7 +29,7 @@ class Outcome:
 
     @property
     def is_miss(self) -> bool:
-        """True if the block lacks the answer, or shows something although there is no answer."""
+        """True if the context block lacks the answer, or if it shows something although the question has no answer."""
         return bool(self.lines) if self.question.tier in MISSING_ANSWER else not self.in_block
 
     def __str__(self) -> str:
@@ -58,8 +58,8 @@ class Table:
 def table(outcomes: Sequence[Outcome]) -> Table:
     """Return the scores by store size, language, and the question's tier and kind. Nothing is averaged over sizes or languages.
 
-    The tier is ``plain`` or ``hard`` for questions with an answer, and ``near`` or ``off`` for questions without an
-    answer.
+    The tier of a question with an answer is ``plain`` if it shares a word with the answer, otherwise ``hard``. The tier
+    of a question without an answer is ``near`` (near miss) or ``off`` (off-topic).
     """
     made = Table()
     for size in sorted({outcome.size for outcome in outcomes}):
@@ -100,6 +100,6 @@ def _lines(outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 
 def _share(outcomes: Iterable[Outcome], counts: Callable[[Outcome], bool]) -> float:
-    """Return the percentage of outcomes for which ``counts`` is True."""
+    """Return the percentage of outcomes for which the function ``counts`` returns True."""
     marks = [counts(outcome) for outcome in outcomes]
     return 100 * sum(marks) / max(len(marks), 1)

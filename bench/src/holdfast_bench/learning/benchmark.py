@@ -138,7 +138,7 @@ def show(report: Report, *, misses: bool, as_json: bool) -> None:
 
 
 def by_language(results: Sequence[Result]) -> dict[str, tuple[int, Score]]:
-    """Return, for each language and for ``all`` languages together, the number of results and their total score."""
+    """Return the number of results and their total score for each language. The entry ``all`` is for all languages together."""
     languages = sorted({_language(result) for result in results})
     groups = {language: [result for result in results if _language(result) == language] for language in languages}
     return {name: (len(group), total(result.score for result in group)) for name, group in {**groups, "all": results}.items()}

@@ -114,7 +114,7 @@ def _case(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> Case
 
 
 def _messages(session: str, messages: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
-    """Return messages in the form that the engine would store, with the detected language instead of the labeled one."""
+    """Return messages in the form in which the engine would store them. Their language is detected, not read from the label."""
     return tuple(
         Message(
             id=f"{session}-{number}",

@@ -27,7 +27,7 @@ _NAMES: Final = {
 class RealTalk:
     """The verdicts on the memories that one version of Holdfast extracted.
 
-    Each share is a number from 0 to 1, and is the mean over several readings.
+    Each memory has several verdicts. A share is the fraction of all verdicts, from 0 to 1.
     """
 
     version: str

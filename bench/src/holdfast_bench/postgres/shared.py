@@ -52,7 +52,10 @@ def run(
 
 
 def measure(url: str, *, servers: int, workers: int, tenants: int, number: int, seconds: float) -> dict[str, Any]:
-    """Run a load on a new database for some seconds and return the results. Without workers, the servers run the jobs."""
+    """Send requests to servers on a new database for ``seconds``, and return the measurements.
+
+    If ``workers`` is 0, the servers themselves run the background jobs.
+    """
     with another_database(url) as scratch_url, tempfile.TemporaryDirectory() as folder:
         settings = Path(folder) / "settings.toml"
         values = {"worker": "none" if workers else "thread", "embedder": "none", "store_connections": 8, "rate_limit": 10_000_000}
@@ -75,7 +78,7 @@ def _make_keys(url: str, settings: Path, tenants: int) -> dict[int, str]:
 
 @contextlib.contextmanager
 def _worker(url: str, settings: Path) -> Iterator[None]:
-    """Run a worker process inside the block."""
+    """Context manager: run a worker process while the ``with`` block runs."""
     command = [sys.executable, "-m", "holdfast.cli", "worker", "--all-tenants", "--store", url, "--settings", str(settings)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

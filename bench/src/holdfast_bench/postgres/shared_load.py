@@ -31,9 +31,9 @@ def foreign_secrets(tenant: int, text: str) -> list[str]:
 
 @dataclass(slots=True)
 class ClientLog:
-    """Times, acknowledged writes and errors that clients recorded.
+    """Response times, acknowledged writes and errors that clients recorded.
 
-    Writes are identified by the tenant's number and the id of the message or memory.
+    A write is identified by the tenant's number and the id of the message or memory.
     """
 
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -58,7 +58,7 @@ class ClientLog:
         self.errors += other.errors
 
     def picklable(self) -> "ClientLog":
-        """Replace the types that cannot be sent between processes, and return this object."""
+        """Convert ``times`` to a plain dict, so that this object can be sent to another process. Return this object."""
         self.times = dict(self.times)
         return self
 

@@ -30,8 +30,9 @@ class Row:
 def score(
     data: Dataset, conversation: Conversation, question: Question, ranked: Sequence[str], packed: Mapping[int, Collection[str]]
 ) -> Row:
-    """Score the ranked ids of a question, and the ids that fit into contexts of several sizes, against its evidence.
+    """Score the ranked ids of a question against its evidence (the turns or sessions that answer it).
 
+    ``packed`` contains, for each size of a context block, the ids of the turns that fit into it. They are scored, too.
     If the data set has ``by_session``, each ranked id is first replaced with the id of its session. Contexts are always
     scored by turn.
     """

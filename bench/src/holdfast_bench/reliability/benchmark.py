@@ -25,7 +25,7 @@ _TIMEOUT_SECONDS = 3600
 
 
 class Outcome(NamedTuple):
-    """The numbers of passed, failed and skipped checks of a row, and a note about its benchmark."""
+    """How many checks of a row passed, failed and were skipped, and a note about the row's benchmark."""
 
     passed: int = 0
     failed: int = 0

@@ -25,7 +25,11 @@ def run(
     dead_model: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Print the latency of one client and of all clients. With ``dead_model``, compare servers whose chat model is down."""
+    """Print the latency of one client and of all clients.
+
+    With ``dead_model``, instead compare servers whose chat model refuses connections or hangs with a server without a
+    chat model.
+    """
     workers = workers or multiprocessing.cpu_count()  # one process uses one core, and the bound is per core
     if dead_model:
         result = compare(clients=clients, seconds=seconds, memories=memories, options=["--workers", str(workers)])

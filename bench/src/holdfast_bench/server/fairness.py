@@ -67,13 +67,13 @@ class Client:
 
 @dataclass(slots=True)
 class Times:
-    """Response times of the neighbors in seconds, by kind of request, and the statuses of all requests."""
+    """Response times of the neighbors in seconds, by kind of request, and the count of their responses per HTTP status."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {"add": [], "recall": []})
     statuses: Counter[int] = field(default_factory=Counter)
 
     def percentile(self, kind: str, share: float = 0.99) -> float | None:
-        """Return a percentile in milliseconds, or None if there are no times."""
+        """Return a percentile of the response times for one kind of request, in milliseconds, or None if there are no times."""
         times = sorted(self.seconds[kind])
         return round(1000 * times[min(len(times) - 1, int(share * len(times)))], 1) if times else None
 
@@ -132,7 +132,7 @@ def measure(
     attacks: Sequence[str] = tuple(ATTACKS),
     embedder: str | None = None,
 ) -> dict[str, Any]:
-    """Return the neighbors' percentiles for each attack.
+    """Measure the neighbors' response times during each attack. Return the percentiles and the worst slowdown.
 
     For each attack, the quiet periods last ``seconds`` in total, and so do the attacked periods.
     """
@@ -194,7 +194,7 @@ def _with_queue(
 
 
 def prepare(folder: Path, neighbors: int, *, memories: int, queue: int) -> list[str]:
-    """Create a store with a loud tenant and its neighbors. Return their access keys, the loud tenant's key first."""
+    """Create a store with a noisy tenant (the attacker) and its neighbors. Return their access keys, the noisy tenant's first."""
     path = folder / "memory.db"
     names = [_LOUD, *(f"calm{number}" for number in range(neighbors))]
     with holdfast.open(path, embedder="none", worker="none") as operator:
@@ -210,7 +210,7 @@ def prepare(folder: Path, neighbors: int, *, memories: int, queue: int) -> list[
 
 
 def _queue(memory: holdfast.Engine, conversations: int) -> None:
-    """Store ended conversations that wait to be digested."""
+    """Add ended conversations to the noisy tenant. Each of them queues a job that digests it."""
     parts, scope = services(memory), Scope(tenant=_LOUD, user="u")
     for first in range(0, conversations, _SESSIONS_PER_WRITE):
         with parts.store.write() as tx:
@@ -264,7 +264,10 @@ def _ask(client: Client, kind: str, rng: random.Random) -> int:
 
 @contextlib.contextmanager
 def _attacking(port: int, key: str, name: str, attackers: int, statuses: Counter[int]) -> Iterator[None]:
-    """Let the loud tenant attack from another process during the block. Count the statuses of its responses."""
+    """Context manager: run an attack of the noisy tenant in another process while the ``with`` block runs.
+
+    At the end, add the number of the tenant's responses per HTTP status to ``statuses``.
+    """
     spawn = multiprocessing.get_context("spawn")
     started, over, counted = spawn.Event(), spawn.Event(), spawn.SimpleQueue()
     process = spawn.Process(target=_attack, args=(port, key, name, attackers, (started, over, counted)), daemon=True)
@@ -279,7 +282,11 @@ def _attacking(port: int, key: str, name: str, attackers: int, statuses: Counter
 
 
 def _attack(port: int, key: str, name: str, attackers: int, shared: tuple[Any, Any, Any]) -> None:
-    """Attack the server over several connections until ``over`` is set. Then put the numbers of responses by status into a queue."""
+    """Attack the server over several connections until the event ``over`` is set.
+
+    Then put a count of the responses per HTTP status into the queue ``counted``. ``shared`` contains the events
+    ``started`` and ``over``, and the queue.
+    """
     started, over, counted = shared
     statuses: Counter[int] = Counter()
 
@@ -300,9 +307,9 @@ def _attack(port: int, key: str, name: str, attackers: int, shared: tuple[Any, A
 
 
 def _row(quiet: Times, attacked: Times, hostile: Counter[int]) -> dict[str, Any]:
-    """Return the 99th percentiles for quiet and attacked periods, and the ratio of attacked to quiet.
+    """Return the neighbors' 99th percentiles in quiet and in attacked periods, and the ratio of attacked to quiet.
 
-    The ratio is the larger of the ratios for adding and for recalling.
+    There is one ratio for adding and one for recalling. The larger one is returned.
     """
     row: dict[str, Any] = {}
     ratios = []

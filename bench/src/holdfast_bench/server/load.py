@@ -50,7 +50,7 @@ def milliseconds(values: Sequence[float], share: float = 0.5) -> float | None:
 
 @contextlib.contextmanager
 def server(folder: Path | str, *options: str) -> Iterator[tuple[int, int]]:
-    """Run a server process inside the block. Yield its port and process id."""
+    """Context manager: run a server process while the ``with`` block runs. Yield its port and process id."""
     command = [sys.executable, "-m", "holdfast.cli", "serve", "--port", "0", "--store", str(folder), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:

@@ -63,7 +63,10 @@ def _from_ps() -> Processes:
 
 @contextlib.contextmanager
 def watched(process: int, *, every: float = 0.5) -> Iterator[list[float]]:
-    """Sample the memory of a process and its descendants inside the block. Yield the list of samples."""
+    """Context manager: sample the memory of a process and its descendants while the ``with`` block runs.
+
+    Yield the list to which the samples are added, in megabytes.
+    """
     samples: list[float] = []
     stopped = threading.Event()
 

@@ -158,7 +158,7 @@ def _sample(port: int, process: int, folder: Path, until: float, samples: Sample
 
 
 def _family(process: int) -> Iterator[int]:
-    """Yield a process and its descendants, on Linux."""
+    """Yield the ids of a process and its descendants. On systems other than Linux, yield only the process itself."""
     yield process
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{process}/task").iterdir():
@@ -167,9 +167,9 @@ def _family(process: int) -> Iterator[int]:
 
 
 def growth(samples: Sequence[float]) -> float | None:
-    """Return the growth from the middle third of a run to its last third, as a fraction.
+    """Return the growth from the middle third of a run to its last third, as a fraction (0.1 means 10%).
 
-    Return None if there are too few samples.
+    The medians of the two thirds are compared. Return None if there are fewer than nine samples.
     """
     third = len(samples) // 3
     if third < 3:

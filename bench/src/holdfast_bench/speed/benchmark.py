@@ -120,7 +120,7 @@ def show_table(report: Report, size: int, *, many: bool, sides: Sequence[str], s
 
 
 def _floor(report: Report, folder: Path, seed: int) -> Any:
-    """Measure the speed limits of this machine with ``floor.py``. Return the default embedder, or None if it is not installed."""
+    """Measure how fast this machine itself is, with ``floor.py``. Return the default embedder, or None if it cannot be loaded."""
     report.floor = {"bandwidth": floor.bandwidth(), "sync": floor.one_sync(folder)}
     report.say(
         f"floor: one core reads {report.floor['bandwidth'] / 1e9:.1f} GB/s from memory; one sync takes {report.floor['sync']:.2f} ms"

@@ -26,7 +26,7 @@ def installed() -> dict[str, str]:
 
 
 def reaches(name: str, size: int) -> bool:
-    """Return True if the measurement of a library with ``size`` memories takes only minutes."""
+    """Return True if a library can be measured with ``size`` memories within minutes. For larger sizes, it is left out."""
     return size <= _MAX_SIZES.get(name, size)
 
 

@@ -1,4 +1,5 @@
-"""Benchmark of the designs: each has conversations for a simulated month, with outages, restarts and kills.
+"""Benchmark of the designs (the five assistants whose memory Holdfast reproduces).
 
-In these stories, facts change, and people ask not to keep something.
+Each design has conversations for a simulated month, with outages, restarts and kills. In these stories, facts change,
+and people ask not to keep something.
 """

@@ -110,7 +110,7 @@ class Host(ABC):
             engine.close()
 
     def observe(self, facts: Iterable[Fact]) -> Observation:
-        """Ask the questions about the given facts, and return the design's texts that are scored."""
+        """Ask the questions about the given facts. Return the answers, and the other texts of the design that are scored."""
         documents, over = self.documents(), self.over()
         live, retired = self._texts(("live",)), self._texts(("superseded", "forgotten", "expired"))
         asked = {fact.id: self._asked(fact) for fact in facts}
@@ -120,7 +120,7 @@ class Host(ABC):
         return [line for question in fact.ask or (fact.says,) for line in self.shown(question, fact)]
 
     def told(self, fact: Fact) -> list[Session]:
-        """Return the sessions so far in which a fact was stated."""
+        """Return the past sessions in which a fact was stated, up to the current time of the story."""
         now = self.setup.clock.now()
         return [
             session
@@ -318,7 +318,7 @@ class ReachyHost(Host):
         self.work()
 
     async def _store(self, session: Session) -> None:
-        """Store the facts of a session as the robot's model would, with the design's three tools."""
+        """Store the facts of a session with the design's tools, as the robot's model would. Forget replaced facts first."""
         reachy.use_manager(self._managers[session.person])
         for made in session.model.facts:
             for id in made.replaces:

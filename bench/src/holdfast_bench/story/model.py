@@ -128,7 +128,7 @@ class StoryModel:
         return any(says(line, find) for find in replaced)
 
     def _compaction(self, text: str, _: Mapping[str, Any]) -> dict[str, Any]:
-        """Choose the memory to delete: the first one without a lasting fact. If all contain one, choose the first memory."""
+        """Choose the memory to delete: the first one without a durable fact that is still true. If there is none, the first."""
         lasting = [fact.find for fact in self._story.facts.values() if fact.durable]
         lines = _numbered(_block(text, "memories"))
         empty = [number for number, line in lines if self._has_ended(line) or not any(says(line, find) for find in lasting)]
@@ -160,7 +160,7 @@ class StoryModel:
 
 
 def _item(name: str, fact: ModelFact) -> dict[str, Any]:
-    """Return a fact in the form that the prompt requests."""
+    """Return a fact as the JSON object that the prompt requests. ``name`` is the name of the field for the fact's text."""
     if name == "value":
         pair = _KEY.fullmatch(fact.text)
         return {"key": pair[1].strip(), "value": pair[2]} if pair else {"key": "dato", "value": fact.text}

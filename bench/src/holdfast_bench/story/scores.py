@@ -66,7 +66,11 @@ class DayScore:
 
     @property
     def meets_targets(self) -> bool:
-        """True if the day meets the targets for a design without a model."""
+        """True if the day meets the targets for a design without a model.
+
+        At least 90% of the durable facts are shown, at most 5% of the shown facts are outdated, and there are no other
+        errors.
+        """
         clean = not (self.wrongly_retired or self.small_talk or self.refusals or self.over)
         return clean and self.present >= MIN_PRESENT and self.stale_share <= MAX_STALE
 
@@ -123,7 +127,10 @@ def score(story: Story, day: Day, *, model: ModelMode) -> DayScore:
 
 
 def _as_present(story: Story, fact: Fact, lines: Iterable[str]) -> list[str]:
-    """Return the lines that may present a past fact as still true. Lines that mention its end or its replacement are left out."""
+    """Return the lines that state a past fact as if it were still true.
+
+    A line that says that the fact has ended, or that states its replacement, is left out.
+    """
     turns = [turn for session in story.sessions for turn in session.turns if fact.id in turn.ends]
     newer = [story.facts[id].find for turn in turns for id in turn.facts if id != fact.id]
     return [line for line in lines if not says(line, _ENDS) and not any(says(line, find) for find in newer)]

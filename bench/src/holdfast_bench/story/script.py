@@ -94,7 +94,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A statement about a person. A design should know ``durable`` facts.
+    """A statement about a person. If it is ``durable``, the design should still know it at the end.
 
     ``explicit`` means that the user asked to remember it.
     """
@@ -135,7 +135,7 @@ class Story:
     """Days after which the story is scored."""
 
     def day_end(self, day: int) -> datetime:
-        """Return a moment shortly before midnight, in the time zone of the first person."""
+        """Return 23:45 of a day of the story, in the time zone of the first person. The day is scored at this time."""
         return _local(day, time(23, 45), self.people[0].timezone)
 
 
@@ -220,7 +220,7 @@ class _Reading:
                 raise self.error(f"{place} has an unknown field {name!r}; its fields are {', '.join(names)}")
 
     def make(self, kind: Callable[..., Any], entry: Any, place: str, **given: Any) -> Any:
-        """Return a part of the story, such as a person, from an entry of the file. Lists become tuples."""
+        """Return an object of the class ``kind``, such as a person, from an entry of the story file. Lists become tuples."""
         self.check(entry, [each.name for each in fields(kind) if each.name not in given], place)  # type: ignore[arg-type]
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
         try:

@@ -45,7 +45,7 @@ def _needle(word: str) -> str:
 
 
 def leaks(path: Path, find: Find) -> bool:
-    """Return True if a file contains, close to each other, all words of one of the alternative wordings in ``find``."""
+    """Return True if a file contains all words of one of the alternative wordings in ``find``, within about 300 characters."""
     text = plain(path.read_bytes().decode("utf-8", errors="replace"))
     return any(_close(text, [_needle(word) for word in words]) for words in find)
 
@@ -71,7 +71,7 @@ def sentences(text: str) -> list[str]:
 
 
 def coverage(sentence: str, turn: str) -> float:
-    """Return the share of a sentence's terms that occur in a turn. It is 0 for a sentence with hardly any terms."""
+    """Return the share of a sentence's terms that occur in a turn. Return 0 for a sentence with fewer than two terms."""
     wanted = [terms for terms in query_terms(sentence, _LANGUAGES) if not terms & _NARRATION]
     if len(wanted) < _MIN_TERMS:
         return 0.0

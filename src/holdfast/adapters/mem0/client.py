@@ -141,7 +141,7 @@ class Memory:
         return [self._labeled(memory, extra) for memory in reversed(found)]
 
     def _wait_for(self, session: str) -> None:
-        """Run queued jobs until no digest of a session is queued or running. After some time, give up and log a warning."""
+        """Run queued jobs until no digest of a session is queued or running. After 120 seconds, give up and log a warning."""
         until = time.monotonic() + _MAX_SECONDS
         while True:
             self._memory.drain()
@@ -253,8 +253,8 @@ class Memory:
     ) -> Results:
         """Return the memories that match a query, best first, with a score from 0 to 1.
 
-        ``rerank`` has no effect: a reranker is a setting of the memory. ``explain`` adds the arms that found each memory.
-        ``reference_date`` is the time that words such as "yesterday" refer to.
+        ``rerank`` has no effect: a reranker is a setting of the memory. ``explain`` adds which searches found each
+        memory: by words, by meaning or by time. ``reference_date`` is the time that words such as "yesterday" refer to.
         """
         del rerank
         limit = read_limit(top_k if limit is None else limit)
@@ -289,7 +289,7 @@ class Memory:
     # Selecting
 
     def _readers(self, filters: Filters) -> list[str | None]:
-        """Return the users whose memories a filter can select. None represents memories that belong to no user."""
+        """Return the users whose memories a filter can select. The list contains None for memories that belong to no user."""
         named = mem0_filters.users_named(filters)
         return list(named) if named is not None else [None, *self._users()]
 

@@ -68,7 +68,7 @@ def entities_named(filters: Filters) -> set[str]:
 
 
 def users_named(filters: Filters) -> list[str] | None:
-    """Return the users to search, or None if the filter does not restrict them."""
+    """Return the users whose ids the filter lists, or None if it does not restrict the users."""
     for name, condition in conjuncts(filters):
         if name == "user_id":
             values = _equal_values(condition)
@@ -78,7 +78,10 @@ def users_named(filters: Filters) -> list[str] | None:
 
 
 def _equal_values(condition: Any) -> Sequence[Any] | None:
-    """Return the values that a condition allows, or None if the condition does not list values."""
+    """Return the values that a condition allows: one value, or the values of a list.
+
+    Return None for any other condition, such as a comparison.
+    """
     if isinstance(condition, Mapping):
         if "eq" in condition:
             return [condition["eq"]]
@@ -111,9 +114,10 @@ def _translated(name: str, condition: Any) -> dict[str, Any] | None:
 
 
 def _comparison(condition: Any) -> dict[str, Any] | None:
-    """Return the condition on one entry in the store's format.
+    """Convert a condition on one entry to the store's format.
 
-    Return None if the store cannot evaluate it: the store compares text exactly, including case, and does not compare dates.
+    Return None if the store cannot evaluate it. The store cannot search text without regard to case, and cannot compare
+    dates.
     """
     if isinstance(condition, Mapping):
         if "icontains" in condition or any(isinstance(value, str) and _DATE.match(value) for value in condition.values()):
@@ -157,7 +161,11 @@ def _matches(name: str, condition: Any, payload: Mapping[str, Any]) -> bool:
 
 
 def _entry(payload: Mapping[str, Any], name: str) -> Any:
-    """Return an entry of the payload. A name with dots is a path into nested objects, unless an entry has the whole name."""
+    """Return the payload's entry with this name, or None if there is none.
+
+    A name with dots is a path: ``a.b`` means the entry ``b`` of the object ``a``. If an entry is itself named ``a.b``,
+    that entry is returned instead.
+    """
     if name in payload:
         return payload[name]
     value: Any = payload

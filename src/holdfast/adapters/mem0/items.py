@@ -79,7 +79,10 @@ def without_identity(metadata: Mapping[str, Any]) -> Item:
 
 
 def namespace_of(extra: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the namespace for an agent and a run. Equal texts in different namespaces stay separate memories."""
+    """Return the namespace for an agent and a run, or an empty namespace without both.
+
+    The same text can be stored once per namespace, so each agent and each run has its own memories.
+    """
     labels = [f"{name}={extra[name]}" for name in ("agent_id", "run_id") if extra.get(name)]
     return ("mem0", *labels) if labels else ()
 

@@ -39,8 +39,8 @@ class HoldfastFiles:
         agent = Agent(model, capabilities=[Memory(store=HoldfastFiles(memory, user="ana"))])
 
     Files are stored unchanged. Several processes can write at once: the version of a file is compared in the
-    transaction that writes it. A deleted file leaves its name and version behind, so that an old version is never taken
-    for a new one.
+    transaction that writes it. The name and version of a deleted file are kept. If the file is created again, it gets a
+    new version, so that a writer who expects an old version fails.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class HoldfastFiles:
         return (self._root, part, *path.split("/")[:-1])
 
     def _file(self, path: str) -> holdfast.Memory | None:
-        """Return the item of a file, even if the file was deleted. Return None if the file never existed."""
+        """Return the memory that stores a file, even if the file was deleted. Return None if the file never existed."""
         return self._item(self._namespace("files", path), path.rsplit("/", maxsplit=1)[-1])
 
     def _item(self, namespace: tuple[str, ...], key: str) -> holdfast.Memory | None:
@@ -238,7 +238,7 @@ def _path(memory: holdfast.Memory) -> str:
 
 
 def _check_path(path: str) -> None:
-    """Raise ValueError for a path that is not a plain relative path."""
+    """Raise ValueError unless a path is relative, such as ``notes/today.md``, without ``..`` and special characters."""
     if not all(_SEGMENT.fullmatch(part) and ".." not in part and part != "." for part in path.split("/")):
         raise ValueError(f"invalid memory path: {path!r}")
 

@@ -1,4 +1,4 @@
-"""The ``hook`` command. ``holdfast.cli.main`` runs it without click if the arguments are simple."""
+"""The ``hook`` command for click. For a fast start, ``holdfast.cli.main`` runs most hooks without click."""
 
 import click
 

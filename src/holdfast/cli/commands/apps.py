@@ -142,7 +142,7 @@ def app_context(flags: Flags, *, name: str, point: Point, conversation: str | No
 @limit_option(20)
 @with_flags(scope=False)
 def app_compactions(flags: Flags, name: str, limit: int) -> None:
-    """List the memories that were removed because of an app's cap.
+    """List the memories that were removed because the app had more memories than its cap.
 
     To restore a memory, run `holdfast undo BATCH`.
     """

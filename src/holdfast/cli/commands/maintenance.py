@@ -72,7 +72,10 @@ def _bundled_postgres() -> list[Finding]:
 
 
 def _model_findings(flags: Flags, *, reported: Collection[str]) -> list[Finding]:
-    """Check the models named in the settings. Checks in ``reported`` are left out, because they already reported a problem."""
+    """Check the models named in the settings.
+
+    ``reported`` names the checks that have already reported a problem. Their findings are left out.
+    """
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.readiness import model_problems  # noqa: PLC0415  (as above)

@@ -92,7 +92,7 @@ def _open(settings: "Settings", place: str, key_file: Path | None, *, new: bool)
 
 
 def _note_copy(settings: "Settings", source: str, target: str) -> None:
-    """If both sides are files, record the copy, so that later erasures from the source are also applied to it."""
+    """If both sides are files, record where the copy is, so that later erasures from the source are also made in the copy."""
     from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.forgetting.records import Registry  # noqa: PLC0415  (as above)
 

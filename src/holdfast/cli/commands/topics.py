@@ -88,7 +88,10 @@ def sync_topics(flags: Flags) -> None:
 @topics.command("questions", epilog="Example: holdfast topics questions --user ana")
 @with_flags(default_user=True)
 def list_questions(flags: Flags) -> None:
-    """Sync the topic files, and list the open questions about edits in them."""
+    """Sync the topic files, and list the open questions about them.
+
+    A question asks you to confirm an unusual edit, such as the deletion of all files.
+    """
     with open_memory(flags) as memory:
         _use_folders(memory, flags)
         services(memory).topic_files.sync()
@@ -107,7 +110,7 @@ def list_questions(flags: Flags) -> None:
 @click.option("--yes/--no", "yes", required=True, help="Accept the file as it is, or restore it from memory.")
 @with_flags(default_user=True)
 def answer_question(flags: Flags, question: str, *, yes: bool) -> None:
-    """Answer a question about an edit in a topic file.
+    """Answer a question about an unusual edit in a topic file: accept the edit, or keep the memories.
 
     QUESTION is the id of a question, as printed by `topics questions`.
     """

@@ -23,7 +23,10 @@ _HEADER = b"SQLite format 3\0"
 
 
 def carried_variables(flags: Flags, settings: Settings) -> dict[str, str]:
-    """Return the variables to write to the environment file. If a key is missing, the user is asked for it at the terminal."""
+    """Return the variables to write to the environment file.
+
+    If the key of an encrypted store or the API key of a model is not set, the user is asked for it at the terminal.
+    """
     carried = {**environment.own_variables(), **chosen_folders()}
     if settings.key is None and _is_encrypted(settings):
         carried["HOLDFAST_KEY"] = _asked(

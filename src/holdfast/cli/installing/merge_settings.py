@@ -20,19 +20,19 @@ _HEADER = re.compile(r"^[ \t]*\[")
 class Unmergeable(ValueError):
     """The settings file cannot be changed without losing content.
 
-    The message is printed after the file's path. Path and message form one sentence.
+    The message continues a sentence that starts with the file's path, for example "is not UTF-8".
     """
 
 
 def merged(client: Client, before: bytes, entry: Mapping[str, Any]) -> bytes:
-    """Return the content of the settings file with the entry added."""
+    """Return the content of an assistant's settings file with the entry of Holdfast's MCP server added."""
     if client.is_toml:
         return _edit_text(before, lambda text: _add_to_toml(text, client.under, entry))
     return edit_json(before, lambda settings: _with_server(settings, client.under, entry))
 
 
 def removed(client: Client, before: bytes) -> bytes:
-    """Return the content of the settings file without the entry."""
+    """Return the content of an assistant's settings file without the entry of Holdfast's MCP server."""
     if client.is_toml:
         return _edit_text(before, lambda text: _remove_from_toml(text, client.under))
     return edit_json(before, lambda settings: _without_server(settings, client.under))

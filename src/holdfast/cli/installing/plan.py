@@ -62,7 +62,7 @@ class Target:
 
 @dataclass(slots=True)
 class Plan:
-    """The files to change. A content of None means that the file does not exist."""
+    """The files to change, with their content before and after. None instead of a content means that the file does not exist."""
 
     before: dict[Path, bytes | None] = field(default_factory=dict)
     after: dict[Path, bytes | None] = field(default_factory=dict)
@@ -159,7 +159,10 @@ def plan_removal(target: Target) -> Plan:
 
 
 def _or_none(content: bytes, *, beside: Mapping[str, Any] | None = None) -> bytes | None:
-    """Return the content. Return None if it is empty except for an empty table or the entries in ``beside``."""
+    """Return the content of a file, or None if nothing is left in it and the file can be removed.
+
+    Nothing is left if the content is blank, an empty JSON object, or exactly the entries in ``beside``.
+    """
     if not content.strip():
         return None
     try:
@@ -170,7 +173,7 @@ def _or_none(content: bytes, *, beside: Mapping[str, Any] | None = None) -> byte
 
 
 def arguments(flags: Flags, target: Target, variables: Mapping[str, str]) -> list[str]:
-    """Return the options of the installed commands.
+    """Return the command-line options that the installed ``mcp`` and ``hook`` commands get, such as ``--user ana``.
 
     Paths are absolute, because assistants start the commands in another folder.
     """
@@ -195,7 +198,11 @@ def _entry(options: Sequence[str]) -> ServerEntry:
 
 
 def hook_words(target: Target, event: str, options: Sequence[str]) -> list[str]:
-    """Return the command of a hook. If the user has set the folders for data or weights, the command reads them from a file."""
+    """Return the command of a hook, as a list of words.
+
+    If the user has set the folders for data or weights by variables, the command gets ``--env-file``, which contains
+    them.
+    """
     folders = ["--env-file", str(environment_path())] if chosen_folders() and "--env-file" not in options else []
     return [*executable(), "hook", event, "--client", target.client, *options, *folders]
 

@@ -107,8 +107,8 @@ def serve_here(
 ) -> None:
     """Serve in this process until a stop signal. Running requests are finished; queued jobs stay queued.
 
-    ``started`` is set once the server answers requests. With ``shares``, this process balances new connections with the other
-    processes on the same socket. ``place`` is the number of this process among those processes.
+    ``started`` is set once the server answers requests. ``shares`` is given if several processes serve the same socket:
+    new connections are then balanced between them. ``place`` is the number of this process among them.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     app = build(plan)
@@ -204,7 +204,7 @@ def _serve_as_worker(
 
 
 def _has_started(started: Event, end: threading.Event) -> bool:
-    """Wait up to one second for the first server process to start. Return True if a server process has started."""
+    """Wait up to one second until a server process has started. Return True if one has."""
     until = time.monotonic() + _RESTART_SECONDS
     while not started.is_set() and time.monotonic() < until and not end.wait(_STARTING_SECONDS):
         pass
@@ -214,7 +214,7 @@ def _has_started(started: Event, end: threading.Event) -> bool:
 def _end(running: Sequence[BaseProcess]) -> None:
     """Send SIGTERM to the server processes and wait until they have finished their requests.
 
-    Kill processes that take too long.
+    Kill processes that are still running after 35 seconds.
     """
     for process in running:
         process.terminate()

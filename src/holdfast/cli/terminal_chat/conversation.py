@@ -163,7 +163,7 @@ class TerminalChat:
         return later or [self.output.text("learned_nothing")]
 
     def _digest(self, session: str) -> bool:
-        """Run the session's jobs, or wait for the thread that runs them. Return False if a job failed or took too long."""
+        """Run the session's jobs, or wait for the thread that runs them. Return False if a job failed or after five minutes."""
         until, announced = time.monotonic() + _DIGEST_TIMEOUT_SECONDS, False
         while time.monotonic() < until:
             queued = self.memory.jobs(states=["queued", "running"])
