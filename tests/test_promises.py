@@ -1,4 +1,4 @@
-"""Every promise named by a test exists, and the generated page is up to date."""
+"""Every promise that a test names in its ``ledger`` mark exists, and ``docs/project/promises.md`` is up to date."""
 
 from tests import promises
 

@@ -53,7 +53,7 @@ def document(item: dict[str, Any]) -> str:
 
 
 def as_role(text: str) -> str:
-    """Add the question prefix to some texts. A hash of the text decides, so the choice is always the same."""
+    """Return the text, with the question prefix for some texts. A hash of the text decides, so the choice is always the same."""
     is_query = zlib.crc32(text.encode()) % 100 < (70 if text.endswith("?") else _QUERY_SHARE // 2)
     return QUERY_PREFIX + text if is_query else text
 

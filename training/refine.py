@@ -55,7 +55,7 @@ LEARNED = ("layers.", "norm.")
 
 
 class Data:
-    """The data of all runs: texts as token ids, and items that refer to their texts by number."""
+    """The data of all runs: texts as token ids, and items that refer to their texts by position."""
 
     def __init__(self, path: Path) -> None:
         file = np.load(io.BytesIO(lzma.decompress(path.read_bytes())))
@@ -231,7 +231,7 @@ def measure(encoder: Encoder, setup: Setup) -> dict[str, Any]:
 
 
 def score(found: dict[str, Any]) -> float:
-    """Return the score by which the best variant is chosen."""
+    """Return the score by which the best variant is chosen: the mean of R@1 and R@10 over the sets in ``CHOSEN_BY``."""
     return float(np.mean([found[name][depth] for name in CHOSEN_BY for depth in ("R@1", "R@10")]))
 
 

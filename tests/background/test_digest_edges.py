@@ -1,4 +1,4 @@
-"""Harmful extractions that must not happen: retiring the wrong memory, repeating old news, or keeping erased text."""
+"""Harmful extractions that must not happen: retiring the wrong memory, storing an old fact again, or keeping erased text."""
 
 import json
 from collections.abc import Callable

@@ -515,7 +515,7 @@ def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> Non
 
 
 def told(names: Sequence[str], folder: Path) -> list[str]:
-    """Return the client ids of the messages that these writers added but the store does not contain."""
+    """Return the client ids of the messages that these writers should have added but the store does not contain."""
     with open_tiny(folder) as engine:
         kept = {m.client_id for name in names for n in range(_SESSIONS_EACH) for m in engine.session(id=f"{name}-{n}").messages()}
         planned = [operation(name, index) for name in names for index in range(_SESSIONS_EACH * OPERATIONS_PER_SESSION)]

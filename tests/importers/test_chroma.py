@@ -240,7 +240,7 @@ class Counting(HashEmbedder):
 
 
 class Turned(Counting):
-    """An embedder that stands for another model with vectors of the same length."""
+    """An embedder that stands for another model: it returns different vectors of the same length."""
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
         return super().embed(texts, role=role)[:, ::-1].copy()

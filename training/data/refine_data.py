@@ -65,7 +65,10 @@ def main() -> None:
 
 
 def translations(items: list[dict[str, Any]], root: Path, forbidden: list[overlap.Forbidden]) -> dict[str, str]:
-    """Translate the texts of the items with Apertium. Return the good translations, by original text."""
+    """Translate the texts of the items with Apertium. Return a mapping from each text to its translation.
+
+    Bad translations, and translations that share a run of eight words with a forbidden text, are left out.
+    """
     texts = dict.fromkeys(text for item in items if not item["s"] for text in texts_of(item))
     found: dict[str, str] = {}
     for spoken, direction in (("es", "spa-eng"), ("en", "eng-spa")):

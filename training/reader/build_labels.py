@@ -91,7 +91,7 @@ def _real(answers: list[Row], batches: dict[str, Row], index: dict[str, Row], mi
 
 
 def _second(second: list[Row], first: list[Row], batches: dict[str, Row], index: dict[str, Row]) -> Iterable[Row]:
-    """Yield the labels of the second labeler that are used to measure agreement."""
+    """Yield the labels that the second labeler gave to clauses that the first labeler labeled, too. Used to measure agreement."""
     known = {row["id"] for row in first}
     for row in second:
         if row["id"] in known and "drop" not in row and index[row["id"]]["batch"] not in TEST_BATCHES:

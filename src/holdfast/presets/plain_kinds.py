@@ -1,4 +1,4 @@
-"""Plain kinds that callers add to a preset, and their conversion to and from JSON.
+"""Plain kinds (whose memories are stored exactly as given) that callers add to a preset, and their conversion to and from JSON.
 
 The JSON is recorded in the store and is part of exports.
 """

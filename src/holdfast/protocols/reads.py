@@ -66,7 +66,7 @@ class Reads(Protocol):
         ...
 
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:
-        """Return the place of each of these messages: its session, role, speaker, time and dialogue act."""
+        """Return the place of each of these messages: its session, role, speaker, time and dialogue act (such as a question)."""
         ...
 
     def revisions(self, id: str) -> list[Memory]:

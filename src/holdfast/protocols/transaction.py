@@ -154,7 +154,10 @@ class Transaction(Reads, Protocol):
         ...
 
     def add_trace(self, trace: Trace) -> None:
-        """Store a trace. The trace is removed when its message or session is removed, or when its message gets an action."""
+        """Store a trace. The trace is removed when its message or session is removed.
+
+        It is also removed when its message gets an action (a marker such as ``forgotten``; see :meth:`set_action`).
+        """
         ...
 
     def remove_traces(

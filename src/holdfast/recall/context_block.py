@@ -130,7 +130,7 @@ def with_persona(block: Context, persona: str | None) -> Context:
 
 
 def _heading(relevant: Sequence[Hit], words: BlockWords) -> str:
-    """Return the heading of the relevant hits. It promises an answer only if the best hit is probably an answer."""
+    """Return the heading above the relevant hits. If the best hit is probably not an answer, the heading says so."""
     return words.relevant if max(hit.score for hit in relevant) >= _MIN_ANSWER_SCORE else words.related
 
 

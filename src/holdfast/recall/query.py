@@ -55,9 +55,11 @@ class RecallQuery:
 
     @property
     def spaces(self) -> tuple[Space, ...]:
-        """Spaces to search. If the query filters by metadata or namespace, messages are not searched.
+        """The spaces to search: live memories, messages or retired memories.
 
-        If it filters by kinds, messages are searched only if the kinds include ``message``.
+        If the query filters by metadata or namespace, messages are not searched. If it filters by kinds, messages are
+        searched only if the kinds include ``message``. Retired memories are searched only if the query is about an earlier
+        time.
         """
         memories: tuple[Space, ...] = ("memory", "archive") if self.as_of else ("memory",)
         if self.kinds is not None:

@@ -408,7 +408,10 @@ class Reader:
         return relevant + said + [hit for hit in measured if not hit.is_relevant]
 
     def _recalled_messages(self, reader: Scope, query: str, without_session: str | None) -> list[Hit]:
-        """Return the relevant messages of the user that no recalled memory covers, if the preset shows them."""
+        """Return the relevant messages of the user that no recalled memory covers. Messages in the window are left out.
+
+        Return an empty list if the preset shows no messages.
+        """
         limit = self.preset.recall.max_messages
         if not limit:
             return []

@@ -75,7 +75,7 @@ class Endpoint(NamedTuple):
 
 
 def endpoint_for(options: StoreOptions) -> Endpoint:
-    """Return the endpoint for a configuration."""
+    """Return the endpoint (the socket, lock, address and log files) of the resident process for a configuration."""
     home = _home()
     values = {
         name: "set" if any(word in name for word in _SECRET_NAMES) else value
@@ -115,7 +115,7 @@ def prepare_folder(endpoint: Endpoint) -> None:
 
 
 def listen(endpoint: Endpoint) -> tuple[socket.socket, str | None]:
-    """Listen on a Unix socket or on a loopback port, and write the address file. The caller must hold the lock.
+    """Listen on a Unix socket or on a loopback port, and write the address file. The caller must have locked the lock file.
 
     Return the socket and the secret. The secret is None for a Unix socket.
     """

@@ -23,7 +23,10 @@ _MAX_INPUT_BYTES: Final = 32 * 1024 * 1024
 
 
 def main(words: list[str]) -> bool:
-    """Run a hook. Return False if the command line must parse the arguments and explain errors."""
+    """Run a hook and return True. If the arguments are not valid here, do nothing and return False.
+
+    The caller then passes the arguments to the complete command line, which explains errors.
+    """
     arguments = parse(words)
     if arguments is None or len(arguments.positional) != 1 or arguments.positional[0] not in EVENTS:
         return False

@@ -33,7 +33,11 @@ _RESTARTED: Final = {"code": -32603, "message": "The memory server was restarted
 
 
 def main(words: list[str]) -> bool:
-    """Relay until the client closes the stream. Return False if the command line must parse the arguments."""
+    """Relay until the client closes the stream, and return True. Return False, having read nothing, if this is not possible.
+
+    This is the case if the arguments are not valid here, or if the server must run in this process. The caller then runs
+    the complete command line.
+    """
     arguments = parse(words)
     if arguments is None or arguments.positional:
         return False
@@ -43,7 +47,11 @@ def main(words: list[str]) -> bool:
 
 
 def run(arguments: Arguments) -> bool:
-    """Relay until the client closes the stream. Return False, having read nothing, if the server must run in this process."""
+    """Relay until the client closes the stream, and return True.
+
+    Return False, having read nothing, if the server must run in this process, for example because this folder has its own
+    settings file.
+    """
     if find_spec("mcp") is None or sys.stdin.isatty():
         return False
     environment.resolve_paths()

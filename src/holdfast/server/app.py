@@ -80,7 +80,7 @@ class Running(Protocol):
     """An application with its own startup and shutdown, such as ``/mcp``. It runs as long as the server."""
 
     def run(self) -> AbstractAsyncContextManager[None]:
-        """Return an asynchronous context manager. The application runs while its block is open."""
+        """Return an asynchronous context manager. The application runs inside its ``async with`` block."""
         ...
 
 

@@ -81,7 +81,7 @@ class FolderMirrors:
             self.of(scope)
 
     def of(self, scope: Scope) -> TopicFiles:
-        """Return the topic files of one scope."""
+        """Return the object that syncs the topic files of one scope. Raise ``NotFound`` if the preset keeps no topic files."""
         if self.root is None:
             raise NotFound(
                 f"The preset {self._preset.name!r} keeps no topic files. Set topics_dir to write them. An encrypted store also needs "

@@ -166,7 +166,7 @@ class FileImport:
         return duplicate.id
 
     def _duplicate(self, put: Put) -> Memory | None:
-        """Return another memory that already has the text of this change."""
+        """Return another memory that already has the text of this change, or None."""
         wanted = MemoryFilter(exactly=put.scope, content_hash=self._writer.identity(put), unexpired_at=self._now)
         return next((memory for memory in self._tx.memories(wanted) if memory.id != put.id), None)
 

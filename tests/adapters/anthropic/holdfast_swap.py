@@ -23,7 +23,7 @@ _engines: list[holdfast.Engine] = []
 
 
 def _memory() -> holdfast.Engine:
-    """Open an engine with a new store, and count a use of the adapter."""
+    """Open an engine with a new store. Also record that a test used the adapter."""
     holdfast_suite.note_use()
     _engines.append(holdfast.open(Path(_folder.name) / f"{len(_engines)}.db", kinds=[ITEM], embedder="none", worker="none"))
     return _engines[-1]

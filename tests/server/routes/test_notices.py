@@ -73,7 +73,7 @@ def test_health_says_that_a_model_was_replaced_behind_its_name_until_the_store_h
 
 
 class Reversed(HashEmbedder):
-    """An embedder that stands for another model with vectors of the same length."""
+    """An embedder that stands for another model: it returns different vectors of the same length."""
 
     def embed(self, texts: Sequence[str], *, role: Role) -> NDArray[np.float32]:
         return super().embed(texts, role=role)[:, ::-1]

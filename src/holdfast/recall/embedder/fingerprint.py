@@ -199,7 +199,7 @@ class FingerprintCheck:
     def _changes(self, stored: Fingerprint) -> tuple[float, ...]:
         """Return the times at which the model's vectors changed within the last hour, including now.
 
-        Raise ``ModelError`` if they have changed too often.
+        Raise ``ModelError`` if they changed ``_MAX_CHANGES`` times or more before now.
         """
         now = time.time()
         recent = tuple(at for at in stored.changes if now - 3600 < at <= now)

@@ -57,7 +57,7 @@ class QueryGate:
 
 @cache
 def gate_of(embedder: str) -> QueryGate | None:
-    """Return the gate that was fitted for an embedder, or None."""
+    """Return the query gate (the classifier of personal and general queries) of an embedder, or None if none was fitted."""
     known = {file.name: file for file in (resources.files("holdfast.recall.relevance") / _FOLDER).iterdir()}
     file = known.get(f"{embedder}.json")
     if file is None:
