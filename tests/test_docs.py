@@ -38,7 +38,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def _programs(page: Path) -> list[tuple[str, str | None]]:
-    """Return the Python blocks of a page, each with its expected output, or None if the page shows none."""
+    """Return the Python programs of a page, each with the output that the page shows for it, or None if it shows no output."""
     blocks = [*FENCE.findall(page.read_text("utf-8")), ("", "")]
     return [(body, after[1] if after[0] == "output" else None) for (name, body), after in pairwise(blocks) if name == "python"]
 

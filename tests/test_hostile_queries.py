@@ -1,4 +1,4 @@
-"""A thousand ordinary and hostile queries: none crashes, and unusual tokens find their row."""
+"""A thousand ordinary and hostile queries: none crashes, and a query for an unusual token finds the row that contains it."""
 
 import random
 import tempfile

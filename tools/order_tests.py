@@ -16,7 +16,8 @@ def shared_out(
 ) -> list[Test]:
     """Return the tests in a new order that consists of equal parts, one per worker. Long tests of the same file stay together.
 
-    ``limit`` returns the time limit of a long test, or None for a quick test. Files with the highest limits come first.
+    ``limit`` is a function that returns the time limit of a long test, or None for a quick test. Files with the highest
+    limits come first.
     """
     long = [(test, seconds) for test in tests if (seconds := limit(test)) is not None]
     groups = [list(group) for _, group in groupby(long, key=lambda each: file(each[0]))]

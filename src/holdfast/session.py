@@ -183,7 +183,7 @@ class Session:
     def window(self) -> list[Message]:
         """Return the most recent messages, which the prompt contains after the context block.
 
-        Noise and forgotten messages are left out.
+        Forgotten messages are left out, and messages that were not meant for the assistant, such as background noise.
         """
         size = limit = self._services.preset.window
         if self.off_record:

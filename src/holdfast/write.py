@@ -117,7 +117,7 @@ class Writer:
         return self._store(memory, batch, "created", put.reason)
 
     def _named_alike(self, put: Put, kind: Kind) -> list[Memory]:
-        """Return a memory with the same key that names the same thing, in a list. Return an empty list if there is none.
+        """Return a list with one memory that has the same key and names the same thing. Return an empty list if there is none.
 
         For example, "has a cat named Michi" and "their cat is called Michi" name the same thing.
         """

@@ -252,7 +252,7 @@ def lock(framework: Framework) -> None:
 def requirements(framework: Framework) -> Iterator[Path]:
     """Yield the path of a temporary file that lists the packages of a framework's environment, for uv.
 
-    The framework has the version of its test suite.
+    The framework is installed in the version that the test suite belongs to.
     """
     with tempfile.TemporaryDirectory() as name:
         wanted = Path(name) / "requirements.in"

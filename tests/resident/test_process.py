@@ -1,4 +1,4 @@
-"""The resident process: one per configuration, private, without text in its log. It ends when it is idle."""
+"""The resident process: one per configuration, private, and without users' text in its log. It ends when it is idle."""
 
 import json
 import os

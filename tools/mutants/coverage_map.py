@@ -60,7 +60,7 @@ class CoverageMap:
             self.lines[path], self.sources[path] = moved, source
 
     def save(self, path: Path) -> None:
-        """Write the map as JSON. Each line lists its tests by number, because names would be repeated thousands of times."""
+        """Write the map as JSON. Tests are listed by number, because their names would be repeated for thousands of lines."""
         number = {test: index for index, test in enumerate(self.seconds)}
         lines = {
             file: {line: sorted(number[test] for test in tests) for line, tests in known.items() if tests}

@@ -168,9 +168,9 @@ def _code(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_swapped_whole(test: ast.expr) -> bool:
-    """Return True if the opposite comparison negates the test, as ``!=`` negates ``==``.
+    """Return True if the opposite operator negates the whole condition, as ``!=`` negates ``==``.
 
-    In this case, the mutant with ``not`` would be the same as the mutant with the opposite comparison.
+    In this case, the mutant with ``not`` would be the same as the mutant with the opposite operator.
     """
     whole = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)
     return isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], whole)

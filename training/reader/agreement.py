@@ -48,7 +48,7 @@ def _read(name: str) -> list[Row]:
 
 
 def _plain(value: Any) -> Any:
-    """Return the part of a label before a colon. It leaves out how a person is related to the user, such as "mother"."""
+    """Return the part of a label before a colon, so that ``other:mother`` and ``other:sister`` count as the same label."""
     return value.split(":")[0] if isinstance(value, str) else value
 
 

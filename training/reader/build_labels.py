@@ -99,7 +99,7 @@ def _second(second: list[Row], first: list[Row], batches: dict[str, Row], index:
 
 
 def _split(source: str, key: str) -> str:
-    """Return the split of a written dialogue or pair.
+    """Return the split (``train`` or ``test``) of a dialogue or pair that was written for this project.
 
     Sources with the same content in English and Spanish are for training only.
     """

@@ -14,7 +14,7 @@ _MAX_SUCCESSIONS = 20
 def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Memory | Message, Memory | None]]:
     """Read the rows of items that the reader may see.
 
-    If a memory derived from a message was superseded, the message is returned with the memory that is live now.
+    If a memory derived from a message was superseded, the message is returned together with the memory that replaced it.
     """
     wanted = MemoryFilter(items=found, unexpired_at=question.now)
     if question.as_of is not None:

@@ -51,7 +51,7 @@ class Uses:
             )
 
     def flush(self, renew: Callable[[Transaction, set[str], datetime], None]) -> None:
-        """Store the times at which memories were last used. ``renew`` may extend the lifetime of these memories."""
+        """Store the times at which memories were last used. The function ``renew`` may extend the lifetime of these memories."""
         self.flush_shown()
         with self._lock:
             used, self._used = self._used, {}

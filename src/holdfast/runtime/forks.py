@@ -17,7 +17,7 @@ class BeforeFork(Protocol):
     """An object with open files or threads that must be closed before a fork."""
 
     def before_fork(self) -> None:
-        """Close the files and stop the threads. No other thread is inside ``fork_guard`` during this call."""
+        """Close the files and stop the threads. No other thread uses a store during this call (none is inside ``fork_guard``)."""
         ...
 
 

@@ -26,7 +26,7 @@ def match(
     """Match the lines of a file with ``base``, the lines that the file had at the last sync.
 
     Return a mapping from the position in the file to the position in ``base``. ``before`` and ``now`` map memory ids to the
-    texts of the memories: at the last sync, and today.
+    texts of the memories: at the last sync, and at present.
     """
     matches = _same(lines, [line.digest for line in base], {})
     matches = _same(lines, [digest(now[line.id]) if line.id in now else "" for line in base], matches)

@@ -319,7 +319,8 @@ class _Merging:
     def _topic_of_new(self, work: _FileMerge) -> str:
         """Return the topic for a new line of this file.
 
-        This is normally the file's topic. If that topic was split into subtopics since the last sync, it is the general subtopic.
+        This is normally the file's topic. If that topic was split into subtopics since the last sync, it is the general
+        subtopic, which gets the lines that match no other subtopic.
         """
         if not self._lines.titled or work.base is None or digest(work.topic) != work.base.topic:
             return work.topic

@@ -100,9 +100,10 @@ class FolderMirrors:
         return _combine(files.sync() for files in self._in_use())
 
     def before_erasing(self, owner: Mapping[str, str], scopes: Iterable[Scope] = ()) -> list[TopicFiles]:
-        """Import the pending edits of all scopes that an erasure may affect, so that the edits are erased, too.
+        """Import the pending edits in all folders that an erasure may affect, so that the edits are erased, too.
 
-        Return the topic files of these scopes: the scopes of the owner that have memories with a topic, and ``scopes``.
+        These are the open folders of the owner, or all open folders if ``owner`` is empty. The folders of ``scopes``, and
+        of the owner's memories that have a topic, are opened first. Return one ``TopicFiles`` object per folder.
         """
         if self.root is None:
             return []

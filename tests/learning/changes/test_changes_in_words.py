@@ -1,6 +1,6 @@
 """Statements that end or replace an older statement although neither of them fills a slot, in English and Spanish.
 
-Similar sentences must not replace anything.
+A slot is an attribute with one value at a time, such as the home city. Similar sentences must not replace anything.
 """
 
 import time

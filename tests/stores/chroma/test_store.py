@@ -1,4 +1,4 @@
-"""The default store with Chroma as its index: the common suite, and checks that index and store agree."""
+"""The default store with Chroma as its index: the tests that all stores share, and checks that index and store agree."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The common store suite on PostgreSQL."""
+"""The tests that all stores share, run on PostgreSQL."""
 
 from collections.abc import Mapping
 from pathlib import Path

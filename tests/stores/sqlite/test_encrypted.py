@@ -1,4 +1,4 @@
-"""An encrypted file: the common suite, and a check that nothing is readable without the key."""
+"""An encrypted file passes the tests that all stores share, and nothing in it is readable without the key."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

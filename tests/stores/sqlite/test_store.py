@@ -1,4 +1,4 @@
-"""The default store: the common suite, and checks specific to a SQLite file."""
+"""The default store: the tests that all stores share, and tests that are specific to a SQLite file."""
 
 import contextlib
 import os
@@ -27,7 +27,10 @@ from tests.places import empty_store
 
 
 def open_with(tmp_path: Path, key: str | None = None, *, new: bool = False) -> Iterator[OpenStore]:
-    """Yield a function that opens stores. With ``new``, a file that does not exist yet becomes a copy of an empty store."""
+    """Yield a function that opens stores, which are closed at the end.
+
+    With ``new``, a file that does not exist yet is created as a copy of an empty store, which saves time.
+    """
     handles: list[Store] = []
 
     def open_one(*, tenant: str = "default", path: Path | None = None) -> Store:
