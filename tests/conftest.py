@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection() -> Iterator[None]:
     """Turn off Python's garbage collector while pytest collects the tests, to save time.
 
-    The objects that exist afterwards stay until the end, so later collections skip them.
+    The objects that exist afterwards stay until the end, so the garbage collector ignores them from then on.
     """
     gc.disable()
     try:

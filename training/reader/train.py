@@ -95,7 +95,7 @@ class Run:
         return Trainer(self.embedder.encoder(), np.zeros(1, dtype=bool), self.device, 0).vectors(made)
 
     def baseline(self) -> None:
-        """Measure the baseline: linear classifiers on the embedder's vectors. Its span is the whole clause."""
+        """Measure the baseline: linear classifiers on the embedder's vectors. It always predicts the whole clause as the span."""
         texts = list(dict.fromkeys(text for example in self.examples for text in (example.first, example.text) if text))
         vectors = dict(zip(texts, self._vectors(texts), strict=True))
         scores = baseline.predict(self.examples, baseline.features(self.examples, vectors))

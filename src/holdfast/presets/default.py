@@ -1,8 +1,8 @@
 """The default preset, which combines features of the other designs.
 
-Its kinds are facts, decisions, events, the day's context, summaries and a profile. Topics, and sessions that end when
-idle, come from Rostro. The two levels of summaries come from Lo-Bug, kinds with lifetimes from Reachy, and keys that are
-normalized by meaning from Rumi.
+Its kinds are facts, decisions, events, the day's context, summaries and a profile. Topics, and sessions that end when idle,
+come from Rostro. The two levels of summaries come from Lo-Bug, and kinds with lifetimes from Reachy. Keys with the same
+meaning become one key, as in Rumi.
 """
 
 from holdfast.learning.capture_kinds import STATEMENTS

@@ -14,8 +14,8 @@ from holdfast.types import Scope
 def catch_up(embedding: Embedding, text: str | None, *, reader: Scope, limit: int, candidates: Callable[[], ChunkIds]) -> None:
     """Embed new chunks that a reader may see.
 
-    If there are too many new chunks, ``candidates`` come first. A notice gives the number of items that still have no
-    vector. ``text`` is None if the caller gave the query's vector.
+    If there are more new chunks than may be embedded before a recall, ``candidates`` come first. A notice gives the number
+    of items that still have no vector. ``text`` is None if the caller gave the query's vector.
     """
     if text is not None and not embedding.computes:
         embedding.query(text)  # first: without the vector of the query, vectors of chunks are useless

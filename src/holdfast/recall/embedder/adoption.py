@@ -32,6 +32,6 @@ def unit_vectors(
 def is_same_model(own: "Vectors", given: "Sequence[Vectors]") -> bool:
     """Return True if the given vectors come from the same model as our own vectors of the same texts.
 
-    Each given vector must be close to the own vector of its text.
+    Each given vector must be close to our own vector of the same text.
     """
     return bool(np.all(np.sum(own * np.stack(given), axis=1) >= _MIN_COSINE))

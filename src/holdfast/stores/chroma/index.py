@@ -345,9 +345,9 @@ def _embedded_client(folder: Path) -> Any:
 
 
 def _collection(client: Any, build: Build) -> Any:
-    """Return the Chroma collection of a build. If the build is new, create the collection if it is missing.
+    """Return the Chroma collection of a build. For a new build, create the collection if it is missing.
 
-    If vectors were already added to the build but the collection is missing, Chroma raises an error.
+    For a build to which vectors were already added, a missing collection is an error, which Chroma raises.
     """
     if build.mark:
         return client.get_collection(_name(build.build), embedding_function=None)
