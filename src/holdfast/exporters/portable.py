@@ -89,7 +89,10 @@ def _dump(value: Any) -> str:
 
 
 def _memory_store(walk: Walk, derived: dict[str, list[str]], *, selection: Selection, now: datetime) -> Iterator[str]:
-    """Yield the JSON of the memory store in pieces. The ids of each session's memories are added to ``derived``."""
+    """Yield the JSON of ``memory-store.json`` in pieces.
+
+    The ids of the memories are added to ``derived``, under the session that each memory comes from.
+    """
     first = {
         "schema": "portable-ai-memory",
         "schema_version": _SCHEMA_VERSION,
@@ -206,7 +209,7 @@ def _metadata(entry: MemoryEntry) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without nulls and without integers that the canonical form cannot represent."""
+    """Return a value without nulls. Integers that are too large for the canonical form become text."""
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in value.items() if each is not None}
     if isinstance(value, list | tuple):

@@ -77,7 +77,7 @@ class Walk:
         yield from self.traces()
 
     def plain_kinds(self) -> Sequence[Kind]:
-        """Return the plain kinds that programs added to the store."""
+        """Return the plain kinds (their memories are stored exactly as given) that programs added to the store."""
         return list(read_kinds(self._store.setting(RECORDED)).values())
 
     def _counted(self, name: str, entries: Iterator[_Read]) -> Iterator[_Read]:

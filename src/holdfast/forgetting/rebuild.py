@@ -25,7 +25,7 @@ _REASON = "derived again after an erasure"
 
 @dataclass(frozen=True, slots=True)
 class ReadAgain:
-    """Results of the sentence reader for some messages, computed before the transaction. Valid only for these messages."""
+    """Statements that the sentence reader found in some messages, before the transaction began. Valid only for these messages."""
 
     messages: frozenset[str] = frozenset()
     puts: tuple[Put, ...] = ()
@@ -34,7 +34,7 @@ class ReadAgain:
     def of(cls, extractor: Extractor, messages: Sequence[Message], reader: SentenceReader) -> "ReadAgain":
         """Extract statements from messages with the sentence reader.
 
-        If it fails, the result is empty and rules are used later.
+        If the reader fails, the result is empty, and :func:`rebuild` uses rules instead.
         """
         try:
             found = extractor.rules(extractable(messages), reader) if messages else []

@@ -156,7 +156,7 @@ class Restore:
 
 
 def record_kind(tx: Transaction, kind: Kind) -> None:
-    """Record a plain kind in the store, so that the store has this kind whenever it is opened."""
+    """Record a plain kind (its memories are stored exactly as given), so that the store has this kind whenever it is opened."""
     recorded = read_kinds(tx.setting(RECORDED))
     if kind.name not in recorded:
         tx.set_setting(RECORDED, write_kinds([*recorded.values(), kind]))

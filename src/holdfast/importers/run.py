@@ -124,9 +124,9 @@ class Import:
         return ImportResult(format=self._source.name, dry_run=dry_run, learning=self._learning, **found)
 
     def _check(self, learn: int | None) -> int:
-        """Read all records once, and return their number. ``learn`` is the maximum number of conversations to learn from.
+        """Read all records once, and return their number. Select the conversations to learn from.
 
-        If there are more conversations, the newest are selected.
+        ``learn`` is the maximum number of these conversations. If there are more, the newest are selected.
         """
         total = 0
         newest: list[tuple[datetime, str]] = []

@@ -117,9 +117,10 @@ def _completed(
 
 
 def _joined(answer: StructuredAnswer, reply: Reply, shape: AnswerShape) -> StructuredAnswer:
-    """Return an answer, extended or replaced by a second reply of the model.
+    """Return a model's answer, completed with its second reply.
 
-    If the answer is a list, the new items of the reply are added. Otherwise a complete reply replaces the answer.
+    If the answer is a list, the new items of the reply are added to it. Otherwise the reply replaces the answer, unless the
+    reply was cut off, too.
     """
     spent = answer.usage + reply.usage
     before = tuple(flaw for flaw in answer.flaws if flaw != _CUT_OFF)
@@ -155,9 +156,9 @@ def _usable(reply: Reply, shape: AnswerShape, *, spent: Usage, flaws: tuple[str,
 
 
 def _repair(turns: Sequence[Turn], reply: Reply, schema: Schema, problem: str) -> list[Turn]:
-    """Return the turns for a retry. The beginning of the invalid answer is added, then the problem and the schema.
+    """Return the turns for a retry: the earlier turns, the beginning of the invalid answer, then the problem and the schema.
 
-    An empty answer is not shown. The problem and the schema are then part of the last turn, because many models reject two user
+    If the answer is empty, the problem and the schema are appended to the last turn, because many models reject two user
     turns in a row.
     """
     form = json.dumps(schema, ensure_ascii=False, default=dict)

@@ -50,8 +50,8 @@ def lowest_trust(messages: Sequence[Message], trusts: Mapping[str, float]) -> fl
 def repeats_own_words(text: str, messages: Sequence[Message], *, min_share: float) -> bool:
     """Return True if a memory repeats the user's statements.
 
-    All its names and numbers, and ``min_share`` of its words, must occur in the statements. Questions do not count,
-    because a user who asks about a claim has not made it.
+    All its names and numbers must occur in the statements, and of its words at least the share ``min_share`` (0 to 1).
+    Questions do not count, because a user who asks about a claim has not made it.
     """
     stated = [
         sentence

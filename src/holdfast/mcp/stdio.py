@@ -29,7 +29,8 @@ def serve_stdio(
 ) -> None:
     """Serve until the client closes the stream. The client may read and write memories. Stdout carries only protocol messages.
 
-    ``project`` is the app that represents a project; see ``McpCaller``. ``streams`` replaces standard input and output.
+    ``project`` is the name of the app that holds the memories of a project; see ``McpCaller``. ``streams`` replaces standard
+    input and output.
     """
     caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant), parts=parts, project=project)
     server = make_server(

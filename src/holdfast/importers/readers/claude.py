@@ -46,7 +46,10 @@ def _conversation(talk: Fields) -> Iterator[Record]:
 
 
 def _branch(messages: Sequence[Fields]) -> list[Fields]:
-    """Return the branch that ends in the last message. If the messages have no links, return all messages."""
+    """Return the branch of the conversation that ends in the last message.
+
+    If no message names its parent message, return all messages.
+    """
     by_id = {message.maybe("uuid"): message for message in messages}
     parents = [message.maybe("parent_message_uuid") for message in messages]
     if not messages or not any(parent in by_id for parent in parents):

@@ -24,10 +24,11 @@ def evidence_for(
     messages: Sequence[Message],
     known: Sequence[Memory],
 ) -> Evidence:
-    """Return the evidence for an item that comes from ``sources``, in a conversation of ``messages``.
+    """Return the evidence for an item (one statement of a model's answer).
 
-    From the user's messages, only the user's own sentences count, not quotations. A question of the assistant counts
-    only together with the user's reply.
+    ``sources`` are the messages that the item comes from, and ``messages`` is the whole conversation. From the user's
+    messages, only the user's own sentences count, not quotations. A question of the assistant counts only together with the
+    user's reply.
     """
     own: list[SourceSentence] = []
     context: list[SourceSentence] = []

@@ -52,7 +52,10 @@ class Slot:
 
 
 def slots_of(text: str, *, key: str | None = None, language: str | None = None) -> list[Slot]:
-    """Return the slots of a text. If the text is only a value, ``key`` names its attribute. Overlong texts have no slots."""
+    """Return the slots (subject, attribute and value) that a text fills. The list is empty if the text is too long to be read.
+
+    If the text is only a value, ``key`` names its attribute.
+    """
     if len(text) > _MAX_CHARACTERS:
         return []
     return list(_cached_slots(text, key, language))

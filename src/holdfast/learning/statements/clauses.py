@@ -140,7 +140,7 @@ def clauses(sentence: str, folded: str, book: Rulebook) -> Iterator[StatementCla
 
 
 def _states_something(parts: list[tuple[str, str]], spoken: list[StatementClause | None], book: Rulebook) -> bool:
-    """Return True if a sentence with a question mark also states something."""
+    """Return True if a sentence with a question mark also states something, as in "I'm vegan, anything for me?"."""
     if len(parts) == 1:
         clause = spoken[0]
         return clause is not None and (clause.asked or _is_announced(parts[0][1], clause.folded))
@@ -227,7 +227,10 @@ def _clause_boundaries(folded: str, book: Rulebook, *, is_question: bool) -> lis
 
 
 def _last_pause(folded: str, book: Rulebook) -> list[tuple[int, int]]:
-    """Return the span of the pause that separates a statement from a question after it: "I'm vegan, anything for me?"."""
+    """Return the position of the comma or other pause between a statement and a question: "I'm vegan, anything for me?".
+
+    It is given as a list with one span. The list is empty if the text has no such pause.
+    """
     pauses = [boundary for boundary in _BOUNDARY.finditer(folded) if _PAUSE.search(boundary[0])]
     if not pauses or _asks(folded, book, is_question=True):
         return []

@@ -21,7 +21,10 @@ _IMPORTANCE = 5.0
 
 
 def confirmed_observations(messages: Sequence[Message]) -> list[SourcedStatement]:
-    """Return the assistant's observations that the user's next message confirms."""
+    """Return the assistant's observations about the user that the user's next message confirms.
+
+    For example, the assistant says "You seem to prefer mornings", and the user replies "exactly".
+    """
     return [
         SourcedStatement(statement=_statement(text, language), sources=(said, answer))
         for said, answer in pairwise(messages)

@@ -79,7 +79,10 @@ def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64])
 
 
 def join(older: str, newer: str, *, max_characters: int) -> str | None:
-    """Merge two texts. Return the text that covers the other, or both in sequence. Return None if both together are too long."""
+    """Merge two texts. If one text contains everything that the other says, return it. Otherwise return both in sequence.
+
+    Return None if both together are too long.
+    """
     if _covers(newer, older):
         return newer
     if _covers(older, newer):

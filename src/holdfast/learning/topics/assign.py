@@ -237,9 +237,10 @@ def _detect_by_rules(message: str, topics: Sequence[KnownTopic], known: _Meaning
 def _similarities(
     topics: Sequence[KnownTopic], vector: NDArray[np.float32] | None, calibration: tuple[float, float]
 ) -> list[float]:
-    """Return the similarity of a message to the centroid (mean vector) of each topic, 0 to 1.
+    """Return the similarity of a message to each topic, 0 to 1, by the centroid (mean vector) of the topic.
 
-    Some messages are similar to every topic, so each similarity is multiplied by its lead over the best other topic.
+    Some messages are similar to every topic. Therefore each similarity is multiplied by a factor from 0 to 1: how far the
+    topic is ahead of the best other topic.
     """
     unrelated, matching = calibration
     cosines = [_cosine(topic, vector) for topic in topics]

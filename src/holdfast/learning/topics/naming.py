@@ -73,7 +73,7 @@ def slug(text: str, *, max_words: int = MAX_WORDS, max_characters: int = MAX_CHA
 
 
 def title(name: str) -> str:
-    """Return a topic's name as a page title."""
+    """Return a topic's name as a page title: "home-office" becomes "Home office"."""
     return (name[:1].upper() + name[1:]).replace("-", " ")
 
 

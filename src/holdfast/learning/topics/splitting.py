@@ -158,7 +158,10 @@ def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) ->
 
 
 def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
-    """Split the lines by age, oldest first. Each part has half as many lines as a page may have."""
+    """Assign the lines of a page to parts by age: the oldest lines to ``part-1``, and so on.
+
+    Each part has half as many lines as a page may have.
+    """
     oldest_first = sorted(range(len(memories)), key=lambda place: (memories[place].valid_from, memories[place].item))
     size = max(1, max_lines // 2)
     return {place: f"part-{number // size + 1}" for number, place in enumerate(oldest_first)}

@@ -51,10 +51,10 @@ def subject_scores(
 ) -> list[float]:
     """Return a score for each topic. It says how much more similar the topic is to a message than everyday subjects are.
 
-    ``vector`` is the message. ``centroids`` and ``names`` are the vectors of the topics' contents and names. The score
-    is the sum of their two cosines, minus twice the average cosine of the subjects, divided by ``span``, the embedder's
-    calibration span. A topic scores 0 unless it is well ahead of every everyday subject. The subject nearest to the
-    topic's name is ignored.
+    ``vector`` is the vector of the message. Each topic has a vector of its contents (in ``centroids``) and of its name (in
+    ``names``). The score is the sum of the cosines of the message with these two, minus twice its average cosine with the
+    everyday subjects. The result is divided by ``span``, the embedder's calibration span. A topic scores 0 unless it is well
+    ahead of every everyday subject. The subject nearest to the topic's name is ignored, because it may be the topic itself.
     """
     query = unit(vector)
     leads = subjects @ query
