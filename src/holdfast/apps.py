@@ -366,7 +366,7 @@ class Apps:
 
 
 def design_metadata(memory: Memory) -> dict[str, Any]:
-    """Return a memory's metadata, using the field names of the apps design: importance, tags and related conversations."""
+    """Return a memory's metadata with the field names of the design "apps": importance, tags and related conversations."""
     more = {name: value for name, value in memory.metadata.items() if name not in (CONVERSATION, RELATED)}
     related = memory.metadata.get(RELATED, [])
     return {"importance": memory.importance, "tags": list(memory.tags), "relatedConversations": list(related), **more}

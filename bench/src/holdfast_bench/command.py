@@ -250,7 +250,10 @@ def load(flags: Flags, *, clients: int, seconds: float, memories: int, workers: 
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Server processes.")
 @with_flags(scope=False, store=False)
 def fairness(flags: Flags, **options: Any) -> None:
-    """Measure how far one tenant that floods a real server process slows down the requests of other tenants."""
+    """Measure how far attacks by one tenant, such as a flood of requests, slow down the requests of other tenants.
+
+    The server is a real process.
+    """
     _benchmark("server.fairness").run(**options, as_json=flags.json)
 
 

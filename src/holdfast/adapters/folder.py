@@ -1,7 +1,8 @@
 """Files of a memory that are also in a folder on disk, where people can read and edit them.
 
-The folder and the memory are synchronized before and after each command. A small item in the memory records the hashes of the
-files at the last synchronization. It shows on which side a file has changed.
+The folder and the memory are synchronized before and after each command. A separate memory records the hashes of the
+files at the last synchronization. A comparison with these hashes shows whether a file has changed on disk, in the
+memory, or in both.
 """
 
 import hashlib

@@ -243,7 +243,7 @@ def _search_item(memory: holdfast.Memory, score: float | None) -> SearchItem:
 
 
 def _where(filter: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Convert a LangGraph filter to a Holdfast filter. A list is compared as a whole, and an object entry by entry."""
+    """Convert a LangGraph filter to a Holdfast filter. A list must be equal as a whole. An object is compared entry by entry."""
     where: dict[str, Any] = {}
     for name, wanted in (filter or {}).items():
         if isinstance(wanted, Mapping) and not any(key.startswith("$") for key in wanted):

@@ -1,4 +1,4 @@
-"""Helpers that all adapters share: the kind of their items, their namespaces, and the error for a missing framework."""
+"""Helpers that all adapters share: the kind ``ITEM`` for their data, their namespaces, and the error for a missing framework."""
 
 from typing import TypedDict
 

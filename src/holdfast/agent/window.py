@@ -131,8 +131,8 @@ def _says_something(message: Message) -> bool:
 
 
 def _text(message: Message) -> str:
-    """Return a message's text.
+    """Return the text of a message for the window.
 
-    If the role is neither user nor assistant, the message becomes part of a user turn. Its text then starts with the role.
+    A message whose role is neither user nor assistant becomes part of a user turn. Its text then starts with its role.
     """
     return message.text if message.role in ("user", "assistant") else f"({message.role}) {message.text}"

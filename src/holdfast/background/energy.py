@@ -74,7 +74,11 @@ class Energy:
             return 1.0
 
     def report_level(self, level: float | None) -> None:
-        """Store or remove the battery level for all processes that use the store. A callback of the host takes precedence."""
+        """Store the battery level for all processes that use the store, or remove it.
+
+        If the host gave a function for the level (the argument ``energy`` of ``holdfast.open``), that function takes
+        precedence.
+        """
         if level is not None and (isinstance(level, bool) or not isinstance(level, int | float) or not 0 <= level <= 1):
             raise InvalidInput(f"The battery level must be a number from 0 to 1, not {level!r}.")
         with self._store.write(durable=False) as tx:
@@ -99,7 +103,7 @@ class Energy:
         return allowed
 
     def _room(self) -> float:
-        """Return the energy units that memory work may still use. Infinite if the host reports nothing or no model is used."""
+        """Return the energy units that memory work may still use: infinity if the host reports nothing or no model is used."""
         reported = _reported(self._store)
         if reported is None or not self._asks_model:
             return math.inf

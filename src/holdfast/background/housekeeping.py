@@ -59,7 +59,7 @@ class Housekeeping:
         self._waiting: dict[str, Sequence[bytes]] = {}
 
     def tick(self) -> int:
-        """Run the clean-up tasks that are due. Return the number of items processed."""
+        """Run the clean-up tasks that are due. Return how many items (such as sessions and memories) they closed or removed."""
         self._condenser.enforce_caps()
         done = self._digester.close_idle_sessions() + self._finish_scrubbing()
         if _is_due(self._next_clean_up, self._clock.now(), self._preset.clean_every):

@@ -1,7 +1,7 @@
 """Find the user's sentences that make a known memory outdated but are not among the extracted memories.
 
-Such a sentence is often not worth keeping by itself: "Renata moved her calls to Saturday". Without it, the old memory
-would stay.
+An example is "Renata moved her calls to Saturday". Such a sentence is often not worth keeping by itself. But if it were
+ignored, the old memory about the calls would stay.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -30,7 +30,7 @@ class Item:
     type: str = ""
 
     def is_in(self, memory: str) -> bool:
-        """Return True if the text of a memory matches this item."""
+        """Return True if the text of a memory matches this expected memory."""
         text = fold(memory)
         return all(fold(part) in text for part in self.has) and not any(fold(part) in text for part in self.has_not)
 

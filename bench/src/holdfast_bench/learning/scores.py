@@ -78,7 +78,7 @@ class ChangeResult:
 
     @property
     def score(self) -> Score:
-        """The verdict as the counts of a binary classifier. The positive class is "the new statement replaces the old one"."""
+        """The verdict as the counts of a binary classifier. Positive means that the new statement replaces the old one."""
         hit = int(self.verdict and self.pair.replaces)
         return Score(right=hit, kept=int(self.verdict), found=hit, expected=int(self.pair.replaces))
 

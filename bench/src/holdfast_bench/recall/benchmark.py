@@ -73,9 +73,9 @@ def _best(hits: Sequence[Hit]) -> float:
 
 
 def _unanswerable(data: Dataset, conversation: Conversation, count: int) -> Question | None:
-    """Return a question about another conversation, which this conversation cannot answer. Return None for most calls.
+    """Return a question about another conversation, which this conversation cannot answer, or None.
 
-    ``count`` is the number of questions asked so far. Only if it is a multiple of five, a question is returned.
+    ``count`` is the number of questions asked so far. A question is returned only if ``count`` is a multiple of five.
     """
     others = [other for other in data.conversations if other.id != conversation.id and other.questions]
     if not others or count % _FOREIGN_EVERY:

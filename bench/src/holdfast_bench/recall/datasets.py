@@ -228,7 +228,7 @@ def _flat(part: Any) -> list[Any]:
 
 
 def _ids(found: Any) -> Iterator[Any]:
-    """Yield the turn ids in nested lists and mappings."""
+    """Yield the turn ids that occur anywhere in nested lists and mappings."""
     if isinstance(found, Mapping):
         for value in found.values():
             yield from _ids(value)

@@ -1,8 +1,8 @@
-"""Measure how far one tenant's attacks slow down its neighbors.
+"""Measure how far one tenant's attacks slow down its neighbors (the other tenants of the same server).
 
 Neighbors send recalls and messages to a server, each with the access key of its own tenant. Periods with and without an
-attack alternate in the same run, so that other load on the machine affects both. During an attack, the neighbors' 99th
-percentile may be at most twice as high as in quiet periods.
+attack alternate in the same run, so that other load on the machine affects both. During an attack, the 99th percentile
+of the neighbors' response times may be at most twice as high as in quiet periods.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ def large_messages(client: Client, rng: random.Random) -> int:
 
 
 def oversized_bodies(client: Client, rng: random.Random) -> int:
-    """Send bodies that are too large."""
+    """Send requests whose body is larger than the server accepts."""
     return client.post("/v1/memories", {"text": "x" * rng.randrange(1 << 20, 4 << 20), "user": "u"})
 
 
@@ -234,7 +234,7 @@ def _alternate(port: int, keys: Sequence[str], name: str, *, seconds: float, att
 
 
 def _attend(port: int, keys: Sequence[str], seconds: float, times: Times | None = None) -> None:
-    """Let every neighbor send requests for some seconds, and add the response times to ``times``."""
+    """Let every neighbor send requests for ``seconds``. If ``times`` is given, add the response times to it."""
     collected, guard = times or Times(), threading.Lock()
 
     def neighbor(key: str, seed: int) -> None:

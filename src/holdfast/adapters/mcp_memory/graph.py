@@ -1,4 +1,4 @@
-"""A knowledge graph, stored as items of a memory."""
+"""A knowledge graph in a Holdfast memory. Each entity and each relation is stored as one memory of the kind ``ITEM``."""
 
 import hashlib
 import json

@@ -104,7 +104,7 @@ def as_where(filters: Filters) -> dict[str, Any] | None:
 
 
 def _translated(name: str, condition: Any) -> dict[str, Any] | None:
-    """Return a condition in the store's format, or None if the store cannot evaluate it."""
+    """Return a condition of a mem0 filter in the store's format, or None if the store cannot evaluate it."""
     if name in ("OR", "NOT"):
         parts = [_all_of(each) for each in condition]
         either = None if any(part is None for part in parts) else {"$or": parts}
