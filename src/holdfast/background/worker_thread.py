@@ -47,7 +47,7 @@ class WorkerThread:
         self._wanted.set()
 
     def stop(self) -> None:
-        """Let the thread finish its current step, and end it. A step that takes too long, such as a model call, is redone later."""
+        """Let the thread finish its current step and end. A step that takes too long, such as a model call, is redone later."""
         self._stopping.set()
         self._wanted.set()
         thread = self._thread
