@@ -181,3 +181,46 @@ def test_entries_of_chatgpts_memory_become_memories(memory: Engine, tmp_path: Pa
     )
     memory.import_from(write_json(tmp_path / "conversations.json", [talk]), user="ana")
     assert texts(memory, user="ana") == ["Has moved to Porto."]
+
+
+def test_the_newest_list_of_saved_memories_becomes_memories(memory: Engine, tmp_path: Path) -> None:
+    def listing(text: str) -> dict[str, object]:
+        return chatgpt_message("assistant", at=None, content={"content_type": "model_editable_context", "model_set_context": text})
+
+    newest = "1. [2024-08-02]. Sails a boat called Petrel.\n\n2. [2024-09-14]. Is allergic to shellfish.\nAlso to kiwi."
+    talks = [
+        chatgpt_talk("new", listing(newest), chatgpt_message("user", "Hello"), at=1_730_000_000.0),
+        chatgpt_talk("old", listing("1. [2024-01-01]. Sails no more."), chatgpt_message("user", "Hello"), at=1_710_000_000.0),
+        chatgpt_talk("none", listing(""), chatgpt_message("user", "Hello"), at=1_740_000_000.0),
+    ]
+    file = write_json(tmp_path / "conversations.json", talks)
+    memory.import_from(file, user="ana")
+    found = {each.text: each for each in memory.memories(user="ana")}
+    assert set(found) == {"Sails a boat called Petrel.", "Is allergic to shellfish.\nAlso to kiwi."}
+    assert found["Sails a boat called Petrel."].created_at.date().isoformat() == "2024-08-02"
+    assert memory.import_from(file, user="ana").memories.known == 2
+    assert [text for _, text in said(memory, "new")] == ["Hello"]
+
+
+def test_nothing_is_learned_from_a_conversation_that_chatgpt_was_told_not_to_remember(memory: Engine, tmp_path: Path) -> None:
+    private = {**chatgpt_talk("c", chatgpt_message("user", "I live in Lyon.")), "is_do_not_remember": True}
+    result = memory.import_from(write_json(tmp_path / "c.json", [private]), user="ana")
+    memory.drain()
+    assert (result.learning, result.sessions.imported, memory.memories(user="ana")) == (0, 1, [])
+
+
+def test_the_custom_gpt_or_project_of_a_conversation_is_kept(memory: Engine, tmp_path: Path) -> None:
+    talks = [
+        {**chatgpt_talk("a", chatgpt_message("user", "Hi")), "gizmo_id": "g-7", "gizmo_type": "gpt"},
+        {**chatgpt_talk("b", chatgpt_message("user", "Hi")), "gizmo_id": "g-p-8", "gizmo_type": "snorlax"},
+    ]
+    memory.import_from(write_json(tmp_path / "c.json", talks), user="ana")
+    kept = {session.id: session.metadata for session in memory.sessions(user="ana")}
+    assert (kept["a"]["gpt"], kept["b"]["project"]) == ("g-7", "g-p-8")
+
+
+def test_marks_of_citations_are_left_out_of_answers(memory: Engine, tmp_path: Path) -> None:
+    answer = "Try the bakery. \ue200cite\ue202turn0search3\ue202turn0search1\ue201 It opens at 7 【4:1†source】."
+    talk = chatgpt_talk("c", chatgpt_message("user", "What is 【1†x】?"), chatgpt_message("assistant", answer))
+    memory.import_from(write_json(tmp_path / "c.json", [talk]))
+    assert [text for _, text in said(memory, "c")] == ["What is 【1†x】?", "Try the bakery. It opens at 7."]

@@ -2,17 +2,19 @@
 
 A conversation is a tree, because users can edit a message or ask for another answer. Only the branch that ends in
 ``current_node`` is read, because it is the one that the user sees. Custom instructions and what ChatGPT saved to its
-memory become memories.
+memory become memories. Nothing is learned from a conversation that ChatGPT itself was told not to remember.
 """
 
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from holdfast.errors import InvalidInput
 from holdfast.importers.archives import find_files, opened
-from holdfast.importers.fields import Fields
+from holdfast.importers.fields import Fields, moment
 from holdfast.importers.lines import json_items
 from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Note, Record, Said
@@ -21,6 +23,10 @@ _FILE = re.compile(r"conversations(-\d+)?\.json")
 _ROLES = {"user", "assistant", "tool", "system"}
 _SHOWN = frozenset({"text", "multimodal_text", "code", "audio_transcription"})
 """Content types whose text was said. Others, such as search results and thoughts, are kept as a payload."""
+_CITATION = re.compile(r"[ \t]*(?:\ue200[^\ue201]*\ue201|【\d+(?::\d+)?†[^】]*】)")
+"""Marks that ChatGPT's pages show as links to sources. They name search results that the export does not contain."""
+_SAVED = re.compile(r"\s*\d+\.\s*\[(\d{4}-\d{2}-\d{2})\]\.?\s*(.*)")
+"""Start of a memory in the list that ChatGPT gives its model, such as ``2. [2024-08-02]. Owns a boat.``"""
 
 
 def files(path: Path) -> list[str]:
@@ -31,28 +37,83 @@ def files(path: Path) -> list[str]:
 def read_chatgpt(path: Path) -> Iterator[Record]:
     """Yield the conversations of an export with their messages, and the custom instructions and memories found in them."""
     instructions: set[str] = set()  # every conversation repeats them
+    saved = _SavedMemories()
     for name in files(path):
         with opened(path, name) as file:
             for number, item in json_items(file, name):
-                for record in _conversation(Fields(item, f"{name}, conversation {number}")):
+                talk = Fields(item, f"{name}, conversation {number}")
+                branch = _branch(talk)
+                saved.look_at(talk, branch)
+                for record in _conversation(talk, branch):
                     if not isinstance(record, Note) or record.id not in instructions:
                         yield record
                     instructions |= {record.id} if isinstance(record, Note) else set()
+    yield from saved.notes()
 
 
-def _conversation(talk: Fields) -> Iterator[Record]:
+class _SavedMemories:
+    """The newest list of saved memories. ChatGPT adds the list of the day to its conversations, and exports no other list."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._at = 0.0
+
+    def look_at(self, talk: Fields, branch: list[tuple[str, Fields]]) -> None:
+        """Keep the last list of this conversation if the conversation is newer than the ones before."""
+        times = [talk.values.get(name) for name in ("update_time", "create_time")]
+        at = next((float(time) for time in times if isinstance(time, int | float)), 0.0)
+        for _, node in branch:
+            message = node.values.get("message")
+            content = message.get("content") if isinstance(message, Mapping) else None
+            text = content.get("model_set_context") if isinstance(content, Mapping) else None
+            if isinstance(text, str) and _SAVED.search(text) and at >= self._at:
+                self._text, self._at = text, at
+
+    def notes(self) -> Iterator[Note]:
+        """Yield the memories of the list."""
+        found: list[tuple[str, list[str]]] = []
+        for line in self._text.splitlines():
+            if start := _SAVED.fullmatch(line):
+                found.append((start[1], [start[2]]))
+            elif found:
+                found[-1][1].append(line)
+        for day, lines in found:
+            text = "\n".join(lines).strip()
+            yield Note(id=f"saved {_digest(text)}", text=text, metadata={"saved_by": "ChatGPT"}, created_at=_day(day))
+
+
+def _day(text: str) -> datetime | None:
+    try:
+        return moment(text)
+    except InvalidInput:  # such as 2024-02-31
+        return None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _conversation(talk: Fields, branch: list[tuple[str, Fields]]) -> Iterator[Record]:
     values = talk.values
     yield Conversation(
         id=str(values.get("conversation_id") or values.get("id") or talk.name("id")),
         title=talk.maybe("title"),
         at=talk.maybe_time("create_time"),
-        metadata={"model": values["default_model_slug"]} if isinstance(values.get("default_model_slug"), str) else {},
+        metadata=_metadata(values),
+        learn=values.get("is_do_not_remember") is not True,
     )
-    for id, node in _branch(talk):
+    for id, node in branch:
         if node.values.get("message") is not None:
             message = Fields(node.values["message"], f"{node.place}, message")
             yield from _notes(id, message, talk)
             yield from _said(id, message)
+
+
+def _metadata(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the model of a conversation, and the custom GPT or the project in which it took place."""
+    place = "project" if values.get("gizmo_type") == "snorlax" else "gpt"  # ChatGPT's name of projects
+    found = {"model": values.get("default_model_slug"), place: values.get("gizmo_id")}
+    return {name: value for name, value in found.items() if isinstance(value, str) and value}
 
 
 def _branch(talk: Fields) -> list[tuple[str, Fields]]:
@@ -93,9 +154,8 @@ def _notes(id: str, message: Fields, talk: Fields) -> Iterator[Note]:
         about_model = given.get("about_model_message") or content.get("user_instructions")
         for name, text in (("about the user", about_user), ("how to answer", about_model)):
             if isinstance(text, str) and text.strip():
-                digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-                metadata = {"custom_instructions": name}
-                yield Note(id=f"instructions {digest}", text=text, metadata=metadata, created_at=talk.maybe_time("create_time"))
+                metadata, created = {"custom_instructions": name}, talk.maybe_time("create_time")
+                yield Note(id=f"instructions {_digest(text)}", text=text, metadata=metadata, created_at=created)
     elif message.maybe("recipient") == "bio":
         text, _ = _content(content)
         if text.strip() and not text.lstrip().casefold().startswith("forget"):  # how the tool is asked to remove a memory
@@ -124,7 +184,7 @@ def _said(id: str, message: Fields) -> Iterator[Said]:
     yield Said(
         id=message.maybe("id") or id,
         role=role if role in _ROLES else "tool",
-        text=text,
+        text=_CITATION.sub("", text) if role == "assistant" else text,
         at=message.maybe_time("create_time"),
         payload=limited(rest) if rest else None,
     )
