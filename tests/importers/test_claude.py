@@ -1,5 +1,6 @@
 """Import of Claude exports and of Claude Code transcripts."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,44 @@ class TestClaude:
         (plan,) = memory.memories(user="ana", namespace=("projects", "Bridge", "plan.md"))
         assert (plan.metadata["heading"], plan.trust, plan.created_at.year) == ("Plan", 1.0, 2025)
         assert memory.import_from(folder, user="ana").memories.known == 5
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_projects_and_memories_in_folders_are_read(memory: Engine, tmp_path: Path, *, packed: bool) -> None:
+    folder = tmp_path / "export"
+    write_json(folder / "conversations.json", [claude_talk(claude_message("m-1", "human", "Hello"))])
+    write_json(folder / "projects" / "p-1.json", {"uuid": "p-1", "name": "Orchard", "prompt_template": "Name the month."})
+    kept = {"conversations_memory": "Grows pears.", "project_memories": {"p-1": "Has nine trees."}}
+    write_json(folder / "memories" / "account.json", kept)
+    if packed:
+        shutil.make_archive(str(folder), "zip", folder)
+    result = memory.import_from(folder.with_suffix(".zip") if packed else folder, user="ana")
+    assert (result.format, result.sessions.imported) == ("claude", 1)
+    found = {each.text: each.namespace for each in memory.memories(user="ana")}
+    orchard = ("projects", "Orchard")
+    assert found == {"Name the month.": orchard, "Has nine trees.": orchard, "Grows pears.": ()}
+
+
+def test_an_archive_that_contains_only_memories_is_recognized(memory: Engine, tmp_path: Path) -> None:
+    write_json(tmp_path / "part" / "memories" / "account.json", {"conversations_memory": "Grows pears.", "project_memories": {}})
+    shutil.make_archive(str(tmp_path / "memories-000"), "zip", tmp_path / "part")
+    assert memory.import_from(tmp_path / "memories-000.zip", user="ana").format == "claude"
+    assert texts(memory, user="ana") == ["Grows pears."]
+
+
+def test_a_voice_note_is_the_text_of_its_message(memory: Engine, tmp_path: Path) -> None:
+    note = claude_message("m-1", "human", "", content=[{"type": "voice_note", "title": None, "text": "I feed it rye."}])
+    memory.import_from(write_json(tmp_path / "c.json", [claude_talk(note)]))
+    assert said(memory, "talk-1") == [("user", "I feed it rye.")]
+
+
+def test_artifacts_and_thoughts_inside_a_text_are_not_part_of_it(memory: Engine, tmp_path: Path) -> None:
+    text = 'Here. <antThinking>short</antThinking><antArtifact identifier="p" title="Poem">\nRoses\n</antArtifact> Enjoy.'
+    asked = claude_message("m-1", "human", "What is <antArtifact>?")
+    memory.import_from(write_json(tmp_path / "c.json", [claude_talk(asked, claude_message("m-2", "assistant", text))]))
+    first, second = messages(memory, "talk-1")
+    assert (first.text, second.text) == ("What is <antArtifact>?", "Here. Enjoy.")
+    assert second.payload == {"blocks": [{"type": "artifact", "identifier": "p", "title": "Poem", "content": "\nRoses\n"}]}
 
 
 def line(kind: str, id: str, content: Any, **more: Any) -> dict[str, Any]:

@@ -24,6 +24,13 @@ def find_files(path: Path, fits: Callable[[str], bool]) -> list[str]:
     return [name for name in names_in(path) if fits(PurePosixPath(name).name)]
 
 
+def json_files_under(path: Path, folder: str) -> list[str]:
+    """Return the JSON files directly in this folder of an archive or of a folder."""
+    if path.is_dir():
+        return sorted(each.relative_to(path).as_posix() for each in (path / folder).glob("*.json") if each.is_file())
+    return [name for name in names_in(path) if name.endswith(".json") and PurePosixPath(name).parent.name == folder]
+
+
 @contextmanager
 def opened(path: Path, name: str) -> Iterator[IO[bytes]]:
     """Open a file that :func:`names_in` has listed."""

@@ -11,7 +11,7 @@ from holdfast.importers.designs import apps, lobug, reachy, rostro, rumi
 from holdfast.importers.probe import Probe
 from holdfast.importers.readers import claude_code, documents, letta, markdown, mcp_memory, mem0, pasted
 from holdfast.importers.readers.chatgpt import read_chatgpt
-from holdfast.importers.readers.claude import read_claude
+from holdfast.importers.readers.claude import has_memories, read_claude
 from holdfast.importers.readers.jsonl import read_jsonl
 from holdfast.importers.records import Record
 
@@ -90,7 +90,7 @@ FORMATS: Sequence[Format] = (
     Format(
         name="claude",
         title="an export of Claude (the zip file, or its conversations.json)",
-        fits=_has("chat_messages"),
+        fits=lambda probe: _has("chat_messages")(probe) or has_memories(probe.path),
         read=lambda path, _: read_claude(path),
     ),
     Format(

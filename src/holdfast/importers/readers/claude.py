@@ -1,11 +1,17 @@
-"""Read a Claude export: ``conversations.json`` and, if present, ``memories.json`` and ``projects.json``."""
+"""Read a Claude export: conversations and, if present, memories and projects.
 
+Each of them is one JSON list, such as ``projects.json``. Newer exports have a folder with one object per file instead,
+such as ``projects/ID.json``, and may put the memories into an archive of their own.
+"""
+
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from holdfast.importers.archives import find_files, opened
+from holdfast.errors import InvalidInput
+from holdfast.importers.archives import find_files, json_files_under, opened
 from holdfast.importers.documents import sections
 from holdfast.importers.fields import Fields
 from holdfast.importers.lines import json_items
@@ -14,21 +20,48 @@ from holdfast.importers.records import Conversation, Note, Record, Said
 
 _BOLD_LINE = re.compile(r"^\*\*([^*\n]+)\*\*:?[ \t]*$", re.MULTILINE)
 _ROLES = {"human": "user", "assistant": "assistant"}
+_SPOKEN = ("text", "voice_note")
+"""Types of blocks whose text was said."""
+_THOUGHT = re.compile(r"<antThinking>.*?</antThinking>\s*", re.DOTALL)
+_ARTIFACT = re.compile(r"<antArtifact\b([^>]*)>(.*?)</antArtifact>\s*", re.DOTALL)
+"""Artifact inside the text of a message. Exports of 2024 have them there, and newer ones as blocks of a tool."""
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 
 
 def read_claude(path: Path) -> Iterator[Record]:
     """Yield the conversations of an export, then projects with their documents, and the memories."""
     projects: dict[str, str] = {}
     readers: Mapping[str, Callable[[Fields], Iterator[Record]]] = {
-        "conversations.json": _conversation,
-        "projects.json": lambda item: _project(item, projects),
-        "memories.json": lambda item: _memories(item, projects),
+        "conversations": _conversation,
+        "projects": lambda item: _project(item, projects),
+        "memories": lambda item: _memories(item, projects),
     }
     for wanted, read in readers.items():
-        for name in find_files(path, lambda name, wanted=wanted: name == wanted) or _alone(path, wanted):  # type: ignore[misc]
-            with opened(path, name) as file:
-                for number, item in json_items(file, name):
-                    yield from read(Fields(item, f"{PurePosixPath(name).name}, item {number}"))
+        for item in _items(path, wanted):
+            yield from read(item)
+
+
+def has_memories(path: Path) -> bool:
+    """Return True if an archive, folder or file contains memories of Claude, with or without conversations."""
+    try:
+        return any("conversations_memory" in item.values for item in _items(path, "memories"))
+    except InvalidInput:
+        return False
+
+
+def _items(path: Path, wanted: str) -> Iterator[Fields]:
+    """Yield the objects of one part of an export, such as its projects."""
+    listed = find_files(path, lambda name: name == f"{wanted}.json") or _alone(path, wanted)
+    for name in listed:
+        with opened(path, name) as file:
+            for number, item in json_items(file, name):
+                yield Fields(item, f"{PurePosixPath(name).name}, item {number}")
+    for name in [] if listed else json_files_under(path, wanted):
+        with opened(path, name) as file:
+            try:
+                yield Fields(json.loads(file.read()), name)
+            except ValueError as error:
+                raise InvalidInput(f"{name} is not valid JSON: {error}. Nothing was imported.") from error
 
 
 def _alone(path: Path, wanted: str) -> list[str]:
@@ -36,11 +69,19 @@ def _alone(path: Path, wanted: str) -> list[str]:
 
     This is so if ``wanted`` is ``conversations.json`` and the path is a single JSON file. Otherwise the list is empty.
     """
-    return [path.name] if wanted == "conversations.json" and path.is_file() and path.suffix == ".json" else []
+    is_other = path.name in ("projects.json", "memories.json")
+    return [path.name] if wanted == "conversations" and path.is_file() and path.suffix == ".json" and not is_other else []
 
 
 def _conversation(talk: Fields) -> Iterator[Record]:
-    yield Conversation(id=talk.name("uuid"), title=talk.maybe("name") or None, at=talk.maybe_time("created_at"))
+    project = talk.values.get("project")
+    name = project.get("name") if isinstance(project, Mapping) else None
+    yield Conversation(
+        id=talk.name("uuid"),
+        title=talk.maybe("name") or None,
+        at=talk.maybe_time("created_at"),
+        metadata={"project": name} if isinstance(name, str) and name else {},
+    )
     for message in _branch(talk.objects("chat_messages")):
         yield from _said(message)
 
@@ -83,13 +124,17 @@ def _said(message: Fields) -> Iterator[Said]:
 
 
 def _content(message: Fields) -> tuple[str, dict[str, Any]]:
-    """Return the text of a message, and its other blocks, such as tool calls. Thinking blocks are left out."""
+    """Return the text of a message, and its other blocks, such as tool calls and artifacts. Thoughts are left out."""
     blocks = message.objects("content")
-    if not blocks:
-        return message.maybe("text") or "", {}
-    texts = [block.maybe("text") or "" for block in blocks if block.values.get("type") == "text"]
-    others = [dict(block.values) for block in blocks if block.values.get("type") not in ("text", "thinking")]
-    return "\n\n".join(text for text in texts if text.strip()), {"blocks": others} if others else {}
+    texts = [block.maybe("text") or "" for block in blocks if block.values.get("type") in _SPOKEN]
+    others = [dict(block.values) for block in blocks if block.values.get("type") not in (*_SPOKEN, "thinking")]
+    text = "\n\n".join(text for text in texts if text.strip()) if blocks else message.maybe("text") or ""
+    if message.maybe("sender") == "assistant":
+        text = _THOUGHT.sub("", text)
+        inside = _ARTIFACT.findall(text)
+        others += [{"type": "artifact", **dict(_ATTRIBUTE.findall(about)), "content": content} for about, content in inside]
+        text = _ARTIFACT.sub("", text)
+    return text, {"blocks": others} if others else {}
 
 
 def _memories(item: Fields, projects: Mapping[str, str]) -> Iterator[Record]:
