@@ -262,6 +262,7 @@ class ScopedMemory:
         """
         from holdfast.exporters.save import export  # noqa: PLC0415  (most programs export nothing)
 
+        self._services.reader.traces.flush()
         store, preset, now = self._services.store, self._services.preset, self._services.clock.now()
         return export(
             store, preset, now, target, owner=self._owner, session=session, format=format, replace=replace, progress=progress

@@ -185,7 +185,9 @@ def test_entries_of_chatgpts_memory_become_memories(memory: Engine, tmp_path: Pa
 
 def test_the_newest_list_of_saved_memories_becomes_memories(memory: Engine, tmp_path: Path) -> None:
     def listing(text: str) -> dict[str, object]:
-        return chatgpt_message("assistant", at=None, content={"content_type": "model_editable_context", "model_set_context": text})
+        return chatgpt_message(
+            "assistant", at=None, content={"content_type": "model_editable_context", "model_set_context": text}
+        )
 
     newest = "1. [2024-08-02]. Sails a boat called Petrel.\n\n2. [2024-09-14]. Is allergic to shellfish.\nAlso to kiwi."
     talks = [

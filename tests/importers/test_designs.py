@@ -158,3 +158,17 @@ def test_a_database_of_another_kind_is_refused(memory: Engine, tmp_path: Path) -
         memory.import_from(file)
     with pytest.raises(InvalidInput, match="cannot be read as a database"):
         memory.import_from(file, format="rumi")
+
+
+def test_an_app_memory_may_have_no_importance_and_keeps_its_last_change(memory: Engine, tmp_path: Path) -> None:
+    columns = (
+        "id INTEGER, app_id TEXT, content TEXT, created_at TEXT, updated_at TEXT, source_conversation_id TEXT, metadata TEXT"
+    )
+    with closing(sqlite3.connect(tmp_path / "host.db")) as host:
+        host.execute(f"CREATE TABLE app_memories ({columns})")
+        row = (1, "radio", "Volume 30", "2026-01-01 00:00:00", "2026-01-05 00:00:00", None, '{"importance": null}')
+        host.execute("INSERT INTO app_memories VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        host.commit()
+    assert memory.import_from(tmp_path / "host.db", user="ana").memories.imported == 1
+    (stored,) = memory.memories(user="ana", app="radio")
+    assert (stored.created_at.day, stored.metadata["updated_at"]) == (1, "2026-01-05 00:00:00")

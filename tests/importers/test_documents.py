@@ -1,6 +1,7 @@
 """Import of documents: Markdown and Obsidian, text, PDF, and memories pasted as text."""
 
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ class TestMarkdown:
         assert (result.format, result.memories.imported) == ("markdown", 2)
         first, second = sorted(memory.memories(user="ana", namespace=("notes", "Home", "Roses")), key=lambda each: each.text)
         assert first.text == "Roses > Pests: `#not-a-tag` Aphids come in May."
-        assert second.text == "Roses: Water them on Mondays, see [[Tools|the tools]] #plants/red."
+        assert second.text == "Roses: Water them on Mondays, see the tools #plants/red."
         assert (second.tags, second.metadata["links"]) == (("garden", "long term", "plants/red"), ["Tools"])
         assert (second.created_at.date().isoformat(), second.trust, second.metadata["file"]) == (
             "2024-05-06",
@@ -170,3 +171,53 @@ class TestPasted:
     def test_plain_lines_are_memories_if_nothing_is_marked(self, memory: Engine, tmp_path: Path) -> None:
         memory.import_from(write(tmp_path / "m.txt", "Prefers tea\n\nLives in Lyon\n"), format="pasted")
         assert texts(memory) == ["Lives in Lyon", "Prefers tea"]
+
+
+def test_links_are_shown_as_their_words(memory: Engine, tmp_path: Path) -> None:
+    text = "See [[People/Ida Berg|Ida]], [[Oslo]], [[#Plans]] and ![[map.png]]. ^p1\n\n`[[code|x]]` ![[Notes]]"
+    memory.import_from(write(tmp_path / "vault" / "a.md", text).parent, user="ana")
+    (note,) = memory.memories(user="ana")
+    assert note.text == "a: See Ida, Oslo, Plans and .\n\n`[[code|x]]` Notes"
+    assert note.metadata["links"] == ["People/Ida Berg", "Oslo", "map.png", "Notes"]
+
+
+def test_a_note_that_is_only_an_image_keeps_its_name(memory: Engine, tmp_path: Path) -> None:
+    memory.import_from(write(tmp_path / "a.md", "![[harbor map.png]]"), user="ana")
+    assert texts(memory, user="ana") == ["a: ![[harbor map.png]]"]
+
+
+@pytest.mark.parametrize(("name", "day"), [("2025-02-01.md", "2025-02-01"), ("2025-02-01 Saturday.md", "2025-02-01")])
+def test_a_daily_note_has_the_date_of_its_name(memory: Engine, tmp_path: Path, name: str, day: str) -> None:
+    memory.import_from(write(tmp_path / name, "Fired the kiln."), user="ana")
+    assert memory.memories(user="ana")[0].created_at.date().isoformat() == day
+
+
+def test_a_file_that_is_not_text_is_named_with_its_folder(memory: Engine, tmp_path: Path) -> None:
+    write(tmp_path / "vault" / "a.md", "Text.")
+    write(tmp_path / "vault" / "deep" / "b.md", b"a\x00b")
+    with pytest.raises(InvalidInput, match=r"deep/b\.md is not text"):
+        memory.import_from(tmp_path / "vault")
+
+
+@pytest.mark.parametrize("root", ["", "My vault/"])
+def test_a_zipped_folder_is_imported_like_the_folder(memory: Engine, tmp_path: Path, root: str) -> None:
+    write(tmp_path / "v" / "a.md", "First.")
+    write(tmp_path / "v" / "deep" / "b.md", "Second.")
+    with zipfile.ZipFile(tmp_path / "v.zip", "w") as packed:
+        for name in ("a.md", "deep/b.md"):
+            packed.writestr(zipfile.ZipInfo(f"{root}{name}", (2021, 3, 4, 12, 0, 0)), (tmp_path / "v" / name).read_bytes())
+        packed.writestr("__MACOSX/._a.md", b"\x00")
+    assert memory.import_from(tmp_path / "v.zip", user="ana", dry_run=True).memories.found == 2
+    assert memory.import_from(tmp_path / "v.zip", user="ana", format="markdown").memories.imported == 2
+    assert {each.created_at.year for each in memory.memories(user="ana")} == {2021}
+    assert memory.import_from(tmp_path / "v", user="ana").memories.known == 2
+
+
+def test_a_cut_archive_and_an_archive_of_something_else_are_refused_by_name(memory: Engine, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "photos.zip", "w") as packed:
+        packed.writestr("photos/a.jpg", b"\x00" * 4000)
+    with pytest.raises(InvalidInput, match=r"format of \S+photos\.zip was not recognized"):
+        memory.import_from(tmp_path / "photos.zip")
+    cut = write(tmp_path / "cut.zip", (tmp_path / "photos.zip").read_bytes()[:2000])
+    with pytest.raises(InvalidInput, match=r"cut\.zip is an incomplete or damaged zip archive"):
+        memory.import_from(cut)

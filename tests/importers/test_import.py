@@ -11,6 +11,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.errors import InvalidInput, NotFound
+from holdfast.importers.formats import FORMATS
 from tests.exporters.support import PRESET
 from tests.importers.support import chatgpt_message, chatgpt_talk, said, texts, write_json
 
@@ -148,6 +149,16 @@ def test_a_format_that_is_not_recognized_is_refused_with_the_list(memory: Engine
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidInput, match="was not recognized"):
         memory.import_from(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("format", [each.name for each in FORMATS if each.name not in ("text", "pasted", "markdown")])
+@pytest.mark.parametrize("content", [b'{"a": 1}\n', b"A letter.\n", b"%PDF-1.4\n", b"\x00\x01\x02"])
+def test_a_file_of_another_format_than_the_named_one_is_refused(
+    memory: Engine, tmp_path: Path, format: str, content: bytes
+) -> None:
+    (tmp_path / "some.file").write_bytes(content)
+    with pytest.raises(InvalidInput):
+        memory.import_from(tmp_path / "some.file", format=format)
 
 
 def test_a_store_of_holdfast_is_refused_with_the_way_to_do_it(memory: Engine, folder: Path) -> None:

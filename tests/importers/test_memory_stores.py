@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import shutil
 import sqlite3
 import sys
 import types
@@ -97,6 +98,41 @@ class TestMem0:
         (tea,) = memory.memories(user="ana")
         assert (tea.text, tea.metadata["imported_id"], tea.created_at.year) == ("Likes green tea", "m1", 2025)
 
+    def test_collections_that_mem0_keeps_for_itself_are_not_read(
+        self, memory: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = _qdrant(tmp_path / "qdrant", monkeypatch, {"data": "Prefers tea", "user_id": "ana"})
+        for name in ("mem0_entities", "mem0migrations"):
+            shutil.copytree(folder / "collection" / "mem0", folder / "collection" / name)
+        assert memory.import_from(folder).memories.imported == 1
+        shutil.copytree(folder / "collection" / "mem0", folder / "collection" / "work")
+        with pytest.raises(InvalidInput, match=r"has no collection 'memories'\. Its collections are: mem0, work"):
+            memory.import_from(folder)
+
+    def test_the_data_folder_gives_memories_and_the_latest_messages(
+        self, memory: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        _qdrant(tmp_path / "qdrant", monkeypatch, {"data": "Prefers tea", "user_id": "ana"})
+        with closing(sqlite3.connect(tmp_path / "history.db")) as database:
+            database.execute(
+                "CREATE TABLE history (memory_id TEXT, new_memory TEXT, event TEXT, created_at TEXT, updated_at TEXT)"
+            )
+            database.execute(
+                "CREATE TABLE messages (id TEXT, session_scope TEXT, role TEXT, content TEXT, name TEXT, created_at TEXT)"
+            )
+            database.execute("INSERT INTO history VALUES ('p-1', 'Prefers tea', 'ADD', NULL, NULL)")
+            rows = [("1", "run_id=r%261&user_id=ana", "user", "I live in Lyon.", None), ("2", "agent_id=bot&user_id=bob", "user", "Hi", "Bob")]  # fmt: skip
+            for row in rows:
+                database.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?, '2025-03-01T10:00:00+00:00')", row)
+            database.commit()
+        result = memory.import_from(tmp_path)
+        assert (result.memories.imported, result.messages.imported, result.learning) == (1, 2, 0)
+        (own,) = memory.sessions(user="ana")
+        assert (own.metadata["run_id"], own.started_at.year) == ("r&1", 2025)
+        (other,) = memory.sessions(user="bob")
+        assert other.scope.agent == "bot"
+        assert memory.import_from(tmp_path).messages.known == 2
+
 
 def _qdrant(folder: Path, monkeypatch: pytest.MonkeyPatch, payload: dict[str, Any]) -> Path:
     """Write a folder as a local Qdrant client does, with one pickled object per point.
@@ -188,6 +224,31 @@ class TestLetta:
         assert said(memory, "helper-agent-0") == [("user", "I live in Lyon."), ("assistant", "Nice!"), ("tool", "")]
         (block,) = memory.memories(user="ana", key="human")
         assert block.text == "Ana is a surgeon."
+
+    def test_a_saved_response_of_the_api_is_read(self, memory: Engine, tmp_path: Path) -> None:
+        agent = {"id": "agent-0", "name": "helper", "block_ids": ["b"], "messages": []}
+        content = json.dumps(
+            {"agents": [agent], "blocks": [{"id": "b", "label": "human", "value": "Ana is a surgeon."}]}, indent=2
+        )
+        result = memory.import_from(write_json(tmp_path / "helper.af", content), user="ana")
+        assert (result.format, texts(memory, user="ana")) == ("letta", ["Ana is a surgeon."])
+
+    def test_an_agent_without_blocks_gets_none_of_the_others(self, memory: Engine, tmp_path: Path) -> None:
+        agents = [{"id": "agent-0", "name": "helper", "block_ids": [], "messages": []}]
+        file = write_json(tmp_path / "h.af", {"agents": agents, "blocks": [{"id": "b", "label": "human", "value": "not hers"}]})
+        assert memory.import_from(file, user="ana").memories.found == 0
+
+    def test_what_the_program_says_in_the_name_of_the_user_is_left_out(self, memory: Engine, tmp_path: Path) -> None:
+        reminder = "<system-reminder>\nThe user lives in Oslo.\n</system-reminder>\n"
+        spoken = [{"type": "text", "text": reminder}, {"type": "text", "text": "I live in Lyon."}]
+        talk = [{"id": "m-1", "role": "user", "content": spoken}, {"id": "m-2", "role": "user", "content": reminder}]
+        agents = [
+            {"id": "agent-0", "name": "helper", "agent_type": "letta_v1_agent", "block_ids": [], "messages": talk},
+            {"id": "agent-1", "name": "night", "agent_type": "sleeptime_agent", "block_ids": [], "messages": talk},
+        ]
+        memory.import_from(write_json(tmp_path / "h.af", {"agents": agents, "blocks": []}), user="ana")
+        assert [session.id for session in memory.sessions(user="ana")] == ["h-agent-0"]
+        assert said(memory, "h-agent-0") == [("user", "I live in Lyon.")]
 
     def test_the_older_version(self, memory: Engine, tmp_path: Path) -> None:
         wrapped = json.dumps({"type": "user_message", "message": "Hello there", "time": "2025-04-01"})

@@ -1,5 +1,6 @@
 """The formats that can be imported, and how each is recognized."""
 
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ class Format:
     """Preset to open if the command line names none."""
     has_scope: bool = False
     """True if each record names its user, so that an import cannot choose one."""
+    reads_archives: bool = False
+    """True if the reader opens zip archives itself. For other formats, an archive is unpacked first."""
 
 
 def _has(name: str) -> Callable[[Probe], bool]:
@@ -54,14 +57,18 @@ def _is_mem0(probe: Probe) -> bool:
     found: Any = probe.document
     listed = found.get("results") or found.get("memories") if isinstance(found, Mapping) else None
     first = listed[0] if isinstance(listed, list) and listed else probe.first_item
-    is_history = probe.has_table("history", frozenset({"memory_id", "new_memory", "event"}))
-    return mem0.looks_like_memory(first) or is_history or (probe.path.is_dir() and bool(mem0.collections(probe.path)))
+    is_store = probe.path.is_dir() and bool(mem0.collections(probe.path))
+    return mem0.looks_like_memory(first) or is_store or mem0.history_in(probe.path) is not None
 
 
 def _read_mem0(path: Path, options: Options) -> Iterator[Record]:
     if path.is_dir():
-        return mem0.read_qdrant(path, options.collection)
-    return mem0.read_history(path) if Probe(path).tables else mem0.read_json(path)
+        yield from mem0.read_folder(path, options.collection)
+    elif Probe(path).tables:
+        yield from mem0.read_history(path)
+        yield from mem0.read_messages(path)
+    else:
+        yield from mem0.read_json(path)
 
 
 def _is_claude_code(probe: Probe) -> bool:
@@ -86,12 +93,14 @@ FORMATS: Sequence[Format] = (
         title="an export of ChatGPT (the zip file, or its conversations.json)",
         fits=_has("mapping"),
         read=lambda path, _: read_chatgpt(path),
+        reads_archives=True,
     ),
     Format(
         name="claude",
         title="an export of Claude (the zip file, or its conversations.json)",
         fits=lambda probe: _has("chat_messages")(probe) or has_memories(probe.path),
         read=lambda path, _: read_claude(path),
+        reads_archives=True,
     ),
     Format(
         name="claude-code",
@@ -101,7 +110,7 @@ FORMATS: Sequence[Format] = (
     ),
     Format(
         name="mem0",
-        title="memories of mem0 (JSON, its Qdrant folder, or history.db)",
+        title="memories of mem0 (JSON, its Qdrant folder, history.db, or a folder with both)",
         fits=_is_mem0,
         read=_read_mem0,
     ),
@@ -172,6 +181,14 @@ FORMATS: Sequence[Format] = (
 )
 
 
+def needs_unpacking(path: Path, name: str | None = None) -> bool:
+    """Return True if a path is a zip archive that only a reader of folders or other files can read."""
+    if not zipfile.is_zipfile(path):
+        return False
+    probe = Probe(path)
+    return not any(each.reads_archives and (each.name == name if name else each.fits(probe)) for each in FORMATS)
+
+
 def find_format(path: Path, name: str | None = None) -> Format:
     """Return the format with this name, or detect the format of a file or folder.
 
@@ -192,6 +209,8 @@ def find_format(path: Path, name: str | None = None) -> Format:
         raise InvalidInput(
             f"{path} is a store of Holdfast. Nothing was imported. Export it first: holdfast --store {path} export all.jsonl"
         )
+    if probe.head.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(path):
+        raise InvalidInput(f"{path} is an incomplete or damaged zip archive. Nothing was imported. Copy or download it again.")
     raise InvalidInput(f"The format of {path} was not recognized. Nothing was imported. Name one of these:\n{listed_formats()}")
 
 

@@ -12,6 +12,7 @@ from holdfast.importers.archives import opened
 from holdfast.importers.databases import is_database, tables
 from holdfast.importers.lines import json_items
 from holdfast.importers.readers.chatgpt import files
+from holdfast.importers.readers.letta import parse
 
 _HEAD = 256 * 1024
 """Number of bytes that are read to recognize a format."""
@@ -78,10 +79,10 @@ class Probe:
 
     @cached_property
     def document(self) -> Any:
-        """The content of a JSON file that contains one object, or None."""
-        if not self.text.lstrip().startswith("{") or self.path.stat().st_size > _MAX_DOCUMENT:
+        """The content of a JSON file that contains one object, or None. The object may be inside a JSON text."""
+        if not self.text.lstrip().startswith(("{", '"{')) or self.path.stat().st_size > _MAX_DOCUMENT:
             return None
         try:
-            return json.loads(self.path.read_text("utf-8-sig"))
+            return parse(self.path.read_text("utf-8-sig"))
         except ValueError:
             return None

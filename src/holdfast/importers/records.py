@@ -26,6 +26,10 @@ class Conversation:
     """False if nothing is to be learned from the conversation, for example because its program has learned from it already."""
     app: str | None = None
     """App of the conversation, if the foreign store names one. It replaces the app of the import."""
+    user: str | None = None
+    """User of the conversation, if the foreign store names one. It is used if the import names no user."""
+    agent: str | None = None
+    """Agent of the conversation, if the foreign store names one. It is used if the import names no agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ an import that was killed, run it again: records that the store already has are 
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -217,9 +217,8 @@ class Import:
         return SaidWish(lifts=self._paused and lifts_off_record(text, before=before, reader=reader))
 
     def _opened(self, start: Conversation) -> OpenConversation:
-        scope = self._source.scope
-        if start.app is not None:
-            scope = Scope(tenant=scope.tenant, user=scope.user, app=start.app, agent=scope.agent)
+        chosen = self._source.scope
+        scope = replace(chosen, user=chosen.user or start.user, app=start.app or chosen.app, agent=chosen.agent or start.agent)
         learn = start.learn and (self._newest is None or start.id in self._newest)
         return OpenConversation(start, scope, self._source.name, learn)
 

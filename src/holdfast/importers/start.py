@@ -1,13 +1,16 @@
 """Import a file or folder: find its format, read it, and store its records."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
 from pathlib import Path
 
 from holdfast.background.digest import Digester
 from holdfast.errors import InvalidInput
-from holdfast.importers.formats import Options, find_format
+from holdfast.importers.formats import Format, Options, find_format, needs_unpacking
+from holdfast.importers.probe import Probe
 from holdfast.importers.run import Import, ImportResult, Progress, Source
+from holdfast.importers.unpack import unpacked
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Store
 from holdfast.text.clean import clean_name
@@ -32,22 +35,42 @@ def import_path(
     progress: Progress | None = None,
     keep_vectors: Callable[[Mapping[str, bytes]], object] | None = None,
 ) -> ImportResult:
-    """Import a file or folder into the scope that ``owner`` names.
+    """Import a file or folder into the scope that ``owner`` names. A zip archive of a folder is unpacked first.
 
     If the file contains vectors, ``keep_vectors`` is called with the vectors of the imported texts.
     """
     if learn is not None and learn < 0:
         raise InvalidInput(f"learn is {learn}; it must be 0 or more. Nothing was imported.")
-    place = Path(path).expanduser()
-    chosen = find_format(place, format)
+    with prepared(Path(path).expanduser(), format) as place:
+        chosen = find_format(place, format)
+        source = _source(store, place, chosen, owner, collection)
+        run = Import(store, preset, clock, digester, source)
+        result = run.run(learn=learn, dry_run=dry_run, progress=progress)
+        if not _has_found(result) and not _is_empty(Probe(place), chosen):
+            raise InvalidInput(f"{place} contains nothing in the format {chosen.name}: {chosen.title}. Nothing was imported.")
+    if keep_vectors is not None and run.vectors:
+        keep_vectors(run.vectors)
+    return result
+
+
+def prepared(path: Path, format: str | None) -> AbstractContextManager[Path]:
+    """Return a context manager with the path to read: the path itself, or the unpacked folder of a zip archive."""
+    return unpacked(path) if needs_unpacking(path, format) else nullcontext(path)
+
+
+def _source(store: Store, place: Path, chosen: Format, owner: Mapping[str, str | None], collection: str) -> Source:
     if chosen.has_scope and any(owner.values()):
         raise InvalidInput("This export names the user, app and agent of each record. Leave them out. Nothing was imported.")
     parts = {part: clean_name(value, what=part) for part, value in owner.items()}
     scope = Scope(tenant=store.tenant, user=parts["user"], app=parts["app"], agent=parts["agent"])
     options = Options(tenant=scope.tenant, collection=collection)
-    source = Source(name=chosen.name, records=lambda: chosen.read(place, options), scope=scope)
-    run = Import(store, preset, clock, digester, source)
-    result = run.run(learn=learn, dry_run=dry_run, progress=progress)
-    if keep_vectors is not None and run.vectors:
-        keep_vectors(run.vectors)
-    return result
+    return Source(name=chosen.name, records=lambda: chosen.read(place, options), scope=scope)
+
+
+def _has_found(result: ImportResult) -> bool:
+    return any(counts.found for counts in (result.memories, result.messages, result.sessions, result.others))
+
+
+def _is_empty(probe: Probe, chosen: Format) -> bool:
+    """Return True if a file without records may be an empty one of the chosen format. An empty export is an empty list."""
+    return chosen.fits(probe) or probe.text.strip() == "[]"

@@ -5,13 +5,16 @@ from pathlib import Path
 from holdfast.errors import InvalidInput
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a file: UTF-8, UTF-16 with a byte order mark, or Windows-1252. Raise InvalidInput for binary data."""
+def read_text(path: Path, name: str | None = None) -> str:
+    """Return the text of a file: UTF-8, UTF-16 with a byte order mark, or Windows-1252.
+
+    Raise InvalidInput for binary data. The error names the file by ``name``, by default its name without folders.
+    """
     data = path.read_bytes()
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     if b"\x00" in data:
-        raise InvalidInput(f"{path.name} is not text. Nothing was imported.")
+        raise InvalidInput(f"{name or path.name} is not text. Nothing was imported.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -68,6 +68,7 @@ def importing(
     worker` or `serve` does it.
     """
     from holdfast.importers.formats import find_format  # noqa: PLC0415  (heavy: not needed for --help)
+    from holdfast.importers.start import prepared  # noqa: PLC0415  (as above)
 
     first, path = words
     if first and format and first != format:
@@ -77,7 +78,7 @@ def importing(
         convert_store(flags, yes=yes)
         return
     shown = Progress("importing", quiet=flags.json)
-    with _file(path) as file:
+    with _file(path) as given, prepared(given, format) as file:
         found = find_format(file, format)
         # An export of Holdfast names its users. The store of another assistant belongs to no user, and it stays that way.
         flags = flags if found.has_scope or found.preset else with_user(flags)

@@ -10,7 +10,7 @@ from holdfast.importers.databases import rows
 from holdfast.importers.fields import Fields, moment
 from holdfast.importers.records import Note, Record
 
-COLUMNS = frozenset({"id", "app_id", "content", "source_conversation_id"})
+COLUMNS = frozenset({"id", "app_id", "content", "created_at", "updated_at", "source_conversation_id", "metadata"})
 
 
 def read_apps(path: Path) -> Iterator[Record]:
@@ -19,6 +19,8 @@ def read_apps(path: Path) -> Iterator[Record]:
         place = f"{path.name}, memory {row['id']}"
         known = Fields(_metadata(row["metadata"], place), place)
         more: dict[str, Any] = {name: value for name, value in known.values.items() if name not in ("importance", "tags")}
+        if row["updated_at"] and row["updated_at"] != row["created_at"]:
+            more["updated_at"] = str(row["updated_at"])
         if row["source_conversation_id"]:
             more["conversation"] = str(row["source_conversation_id"])
         yield Note(
@@ -26,7 +28,7 @@ def read_apps(path: Path) -> Iterator[Record]:
             text=str(row["content"]),
             kind="memory",
             tags=known.texts("tags"),
-            importance=min(max(known.number("importance"), 0.0), 10.0) if "importance" in known.values else None,
+            importance=min(max(known.number("importance"), 0.0), 10.0) if known.values.get("importance") is not None else None,
             metadata=more,
             created_at=moment(row["created_at"]),
             app=str(row["app_id"]),

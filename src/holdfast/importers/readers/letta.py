@@ -1,6 +1,7 @@
 """Read agent files of Letta (``.af``): the memory blocks and messages of agents. Both versions of the format are supported."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,12 @@ from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Note, Record, Said
 
 _ROLES = ("user", "assistant", "tool", "system")
+_BACKGROUND_AGENTS = frozenset({"sleeptime_agent", "voice_sleeptime_agent"})
+"""Types of agents to which only other agents speak. They share the blocks of the agent that they work for."""
 _UNSPOKEN = frozenset({"heartbeat", "login", "system_alert", "bootup"})
 """Types of user messages that the program wrote."""
+_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)\s*", re.DOTALL)
+"""Text that the program adds to messages of the user."""
 
 
 def looks_like_agent_file(value: Any) -> bool:
@@ -22,10 +27,16 @@ def looks_like_agent_file(value: Any) -> bool:
     return ("agents" in value and "blocks" in value) or ("agent_type" in value and "core_memory" in value)
 
 
+def parse(text: str) -> Any:
+    """Parse JSON. Letta's API returns an agent file as text, so a saved response is a JSON text that contains JSON."""
+    value = json.loads(text)
+    return json.loads(value) if isinstance(value, str) else value
+
+
 def load(path: Path) -> Fields:
     """Return the content of an agent file."""
     try:
-        return Fields(json.loads(path.read_text("utf-8-sig")), path.name)
+        return Fields(parse(path.read_text("utf-8-sig")), path.name)
     except ValueError as error:
         raise InvalidInput(f"{path.name} is not valid JSON: {error}. Nothing was imported.") from error
 
@@ -39,10 +50,12 @@ def read_letta(path: Path) -> Iterator[Record]:
         return
     blocks = {block.maybe("id"): block for block in file.objects("blocks")}
     for agent in file.objects("agents"):
-        own = [blocks[id] for id in agent.texts("block_ids") if id in blocks] or list(blocks.values())
+        has_list = agent.values.get("block_ids") is not None
+        own = [blocks[id] for id in agent.texts("block_ids") if id in blocks] if has_list else list(blocks.values())
         name = agent.maybe("name") or agent.name("id")
         yield from _blocks(own, name)
-        yield from _messages(agent, f"{path.stem}-{agent.maybe('id') or name}")
+        if agent.maybe("agent_type") not in _BACKGROUND_AGENTS:
+            yield from _messages(agent, f"{path.stem}-{agent.maybe('id') or name}")
 
 
 def _blocks(blocks: list[Fields], agent: str) -> Iterator[Note]:
@@ -99,7 +112,8 @@ def _text(message: Fields) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    return "\n\n".join(part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str))
+    texts = [part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+    return "\n\n".join(text for text in texts if text.strip())
 
 
 def _unwrapped(text: str) -> str:
@@ -107,6 +121,7 @@ def _unwrapped(text: str) -> str:
 
     Return an empty text if the program wrote the message.
     """
+    text = _REMINDER.sub("", text)
     try:
         value = json.loads(text) if text.lstrip().startswith("{") else None
     except ValueError:

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ from holdfast.importers.texts import read_text
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(\r?\n|\Z)", re.DOTALL)
 _TAG = re.compile(r"(?<![\w/#&])#([A-Za-zÀ-ÿ_][\w/-]*)")
 _LINK = re.compile(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
+_SHOWN_LINK = re.compile(r"(!?)\[\[([^\]|#]*)(?:#([^\]|]*))?(?:\|([^\]]*))?\]\]")
+"""Parts of a link: the mark of an embedded file, the note, the heading in it, and the text that is shown."""
+_IMAGE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|bmp|avif|mp[34]|webm|wav|m4a|ogg|mov|pdf|canvas)\s*\Z", re.IGNORECASE)
+_BLOCK_ID = re.compile(r"[ \t]+\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
+"""Name of a paragraph at its end, such as ``^gift1``, to which other notes can link."""
+_DAILY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _CREATED = ("created", "created_at", "date", "date created")
 
@@ -42,9 +49,9 @@ def read_markdown(path: Path) -> Iterator[Record]:
 
 
 def _page(file: Path, name: str) -> Iterator[Note]:
-    text = read_text(file)
+    text = read_text(file, name)
     properties, body = _properties(text)
-    at = _created(properties) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    at = _created(properties) or _daily(file.stem) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
     title = str(properties.get("title") or Path(name).stem)
     tags = _tags(properties.get("tags", properties.get("tag")))
     others = {str(key): value for key, value in properties.items() if key not in (*_CREATED, "title", "tags", "tag")}
@@ -55,12 +62,40 @@ def _page(file: Path, name: str) -> Iterator[Note]:
         known = {"file": name, "title": title, "heading": heading, "links": links, "properties": _as_json(others)}
         yield Note(
             id=f"{name}#{section.digest}",
-            text=f"{title}{f' > {heading}' if heading else ''}: {section.text}",
+            text=f"{title}{f' > {heading}' if heading else ''}: {_readable(section.text)}",
             namespace=("notes", *_labels(name)),
             tags=tuple(dict.fromkeys([*tags, *_TAG.findall(f"{heading or ''}\n{prose}")])),
             metadata={key: value for key, value in known.items() if value},
             created_at=at,
         )
+
+
+def _readable(text: str) -> str:
+    """Return a text as Obsidian shows it: links as their words, without embedded media and names of paragraphs.
+
+    A text that would become empty, and code, stay as they are.
+    """
+    places = [0, *(edge for code in _CODE.finditer(text) for edge in code.span()), len(text)]
+    parts = [text[start:end] for start, end in pairwise(places)]  # prose and code take turns
+    parts[::2] = [_BLOCK_ID.sub("", _SHOWN_LINK.sub(_words_of, part)) for part in parts[::2]]
+    shown = "".join(parts)
+    return shown if shown.strip() else text
+
+
+def _words_of(link: re.Match[str]) -> str:
+    embeds, note, heading, words = link.groups()
+    if embeds and _IMAGE.search(note):
+        return ""
+    return (words or note or heading or "").strip()
+
+
+def _daily(stem: str) -> datetime | None:
+    """Return the day in the name of a daily note, such as ``2025-02-01 Monday``."""
+    found = _DAILY.match(stem)
+    try:
+        return moment(found[0]) if found else None
+    except InvalidInput:
+        return None
 
 
 def _as_json(properties: Mapping[str, Any]) -> dict[str, Any]:

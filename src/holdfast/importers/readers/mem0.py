@@ -1,4 +1,7 @@
-"""Read memories of mem0: JSON as returned by its API, its local Qdrant folder, or its history database.
+"""Read memories of mem0: JSON as returned by its API, its local Qdrant folder, its history database, or its data folder.
+
+The history database also has the latest messages of each conversation. They become sessions from which nothing is
+learned, because mem0 has learned from them already.
 
 A local Qdrant folder contains pickled points. They are unpickled with stand-ins for Qdrant's classes. No other class or
 function is ever called.
@@ -13,11 +16,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from holdfast.errors import InvalidInput
-from holdfast.importers.databases import rows
+from holdfast.importers.databases import is_database, rows, tables
 from holdfast.importers.fields import Fields, moment
-from holdfast.importers.records import Note, Record
+from holdfast.importers.records import Conversation, Note, Record, Said
 
 STORAGE = "storage.sqlite"
+HISTORY = "history.db"
+_HISTORY_COLUMNS = frozenset({"memory_id", "new_memory", "event"})
+_MESSAGE_COLUMNS = frozenset({"id", "session_scope", "role", "content", "created_at"})
+_WITHOUT_MEMORIES = ("migrations", "_entities")
+"""Ends of the names of collections that mem0 creates for itself, for telemetry and for its entities."""
+_ESCAPED = (("%26", "&"), ("%3D", "="), ("%25", "%"))
 _TEXT = ("memory", "data", "text")
 _SCOPES = ("user_id", "agent_id", "app_id", "run_id", "actor_id")
 _TAKEN = frozenset(
@@ -31,10 +40,67 @@ def looks_like_memory(item: Any) -> bool:
 
 
 def collections(path: Path) -> dict[str, Path]:
-    """Return the database of each collection of a Qdrant folder, by the collection's name."""
-    found = sorted(path.glob(f"collection/*/{STORAGE}")) or sorted(path.glob(f"*/{STORAGE}"))
+    """Return the database of each collection with memories, by the collection's name.
+
+    The path is a Qdrant folder, the folder of one collection, or a folder that contains a Qdrant folder.
+    """
+    patterns = (f"collection/*/{STORAGE}", f"*/{STORAGE}", f"*/collection/*/{STORAGE}")
+    found = next(filter(None, (sorted(path.glob(pattern)) for pattern in patterns)), [])
     own = [path / STORAGE] if (path / STORAGE).is_file() else []
-    return {file.parent.name: file for file in [*own, *found]}
+    return {file.parent.name: file for file in [*own, *found] if not file.parent.name.endswith(_WITHOUT_MEMORIES)}
+
+
+def history_in(path: Path) -> Path | None:
+    """Return the history database that the path is, or that the folder contains, or None."""
+    file = path / HISTORY if path.is_dir() else path
+    if not file.is_file():
+        return None
+    with file.open("rb") as opened:
+        known = tables(file) if is_database(opened.read(100)) else {}
+    return file if known.get("history", frozenset()) >= _HISTORY_COLUMNS else None
+
+
+def read_folder(path: Path, collection: str) -> Iterator[Record]:
+    """Yield the memories in a folder, and the messages of its history database.
+
+    If the folder has no collection, the history database also gives the memories. It does not say whose they are.
+    """
+    history = history_in(path)
+    if collections(path) or history is None:
+        yield from read_qdrant(path, collection)
+    else:
+        yield from read_history(history)
+    if history is not None:
+        yield from read_messages(history)
+
+
+def read_messages(path: Path) -> Iterator[Record]:
+    """Yield the latest messages in a history database, one conversation per scope such as ``user_id=ana&run_id=r1``."""
+    if not tables(path).get("messages", frozenset()) >= _MESSAGE_COLUMNS:
+        return
+    current = None
+    for row in rows(path, "SELECT * FROM messages ORDER BY session_scope, created_at, rowid"):
+        scope, at = str(row["session_scope"] or ""), moment(row["created_at"])
+        if scope != current:
+            current = scope
+            parts = dict(part.partition("=")[::2] for part in scope.split("&"))
+            run = _unescaped(parts.get("run_id"))
+            yield Conversation(
+                id=f"mem0 {scope}".strip(),
+                at=at,
+                metadata={"run_id": run} if run else {},
+                learn=False,
+                user=_unescaped(parts.get("user_id")),
+                agent=_unescaped(parts.get("agent_id")),
+            )
+        speaker = str(row["name"]) if row.get("name") else None
+        yield Said(id=str(row["id"]), role=str(row["role"] or "user"), text=str(row["content"] or ""), at=at, speaker=speaker)
+
+
+def _unescaped(value: str | None) -> str | None:
+    for escaped, sign in _ESCAPED:
+        value = value and value.replace(escaped, sign)
+    return value or None
 
 
 def read_json(path: Path) -> Iterator[Record]:

@@ -78,6 +78,7 @@ def export_session(id: _Session, caller: Calling, whose: Whose, format: _Format 
 
 def _streamed(caller: Caller, owner: Mapping[str, Any], *, session: str | None, format: str) -> ExportStream:
     found = services(caller.memory)
+    found.reader.traces.flush()
     parts = export_parts(
         found.store, found.preset, found.clock.now(), owner=owner, session=session, format=format, sees=caller.sees
     )

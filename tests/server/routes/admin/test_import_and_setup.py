@@ -5,13 +5,15 @@ import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import holdfast
 from holdfast import Kind
 from holdfast.config.settings import Settings
+from holdfast.importers.formats import FORMATS
+from holdfast.server.routes.admin.imports import _Format
 from tests.server.http_support import Served, serving
 
 NOTES = "".join(f"- [2024-05-{day:02}] - Has visited town number {day}\n" for day in range(1, 29)).encode()
@@ -88,6 +90,23 @@ def test_an_export_is_imported_into_another_store(served: Served, tmp_path: Path
         done = other.client.post("/v1/import", params={"name": "all.jsonl"}, content=exported).json()
         assert (done["format"], done["memories"]["imported"]) == ("holdfast", 1)
         assert other.client.get("/v1/memories", params={"user": "ana"}).json()["items"][0]["text"] == "keeps an axolotl"
+
+
+def test_every_format_can_be_named() -> None:
+    assert list(get_args(_Format)) == [each.name for each in FORMATS]
+
+
+def test_a_zipped_folder_is_imported_and_an_unknown_collection_names_the_file(served: Served) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("vault/People/Ida.md", "Plays the oboe.")
+    done = served.client.post("/v1/import", params={"name": "vault.zip", "user": "ana"}, content=packed.getvalue())
+    assert (done.json()["format"], done.json()["memories"]["imported"]) == ("markdown", 1)
+    refused = served.client.post(
+        "/v1/import", params={"name": "v.zip", "format": "mem0", "collection": "x"}, content=packed.getvalue()
+    )
+    assert refused.status_code == 400
+    assert refused.json()["detail"].startswith("v.zip has no collection 'x'")
 
 
 def test_a_running_server_has_the_plain_kinds_of_an_import_at_once(served: Served, tmp_path: Path) -> None:

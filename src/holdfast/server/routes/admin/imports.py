@@ -15,8 +15,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from holdfast.errors import Conflict, HoldfastError, InvalidInput
+from holdfast.errors import Conflict, HoldfastError, InvalidInput, NotFound
 from holdfast.importers.run import ImportResult
+from holdfast.importers.unpack import MAX_UNPACKED_BYTES
 from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
 from holdfast.server.api.responses import Model
@@ -28,12 +29,25 @@ from holdfast.server.tenants import EnginePool
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 log = logging.getLogger("holdfast.server")
-_MAX_UNPACKED_BYTES = 1 << 30
-"""Maximum size of the files in a zip archive."""
 _UNSAFE = re.compile(r"[^\w. ()-]+")
 _RUNNING = threading.Lock()
 _Format = Literal[
-    "holdfast", "chatgpt", "claude", "claude-code", "mem0", "mcp-memory", "letta", "pdf", "pasted", "markdown", "text"
+    "holdfast",
+    "chatgpt",
+    "claude",
+    "claude-code",
+    "mem0",
+    "mcp-memory",
+    "letta",
+    "rumi",
+    "rostro",
+    "lobug",
+    "apps",
+    "chroma",
+    "pdf",
+    "pasted",
+    "markdown",
+    "text",
 ]
 _FILE = {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 
@@ -87,16 +101,19 @@ class ImportQuery:
     learn: int | None
     dry_run: bool
     stream: bool
+    collection: str
 
 
 async def _import_query(
+    *,
     name: Annotated[Name, Query(description="The name of the file. Its ending helps to recognize the format.")] = "upload",
     format: Annotated[_Format | None, Query(description="The format. By default, it is recognized.")] = None,
     learn: Annotated[int | None, Query(ge=0, le=2**31, description="Learn only from the newest N sessions.")] = None,
-    dry_run: Annotated[bool, Query(description="Only check and count; store nothing.")] = False,  # noqa: FBT002  (a query)
-    stream: Annotated[bool, Query(description="Stream the progress as events.")] = False,  # noqa: FBT002  (a query)
+    dry_run: Annotated[bool, Query(description="Only check and count; store nothing.")] = False,
+    stream: Annotated[bool, Query(description="Stream the progress as events.")] = False,
+    collection: Annotated[Name, Query(description="The collection of a Chroma or Qdrant folder.")] = "memories",
 ) -> ImportQuery:
-    return ImportQuery(name=name, format=format, learn=learn, dry_run=dry_run, stream=stream)
+    return ImportQuery(name=name, format=format, learn=learn, dry_run=dry_run, stream=stream, collection=collection)
 
 
 Wanted: TypeAlias = Annotated[ImportQuery, Depends(_import_query)]
@@ -121,13 +138,15 @@ async def import_file(
 ) -> ImportReport | EventStream:
     """Import a file.
 
-    Send the bytes of one file: an export of Holdfast or of another program, or a document. The whole file is checked
-    first; if it is damaged, nothing is stored. A repeated import adds nothing twice. If the connection ends, the import
+    Send the bytes of one file: an export of Holdfast or of another program, a document, or a zip archive of a folder,
+    such as an Obsidian vault. The whole file is checked first; if it is damaged, nothing is stored. A repeated import adds nothing twice. If the connection ends, the import
     continues. The key must not be bound to a user, app or agent.
     """
     parts = caller.may("admin", **whose.parts, whole=True)
     job = _Job(caller.pool, caller.principal.tenant, await request.body(), wanted.name)
-    job.start({**parts, "format": wanted.format, "learn": wanted.learn, "dry_run": wanted.dry_run})
+    job.start(
+        {**parts, "format": wanted.format, "learn": wanted.learn, "dry_run": wanted.dry_run, "collection": wanted.collection}
+    )
     # Wait for the first event before the stream starts: an error until then gets its HTTP status instead of an event.
     first = await run_in_threadpool(job.next)
     if isinstance(first, HoldfastError):
@@ -197,8 +216,8 @@ class _Job:
             _check_size(file)
             try:
                 result = memory.import_from(file, progress=lambda done, total: self._steps.put((done, total)), **options)
-            except InvalidInput as error:  # the client knows the file by its name, not by its place on the server
-                raise InvalidInput(str(error).replace(f"{folder}/", "").replace(f"{folder}\\", "")) from error
+            except (InvalidInput, NotFound) as error:  # the client knows the file by its name, not by its place on the server
+                raise type(error)(str(error).replace(f"{folder}/", "").replace(f"{folder}\\", "")) from error
         return _report(result)
 
 
@@ -206,7 +225,7 @@ def _check_size(file: Path) -> None:
     if zipfile.is_zipfile(file):
         with zipfile.ZipFile(file) as archive:
             size = sum(each.file_size for each in archive.infolist())
-        if size > _MAX_UNPACKED_BYTES:
+        if size > MAX_UNPACKED_BYTES:
             raise InvalidInput("The archive is larger than 1 GB when unpacked. Nothing was imported. Use `holdfast import FILE`.")
 
 

@@ -1,0 +1,57 @@
+"""Unpack a zip archive of a folder, such as an Obsidian vault, for the time of an import."""
+
+import os
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast.errors import InvalidInput, NotFound
+
+MAX_UNPACKED_BYTES = 1 << 30
+"""Maximum size of the files in an archive."""
+
+
+@contextmanager
+def unpacked(archive: Path) -> Iterator[Path]:
+    """Yield a temporary folder with the content of an archive. Files keep their dates.
+
+    If the archive contains one folder or one file, yield that instead. Errors name the archive, not the temporary folder.
+    """
+    with tempfile.TemporaryDirectory(prefix="holdfast-unpacked-") as name:
+        folder = Path(name)
+        try:
+            _extract(archive, folder)
+            yield _inner(folder)
+        except (InvalidInput, NotFound) as error:
+            said = str(error).replace(str(_inner(folder)), str(archive)).replace(name, str(archive))
+            raise type(error)(said) from error
+
+
+def _extract(archive: Path, folder: Path) -> None:
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            if sum(each.file_size for each in packed.infolist()) > MAX_UNPACKED_BYTES:
+                raise InvalidInput(f"{archive} is larger than 1 GB when unpacked. Nothing was imported. Unpack it first.")
+            for each in packed.infolist():
+                if each.filename.startswith("__MACOSX/"):
+                    continue
+                target = packed.extract(each, folder)
+                _set_date(target, each)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:  # a password raises RuntimeError
+        raise InvalidInput(f"{archive} cannot be unpacked: {error}. Nothing was imported.") from error
+
+
+def _set_date(target: str, each: zipfile.ZipInfo) -> None:
+    try:
+        at = time.mktime((*each.date_time, 0, 0, -1))
+        os.utime(target, (at, at))
+    except (OverflowError, ValueError):  # an archive can contain any date
+        pass
+
+
+def _inner(folder: Path) -> Path:
+    inside = sorted(folder.iterdir())
+    return inside[0] if len(inside) == 1 and not inside[0].name.startswith(".") else folder
