@@ -173,6 +173,14 @@ def test_a_scoped_memory_exports_and_imports_its_own_data(full: Engine, tmp_path
         full.for_user("ana").import_from(tmp_path / "ana.jsonl")
 
 
+def test_a_scoped_export_has_traces_that_background_work_has_not_written_yet(open_memory: OpenMemory) -> None:
+    memory, file = open_memory(worker="none"), BytesIO()
+    memory.remember("likes tea", user="ana")
+    memory.context("what does ana like?", user="ana")
+    memory.for_user("ana").export(file)
+    assert "trace" in [line["type"] for line in lines_of(file.getvalue())]
+
+
 def test_the_file_is_private_and_complete_or_absent(memory: Engine, tmp_path: Path) -> None:
     memory.remember("likes tea", user="ana")
     file = tmp_path / "all.jsonl"

@@ -162,6 +162,24 @@ def test_a_conversation_is_stored_once_and_learned_from_when_it_ends(memory: Eng
     assert len(memory.session(user="ana", id=first["conversation_id"]).messages()) == 2
 
 
+def test_messages_that_are_stored_already_are_not_counted_as_added(memory: Engine) -> None:
+    first = {"role": "user", "content": "I live in Lyon.", "id": "1"}
+    second = {"role": "user", "content": "I work in Paris."}
+    said = {"messages": [first, second], "conversation_id": "c1"}
+    assert _call(memory, "add_messages", said, user="ana").structured_content["added"] == 2
+    again = _call(memory, "add_messages", {"messages": [first], "conversation_id": "c1"}, user="ana").structured_content
+    assert (again["added"], len(again["ids"])) == (0, 1)
+
+
+def test_an_empty_list_of_messages_is_refused_and_starts_no_conversation(memory: Engine) -> None:
+    assert "messages is empty" in text_of(_call(memory, "add_messages", {"messages": []}, user="ana"))
+    assert memory.sessions(user="ana") == []
+
+
+def test_an_unknown_change_names_the_tool_that_lists_changes(memory: Engine) -> None:
+    assert "Call memory_history" in text_of(_call(memory, "undo_change", {"change_id": "chg_absent"}, user="ana"))
+
+
 def test_the_same_conversation_id_of_another_user_is_another_conversation(memory: Engine) -> None:
     said = {"messages": [{"role": "user", "content": "I live in Lyon."}], "conversation_id": "c1"}
     _call(memory, "add_messages", said, user="ana")

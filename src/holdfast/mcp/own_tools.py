@@ -15,6 +15,7 @@ from holdfast.errors import HoldfastError, NotFound
 from holdfast.learning.placement import PROJECT
 from holdfast.mcp.caller import McpCaller
 from holdfast.mcp.schemas import APP_TOOLS
+from holdfast.protocols import MessageFilter
 from holdfast.services import services
 from holdfast.session import Session
 from holdfast.text.clean import escape_line
@@ -212,9 +213,8 @@ class OwnTools:
         parts = services(self._memory)
         found = parts.store.changes(id=change_id)
         batch = parts.store.changes(batch=found[0].batch if found else change_id)
-        for change in batch:
-            if not self._may_change(change.memory):
-                raise NotFound(f"There is no change {change_id} of your own memories. Call memory_history to see the changes.")
+        if not batch or not all(self._may_change(change.memory) for change in batch):
+            raise NotFound(f"There is no change {change_id} of your own memories. Call memory_history to see the changes.")
         undone = by_id.undo(parts, change_id, reader=self._scope)
         shown = [{"id": each.id, "content": _cut(each.text), "status": each.status} for each in undone]
         data = {"change_id": change_id, "memories": shown}
@@ -231,7 +231,10 @@ class OwnTools:
     # Conversations
 
     def _add_messages(self, messages: Sequence[Mapping[str, Any]], conversation_id: str | None = None) -> ToolResult:
+        if not messages:
+            return self._agent_tools.misused("add_messages", "messages is empty", self.form("add_messages"))
         session = self._session(conversation_id)
+        known = self._known_messages(session, messages)
         session.begin(metadata={PROJECT: self._caller.project} if self._caller.project else None)
         new: list[NewMessage] = [{"role": each["role"], "text": each["content"], "id": each.get("id")} for each in messages]
         stored = session.add_all(new)
@@ -239,12 +242,19 @@ class OwnTools:
         redacted = sorted({str(each) for message in stored for each in message.redacted})
         data = {
             "conversation_id": session.id,
-            "added": len(stored),
+            "added": len({message.id for message in stored} - known),
             "ids": [message.id for message in stored],
             **({"redacted": redacted} if redacted else {}),
             **({"consent": obeyed} if obeyed else {}),
         }
         return ToolResult(text=safe_json(data), data=data)
+
+    def _known_messages(self, session: Session, messages: Sequence[Mapping[str, Any]]) -> set[str]:
+        """Return the ids of the messages that the conversation already has under the client's ids."""
+        store = services(self._memory).store
+        given = {str(each["id"]) for each in messages if each.get("id")}
+        found = [MessageFilter(session=session.id, exactly=session.scope, client_id=id) for id in given]
+        return {message.id for wanted in found for message in store.messages(wanted)}
 
     def _end(self, conversation_id: str) -> ToolResult:
         session = self._session(conversation_id)

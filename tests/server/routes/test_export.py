@@ -58,3 +58,8 @@ def test_a_session_and_other_formats_are_exported(filled: Served) -> None:
     bundle = filled.client.get("/v1/export", params={"format": "pam"})
     assert "memory-store.json" in zipfile.ZipFile(BytesIO(bundle.content)).namelist()
     assert filled.client.get("/v1/export", params={"format": "xml"}).status_code == 400
+
+
+def test_an_export_has_traces_that_background_work_has_not_written_yet(filled: Served) -> None:
+    filled.client.post("/v1/context", json={"query": "what does ana like?", "user": "ana"})
+    assert '"type":"trace"' in filled.client.get("/v1/export", params={"user": "ana"}).text
