@@ -245,7 +245,7 @@ def _options() -> argparse.Namespace:
     add("--trunk", type=Path, default=EMBEDDER / "model.onnx", help="int8 ONNX file to start from")
     add("--vocabulary", type=Path, default=EMBEDDER / "vocab.txt")
     add("--out", type=Path, default=Path(os.environ.get("OUT", HERE / "bundle" / "out")))
-    add("--seeds", type=numbers, default=[1, 2, 3])
+    add("--seeds", type=numbers, default=[1, 2, 3, 4, 5, 6])
     add("--layers", type=numbers, default=[0, 1, 2, 3, 4, 5], help="layers of the embedder to start from")
     add("--tokens", type=int, default=35_000, help="size of the vocabulary; 35,000 keep six layers under 25 MB")
     add("--own-chars", type=int, default=0, help="characters of the user's own words before the clause that are read too")

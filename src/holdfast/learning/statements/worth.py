@@ -32,22 +32,22 @@ _NEAR: Final = frozenset({("user", "plan"), ("other", "health"), ("other", "fami
 _PLURAL: Final = re.compile(r"\b(?:we|our|nosotr[oa]s|nuestr[oa]s?|\w{2,}(?:amos|emos|imos))\b")
 _MAX_LOGIT: Final = 8.0
 _ANY_DAY: Final = datetime(2000, 1, 1, tzinfo=UTC)
-_BIAS: Final = -0.37
+_BIAS: Final = -0.2
 _WEIGHTS: Final[Mapping[str, float]] = {
-    "keep": 0.27,
-    "nobody": -1.1,
-    "elsewhere": -1.23,
-    "request": -0.34,
-    "smalltalk": -0.33,
-    "lost": -1.06,
-    "ruled": 0.92,
-    "you": -0.58,
-    "joined": 0.17,
-    "event": 0.66,
-    "preference": 0.65,
-    "dated": 0.51,
-    "when": 0.77,
-    "intends": -0.3,
+    "keep": 0.29,
+    "nobody": -1.14,
+    "elsewhere": -0.48,
+    "request": -0.77,
+    "smalltalk": -0.13,
+    "lost": -0.88,
+    "ruled": 0.8,
+    "you": -0.83,
+    "joined": 0.42,
+    "event": 0.98,
+    "preference": 0.39,
+    "dated": 0.59,
+    "when": 0.59,
+    "intends": -0.26,
     "team": 1.0,
 }
 """Weight of each signal. Their sum is the logarithm of the odds that a statement is worth keeping.

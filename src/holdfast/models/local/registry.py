@@ -323,8 +323,8 @@ _TALK_READER_S: Final = ReaderSpec(
     max_first_characters=300,
     max_tokens=128,
     files=(
-        _own("talk-reader-s/model.onnx", "8160994a20090dcb00aa32a6b7de6b555347583f3df60a114462a52b16d1f32e", 24_607_760),
-        _own("talk-reader-s/vocab.txt", "de23626f252aec50f2324fe0271d8475e48a2ede690e9e07ace99f259a1c56f4", 273_218),
+        _own("talk-reader-s/model.onnx", "cc2129b02f9bab3e7babceeea0bf581141c47715c5a0c08914fe519fc6386607", 24_607_760),
+        _own("talk-reader-s/vocab.txt", "ab02116a4c78c3bd374f698aaaf9681ae09ac555cac5c72594f7b3982c3d0be8", 273_166),
     ),
 )
 
