@@ -78,6 +78,11 @@ def test_a_spanish_date_is_added_in_spanish(said: str, dated: str) -> None:
         ("A la mañana siguiente nos fuimos.", []),
         ("Todas las mañanas corro.", []),
         ("Pasado mañana viajo.", ["2026-03-03"]),
+        ("Llamadas solo por la tarde, nada de mañana.", []),
+        ("Cambié al turno de mañana.", []),
+        ("Entreno de mañana y estudio de noche.", []),
+        ("La reunión de mañana se cancela.", ["2026-03-02"]),
+        ("¿Y lo de mañana?", ["2026-03-02"]),
     ],
 )
 def test_manana_is_tomorrow_unless_it_is_the_morning(said: str, days: list[str]) -> None:
