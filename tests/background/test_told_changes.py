@@ -67,7 +67,8 @@ def test_a_sentence_about_something_else_is_not_kept_because_of_it(open_memory: 
 def test_a_reader_keeps_only_the_sentences_that_end_something() -> None:
     inner = make_sentence_reader(DEFAULT_READER)
     assert inner is not None
-    told = ChangeReader(inner, {plain_words("They moved the boat to pier nine."): ToldChange(area="possession", key="boat")})
+    told = ChangeReader(inner, lambda _message, _sentence: None)
+    told.told[plain_words("They moved the boat to pier nine.")] = ToldChange(area="possession", key="boat")
     assert told.read("They moved the boat to pier nine.").keep > 0.99
     assert told.read("They moved the boat to pier nine.").area == "possession"
     assert told.read("They painted the fence green.") == inner.read("They painted the fence green.")

@@ -1,99 +1,87 @@
-"""Find the user's sentences that make a known memory outdated but are not among the extracted memories.
+"""Find the known memory that a sentence of the user ends, although the sentence is not worth keeping by itself.
 
-An example is "Renata moved her calls to Saturday". Such a sentence is often not worth keeping by itself. But if it were
-ignored, the old memory about the calls would stay.
+An example is "Renata moved her calls to Saturday". If the sentence were dropped, the old memory would stay.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from holdfast.background.ended_messages import find_earlier
 from holdfast.background.neighbors import find_neighbors
-from holdfast.learning.capture import is_same_statement
-from holdfast.learning.change_reader import ToldChange, plain_words
+from holdfast.learning.change_reader import ToldChange
 from holdfast.learning.changes.compare_claims import ClaimComparer
-from holdfast.learning.changes.reconcile import may_replace
+from holdfast.learning.changes.reconcile import may_replace, replaces
 from holdfast.learning.changes.wording import spoken_words
-from holdfast.learning.statements.conversation import is_spoken_by_user
-from holdfast.learning.statements.own_text import own_clauses
 from holdfast.protocols import SentenceReader, Store
 from holdfast.recall.embedding import Embedding
 from holdfast.types import Message, Put
 
-_MIN_WORDS: Final = 3
 _MAX_SENTENCES: Final = 24
 """Maximum number of sentences of a conversation that are compared with known memories."""
 _MAX_COMPARED: Final = 3
 """Maximum number of memories that a sentence is compared with."""
-_MAX_WISH: Final = 0.5
 _MIN_KEEP: Final = 0.5
 """Minimum probability with which an earlier message that a sentence ends was worth keeping."""
 
 
-def told_changes(
-    messages: Sequence[Message],
-    puts: Sequence[Put],
-    *,
-    store: Store,
-    embedding: Embedding,
-    reader: SentenceReader,
-    now: datetime,
-    kinds: Collection[str] | None = None,
-    in_messages: bool = False,
-) -> dict[str, ToldChange]:
-    """Return the sentences that make a known memory outdated, each with the memory's area of life (such as work) and key.
+class ChangeFinder:
+    """Finds what the sentences of one conversation end."""
 
-    ``puts`` are the memories extracted from the messages. Sentences that are among them are left out. ``kinds``
-    contains the kinds that learning may change; None means all kinds. With ``in_messages``, also return sentences that
-    make a claim of an earlier message outdated.
-    """
-    said = [
-        Put(scope=message.scope, kind="fact", text=sentence, valid_from=message.at, trust=message.trust, sources=(message.id,))
-        for message, sentence in _unkept(messages, puts, reader)
-    ][:_MAX_SENTENCES]
-    texts = {message.id: message.text for message in messages}
-    if not said:
-        return {}
-    comparer = ClaimComparer(reader)
-    found: dict[str, ToldChange] = {}
-    for put, neighbors in zip(said, find_neighbors(store, embedding, said, now, kinds=kinds), strict=True):
+    def __init__(
+        self,
+        said: Mapping[str, str],
+        *,
+        store: Store,
+        embedding: Embedding,
+        reader: SentenceReader,
+        now: datetime,
+        kinds: Collection[str] | None = None,
+        in_messages: bool = False,
+    ) -> None:
+        """Prepare the search. ``said`` maps the id of each message of the conversation to its text.
+
+        ``kinds`` contains the kinds that learning may change; None means all kinds. With ``in_messages``, a sentence that ends
+        a claim of an earlier message counts, too.
+        """
+        self._said = said
+        self._store = store
+        self._embedding = embedding
+        self._reader = reader
+        self._now = now
+        self._kinds = kinds
+        self._in_messages = in_messages
+        self._comparer = ClaimComparer(reader)
+        self._sentences = 0
+
+    def __call__(self, message: Message, sentence: str) -> ToldChange | None:
+        """Return what a sentence of a message ends, or None. After the maximum number of sentences, it is always None."""
+        self._sentences += 1
+        if self._sentences > _MAX_SENTENCES:
+            return None
+        put = Put(
+            scope=message.scope, kind="fact", text=sentence, valid_from=message.at, trust=message.trust, sources=(message.id,)
+        )
+        return self._ended_memory(put) or (self._ended_message(put) if self._in_messages else None)
+
+    def _ended_memory(self, put: Put) -> ToldChange | None:
+        (neighbors,) = find_neighbors(self._store, self._embedding, [put], self._now, kinds=self._kinds)
+        whole = self._said[put.sources[0]]
         for neighbor in neighbors[:_MAX_COMPARED]:
             old = neighbor.memory
             if not may_replace(replace(put, kind=old.kind), old):
                 continue
-            if comparer.change(old.text, put.text, nearest=neighbor.nearest, said=neighbor.said, whole=texts[put.sources[0]]):
-                area = reader.read(spoken_words(old.text)[1]).area
-                found[plain_words(put.text)] = ToldChange(area=area, key=old.key)
-                break
-    if in_messages:
-        rest = [put for put in said if plain_words(put.text) not in found]
-        for put, earlier in zip(rest, find_earlier(rest, texts, store=store, embedding=embedding), strict=True):
-            for message in earlier[:1]:
-                reading = reader.read(message.text)
-                change = reading.keep >= _MIN_KEEP and comparer.change(
-                    message.text, put.text, nearest=True, whole=texts[put.sources[0]]
-                )
-                if change:
-                    found[plain_words(put.text)] = ToldChange(area=reading.area)
-    return found
+            ends = neighbor.nearest and replaces(old.text, put.text, old.language)
+            if ends or self._comparer.change(old.text, put.text, nearest=neighbor.nearest, said=neighbor.said, whole=whole):
+                return ToldChange(area=self._reader.read(spoken_words(old.text)[1]).area, key=old.key)
+        return None
 
-
-def _unkept(messages: Sequence[Message], puts: Sequence[Put], reader: SentenceReader) -> Iterator[tuple[Message, str]]:
-    """Yield the statements of the user that are not among the extracted memories."""
-    before = ""
-    for message in messages:
-        if not is_spoken_by_user(message):
-            before = message.text
-            continue
-        kept = [put.text for put in puts if message.id in put.sources]
-        for sentence in own_clauses(message.text, message.language):
-            if len(sentence.split()) < _MIN_WORDS or sentence.rstrip().endswith("?"):
-                continue
-            if any(plain_words(sentence) in plain_words(text) or is_same_statement(text, sentence) for text in kept):
-                continue
-            reading = reader.read(sentence, before=before)
-            refused = max(reading.wishes["off_record"], reading.wishes["forget"]) >= _MAX_WISH
-            if not refused and reading.act in ("statement", "reply") and reading.meant == "fact":
-                yield message, sentence
+    def _ended_message(self, put: Put) -> ToldChange | None:
+        (earlier,) = find_earlier([put], self._said, store=self._store, embedding=self._embedding)
+        for message in earlier[:1]:
+            reading = self._reader.read(message.text)
+            whole = self._said[put.sources[0]]
+            if reading.keep >= _MIN_KEEP and self._comparer.change(message.text, put.text, nearest=True, whole=whole):
+                return ToldChange(area=reading.area)
+        return None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.learning.change_reader import ChangeReader
+from holdfast.learning.change_reader import ChangeReader, ToldChange, ends_memory
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.confirmed import confirmed_observations
 from holdfast.learning.statements.conversation import SourcedStatement, is_spoken_by_user, sourced_statements
@@ -42,13 +42,24 @@ def extract_key_values(messages: Sequence[Message], reader: SentenceReader | Non
     """
     found = []
     for each in _sourced(messages, reader):
-        ended = reader.ended_by(each.statement.text) if isinstance(reader, ChangeReader) else None
         key: str | None = each.statement.key
         if each.statement.kind != "fact" or each.statement.temporary or key in _TEMPORARY_KEYS:
+            ended = _ended_by(each, reader)
             key = None if ended is None else ended.key
         if key is not None:
             found.append(_put(each, kind="fact", key=key, text=_value(each)))
     return found
+
+
+def _ended_by(each: SourcedStatement, reader: SentenceReader | None) -> ToldChange | None:
+    """Return the known memory that a statement ends, or None."""
+    if not isinstance(reader, ChangeReader):
+        return None
+    said = each.statement.said or each.statement.text
+    ended = reader.ended_by(said)
+    if ended is None and ends_memory(reader, each.sources[-1], said):
+        ended = reader.ended_by(said)
+    return ended
 
 
 def extract_conclusions(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:

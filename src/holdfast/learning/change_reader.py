@@ -3,15 +3,17 @@
 A sentence reader is a small model that analyzes one of the user's sentences together with the previous turn.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from holdfast.protocols.sentence_reader import Area, Comparison, Reading, SentenceReader
 from holdfast.text.clean import fold, one_line
+from holdfast.types import Message
 
 _KEEP: Final = 0.9999
 _MIN_WORDS: Final = 3
+_MAX_WISH: Final = 0.5
 _PASSING: Final[frozenset[Area]] = frozenset({"event", "plan", "other", "opinion"})
 """Areas of a sentence that only tells how something changed. What it changed names the area better: "we moved" is about the home."""
 
@@ -26,11 +28,13 @@ class ToldChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReader:
-    """A sentence reader that rates the given sentences as worth keeping, because each of them ends a known memory."""
+    """A sentence reader that reads a sentence as worth keeping once it is known to end a memory."""
 
     inner: SentenceReader
-    told: Mapping[str, ToldChange]
-    """Maps each sentence, as ``plain_words`` returns it, to what it ends."""
+    find: Callable[[Message, str], ToldChange | None]
+    """Finds what a sentence of a message ends."""
+    told: dict[str, ToldChange] = field(default_factory=dict)
+    """Maps each sentence found so far, as ``plain_words`` returns it, to what it ends."""
 
     @property
     def name(self) -> str:
@@ -47,7 +51,7 @@ class ChangeReader:
         return replace(reading, keep=max(reading.keep, _KEEP), owner="user", act="statement", meant="fact", area=area)
 
     def ended_by(self, sentence: str) -> ToldChange | None:
-        """Return the known memory that a sentence ends, if the sentence is one of the given sentences or a part of one."""
+        """Return what a sentence ends, if it is one of those found so far or a part of one."""
         words = plain_words(sentence)
         if len(words.split()) < _MIN_WORDS:
             return self.told.get(words)
@@ -59,6 +63,23 @@ class ChangeReader:
         Return the probabilities that the new claim leaves the old claim valid, repeats it, or ends it.
         """
         return self.inner.compare(old, new)
+
+
+def ends_memory(reader: SentenceReader, message: Message, sentence: str, *, before: str = "") -> bool:
+    """Return True if a sentence that would be dropped ends a known memory. The reader then reads it as worth keeping.
+
+    Questions, wishes not to be remembered, and sentences that are not meant end nothing. It is False for any other reader.
+    """
+    if not isinstance(reader, ChangeReader) or len(sentence.split()) < _MIN_WORDS or sentence.rstrip().endswith("?"):
+        return False
+    reading = reader.inner.read(sentence, before=before)
+    refused = max(reading.wishes["off_record"], reading.wishes["forget"]) >= _MAX_WISH
+    if refused or reading.act not in ("statement", "reply") or reading.meant != "fact":
+        return False
+    ended = reader.find(message, sentence)
+    if ended is not None:
+        reader.told[plain_words(sentence)] = ended
+    return ended is not None
 
 
 def plain_words(sentence: str) -> str:

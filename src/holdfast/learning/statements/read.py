@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
+from holdfast.learning.change_reader import ends_memory
 from holdfast.learning.dating import dated
 from holdfast.learning.statements.clauses import clauses, fold_clause
 from holdfast.learning.statements.own_text import own_clauses
@@ -142,6 +143,10 @@ class Context:
         return self.known[text]
 
 
+_Found: TypeAlias = tuple[Candidate, StatementRule | None, bool]
+"""Words that may become a memory, the rule that matches them, and True if the user asked to remember them."""
+
+
 def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> bool:
     """Return True if a message asks not to be kept. The reader is called only if the message has words of such a wish."""
     if not may_wish("off_record", fold_clause(text)):
@@ -162,43 +167,59 @@ def _asks_only(sentence: str, context: Context) -> bool:
 
 
 def _statements(message: Message, sentences: Sequence[str], context: Context) -> Iterator[Statement]:
-    for each, rule, asked in candidates(sentences, context):
-        if asked or _is_kept(each):
+    previous = ""
+    for said in sentences:
+        kept = _kept_in(said, previous, context)
+        if not kept and ends_memory(context.reader, message, said, before=context.before):
+            context.known.clear()  # the reader now reads the sentence as worth keeping
+            kept = _kept_in(said, previous, context)
+        for each, rule, asked in kept:
             found = _statement(each, rule, context, asked=asked)
             yield replace(found, text=dated(found.text, message.at, each.reading), said=each.own)
+        previous = said
 
 
-def candidates(sentences: Sequence[str], context: Context) -> Iterator[tuple[Candidate, StatementRule | None, bool]]:
+def _kept_in(said: str, previous: str, context: Context) -> list[_Found]:
+    """Return the words of a sentence that are kept."""
+    return [found for found in _candidates_in(said, previous, context) if found[2] or _is_kept(found[0])]
+
+
+def candidates(sentences: Sequence[str], context: Context) -> Iterator[_Found]:
     """Yield the parts of sentences that may become a memory.
 
     Each part comes with the rule that matches it, or None, and with True if the user asked to remember it.
     """
     previous = ""
     for said in sentences:
-        if _asks_only(said, context):
-            previous = said
-            continue
-        sentence, reading = said, context.read(said)
-        stated = _before_question(sentence)
-        if stated and (shorter := context.read(stated)).keep > reading.keep:
-            sentence, reading = stated, shorter
-        asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
-        text = asked or _without_lead(_words_to_keep(sentence, reading), context.books)
-        corrects = any(book.correction.match(fold_clause(sentence)) for book in context.books)
-        rule = _rule(text, context.books)
-        if text and rule is None and not sentence.endswith("?") and (rule := _rule(sentence, context.books)) is not None:
-            text = asked or sentence
-        if text and (asked or _may_be_kept(reading, sentence, rule)):
-            parts = _parts(text, context.books) or [(text, rule)]
-            for part, part_rule in parts:
-                own = part
-                if not asked and reading.area != "instruction":
-                    own = without_subordinator(trimmed(_without_correction(part, context.books), context.read))
-                whole = own if len(parts) > 1 or asked else _with_context(own, reading, previous, context)
-                if corrects and whole != own:  # "So she is seven? No, she's eight."
-                    whole = f"{whole.removesuffix(own)}{part}"
-                yield replace(_candidate(whole, own, reading, part_rule, context), corrects=corrects), part_rule, bool(asked)
+        yield from _candidates_in(said, previous, context)
         previous = said
+
+
+def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Found]:
+    """Yield the words of one sentence that may become a memory. ``previous`` is the sentence before it."""
+    if _asks_only(said, context):
+        return
+    sentence, reading = said, context.read(said)
+    stated = _before_question(sentence)
+    if stated and (shorter := context.read(stated)).keep > reading.keep:
+        sentence, reading = stated, shorter
+    asked = next(filter(None, (_asked_text(sentence, book) for book in context.books)), "")
+    text = asked or _without_lead(_words_to_keep(sentence, reading), context.books)
+    corrects = any(book.correction.match(fold_clause(sentence)) for book in context.books)
+    rule = _rule(text, context.books)
+    if text and rule is None and not sentence.endswith("?") and (rule := _rule(sentence, context.books)) is not None:
+        text = asked or sentence
+    if not text or not (asked or _may_be_kept(reading, sentence, rule)):
+        return
+    parts = _parts(text, context.books) or [(text, rule)]
+    for part, part_rule in parts:
+        own = part
+        if not asked and reading.area != "instruction":
+            own = without_subordinator(trimmed(_without_correction(part, context.books), context.read))
+        whole = own if len(parts) > 1 or asked else _with_context(own, reading, previous, context)
+        if corrects and whole != own:  # "So she is seven? No, she's eight."
+            whole = f"{whole.removesuffix(own)}{part}"
+        yield replace(_candidate(whole, own, reading, part_rule, context), corrects=corrects), part_rule, bool(asked)
 
 
 def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRule | None]]:

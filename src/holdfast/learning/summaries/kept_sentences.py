@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from holdfast.learning.change_reader import ends_memory
 from holdfast.learning.changes.wording import spoken_words
 from holdfast.learning.statements.conversation import is_spoken_by_user
 from holdfast.learning.statements.own_text import own_sentences
@@ -85,6 +86,8 @@ def _kept(messages: Sequence[Message], reader: SentenceReader) -> list[_Kept]:
         for sentence in own_sentences(message.text, message.language):
             reading = reader.read(sentence, before=before)
             text = clipped(one_line(sentence), _MAX_SENTENCE_CHARACTERS).rstrip(" .,;:")
+            if not _is_kept(sentence, reading) and ends_memory(reader, message, sentence, before=before):
+                reading = reader.read(sentence, before=before)
             if _is_kept(sentence, reading):
                 rank = importance_of(sentence) + _RANKS.get(reading.area, 0.0) + 2 * reading.keep
                 shown = f"{_question(before)} {text}".strip() if reading.reply and len(text.split()) < 4 else text

@@ -1,0 +1,57 @@
+"""Digest messages again: find the memories of the first digest, and decide which of them the new memories replace."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from holdfast.learning.capture import is_same_statement
+from holdfast.protocols import MemoryFilter, Store
+from holdfast.types import Memory, Message, Put
+
+
+def earlier_memories(store: Store, messages: Sequence[Message]) -> tuple[list[Memory], list[Memory]]:
+    """Return two lists of memories that were extracted from messages which are now digested again.
+
+    The first list contains the retired automatic memories, which must not be added again, and the live memories that the new
+    digest may replace, because rules extracted them and nobody changed or pinned them. The second list contains the other live
+    memories, which are not changed.
+    """
+    found = store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
+    earlier = [memory for memory in found if memory.origin == "auto" and _is_untouched_rule_memory(store, memory)]
+    return earlier, [memory for memory in found if memory.status == "live" and memory not in earlier]
+
+
+def _is_untouched_rule_memory(store: Store, memory: Memory) -> bool:
+    """Return True if a live memory was extracted by rules and never changed or pinned. Also True for every retired memory."""
+    if memory.status != "live":
+        return True
+    changes = store.changes(memory=memory.id)
+    return not memory.pinned and len(changes) == 1 and changes[0].author.model is None
+
+
+def replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Sequence[Memory], *, by_model: bool) -> list[Put]:
+    """When messages are digested again, let a model's memories replace the earlier rule-based memories of the same messages.
+
+    A memory is replaced if the new memory says the same, or if both summarize the same conversation. If an equal
+    earlier memory was retired, for example forgotten, the new memory is dropped: both come from the same messages, so
+    the user has not restated it. The new memory is also dropped if the user edited, pinned or stored a memory that says
+    the same.
+    """
+    kept: list[Put] = []
+    taken: set[str] = set()
+    for put in puts:
+        same = [memory for memory in earlier if memory.scope == put.scope and _says_the_same(memory, put)]
+        known = [memory for memory in fixed if memory.scope == put.scope and _says_the_same(memory, put)]
+        if put.id is None and (known or any(memory.status != "live" for memory in same)):
+            continue
+        replaced = [memory.id for memory in same if by_model and memory.id not in taken and memory.kind == put.kind]
+        taken.update(replaced)
+        kept.append(replace(put, replaces=tuple(dict.fromkeys((*put.replaces, *replaced)))) if replaced else put)
+    return kept
+
+
+def _says_the_same(memory: Memory, put: Put) -> bool:
+    """Return True if two memories of the same messages say the same: one contains most words of the other."""
+    if not set(memory.sources) & set(put.sources):
+        return is_same_statement(memory.text, put.text)
+    is_summary = memory.kind == put.kind and "conversation" in put.metadata and "conversation" in memory.metadata
+    return is_summary or is_same_statement(memory.text, put.text) or is_same_statement(put.text, memory.text)
