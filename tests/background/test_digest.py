@@ -46,7 +46,7 @@ def test_a_model_says_what_is_kept_with_its_sources_and_its_name_in_the_history(
     (source,) = kept.sources
     assert "living in Lyon" in services(memory).store.messages(MessageFilter(ids=(source,)))[0].text
     (change,) = memory.history(kept.id)
-    assert (change.author.actor, change.author.model, change.author.prompt) == ("digest", "test:model", "statements-2")
+    assert (change.author.actor, change.author.model, change.author.prompt) == ("digest", "test:model", "statements-3")
 
 
 def test_without_a_model_the_rules_learn_and_nothing_is_flagged(open_memory: OpenMemory) -> None:

@@ -18,6 +18,10 @@ _MAX_NEIGHBORS = 24
 """Maximum number of matches per search. Matches from shared scopes are dropped afterwards, so fewer may remain."""
 _MAX_COMPARED = 3
 """Maximum number of neighbors that the sentence reader compares with a new statement."""
+_MAX_SHARING = 8
+"""Maximum number of neighbors among which the one with the most words in common is looked for."""
+_MIN_SHARED_WORDS = 2
+"""Minimum number of common words of such a neighbor, if it is not among those that are compared anyway."""
 _MIN_SAID_SHARE = 0.6
 """Minimum share of a sentence's terms that a memory has, if the sentence may stand for the memory."""
 _DOCUMENT_KINDS = frozenset({"summary"})
@@ -54,7 +58,8 @@ def find_neighbors(
             memories += store.memories(MemoryFilter(exactly=put.scope, kinds=kinds, key=put.key, unexpired_at=now, limit=50))
         own = {memory.id: memory for memory in memories if memory.scope == put.scope and not memory.namespace}
         nearest = sorted(own.values(), key=lambda memory: -cosines.get(memory.item, 0.0))
-        leading = _leading(put, nearest[:_MAX_COMPARED]) if cosines else set()
+        leading = _leading(put, nearest[:_MAX_SHARING]) if cosines else set()
+        nearest.sort(key=lambda memory: memory.id not in leading)
         found.append(
             [
                 Neighbor(
@@ -107,15 +112,16 @@ def find_known(
 
 
 def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
-    """Return the ids of the memories that are most similar to a new memory: one by meaning, and one by words.
+    """Return the ids of the memory that is nearest by meaning, and of the only one with the most words in common.
 
-    The one by words is the memory that shares the most words with it. If several memories share equally many, none is
-    returned for words.
+    If more than two memories are nearer by meaning, one common word is not enough.
     """
     shared = [common_words(memory.text, put.text) for memory in nearest]
     most = max(shared, default=0)
-    by_words = nearest[shared.index(most)].id if most and shared.count(most) == 1 else None
-    return {id for id in (*(memory.id for memory in nearest[:1]), by_words) if id is not None}
+    place = shared.index(most) if most and shared.count(most) == 1 else None
+    if place is not None and place >= _MAX_COMPARED and most < _MIN_SHARED_WORDS:
+        place = None
+    return {memory.id for number, memory in enumerate(nearest) if number in (0, place)}
 
 
 def _said(store: Store, memory: Memory) -> str:

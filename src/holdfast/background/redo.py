@@ -11,9 +11,9 @@ from holdfast.types import Memory, Message, Put
 def earlier_memories(store: Store, messages: Sequence[Message]) -> tuple[list[Memory], list[Memory]]:
     """Return two lists of memories that were extracted from messages which are now digested again.
 
-    The first list contains the retired automatic memories, which must not be added again, and the live memories that the new
-    digest may replace, because rules extracted them and nobody changed or pinned them. The second list contains the other live
-    memories, which are not changed.
+    The first list contains retired memories, which must not be added again, and live memories that the new digest may replace.
+    Rules extracted these live memories, and nobody changed or pinned them. The second list contains the other live memories. They
+    are not changed.
     """
     found = store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
     earlier = [memory for memory in found if memory.origin == "auto" and _is_untouched_rule_memory(store, memory)]

@@ -450,3 +450,16 @@ def test_the_default_embedder_is_calibrated_on_real_pairs(tmp_path: Path) -> Non
         if is_close and adds_nothing(pair[0], pair[1], detect_language(pair[0]))
     ]
     assert merged == []
+
+
+@pytest.mark.ledger("X24")
+def test_a_memory_that_a_model_replaces_keeps_the_part_that_still_holds() -> None:
+    memory = _auto("The user lives in York with their aunt Ada")
+    put = _put("The user moved to Leeds", replaces=(memory.id,))
+    assert [each.text for each in _told(memory, put)] == ["The user lives with their aunt Ada", "The user moved to Leeds"]
+
+
+def test_a_part_that_the_model_restates_is_not_added_again() -> None:
+    memory = _auto("The user lives in York with their aunt Ada")
+    put = _put("The user lives in Leeds with their aunt Ada", replaces=(memory.id,))
+    assert [each.text for each in _told(memory, put)] == ["The user lives in Leeds with their aunt Ada"]

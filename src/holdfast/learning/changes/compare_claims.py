@@ -9,20 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.learning.changes.wording import meaning, spoken_words
+from holdfast.learning.changes.parts.claims import split_claims
+from holdfast.learning.changes.parts.rest import points_to_thing, rest_of
+from holdfast.learning.changes.wording import shared_words, spoken_words
 from holdfast.protocols import Comparison, SentenceReader
 from holdfast.protocols.sentence_reader import Area
 from holdfast.text.clean import fold
+from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 
-_MIN_ENDS: Final = 0.95
-"""Minimum probability with which a claim counts as ended. A memory retired by mistake is worse than one that stays."""
-_MIN_NEAREST_ENDS: Final = 0.94
-"""Minimum probability for a claim of the nearest memory that shares a word with the new claim."""
 _CERTAIN_ENDS: Final = 0.99
 """Probability from which an ending counts as certain. An uncertain one counts only if it is the only one."""
-_MIN_UNSHARED_ENDS: Final = 0.955
-"""Minimum probability for claims without a common word."""
 _MIN_REPEATS: Final = 0.95
 _MIN_COMMON_WORDS: Final = 2
 """Minimum number of common words if another memory is nearer to the new claim."""
@@ -34,10 +31,6 @@ _MAX_NEAREST_NEW_WORDS: Final = 40
 """Maximum lengths if the old claim is in the nearest of all known memories. The reader is rarely wrong there."""
 _MAX_NEAREST_CLAIMS: Final = 2
 """Maximum number of claims of a memory or a statement that counts as nearest. That of a paragraph need not be nearest in each claim."""
-_NARRATION: Final = re.compile(r"\b(?:the user|user|el usuario|la usuaria|usuari[oa])\b", re.IGNORECASE)
-_MIN_STEM: Final = 4
-_MAX_SUFFIX: Final = 4
-"""Two words are the same if one begins with the other: minimum length of the shorter one, maximum length of the rest."""
 _CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
 _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
 """Areas of a claim that an event or a plan can end: "we moved" ends where someone lives."""
@@ -46,6 +39,24 @@ _NAMING_NUMBER: Final = re.compile(r"(?:\b(?:number|numero|num|no|nro|n)\b\.?[oÂ
 """Matches a number that names a thing instead of counting or measuring it. The text is folded."""
 _MAX_CLAIMS: Final = 6
 """Maximum number of claims of a memory that are compared. A memory with more is a summary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """Minimum probabilities with which a claim counts as ended. A memory retired by mistake is worse than one that stays.
+
+    ``training/reader/fit_changes.py`` fits them to a reader.
+    """
+
+    shared: float
+    """For a claim of the nearest memory that has a word in common with the new claim."""
+    unshared: float
+    """For a claim of the nearest memory without a common word."""
+    farther: float
+    """For a claim of another memory."""
+
+
+THRESHOLDS: Final = Thresholds(shared=0.94, unshared=0.955, farther=0.95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +71,9 @@ class ClaimChange:
 class ClaimComparer:
     """Compares claims. Each pair is compared only once."""
 
-    def __init__(self, reader: SentenceReader) -> None:
+    def __init__(self, reader: SentenceReader, *, thresholds: Thresholds = THRESHOLDS) -> None:
         self._reader = reader
+        self._thresholds = thresholds
         self._known: dict[tuple[str, str], Comparison] = {}
 
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
@@ -77,18 +89,45 @@ class ClaimComparer:
         if not 0 < len(claims) <= _MAX_CLAIMS or not 0 < len(news) <= _MAX_CLAIMS:
             return None
         alone = len(news) == 1
+        compared = [*news, whole] if whole and whole not in news else news
         if nearest and max(len(claims), len(news)) > _MAX_NEAREST_CLAIMS:
             ends = [self._ends_in_paragraph(claim, claims, news) for claim in claims]
         else:
-            compared = [*news, whole] if nearest and whole and whole not in news else news
-            ends = [self._ends(claim, compared, alone=alone, nearest=nearest) for claim in claims]
+            ends = [self._ends(claim, compared if nearest else news, alone=alone, nearest=nearest) for claim in claims]
         if nearest and said and len(claims) == 1 and not ends[0]:
-            ends = [self._ends(said, [*news, whole] if whole else news, alone=alone, nearest=True)]
+            ends = [self._ends(said, compared, alone=alone, nearest=True)]
+        kept: list[str] = []
+        for claim, chance in zip(claims, ends, strict=True):
+            kept += self._rest(claim, whole or new) if chance else [claim]
+        if nearest and not any(ends) and len(claims) == 1:
+            ends, kept = self._ended_parts(claims[0], compared, alone=alone)
         if not any(ends):
             return None
-        kept = [claim for claim, chance in zip(claims, ends, strict=True) if not chance]
         quoted = (f"{before}{' '.join(kept)}{after}",) if before and kept else tuple(kept)
         return ClaimChange(kept=quoted, certain=max(ends) >= _CERTAIN_ENDS)
+
+    def _ended_parts(self, claim: str, news: Sequence[str], *, alone: bool) -> tuple[list[float], list[str]]:
+        """Return how likely each part of a compound claim has ended (0 if not sure enough), and the parts that still hold.
+
+        The reader is less sure about a compound claim than about its parts: "my uncle, who works at the mint, has two dogs".
+        """
+        parts = split_claims(claim, detect_language(claim) or "en")
+        ends = [self._ends(part, news, alone=alone, nearest=True) for part in parts] if len(parts) > 1 else [0.0]
+        kept = []
+        for place, (part, chance) in enumerate(zip(parts, ends, strict=True)):
+            if place and not chance and ends[place - 1] and points_to_thing(part):
+                return [0.0], []  # "my brother lives there" does not stand alone
+            kept += [] if chance else [part if part.endswith((".", "!")) else f"{part}."]
+        return ends, kept
+
+    def _rest(self, claim: str, new: str) -> list[str]:
+        """Return the parts of an ended claim that still hold, each as a sentence."""
+        rest = rest_of(claim, new, detect_language(claim), self.chance)
+        return [each if each.endswith((".", "!")) else f"{each}." for each in rest if rest != [claim]]
+
+    def chance(self, old: str, new: str) -> float:
+        """Return the probability with which a new claim ends an old one."""
+        return self._compare(old, new).ends
 
     def repeats(self, old: str, new: str) -> bool:
         """Return True if a new statement says the same as an old one."""
@@ -135,9 +174,9 @@ class ClaimComparer:
         common = common_words(old, new)
         if nearest:
             if common:
-                return _MIN_NEAREST_ENDS
-            return _MIN_UNSHARED_ENDS if alone and self._share_area(old, new) else None
-        return _MIN_ENDS if common >= _MIN_COMMON_WORDS else None
+                return self._thresholds.shared
+            return self._thresholds.unshared if alone and self._share_area(old, new) else None
+        return self._thresholds.farther if common >= _MIN_COMMON_WORDS else None
 
     def _share_area(self, old: str, new: str) -> bool:
         """Return True if two claims are about the same area of life, or if one tells of an event that can change the other."""
@@ -152,23 +191,7 @@ class ClaimComparer:
 
 def common_words(old: str, new: str) -> int:
     """Return how many words of an old claim a new one has, too. A word may have another ending: "vegan" and "vegana"."""
-    olds, news = (
-        {word if word.startswith("=") else word.partition("'")[0] for word in meaning(_own_words(text), None)}
-        for text in (old, new)
-    )
-    return sum(any(_is_same_word(one, other) for other in news) for one in olds)
-
-
-def _own_words(text: str) -> str:
-    """Return a claim without words for the user: "the user lives in Lyon" becomes "lives in Lyon"."""
-    return _NARRATION.sub(" ", spoken_words(text)[1].replace("â€™", "'"))
-
-
-def _is_same_word(one: str, other: str) -> bool:
-    shorter, longer = sorted((one, other), key=len)
-    if one == other:
-        return len(shorter) >= _MIN_STEM - 1
-    return len(shorter) >= _MIN_STEM and longer.startswith(shorter) and len(longer) - len(shorter) <= _MAX_SUFFIX
+    return len(shared_words(old, new))
 
 
 def _claims(text: str) -> list[str]:

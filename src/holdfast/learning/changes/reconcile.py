@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, Literal
 
-from holdfast.learning.changes.changes_in_words import change_in_words
 from holdfast.learning.changes.compare_claims import ClaimComparer
+from holdfast.learning.changes.end_reason import end_reason, replaces
 from holdfast.learning.changes.key_owner import key_of_owner
 from holdfast.learning.changes.keys import canonical_key, same_key
-from holdfast.learning.changes.remainder import remainder, still_true
+from holdfast.learning.changes.parts.remainder import remainder, still_true
 from holdfast.learning.changes.sameness import (
     CALIBRATIONS,
     DocumentCalibration,
@@ -32,10 +32,9 @@ from holdfast.learning.changes.supersede import (
     amended,
     correction_of,
     corrects,
-    denies_another_time,
-    retires,
     says_more,
 )
+from holdfast.learning.changes.wording import meaning
 from holdfast.protocols import SentenceReader
 from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
@@ -104,14 +103,6 @@ class _Retired:
     """Claims of the memory that still hold, if the sentence reader compared them. None if rules decide what holds."""
 
 
-def replaces(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if a new statement supersedes an old statement of the same person."""
-    if _end_reason(old, None, new, None, language) is not None:
-        return True
-    correction = correction_of(new, language)
-    return correction is not None and corrects(old, correction)
-
-
 def reconcile(
     puts: Sequence[Put],
     related: Sequence[Sequence[Neighbor]],
@@ -126,7 +117,8 @@ def reconcile(
     If the rules find no change, the sentence reader compares the claims. Without a reader, only the rules decide. ``said``
     maps ids of messages to their texts. The reader also compares the whole message that a Put comes from.
     """
-    batch = _Batch(rules=rules, calibration=calibration, reader=reader, said=said or {})
+    stated = frozenset().union(*(meaning(put.text, put.language) for put in puts))
+    batch = _Batch(rules=rules, calibration=calibration, reader=reader, said=said or {}, stated=stated)
     for put, found in zip(puts, related, strict=True):
         live = [neighbor for neighbor in found if neighbor.memory.status == "live" and neighbor.memory.scope == put.scope]
         batch.add(put, live)
@@ -143,11 +135,14 @@ class _Batch:
         calibration: DocumentCalibration | None,
         reader: SentenceReader | None,
         said: Mapping[str, str],
+        stated: frozenset[str],
     ) -> None:
         self.puts: list[Put] = []
+        self._stated = stated
         self._rules = rules
         self._calibration = calibration
         self._comparer = None if reader is None else ClaimComparer(reader)
+        self._chance = None if self._comparer is None else self._comparer.chance
         self._said = said
         self._retired: set[str] = set()
 
@@ -169,7 +164,15 @@ class _Batch:
                 self.puts.append(_refreshed(same.memory, put))
                 return
             put = self._superseding(put, found, same)
+        elif correction is None:  # the model named the memories
+            self.puts += self._unstated_rest(put, found)
         self._append(put)
+
+    def _unstated_rest(self, put: Put, found: Sequence[Neighbor]) -> list[Put]:
+        """Return the parts of the memories replaced by a model's item that still hold, except those that the model restated."""
+        replaced = [neighbor.memory for neighbor in found if neighbor.memory.id in put.replaces]
+        rest = [each for memory in replaced for each in remainder(memory, put, self._chance)]
+        return [each for each in rest if not meaning(each.text, each.language) <= self._stated]
 
     def _append(self, put: Put) -> None:
         """Add a Put (a memory to store) to the batch, and drop earlier Puts of the batch that it supersedes.
@@ -185,7 +188,7 @@ class _Batch:
                 return
         for earlier in self._ended_in_batch(put):
             self.puts.remove(earlier)
-            self.puts += remainder(earlier, put)
+            self.puts += remainder(earlier, put, self._chance)
             put = _merge_into(earlier, put)
         self._retired.update(put.replaces)
         self.puts.append(put)
@@ -244,7 +247,7 @@ class _Batch:
         if put.doubtful and any(each.memory.origin != "auto" for each in ended):
             return replace(put, replaces=tuple(each.memory.id for each in ended))  # becomes a proposal; nothing is retired yet
         for each in ended:
-            self.puts += remainder(each.memory, put) if each.kept is None else still_true(each.memory, each.kept)
+            self.puts += remainder(each.memory, put, self._chance) if each.kept is None else still_true(each.memory, each.kept)
         reason = "; ".join(_reason(each, put) for each in ended)
         return replace(put, replaces=tuple(each.memory.id for each in ended), reason=reason)
 
@@ -360,7 +363,7 @@ def _is_outdated(put: Put, old: Memory) -> bool:
     """
     if put.valid_from is None or put.valid_from >= old.valid_from or not _comparable(old.kind, put.kind):
         return False
-    return _end_reason(put.text, put.key, old.text, old.key, put.language or old.language) is not None
+    return end_reason(put.text, put.key, old.text, old.key, put.language or old.language) is not None
 
 
 def _comparable(old: str, new: str) -> bool:
@@ -381,30 +384,13 @@ def _may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
 
 
 def _end_reason_for_memory(old: Memory, put: Put) -> tuple[str, bool] | None:
-    return _end_reason(old.text, old.key, put.text, put.key, put.language or old.language)
+    return end_reason(old.text, old.key, put.text, put.key, put.language or old.language)
 
 
 def _end_reason_for_put(earlier: Put, put: Put) -> tuple[str, bool] | None:
     if earlier.valid_from and put.valid_from and put.valid_from < earlier.valid_from:
         return None
-    return _end_reason(earlier.text, earlier.key, put.text, put.key, put.language or earlier.language)
-
-
-def _end_reason(old: str, old_key: str | None, new: str, new_key: str | None, language: str | None) -> tuple[str, bool] | None:
-    """Return why the new statement supersedes the old statement, and whether that is certain. Return None if it does not."""
-    if denies_another_time(old, new):
-        return None
-    before = slots_of(old, key=old_key, language=language)
-    reasons = [
-        (why, one.attribute == other.attribute or other.ended)
-        for other in slots_of(new, key=new_key, language=language)
-        for one in before
-        if (why := retires(one, other)) is not None
-    ]
-    if reasons:
-        return max(reasons, key=lambda reason: reason[1])
-    why = change_in_words(old, new, language)
-    return None if why is None else (why, False)
+    return end_reason(earlier.text, earlier.key, put.text, put.key, put.language or earlier.language)
 
 
 def _same_but_fuller(old: Memory, put: Put) -> bool:

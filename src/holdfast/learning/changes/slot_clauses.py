@@ -170,7 +170,10 @@ def _name_pattern(language: str) -> re.Pattern[str]:
 
 
 def _without_cues(predicate: str, words: SlotPhrases) -> tuple[str, frozenset[str]]:
-    found = {"temporary"} if words.cues["temporary"].search(predicate) else set()
+    temporary = words.cues["temporary"].search(predicate)
+    # "We moved to Lyon over the summer" tells when, not for how long.
+    told_when = temporary and temporary[0].casefold().startswith("over ") and words.cues["moving"].search(predicate)
+    found = {"temporary"} if temporary and not told_when else set()
     for name in _TRIED_CUES:
         predicate, count = words.cues[name].subn(" ", predicate)
         if count:

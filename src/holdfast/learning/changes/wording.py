@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from holdfast.learning.changes.phrases import shared_words
+from holdfast.learning.changes.phrases import shared_words as word_lists
 from holdfast.text.clean import fold, one_line
 from holdfast.text.language import STOP_WORDS
 from holdfast.text.terms import document_terms
@@ -22,6 +22,10 @@ _REPORTED: Final = re.compile(
     r"(?P<before>(?:[^\"«:]{0,40} )?(?:said|dijo): [\"«])(?P<text>.+)(?P<after>[\"»](?: [^\"«»]+)?)", re.DOTALL
 )
 """Matches a statement that is stored as a quotation of the user."""
+_NARRATION: Final = re.compile(r"\b(?:the user|user|el usuario|la usuaria|usuari[oa])\b", re.IGNORECASE)
+_MIN_STEM: Final = 4
+_MAX_SUFFIX: Final = 4
+"""Two words are the same if one begins with the other: minimum length of the shorter one, maximum length of the rest."""
 _IRREGULAR: Final = {"goes": "go", "ate": "eat", "drank": "drink", "ran": "run", "taught": "teach"}
 _EMPTY: Final = STOP_WORDS["en"] | STOP_WORDS["es"]
 
@@ -35,7 +39,7 @@ def content_words(text: str, language: str | None) -> list[str]:
 @lru_cache(maxsize=2048)
 def meaning(text: str, language: str | None) -> frozenset[str]:
     """Return the set of content stems of a statement, with synonyms mapped to one term."""
-    shared = shared_words()
+    shared = word_lists()
     kept = []
     for word in _WORD.findall(fold(text)):
         synonym = shared.synonyms.get(word) or (shared.synonyms.get(word[:-1]) if len(word) > 3 and word.endswith("s") else None)
@@ -43,6 +47,27 @@ def meaning(text: str, language: str | None) -> frozenset[str]:
             continue
         kept.append(f"={synonym}" if synonym else _stem(word, language))
     return frozenset(kept)
+
+
+def shared_words(old: str, new: str) -> frozenset[str]:
+    """Return the stems of an old statement that a new one has, too. A word may have another ending: "vegan" and "vegana"."""
+    olds, news = (
+        {word if word.startswith("=") else word.partition("'")[0] for word in meaning(_own_words(text), None)}
+        for text in (old, new)
+    )
+    return frozenset(one for one in olds if any(_is_same_word(one, other) for other in news))
+
+
+def _own_words(text: str) -> str:
+    """Return a statement without the words that a report adds to what the user said."""
+    return re.sub(r"'s\b", "", _NARRATION.sub(" ", spoken_words(text)[1].replace("’", "'")))
+
+
+def _is_same_word(one: str, other: str) -> bool:
+    shorter, longer = sorted((one, other), key=len)
+    if one == other:
+        return len(shorter) >= _MIN_STEM - 1
+    return len(shorter) >= _MIN_STEM and longer.startswith(shorter) and len(longer) - len(shorter) <= _MAX_SUFFIX
 
 
 def spoken_words(text: str) -> tuple[str, str, str]:
@@ -58,7 +83,7 @@ def negated(text: str) -> bool:
     """Return True if a statement contains a negation."""
     plain = fold(text).replace("’", "'")
     words = set(_WORD.findall(plain))
-    return bool(words & shared_words().negations) or "n't" in plain
+    return bool(words & word_lists().negations) or "n't" in plain
 
 
 def numbers(text: str) -> frozenset[str]:
@@ -75,13 +100,13 @@ def change_words(text: str) -> frozenset[str]:
     Examples are "she", "had" and "if". The Spanish article *el* is excluded.
     """
     words = _WORD.findall(one_line(text).casefold())
-    return frozenset(fold(word) for word in words if word != "el" and fold(word) in shared_words().contrast_words)
+    return frozenset(fold(word) for word in words if word != "el" and fold(word) in word_lists().contrast_words)
 
 
 def names(text: str) -> list[str]:
     """Return the names in a statement, in order: capitalized words that do not begin a sentence."""
     found = re.findall(r"(?<![.!?:]\s)(?<!^)(?<![\"'“«¿¡])\b[A-ZÁÉÍÓÚÑ][\w’'-]+", text)
-    return [fold(name) for name in found if fold(name) not in _EMPTY and fold(name) not in shared_words().filler_words]
+    return [fold(name) for name in found if fold(name) not in _EMPTY and fold(name) not in word_lists().filler_words]
 
 
 def _stem(word: str, language: str | None) -> str:

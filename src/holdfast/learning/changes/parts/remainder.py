@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.learning.changes.changes_in_words import change_in_words
+from holdfast.learning.changes.parts.rest import Chance, is_changed, rest_of
 from holdfast.learning.changes.phrases import LANGUAGES, phrases
 from holdfast.learning.changes.slot_clauses import SlotClause, clauses_of
 from holdfast.learning.changes.slots import Slot, slots_of
@@ -27,11 +27,12 @@ _POINTS_BACK: Final = re.compile(
 _SUBJECT: Final = re.compile(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )")
 
 
-def remainder(old: Memory | Put, put: Put) -> list[Put]:
+def remainder(old: Memory | Put, put: Put, chance: Chance | None = None) -> list[Put]:
     """Return the parts of an old statement that are still true after a new statement changes it, as one Put (a memory to store).
 
     Kept are the sentences that the new statement does not affect. In the other sentences, only clauses about other attributes
-    are kept. The Put is in a list. The list is empty if nothing is kept, or if the new statement changes nothing.
+    are kept. The Put is in a list. The list is empty if nothing is kept, or if the new statement changes nothing. ``chance`` is used if no words show
+    which clause has changed.
     """
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     changes = slots_of(put.text, key=put.key, language=put.language)
@@ -41,9 +42,15 @@ def remainder(old: Memory | Put, put: Put) -> list[Put]:
     any_ended = follows_ended = False
     for sentence in sentences:
         points_back = follows_ended and _POINTS_BACK.search(sentence) is not None
-        if len(sentences) > 1 and not points_back and not _changes(sentence, put, changes, language):
+        changed = _changes(sentence, put, changes, language)
+        if len(sentences) > 1 and not points_back and not changed:
             kept.append(sentence)
             follows_ended = False
+            continue
+        rest = rest_of(sentence, put.text, language, chance) if changed and not points_back else []
+        if rest and rest != [sentence]:
+            follows_ended = any_ended = True
+            kept += rest
             continue
         clauses = clauses_of(sentence, phrases(language))
         staying = [clause for clause in clauses if _stays(clause, put, changes, language)]
@@ -86,7 +93,7 @@ def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
 def _changes(sentence: str, put: Put, changes: Sequence[Slot], language: str) -> bool:
     """Return True if the new statement changes something that a sentence says."""
     ended = any(retires(slot, change) for slot in slots_of(sentence, language=language) for change in changes)
-    return ended or change_in_words(sentence, put.text, language) is not None
+    return ended or is_changed(sentence, put.text, language)
 
 
 def _stays(clause: SlotClause, put: Put, changes: Sequence[Slot], language: str) -> bool:

@@ -1,0 +1,159 @@
+"""Split a sentence into its claims: coordinated clauses and clauses about a named person. Each claim stands alone.
+
+"My sister Ana lives in Leeds and teaches chemistry" has two claims: "My sister Ana lives in Leeds" and "My sister Ana teaches
+chemistry". Only words of the sentence are used. A list ("tea and coffee") is one claim.
+"""
+
+import re
+from typing import Final
+
+_ENGLISH_VERBS: Final = (
+    r"(?:am|is|are|was|were|have|has|had|do|does|did|can|will|live|work|go|play|run|teach|study|take|drink|eat|drive|ride|bike|cycle|walk|swim"
+    r"|sing|dance|paint|cook|bake|write|read|speak|own|rent|keep|grow|make|volunteer|train|coach|practice|practise|collect|use|prefer|like|love|hate"
+    r"|need|want|sleep|commute|travel|fly|sail|fish|hunt|knit|sew|garden|brew|code|build|fix|sell|buy|help|care|look|meet|visit|see|attend|host"
+    r"|watch|listen|wear|pay|save|donate|babysit|foster|share|lead|manage|design|edit|translate|climb|hike|ski|surf|get|got|moved|started|stay)"
+)
+_SPANISH_VERBS: Final = (
+    r"(?:soy|es|somos|son|estoy|está|estamos|están|tengo|tiene|tenemos|tienen|voy|va|vamos|van|doy|da|damos|hago|hace|hacemos|he|ha|hemos"
+    r"|(?:viv|trabaj|labur|curr|estudi|tom|com|beb|us|manej|toc|cant|corr|nad|entren|practic|cocin|escrib|le|habl|alquil|rent|cuid|enseñ|coleccion"
+    r"|pint|ensay|ayud|llev|compr|vend|pag|odi|necesit|viaj|escuch|particip|colabor|organiz|cultiv|tej|repar|bail|patin|esquí|gan|mont|cri|sub|cen|desayun|almuerz"
+    r"|particip|dict|diseñ|traduc|program|atiend|pase|compart|recib|am|ador|camin)(?:o|a|e|amos|emos|imos|an|en)"
+    r"|juego|juega|jugamos|juegan|conduzco|conduce|conducimos|quiero|quiere|queremos|prefiero|prefiere|preferimos|duermo|duerme|veo|ve|vemos|hago|hace"
+    r"|me [a-zñáéíóú]+[oa]|nos [a-zñáéíóú]+mos|se [a-zñáéíóú]+)"
+)
+_VERB: Final = {"en": _ENGLISH_VERBS, "es": _SPANISH_VERBS}
+_PRONOUN: Final = {"en": r"(?:he|she|they|it)", "es": r"(?:él|ella|ellos|ellas)"}
+_OWN_SUBJECT: Final = {
+    "en": rf"(?:(?:i|we|he|she|they|it|there)(?:['’]\w+)?\s+\w|(?:my|our|his|her|their|the)\s+(?:[\w’'-]+\s+){{1,2}}?(?:{_ENGLISH_VERBS}|lives|works|goes|plays)\b"
+    r"|(?:[A-Z]?[a-z]+)\s+(?:is|are|has|lives|works|goes|plays|studies|starts|ends)\b)",
+    "es": r"(?:(?:yo|nosotr[oa]s|él|ella|ellos|ellas)\s+\w"
+    rf"|(?:mi|mis|nuestr[oa]s?|su|sus|el|la|los|las)\s+(?:[\w-]+\s+){{1,2}}?(?-i:{_SPANISH_VERBS})\b|(?-i:[A-ZÁÉÍÓÚÑ]\w+\s+{_SPANISH_VERBS})\b)",
+}
+_AND: Final = {"en": r"(?:and|but|so|plus|while)", "es": r"(?:y|e|pero|además|mientras que)"}
+_ADVERB: Final = {
+    "en": r"(?:(?:also|now|still|usually|always|only)\s+)?",
+    "es": r"(?:(?:también|ahora|todavía|siempre|además)\s+)?",
+}
+_NEW_SUBJECT: Final = {
+    code: re.compile(
+        rf"(?:\s*[,;–—]\s*|\s+-\s+|\s+)(?:{_AND[code]}\s+)(?={_OWN_SUBJECT[code]})|\s*[,;–—]\s+(?={_OWN_SUBJECT[code]})",
+        re.IGNORECASE,
+    )
+    for code in _AND
+}
+_NEW_VERB: Final = {
+    code: re.compile(rf"\s*,?\s+{_AND[code]}\s+(?={_ADVERB[code]}(?-i:{_VERB[code]})\s+\S)", re.IGNORECASE) for code in _AND
+}
+_THIRD_PERSON_VERB: Final = re.compile(r"\s*,?\s+and\s+(?=[a-z]{2,}s\s+\S)")
+"""Matches a second verb in the third person: "lives in Leeds and teaches chemistry"."""
+_SUBJECT: Final = {
+    "en": re.compile(
+        r"(?:I|We|They|He|She|It|The user|User)\b(?!\s+and\b|['’]s\s+(?!(?:been|got)\b))"
+        r"|(?:(?:My|Our|The|His|Her|Their)(?:\s+(?:and\s+)?[\w’'-]+){1,4}?"
+        r"|(?-i:[A-Z])[\w’'-]+(?:\s+(?:(?-i:[A-Z])[\w’'-]+|and\s+(?:I|my\s+\w+|(?-i:[A-Z])\w+)))*?)"
+        rf"(?<!['’]s)(?=['’](?:m|ve|re|s)\s+(?:been|got|an?|the|in|at|on|not|\w+ing)\b|\s+{_ADVERB['en']}(?-i:{_ENGLISH_VERBS}\b|[a-z]{{2,}}(?:s|ed)\s+\S))",
+        re.IGNORECASE,
+    ),
+    "es": re.compile(
+        r"(?:Yo|Nosotr[oa]s|El usuario|La usuaria)\b"
+        r"|(?:(?:Mi|Mis|Nuestr[oa]s?|El|La|Los|Las|Su|Sus)(?:\s+(?:y\s+)?[\w-]+){1,4}?"
+        r"|(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+(?:\s+(?:(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+|y\s+(?:yo|mi\s+\w+|(?-i:[A-ZÁÉÍÓÚÑ])\w+)))*?)"
+        rf"(?=\s+(?:(?:ya|no|también|ahora|siempre)\s+)*(?-i:{_SPANISH_VERBS})\b)",
+        re.IGNORECASE,
+    ),
+}
+_PERSON: Final = {
+    "en": r"(?:(?:my|our|his|her|their)\s+[\w-]+(?:\s+[A-Z][\w-]+)?|[A-Z][\w-]+(?:\s+[A-Z][\w-]+)?)",
+    "es": r"(?:(?:mi|nuestr[oa]|su)\s+[\w-]+(?:\s+[A-ZÁÉÍÓÚÑ][\w-]+)?|[A-ZÁÉÍÓÚÑ][\w-]+(?:\s+[A-ZÁÉÍÓÚÑ][\w-]+)?)",
+}
+_ABOUT_PERSON: Final = {
+    "en": re.compile(rf"(?P<who>{_PERSON['en']}),\s+who\s+(?P<what>[^,;.]+?)(?P<end>,\s*|(?=[;.]|$))", re.IGNORECASE),
+    "es": re.compile(rf"(?P<who>{_PERSON['es']}),\s+(?:que|quien)\s+(?P<what>[^,;.]+?)(?P<end>,\s*|(?=[;.]|$))", re.IGNORECASE),
+}
+_MIN_WORDS: Final = 2
+
+
+def split_claims(sentence: str, language: str | None = None) -> list[str]:
+    """Return the claims of a sentence, each as a clause that stands alone. A sentence with one claim is returned whole.
+
+    A sentence in an unsupported language, or in an unknown one, is read as English.
+    """
+    language = language if language in _AND else "en"
+    main, about = _without_relative(sentence.strip(), language)
+    found = _coordinated(main, language)
+    return [*found, *about] if about or len(found) > 1 else [sentence]
+
+
+def subject_of(clause: str, language: str) -> str:
+    """Return the words before the verb of a clause. Empty if the clause begins with its verb."""
+    found = _SUBJECT[language].match(clause)
+    if found is None or (language == "es" and re.match(rf"{_SPANISH_VERBS}\b", clause, re.IGNORECASE) and not _names(found[0])):
+        return ""
+    return found[0]
+
+
+def _names(subject: str) -> bool:
+    return bool(re.match(r"(?:mi|mis|nuestr[oa]s?|el|la|los|las|su|sus|yo|nosotr[oa]s)\b", subject, re.IGNORECASE))
+
+
+def _without_relative(sentence: str, language: str) -> tuple[str, list[str]]:
+    """Return a sentence without what it says in passing about a person, and those statements: "my aunt Ada is a judge"."""
+    about: list[str] = []
+    while found := _ABOUT_PERSON[language].search(sentence):
+        what = found["what"].strip()
+        if len(what.split()) < _MIN_WORDS:
+            break
+        about.append(_capitalized(f"{found['who']} {what}"))
+        gap = " " if found["end"] else ""
+        sentence = f"{sentence[: found.end('who')]}{gap}{sentence[found.end() :]}".strip()
+    return sentence, about
+
+
+def _coordinated(sentence: str, language: str) -> list[str]:
+    """Return the coordinated clauses of a sentence. A clause without a subject gets the subject of the first clause."""
+    subject = subject_of(sentence, language)
+    cuts = [(found.start(), found.end(), "") for found in _NEW_SUBJECT[language].finditer(sentence)]
+    patterns = [_NEW_VERB[language]]
+    if language == "en" and re.match(rf"{re.escape(subject)}\s+(?:[a-z]+\s+)?[a-z]{{2,}}s\b", sentence):
+        patterns.append(_THIRD_PERSON_VERB)
+    for pattern in patterns:
+        cuts += [(found.start(), found.end(), subject) for found in pattern.finditer(sentence)]
+    pieces: list[str] = []
+    start, lead = 0, ""
+    for begin, end, shared in sorted(cuts):
+        if begin < max(start, len(subject)) + 1 or len(sentence[start:begin].split()) < _MIN_WORDS:
+            continue
+        pieces.append(_joined(lead, sentence[start:begin]))
+        start, lead = end, shared
+    pieces.append(_joined(lead, sentence[start:]))
+    if any(len(piece.split()) < _MIN_WORDS for piece in pieces):
+        return [sentence]
+    claims = [pieces[0]]
+    for piece in pieces[1:]:
+        standing = _with_person(piece, subject, claims[-1], language)
+        if standing is None:
+            return [sentence]
+        claims.append(standing)
+    return claims
+
+
+def _with_person(clause: str, subject: str, before: str, language: str) -> str | None:
+    """Return a clause that begins with a pronoun together with the words that the pronoun stands for: "My dad, he's 84".
+
+    These are the subject of the sentence, or else the last name before the clause. Return None if there is neither.
+    """
+    if not re.match(rf"{_PRONOUN[language]}\b", clause, re.IGNORECASE):
+        return clause
+    stands_for = subject
+    if not subject or re.match(r"(?:I|We|Yo|Nosotr[oa]s)\b", subject, re.IGNORECASE):
+        names = re.findall(r"(?<=\s)[A-ZÁÉÍÓÚÑ][\w-]+", before)
+        stands_for = names[-1] if names else ""
+    return f"{stands_for}, {clause[0].lower()}{clause[1:]}" if stands_for else None
+
+
+def _joined(lead: str, words: str) -> str:
+    return _capitalized(f"{lead} {words.strip(' ,;–—')}".strip())
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,226 @@
+"""Return the parts of a sentence that still hold after a change: words are cut, never added.
+
+After "I moved to Leeds", the sentence "I live in York with my aunt" becomes "I live with my aunt". The part that changed is looked for
+in this order: the claim (a coordinated clause), the item of a list, the phrase that adds a place, a time, a companion or a role.
+If no part can be found, nothing of the sentence holds.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from holdfast.learning.changes.changes_in_words import change_in_words
+from holdfast.learning.changes.endings import endings_in
+from holdfast.learning.changes.moments import times_differ
+from holdfast.learning.changes.parts.claims import split_claims, subject_of
+from holdfast.learning.changes.parts.lists import list_in
+from holdfast.learning.changes.parts.segments import Segment, segments_of, verb_end
+from holdfast.learning.changes.phrases import LANGUAGES, folded
+from holdfast.learning.changes.slots import Slot, slots_of
+from holdfast.learning.changes.supersede import retires
+from holdfast.learning.changes.wording import meaning, shared_words
+from holdfast.text.clean import fold
+
+_POINTS_TO_THING: Final = re.compile(r"\b(?:it|its|it's|there|that|this|ahí|allí|allá|eso|esto)\b", re.IGNORECASE)
+_LIVES: Final = re.compile(r"\s*(?:['’]\w+\s+)?(?:\w+\s+)?(?:liv(?:e|es|ing)|viv\w+|resid\w+)\b", re.IGNORECASE)
+_ALONE: Final = re.compile(r"\b(?:alone|sol[oa]s?|by (?:my|him|her)self)\b", re.IGNORECASE)
+_DWELLING: Final = re.compile(
+    r"\b(?:flat|apartment|house|studio|room|condo|place|piso|casa|departamento|depto|depa|apartamento|habitación|cuarto)\b",
+    re.IGNORECASE,
+)
+_RENTS: Final = re.compile(r"\b(?:rent|rents|share|shares|own|owns|alquil\w+|rent[oa]|compart\w+)\b", re.IGNORECASE)
+_JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation", "school"})
+_MIN_TOKEN: Final = 3
+_MIN_CHANCE: Final = 0.5
+"""Minimum probability with which one of several claims has changed, if something has changed."""
+
+Chance: TypeAlias = Callable[[str, str], float]
+"""Returns the probability with which a new statement ends a claim."""
+
+
+def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None = None) -> list[str]:
+    """Return the claims of a sentence that still hold after a new statement has changed it, with the changed words cut out.
+
+    The list is empty if nothing of the sentence holds. ``chance`` is used if no words show which claim has changed.
+    """
+    language = language if language in LANGUAGES else "en"
+    claims = split_claims(sentence, language)
+    changed = _changed_claims(claims, new, language, chance)
+    kept: list[str] = []
+    for number, claim in enumerate(claims):
+        if number not in changed:
+            ends_too = number - 1 in changed and points_to_thing(claim)
+            kept += [] if ends_too else [claim]
+        elif rest := _rest_of_claim(claim, new, language):
+            kept.append(rest)
+    return kept
+
+
+def _changed_claims(claims: Sequence[str], new: str, language: str, chance: Chance | None) -> set[int]:
+    """Return the numbers of the claims that a new statement changes. If nothing shows which, all of them are returned."""
+    every = set(range(len(claims)))
+    if len(claims) == 1:
+        return every
+    by_rules = {number for number in every if is_changed(claims[number], new, language)}
+    if by_rules:
+        return by_rules
+    shared = [len(shared_words(claim[len(subject_of(claim, language)) :], new)) for claim in claims]
+    if max(shared) and shared.count(max(shared)) == 1:
+        return {shared.index(max(shared))}
+    parallel = {number for number in every if _parallel(segments_of(claims[number], language), new, language)}
+    if len(parallel) == 1:
+        return parallel
+    chances = [chance(claim, new) for claim in claims] if chance is not None else []
+    return {number for number, each in enumerate(chances) if each >= _MIN_CHANCE} or every
+
+
+def points_to_thing(claim: str) -> bool:
+    """Return True if a claim refers to a thing or place that was named before it: "my brother lives there"."""
+    return _POINTS_TO_THING.search(claim) is not None
+
+
+def is_changed(text: str, new: str, language: str) -> bool:
+    """Return True if rules find that a new statement changes something that a text says."""
+    if _retired(text, new, language) or change_in_words(text, new, language) is not None:
+        return True
+    claims = split_claims(text, language)
+    return len(claims) > 1 and any(is_changed(claim, new, language) for claim in claims)
+
+
+def _retired(text: str, new: str, language: str) -> list[tuple[Slot, Slot]]:
+    """Return the slots of a text that a new statement retires, each with the slot that retires it."""
+    after = slots_of(new, language=language)
+    return [(slot, change) for slot in slots_of(text, language=language) for change in after if retires(slot, change)]
+
+
+def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
+    """Return what still holds of a claim that has changed, or None."""
+    listed = list_in(claim, language)
+    if listed is not None:
+        shared = [len(shared_words(item, new) - shared_words(listed.before, new)) for item in listed.items]
+        dropped = {number for number, count in enumerate(shared) if count and count == max(shared)}
+        if dropped and len(dropped) < len(listed.items):
+            return _clean(listed.without(dropped))
+    retired = _retired(claim, new, language)
+    if any(change.ended and slot.attribute in _JOB_ATTRIBUTES for slot, change in retired):
+        return None  # who left a job no longer has its role
+    segments = segments_of(claim, language)
+    changed = _changed_segments(segments, retired, new, language)
+    if not changed or _has_ended(segments[0], claim, new, language):
+        return None
+    left = [each for each in segments if each not in changed and _is_independent(each, claim, changed, retired)]
+    if _retired(_clean("".join(each.text for each in left)), new, language):  # a new day can also change the hour
+        left = [each for each in left if each.sort != "time"]
+    rest = _clean("".join(each.text for each in left))
+    return rest if _says_something(left, claim, language) and not _retired(rest, new, language) else None
+
+
+def _changed_segments(
+    segments: Sequence[Segment], retired: Sequence[tuple[Slot, Slot]], new: str, language: str
+) -> list[Segment]:
+    """Return the phrases of a clause that a new statement changes."""
+    added = segments[1:]
+    values = {token for slot, _ in retired for token in folded(slot.value).split() if len(token) >= _MIN_TOKEN}
+    dated = any(slot.attribute.startswith("when ") for slot, _ in retired)
+    by_value = [
+        each for each in added if values & set(re.findall(r"[\w&]+", fold(each.text))) and (each.sort == "time" or not dated)
+    ]
+    if by_value:
+        return by_value
+    person = _names_in(subject_of(new, language))
+    by_person = [each for each in added if each.sort == "company" and person & _names_in(each.text)]
+    if by_person and not re.search(r"\b(?:and|y)\b", subject_of(new, language)):
+        return by_person
+    return _parallel(segments, new, language) or _named(segments, new, language)
+
+
+def _named(segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
+    """Return the phrases that a new statement names, if the clause states more than a verb with these phrases.
+
+    "I cancelled the gym" leaves nothing of "I go to the gym with Tom", and "the call with Eva is off" nothing of a call with her.
+    """
+    core = segments[0].text[verb_end(segments[0].text, language) :]
+    has_role = any(each.sort == "role" for each in segments)
+    if shared_words(core, new) or not (meaning(core, language) or has_role):
+        return []
+    return [each for each in segments[1:] if shared_words(each.text, new)]
+
+
+def _parallel(segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
+    """Return the phrases to which a new statement has a phrase of the same sort with another content: another place or time."""
+    others = [each for claim in split_claims(new, language) for each in segments_of(claim, language)[1:]]
+    found = []
+    for each in segments[1:]:
+        same = [other for other in others if other.sort == each.sort]
+        if each.sort == "time":
+            differs = any(times_differ(each.text, other.text, moved=False) for other in same)
+        else:
+            comparable = any(_comparable(each.text, other.text) for other in same)
+            differs = each.sort != "other" and comparable and not shared_words(each.text, new)
+        if differs:
+            found.append(each)
+    return found
+
+
+def _comparable(old: str, new: str) -> bool:
+    """Return True if two phrases can name two values of one thing: both contain a name, or they begin with the same word."""
+    return bool(_names_in(old) and _names_in(new)) or old.split(maxsplit=1)[0].casefold() == new.split(maxsplit=1)[0].casefold()
+
+
+def _has_ended(core: Segment, claim: str, new: str, language: str) -> bool:
+    """Return True if the new statement ends what the core of a clause says, with all that was added to it."""
+    words = meaning(core.text[len(subject_of(claim, language)) :], language)
+    return any(ending.things and ending.things <= words for ending in endings_in(new, language))
+
+
+def _is_independent(
+    segment: Segment,
+    claim: str,
+    changed: Sequence[Segment],
+    retired: Sequence[tuple[Slot, Slot]],
+) -> bool:
+    """Return True if a phrase holds although another phrase of its clause has changed.
+
+    With another home, only the companions stay. With another job or school, only the role stays.
+    """
+    if segment.sort == "core":
+        return True
+    moved = any(each.sort == "place" for each in changed)
+    if moved and _LIVES.match(claim, len(subject_of(claim, "en") or subject_of(claim, "es"))):
+        return segment.sort == "company"
+    if moved and any(slot.attribute in _JOB_ATTRIBUTES for slot, _ in retired):
+        return segment.sort == "role"
+    return True
+
+
+def _says_something(left: Sequence[Segment], claim: str, language: str) -> bool:
+    """Return True if the segments left of a clause state a fact: more than a verb with a time."""
+    core = next((each.text for each in left if each.sort == "core"), "")
+    added = [each for each in left if each.sort not in ("core", "time")]
+    if _RENTS.search(core) and _DWELLING.search(core):
+        return False  # the dwelling changes with its place
+    if added:
+        return True
+    if _LIVES.match(claim, len(subject_of(claim, language))):
+        return _ALONE.search(core) is not None
+    return bool(meaning(core[verb_end(claim, language) :], language))
+
+
+def _names_in(text: str) -> set[str]:
+    return {fold(name) for name in re.findall(r"[A-ZÁÉÍÓÚÑ][\w’'-]+", text)} - {
+        "my",
+        "our",
+        "the",
+        "mi",
+        "el",
+        "la",
+        "i",
+        "we",
+        "yo",
+    }
+
+
+def _clean(text: str) -> str:
+    text = re.sub(r"\s+([,.])", r"\1", " ".join(text.split()))
+    text = re.sub(r",(?:\s*,)+", ",", text).strip(" ,;")
+    return text[:1].upper() + text[1:]
