@@ -112,9 +112,10 @@ def find_known(
 
 
 def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
-    """Return the ids of the memory that is nearest by meaning, and of the only one with the most words in common.
+    """Return the ids of the memories that are most similar to a new memory: one by meaning, and one by words.
 
-    If more than two memories are nearer by meaning, one common word is not enough.
+    The one by words shares the most words with it. If several memories share equally many, none is returned for words. One
+    common word is not enough if more than two memories are nearer by meaning.
     """
     shared = [common_words(memory.text, put.text) for memory in nearest]
     most = max(shared, default=0)

@@ -59,7 +59,7 @@ def shared_words(old: str, new: str) -> frozenset[str]:
 
 
 def _own_words(text: str) -> str:
-    """Return a statement without the words that a report adds to what the user said."""
+    """Return a statement without words for the user: "the user lives in Lyon" becomes "lives in Lyon"."""
     return re.sub(r"'s\b", "", _NARRATION.sub(" ", spoken_words(text)[1].replace("’", "'")))
 
 
