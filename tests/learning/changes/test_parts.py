@@ -42,6 +42,7 @@ def test_a_change_cuts_the_old_value_and_leaves_the_rest() -> None:
         ("I have lived in Berlin since 2019", "I moved to Munich", "en"),
         ("I drink two coffees in the morning and one after lunch", "I gave up coffee", "en"),
         ("I work nights at the hospital as a porter", "I switched to the day shift", "en"),
+        ("Corro los martes, jueves y domingos", "Ahora corro los lunes, viernes y domingos", "es"),
         ("Tengo una reunión con Laura el martes a las 3", "se canceló la reunión con Laura", "es"),
         ("Vivo en un piso en Sevilla con mucha luz", "Nos mudamos a Huelva", "es"),
         ("Trabajo en una panadería con mi primo", "Dejé la panadería", "es"),

@@ -45,7 +45,7 @@ _MAX_CLAIMS: Final = 6
 class Thresholds:
     """Minimum probabilities with which a claim counts as ended. A memory retired by mistake is worse than one that stays.
 
-    ``training/reader/fit_changes.py`` fits them to a reader.
+    ``training/fit_changes.py`` fits them to a reader.
     """
 
     shared: float

@@ -99,6 +99,8 @@ def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
     if listed is not None:
         shared = [len(shared_words(item, new) - shared_words(listed.before, new)) for item in listed.items]
         dropped = {number for number, count in enumerate(shared) if count and count == max(shared)}
+        if dropped and _is_listed_again([listed.items[number] for number in dropped], new, language):
+            return None
         if dropped and len(dropped) < len(listed.items):
             return _clean(listed.without(dropped))
     retired = _retired(claim, new, language)
@@ -113,6 +115,13 @@ def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
         left = [each for each in left if each.sort != "time"]
     rest = _clean("".join(each.text for each in left))
     return rest if _says_something(left, claim, language) and not _retired(rest, new, language) else None
+
+
+def _is_listed_again(items: Sequence[str], new: str, language: str) -> bool:
+    """Return True if a new statement gives a new list that still contains the items: "now I run on Monday and Sunday"."""
+    lists = [found for claim in split_claims(new, language) if (found := list_in(claim, language)) is not None]
+    again = any(shared_words(item, other) for item in items for each in lists for other in each.items)
+    return again and not any(endings_in(new, language))
 
 
 def _changed_segments(

@@ -5,7 +5,7 @@ changes found, while at least 98 % of the look-alikes are kept and at most 5 % o
 reported on the test pairs, with 95 % confidence intervals (Wilson), before and after. Each pair is compared as the nearest
 memory. Run it again after each training of the reader:
 
-    python training/reader/fit_changes.py
+    python training/fit_changes.py
 """
 
 import argparse
@@ -17,7 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from reader.examples import is_dev
 
 from holdfast.config.models import make_sentence_reader
 from holdfast.learning.changes import compare_claims
@@ -25,7 +27,6 @@ from holdfast.learning.changes.compare_claims import ClaimComparer, Thresholds, 
 from holdfast.learning.changes.reconcile import replaces
 from holdfast.models.local.registry import DEFAULT_READER
 from holdfast.protocols import SentenceReader
-from reader.examples import is_dev
 
 HERE = Path(__file__).resolve().parent
 MIN_LOOK_ALIKES = 0.98
@@ -48,13 +49,13 @@ class Pair:
 def main() -> None:
     """Print the fitted thresholds, and the results on the test pairs before and after."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--labels", type=Path, default=HERE / "labels" / "changes.jsonl")
+    parser.add_argument("--labels", type=Path, default=HERE / "reader" / "labels" / "changes.jsonl")
     parser.add_argument("--misses", action="store_true", help="print the wrong pairs of the split dev")
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.labels.read_text(encoding="utf-8").splitlines()]
     reader = make_sentence_reader(DEFAULT_READER)
     assert reader is not None
-    dev = [pair(row) for row in rows if row["split"] == "train" and is_dev(row)]
+    dev = [pair(row) for row in rows if is_dev(row)]
     test = [pair(row) for row in rows if row["split"] == "test"]
     known = compare_claims.THRESHOLDS
     print(f"{len(dev)} pairs to fit, {len(test)} to test; reader {reader.name}")
