@@ -22,6 +22,7 @@ from holdfast.text.clean import clean_name, clean_namespace
 from holdfast.text.index_terms import tokenized
 from holdfast.topic_files.erasing import PagesToErase
 from holdfast.types import FORGOTTEN, Author, ChangeRecord, Memory, Message, Put, Receipt, Retire, Scope, SessionRecord
+from holdfast.types.translatable import translatable
 from holdfast.values import Prepared, check_expiry, index_texts, prepare
 from holdfast.write import Writer, check_revision
 
@@ -57,7 +58,7 @@ def history(services: Services, id: str, *, reader: Scope | None = None) -> list
         get(services, id, reader=reader)
     changes = services.store.changes(memory=id)
     if not changes:
-        raise NotFound(f"There is no memory {id}.")
+        raise NotFound(translatable("absent.memory", "There is no memory {id}.", id=id))
     return changes
 
 
@@ -423,7 +424,7 @@ def _sees_batch(tx: Transaction, change: ChangeRecord, reader: Scope | None) -> 
 
 def _one(found: Sequence[Memory], id: str) -> Memory:
     if not found:
-        raise NotFound(f"There is no memory {id}.")
+        raise NotFound(translatable("absent.memory", "There is no memory {id}.", id=id))
     return found[0]
 
 
@@ -436,5 +437,5 @@ def _not_forgettable(reads: Reads, id: str, reader: Scope | None) -> NotFound:
             "everything derived from it."
         )
     if id.startswith("mem_"):
-        return NotFound(f"There is no memory {id}.")
+        return NotFound(translatable("absent.memory", "There is no memory {id}.", id=id))
     return NotFound(f"There is no memory {id!r}. forget takes an id or key=; search first with recall.")

@@ -16,6 +16,7 @@ from holdfast.runtime.clock import as_utc
 from holdfast.services import Services
 from holdfast.text.clean import fold, one_line
 from holdfast.types import Explanation, Finding, Job, JobState, Receipt, Scope, Spend, Stats, Trace, UserRecord
+from holdfast.types.translatable import translatable
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -103,10 +104,9 @@ class Maintenance:
         try:
             found += services.housekeeping.check(services.embedding, chat=services.chat.name, recall_timeout=timeout)
         except (StoreCorrupt, ValueError, LookupError, TypeError) as error:  # a value that no version has written
-            detail = f"cannot be checked, because the store is damaged: {error}"
-            found.append(
-                Finding(check="background work", ok=False, detail=detail, remedy="Restore a backup: holdfast restore FILE")
-            )
+            detail = translatable("damaged.store", "cannot be checked, because the store is damaged: {error}", error=str(error))
+            remedy = translatable("restore", "Restore a backup: holdfast restore FILE")
+            found.append(Finding(check="background work", ok=False, detail=detail, remedy=remedy))
         return found
 
     def backup(self, target: str | Path) -> Path:
@@ -147,7 +147,13 @@ class Maintenance:
         self._services.reader.traces.flush()
         found = self._services.store.traces(TraceFilter(ids=(id,)))
         if not found:
-            raise NotFound(f"There is no trace {id}. Traces are kept for a few days, and removed with the data they list.")
+            raise NotFound(
+                translatable(
+                    "absent.trace",
+                    "There is no trace {id}. Traces are kept for a few days, and removed with the data they list.",
+                    id=id,
+                )
+            )
         return found[0]
 
     def explain(
@@ -167,7 +173,7 @@ class Maintenance:
         services = self._services
         found = services.store.memories(MemoryFilter(ids=(id,), statuses=None))
         if not found:
-            raise NotFound(f"There is no memory {id}.")
+            raise NotFound(translatable("absent.memory", "There is no memory {id}.", id=id))
         given = any(part is not None for part in (user, app, agent))
         reader = Scope(tenant=services.store.tenant, user=user, app=app, agent=agent) if given else found[0].scope
         return explain(services.reader, found[0], reader, query, now=services.clock.now(), max_tokens=max_tokens)

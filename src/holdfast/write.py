@@ -22,6 +22,7 @@ from holdfast.text.clean import clean_namespace
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.redact import redact
 from holdfast.types import Author, Change, ChangeRecord, Kind, Memory, MemoryStatus, Put, Retire, Scope
+from holdfast.types.translatable import translatable
 from holdfast.values import identity
 
 PROPOSES = "proposes_to_replace"
@@ -318,7 +319,13 @@ class Writer:
         text, same = put.text, identity(kind, put)
         twins = [twin for twin in self._live_memories(put, content_hash=same) if twin.id != memory.id]
         if twins:
-            raise Conflict(f"{twins[0].id} already says the same. Nothing was changed; forget one of the two instead.")
+            raise Conflict(
+                translatable(
+                    "write.same",
+                    "{id} already says the same. Nothing was changed; forget one of the two instead.",
+                    id=twins[0].id,
+                )
+            )
         date_from_file = put.valid_from if put.origin == "file" else None  # a date that was corrected by hand
         changed = replace(
             memory,
@@ -358,13 +365,26 @@ class Writer:
             raise NotFound(f"{change.memory} was erased and cannot be restored.")
         present = revisions[max(revisions)]
         if present.revision != change.revision:
-            raise Conflict(f"{change.memory} has been changed since. Nothing was undone; undo the later change first.")
+            raise Conflict(
+                translatable(
+                    "write.changed",
+                    "{id} has been changed since. Nothing was undone; undo the later change first.",
+                    id=change.memory,
+                )
+            )
         if change.action == "created":
             undone = replace(present, status="forgotten", retired_at=self.now, reason="undone")
         else:
             before = revisions.get(change.revision - 1)
             if before is None:
-                raise Conflict(f"{change.memory} is of kind {present.kind!r}, which keeps no earlier values. Nothing was undone.")
+                raise Conflict(
+                    translatable(
+                        "write.no_earlier",
+                        "{id} is of kind {kind!r}, which keeps no earlier values. Nothing was undone.",
+                        id=change.memory,
+                        kind=present.kind,
+                    )
+                )
             undone = replace(
                 before,
                 revision=present.revision,
@@ -387,7 +407,14 @@ class Writer:
             wanted = MemoryFilter(exactly=memory.scope, kinds=(memory.kind,), key=memory.key, namespace=memory.namespace)
         twins = [twin for twin in self.tx.memories(replace(wanted, unexpired_at=self.now)) if twin.id != memory.id]
         if twins:
-            raise Conflict(f"{twins[0].id} has taken the place of {memory.id}. Nothing was undone; forget {twins[0].id} first.")
+            raise Conflict(
+                translatable(
+                    "write.replaced",
+                    "{other} has taken the place of {id}. Nothing was undone; forget {other} first.",
+                    id=memory.id,
+                    other=twins[0].id,
+                )
+            )
 
     def _present(self, id: str) -> Memory:
         found = self.tx.memories(MemoryFilter(ids=(id,)))

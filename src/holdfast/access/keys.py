@@ -21,6 +21,7 @@ from holdfast.runtime import forks
 from holdfast.runtime.clock import as_utc
 from holdfast.text.clean import clean_name
 from holdfast.types import KeyLevel, KeyRecord, Scope
+from holdfast.types.translatable import translatable
 
 Right: TypeAlias = KeyLevel
 """The level that an operation requires: read, write or admin."""
@@ -96,9 +97,20 @@ def authorize(
     jobs. A bound key may not run such operations.
     """
     if LEVELS.index(principal.level) < LEVELS.index(right):
-        raise Forbidden(f"This needs a key with the level {right}; this one has {principal.level}.")
+        raise Forbidden(
+            translatable(
+                "key.level",
+                "This needs a key with the level {needed}; this one has {level}.",
+                needed=right,
+                level=principal.level,
+            )
+        )
     if whole and principal.is_bound:
-        raise Forbidden("This affects the whole tenant, and this key is bound to a user, app or agent. Use an unbound key.")
+        raise Forbidden(
+            translatable(
+                "key.bound", "This affects the whole tenant, and this key is bound to a user, app or agent. Use an unbound key."
+            )
+        )
     return {
         "user": _within(principal.user, user, "user"),
         "app": _within(principal.app, app, "app"),
@@ -146,7 +158,10 @@ def check_found(principal: Principal, right: Right, scope: Scope, *, absent: str
         raise NotFound(absent)
     if right != "read" and not may_change(principal, scope):
         raise Forbidden(
-            "This is shared with others, and this key is bound to a user, app or agent. Use an unbound key to change it."
+            translatable(
+                "key.shared",
+                "This is shared with others, and this key is bound to a user, app or agent. Use an unbound key to change it.",
+            )
         )
 
 
@@ -212,8 +227,10 @@ class Gate:
         chosen = self._tenant_for(creator, tenant)
         if by is not None and not self.keys_needed() and (level != "admin" or chosen != self.tenant or any(parts.values())):
             raise Conflict(
-                "The first key must be an admin key that is not bound to a user, app, agent or other tenant: from then on every "
-                "request needs a key. No key was created. Run: holdfast keys create --scope admin"
+                translatable(
+                    "keys.first",
+                    "The first key must be an admin key that is not bound to a user, app, agent or other tenant: from then on every request needs a key. No key was created. Run: holdfast keys create --scope admin",
+                )
             )
         id = "".join(secrets.choice(_ALPHABET) for _ in range(16))
         token = f"hf_{id}_{secrets.token_urlsafe(32)}"
@@ -279,17 +296,25 @@ class Gate:
         if bearer is None:
             if not loopback or self.keys_needed():
                 raise Unauthorized(
-                    "This request needs an access key. Send the header `Authorization: Bearer hf_...`; "
-                    "`holdfast keys create` creates a key."
+                    translatable(
+                        "key.needed",
+                        "This request needs an access key. Send the header `Authorization: Bearer hf_...`; `holdfast keys create` creates a key.",
+                    )
                 )
             return Principal.local(self.tenant)
         record = self._store.access_key(_id_of(bearer))
         expected = _NO_HASH if record is None else record.hash
         if not hmac.compare_digest(_hash(bearer), expected) or record is None:
-            raise Unauthorized("This key is not valid. Check it, or create a new one with `holdfast keys create`.")
+            raise Unauthorized(
+                translatable("key.invalid", "This key is not valid. Check it, or create a new one with `holdfast keys create`.")
+            )
         now = self._clock.now()
         if not record.works(now):
-            raise Unauthorized(f"This key has {'expired' if record.revoked_at is None else 'been revoked'}.")
+            raise Unauthorized(
+                translatable("key.expired", "This key has expired.")
+                if record.revoked_at is None
+                else translatable("key.revoked", "This key has been revoked.")
+            )
         with self._lock:
             self._uses[record.id] = now
         return Principal(

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from holdfast.errors import StoreError
 from holdfast.protocols import Clock, MemoryFilter, SessionFilter, Store
 from holdfast.types import Finding
+from holdfast.types.translatable import translatable
 
 log = logging.getLogger("holdfast")
 _RECORD = "clock"
@@ -76,8 +77,10 @@ class ClockGuard:
         """Return the result of the clock check for ``holdfast doctor``."""
         record = observe(self._read(), self._clock.now())
         if record.jumped_to is None:
-            return Finding(check="clock", ok=True, detail="agrees with the store")
-        remedy = "If the date is right: holdfast doctor --trust-clock. Otherwise set the clock; nothing was lost."
+            return Finding(check="clock", ok=True, detail=translatable("clock.ok", "agrees with the store"))
+        remedy = translatable(
+            "clock.trust", "If the date is right: holdfast doctor --trust-clock. Otherwise set the clock; nothing was lost."
+        )
         return Finding(check="clock", ok=False, detail=_explained(record), remedy=remedy)
 
     def _read(self) -> ClockRecord:
@@ -106,9 +109,12 @@ def _is_close(stored: ClockRecord, record: ClockRecord) -> bool:
 
 
 def _explained(record: ClockRecord) -> str:
-    return (
-        f"The clock jumped from {record.trusted:%Y-%m-%d} to {record.jumped_to:%Y-%m-%d}. Nothing is purged until it agrees for "
-        f"{_AGREEMENT.days} days or you confirm it"
+    return translatable(
+        "clock.jumped",
+        "The clock jumped from {start} to {end}. Nothing is purged until it agrees for {n} days or you confirm it",
+        start=f"{record.trusted:%Y-%m-%d}",
+        end=f"{record.jumped_to:%Y-%m-%d}",
+        n=_AGREEMENT.days,
     )
 
 

@@ -20,6 +20,7 @@ from holdfast.recall.traces.keeper import Traces
 from holdfast.runtime.clock import end_of_day
 from holdfast.runtime.ids import time_of
 from holdfast.types import OFF_RECORD, REDO, Author, Finding, Job, Memory, Retire, Scope
+from holdfast.types.translatable import translatable
 from holdfast.write import Writer
 
 _REDO_PERIOD = timedelta(days=30)
@@ -252,19 +253,35 @@ class Housekeeping:
         jobs = Finding(
             check="jobs",
             ok=not dead,
-            detail=f"{len(waiting) - len(redos)} waiting, {len(dead)} dead{_noted(redos, chat)}",
-            remedy="See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`" if dead else None,
+            detail=_queue(waiting=len(waiting) - len(redos), dead=len(dead), redos=len(redos), chat=chat),
+            remedy=translatable("jobs.rerun", "See `holdfast jobs --state dead`, then `holdfast jobs rerun ID`")
+            if dead
+            else None,
         )
         vectors = check_vectors(embedding, deep=recall_timeout is not None)
         return [jobs, self.clock_guard.check(), check_embedder(embedding, recall_timeout), *vectors]
 
 
-def _noted(redos: Sequence[Job], chat: str | None) -> str:
-    """Return a phrase for the report: how many conversations were digested by rules and wait for a model."""
+def _queue(*, waiting: int, dead: int, redos: int, chat: str | None) -> str:
+    """Describe the job queue. ``redos`` is the number of conversations that wait for a model to digest them again."""
     if not redos:
-        return ""
-    why = f"until {chat} answers again" if chat else "for a chat model, but none is set"
-    return f"; rules digested {len(redos)} conversations, which wait {why}"
+        return translatable("jobs.queue", "{waiting} waiting, {dead} dead", waiting=waiting, dead=dead)
+    if chat is None:
+        return translatable(
+            "jobs.redo_no_model",
+            "{waiting} waiting, {dead} dead; rules digested {n} conversations, which wait for a chat model, but none is set",
+            waiting=waiting,
+            dead=dead,
+            n=redos,
+        )
+    return translatable(
+        "jobs.redo",
+        "{waiting} waiting, {dead} dead; rules digested {n} conversations, which wait until {chat} answers again",
+        waiting=waiting,
+        dead=dead,
+        n=redos,
+        chat=chat,
+    )
 
 
 def _is_due(time: datetime, now: datetime, interval: timedelta) -> bool:

@@ -16,6 +16,7 @@ from holdfast.models.local import registry
 from holdfast.models.local.runtime import check_runtime
 from holdfast.models.local.weights import locate
 from holdfast.presets.base import Preset
+from holdfast.types.translatable import translatable
 
 if TYPE_CHECKING:
     from holdfast.models.remote.faults import Service
@@ -112,14 +113,21 @@ def _check_reranker(settings: Settings) -> None:
     if name.casefold() == "chat" and settings.chat.casefold() == "none":
         raise _Warning(
             ModelUnavailable(
-                "The setting reranker is `chat`, but no chat model is configured. Hits are not reranked. Set `chat`."
+                translatable(
+                    "reranker.no_chat",
+                    "The setting reranker is `chat`, but no chat model is configured. Hits are not reranked. Set `chat`.",
+                )
             )
         )
     if name.casefold() == "chat" and settings.recall_timeout < _MIN_CHAT_RERANK_SECONDS:
         raise _Warning(
             ModelUnavailable(
-                f"The setting reranker is `chat`, but a recall waits at most {settings.recall_timeout:g} s. Chat models are "
-                "slower, so hits are rarely reranked. Set recall_timeout to 5."
+                translatable(
+                    "reranker.slow_chat",
+                    "The setting reranker is `chat`, but a recall waits at most {seconds:g} s. Chat models are slower, so hits "
+                    "are rarely reranked. Set recall_timeout to 5.",
+                    seconds=settings.recall_timeout,
+                )
             )
         )
     if name in registry.RERANKERS:
@@ -151,5 +159,6 @@ def _connect(service: "Service") -> None:
         socket.create_connection((host, port), timeout=_CONNECT_TIMEOUT).close()
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        message = f"{service.name} cannot be reached at {service.base_url}: {reason}. {service.when_unreachable}"
-        raise _Warning(ModelUnavailable(message)) from error
+        from holdfast.models.remote.faults import unreachable  # noqa: PLC0415  (optional dependency)
+
+        raise _Warning(ModelUnavailable(unreachable(service, reason))) from error

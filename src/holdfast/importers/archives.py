@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from holdfast.errors import InvalidInput
+from holdfast.types.translatable import translatable
 
 
 def names_in(path: Path) -> list[str]:
@@ -45,4 +46,12 @@ def opened(path: Path, name: str) -> Iterator[IO[bytes]]:
             with zipfile.ZipFile(path) as archive, archive.open(name) as file:
                 yield file
         except (zipfile.BadZipFile, RuntimeError, KeyError) as error:  # a password raises RuntimeError
-            raise InvalidInput(f"{path}: {name} cannot be read: {error}. Nothing was imported.") from error
+            raise InvalidInput(
+                translatable(
+                    "import.unreadable",
+                    "{file}: {part} cannot be read: {error}. Nothing was imported.",
+                    file=str(path),
+                    part=name,
+                    error=str(error),
+                )
+            ) from error

@@ -35,6 +35,7 @@ from holdfast.types import (
     Trace,
     UserProfile,
 )
+from holdfast.types.translatable import translatable
 
 _ACTIONS = ("created", "revised", "retired", "restored")
 _TIMES = ("valid_to", "expires_at", "last_used_at", "last_seen_at", "retired_at")
@@ -44,7 +45,7 @@ def to_entry(fields: Fields, tenant: str) -> Entry:
     """Return the entry of a line. If the line is wrong, raise InvalidInput with the line's number."""
     decode = _DECODERS.get(fields.name("type"))
     if decode is None:
-        raise fields.fail(f"there is no type {fields.text('type')!r}.")
+        raise fields.fail(translatable("import.no_type", "there is no type {kind!r}.", kind=fields.text("type")))
     return decode(fields, tenant)
 
 
@@ -112,7 +113,11 @@ def _places(fields: Fields, name: str, allowed: tuple[str, ...]) -> dict[str, st
     places = fields.mapping(name)
     for each, id in places.items():
         if each not in allowed or not isinstance(id, str):
-            raise fields.fail(f"{name!r} maps {', '.join(allowed)} to ids of messages.")
+            raise fields.fail(
+                translatable(
+                    "export.places", "{name!r} maps {allowed} to ids of messages.", name=name, allowed=", ".join(allowed)
+                )
+            )
     return places
 
 
@@ -125,7 +130,9 @@ def _memory(fields: Fields, tenant: str) -> MemoryEntry:
     revisions = [_revision(each, id, scope) for each in [*fields.objects("earlier"), fields]]
     numbers = [each.memory.revision for each in revisions]
     if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        raise fields.fail(f"the revisions {numbers} do not follow each other.")
+        raise fields.fail(
+            translatable("export.revisions", "the revisions {numbers} do not follow each other.", numbers=str(numbers))
+        )
     return MemoryEntry(revisions=revisions)
 
 
@@ -209,7 +216,7 @@ def _trace(fields: Fields, tenant: str) -> Trace:
             message=fields.maybe("message"),
         )
     except (TypeError, ValueError) as error:
-        raise fields.fail("the details of the trace are not complete.") from error
+        raise fields.fail(translatable("export.trace", "the details of the trace are not complete.")) from error
 
 
 _DECODERS: Mapping[str, Callable[[Fields, str], Entry]] = {

@@ -6,6 +6,7 @@ from typing import Any
 
 from holdfast.errors import InvalidInput
 from holdfast.runtime.clock import as_utc
+from holdfast.types.translatable import translatable
 
 MAX_YEAR_SECONDS = 253_402_300_799
 """Seconds since 1970 at the end of the year 9999."""
@@ -16,26 +17,30 @@ class Fields:
 
     def __init__(self, value: object, place: str) -> None:
         if not isinstance(value, Mapping):
-            raise InvalidInput(f"{place}: expected a JSON object, found {_name_of(value)}.")
+            raise InvalidInput(
+                translatable(
+                    "import.not_object", "{place}: expected a JSON object, found {found}.", place=place, found=_name_of(value)
+                )
+            )
         self.values: Mapping[str, Any] = value
         self.place = place
 
     def fail(self, problem: str) -> InvalidInput:
         """Return an InvalidInput error that names the place in the file."""
-        return InvalidInput(f"{self.place}: {problem}")
+        return InvalidInput(translatable("import.at", "{place}: {problem}", place=self.place, problem=problem))
 
     def text(self, name: str) -> str:
         """Return a required text. It may be empty."""
         value = self.values.get(name)
         if not isinstance(value, str):
-            raise self.fail(f"{name!r} must be text, not {_name_of(value)}.")
+            raise self.fail(translatable("field.text", "{name!r} must be text, not {found}.", name=name, found=_name_of(value)))
         return value
 
     def name(self, name: str) -> str:
         """Return a required text that is not blank."""
         value = self.text(name)
         if not value.strip():
-            raise self.fail(f"{name!r} is empty.")
+            raise self.fail(translatable("field.empty", "{name!r} is empty.", name=name))
         return value
 
     def maybe(self, name: str) -> str | None:
@@ -48,21 +53,25 @@ class Fields:
         if value is None:
             return ()
         if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
-            raise self.fail(f"{name!r} must be a list of texts.")
+            raise self.fail(translatable("field.texts", "{name!r} must be a list of texts.", name=name))
         return tuple(value)
 
     def number(self, name: str, default: float | None = None) -> float:
         """Return a number. If it is missing, return ``default``."""
         value = self.values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.fail(f"{name!r} must be a number, not {_name_of(value)}.")
+            raise self.fail(
+                translatable("field.number", "{name!r} must be a number, not {found}.", name=name, found=_name_of(value))
+            )
         return value
 
     def flag(self, name: str) -> bool:
         """Return an optional boolean. If it is missing, return False."""
         value = self.values.get(name, False)
         if not isinstance(value, bool):
-            raise self.fail(f"{name!r} must be true or false, not {_name_of(value)}.")
+            raise self.fail(
+                translatable("field.boolean", "{name!r} must be true or false, not {found}.", name=name, found=_name_of(value))
+            )
         return value
 
     def mapping(self, name: str) -> dict[str, Any]:
@@ -71,7 +80,9 @@ class Fields:
         if value is None:
             return {}
         if not isinstance(value, Mapping):
-            raise self.fail(f"{name!r} must be an object, not {_name_of(value)}.")
+            raise self.fail(
+                translatable("field.object", "{name!r} must be an object, not {found}.", name=name, found=_name_of(value))
+            )
         return dict(value)
 
     def objects(self, name: str) -> list["Fields"]:
@@ -80,21 +91,29 @@ class Fields:
         if value is None:
             return []
         if not isinstance(value, Sequence) or isinstance(value, str):
-            raise self.fail(f"{name!r} must be a list, not {_name_of(value)}.")
+            raise self.fail(translatable("field.list", "{name!r} must be a list, not {found}.", name=name, found=_name_of(value)))
         return [Fields(each, f"{self.place}, {name}[{number}]") for number, each in enumerate(value)]
 
     def chosen(self, name: str, choices: Sequence[str], default: str | None = None) -> Any:
         """Return a text that must be one of ``choices``."""
         value = self.values.get(name, default)
         if value not in choices:
-            raise self.fail(f"{name!r} must be one of {', '.join(choices)}, not {value!r}.")
+            raise self.fail(
+                translatable(
+                    "field.choice",
+                    "{name!r} must be one of {choices}, not {found!r}.",
+                    name=name,
+                    choices=", ".join(choices),
+                    found=value,
+                )
+            )
         return value
 
     def time(self, name: str) -> datetime:
         """Return a required time."""
         found = self.maybe_time(name)
         if found is None:
-            raise self.fail(f"{name!r} is missing.")
+            raise self.fail(translatable("field.missing", "{name!r} is missing.", name=name))
         return found
 
     def maybe_time(self, name: str) -> datetime | None:
@@ -102,7 +121,7 @@ class Fields:
         try:
             return moment(self.values.get(name))
         except InvalidInput as error:
-            raise self.fail(f"{name!r}: {error}") from error
+            raise self.fail(translatable("field.problem", "{name!r}: {problem}", name=name, problem=str(error))) from error
 
 
 def moment(value: object) -> datetime | None:
@@ -110,14 +129,22 @@ def moment(value: object) -> datetime | None:
     if value is None or value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise InvalidInput(f"{value!r} is not a time.")
+        raise InvalidInput(translatable("field.time", "{found} is not a time.", found=repr(value)))
     if isinstance(value, str):
         return as_utc(value.strip())
     if not 0 <= value <= MAX_YEAR_SECONDS:
-        raise InvalidInput(f"{value} is not a number of seconds since 1970.")
+        raise InvalidInput(translatable("field.seconds", "{found} is not a number of seconds since 1970.", found=str(value)))
     return datetime.fromtimestamp(value, UTC)
 
 
 def _name_of(value: object) -> str:
-    names = {type(None): "nothing", str: "text", bool: "a boolean", int: "a number", float: "a number", list: "a list"}
-    return names.get(type(value), "an object")
+    number = translatable("type.number", "a number")
+    names = {
+        type(None): translatable("type.nothing", "nothing"),
+        str: translatable("type.text", "text"),
+        bool: translatable("type.boolean", "a boolean"),
+        int: number,
+        float: number,
+        list: translatable("type.list", "a list"),
+    }
+    return names.get(type(value), translatable("type.object", "an object"))

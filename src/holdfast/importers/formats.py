@@ -15,6 +15,7 @@ from holdfast.importers.readers.chatgpt import read_chatgpt
 from holdfast.importers.readers.claude import has_memories, read_claude
 from holdfast.importers.readers.jsonl import read_jsonl
 from holdfast.importers.records import Record
+from holdfast.types.translatable import translatable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,11 +208,28 @@ def find_format(path: Path, name: str | None = None) -> Format:
             return each
     if "partitions" in probe.tables and "provenance" in probe.tables:
         raise InvalidInput(
-            f"{path} is a store of Holdfast. Nothing was imported. Export it first: holdfast --store {path} export all.jsonl"
+            translatable(
+                "import.is_store",
+                "{file} is a store of Holdfast. Nothing was imported. Export it first: holdfast --store {file} export all.jsonl",
+                file=str(path),
+            )
         )
     if probe.head.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(path):
-        raise InvalidInput(f"{path} is an incomplete or damaged zip archive. Nothing was imported. Copy or download it again.")
-    raise InvalidInput(f"The format of {path} was not recognized. Nothing was imported. Name one of these:\n{listed_formats()}")
+        raise InvalidInput(
+            translatable(
+                "import.bad_zip",
+                "{file} is an incomplete or damaged zip archive. Nothing was imported. Copy or download it again.",
+                file=str(path),
+            )
+        )
+    raise InvalidInput(
+        translatable(
+            "import.unknown_format",
+            "The format of {file} was not recognized. Nothing was imported. Name one of these:\n{formats}",
+            file=str(path),
+            formats=listed_formats(),
+        )
+    )
 
 
 def listed_formats() -> str:

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from holdfast.errors import InvalidInput
 from holdfast.importers.fields import Fields
+from holdfast.types.translatable import translatable
 
 _CHUNK = 1 << 20
 """Number of characters per read."""
@@ -20,7 +21,13 @@ def json_lines(path: Path) -> Iterator[tuple[int, Fields]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
-                yield number, parse_line(line, f"{path.name}, line {number}")
+                yield (
+                    number,
+                    parse_line(line, translatable("import.line", "{file}, line {line}", file=path.name, line=str(number))),
+                )
+
+
+_END = translatable("import.end", "the end of the file")
 
 
 def parse_line(line: bytes, place: str) -> Fields:
@@ -28,24 +35,38 @@ def parse_line(line: bytes, place: str) -> Fields:
     try:
         return Fields(json.loads(line.decode("utf-8-sig")), place)
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{place}: the line is not UTF-8.") from error
+        raise InvalidInput(translatable("import.line_not_utf8", "{place}: the line is not UTF-8.", place=place)) from error
     except ValueError as error:
-        raise InvalidInput(f"{place}: the line is not valid JSON: {error}.") from error
+        raise InvalidInput(
+            translatable("import.line_not_json", "{place}: the line is not valid JSON: {error}.", place=place, error=str(error))
+        ) from error
 
 
 def json_items(file: IO[bytes], name: str) -> Iterator[tuple[int, Any]]:
     """Yield the position and the value of each item of a JSON list, one at a time. Positions start at 1."""
     text = _Text(file, name)
     if text.peek() != "[":
-        raise InvalidInput(f"{name}: expected a JSON list, found {text.peek() or 'the end of the file'!r}.")
+        raise InvalidInput(
+            translatable(
+                "import.not_list", "{file}: expected a JSON list, found {found!r}.", file=name, found=text.peek() or _END
+            )
+        )
     text.skip(1)
     number = 0
     while (sign := text.peek()) != "]":
         if number and sign != ",":
-            raise InvalidInput(f"{name}, item {number + 1}: expected a comma, found {sign or 'the end of the file'!r}.")
+            raise InvalidInput(
+                translatable(
+                    "import.no_comma",
+                    "{file}, item {item}: expected a comma, found {found!r}.",
+                    file=name,
+                    item=number + 1,
+                    found=sign or _END,
+                )
+            )
         text.skip(1 if number else 0)
         number += 1
-        yield number, text.value(f"{name}, item {number}")
+        yield number, text.value(translatable("import.item", "{file}, item {item}", file=name, item=str(number)))
 
 
 class _Text:
@@ -77,7 +98,9 @@ class _Text:
                 value, end = self._parser.raw_decode(self._buffer)
             except ValueError as error:
                 if len(self._buffer) > _MAX_ITEM or not self._read():
-                    raise InvalidInput(f"{place} is not valid JSON: {error}.") from error
+                    raise InvalidInput(
+                        translatable("import.not_json", "{file} is not valid JSON: {error}.", file=place, error=str(error))
+                    ) from error
             else:
                 if end < len(self._buffer) or not self._read():  # a number at the end of the buffer may continue
                     self._buffer = self._buffer[end:]
@@ -95,5 +118,7 @@ class _Text:
         try:
             self._buffer += self._decoder.decode(piece, final=self._ended)
         except UnicodeDecodeError as error:
-            raise InvalidInput(f"{self._name} is not UTF-8: {error.reason}.") from error
+            raise InvalidInput(
+                translatable("import.not_utf8", "{file} is not UTF-8: {error}.", file=self._name, error=error.reason)
+            ) from error
         return True

@@ -15,6 +15,7 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Store
 from holdfast.text.clean import clean_name
 from holdfast.types import Scope
+from holdfast.types.translatable import translatable
 
 MAX_EMBEDDED_AT_ONCE = 1000
 """Maximum number of texts that an import embeds before it returns. The worker embeds what a larger import leaves."""
@@ -60,7 +61,12 @@ def prepared(path: Path, format: str | None) -> AbstractContextManager[Path]:
 
 def _source(store: Store, place: Path, chosen: Format, owner: Mapping[str, str | None], collection: str) -> Source:
     if chosen.has_scope and any(owner.values()):
-        raise InvalidInput("This export names the user, app and agent of each record. Leave them out. Nothing was imported.")
+        raise InvalidInput(
+            translatable(
+                "import.own_scope",
+                "This export names the user, app and agent of each record. Leave them out. Nothing was imported.",
+            )
+        )
     parts = {part: clean_name(value, what=part) for part, value in owner.items()}
     scope = Scope(tenant=store.tenant, user=parts["user"], app=parts["app"], agent=parts["agent"])
     options = Options(tenant=scope.tenant, collection=collection)

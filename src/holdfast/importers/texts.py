@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from holdfast.errors import InvalidInput
+from holdfast.types.translatable import translatable
 
 
 def read_text(path: Path, name: str | None = None) -> str:
@@ -14,7 +15,7 @@ def read_text(path: Path, name: str | None = None) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     if b"\x00" in data:
-        raise InvalidInput(f"{name or path.name} is not text. Nothing was imported.")
+        raise InvalidInput(translatable("import.not_text", "{file} is not text. Nothing was imported.", file=name or path.name))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

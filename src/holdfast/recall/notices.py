@@ -11,6 +11,7 @@ from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from holdfast.runtime.wait_budget import wait_budget
 from holdfast.types import Context, Hit, Hits
+from holdfast.types.translatable import translatable
 
 P = ParamSpec("P")
 
@@ -20,30 +21,32 @@ RECALL_TIMEOUT: Final = 0.3
 
 def words_only(problem: str) -> str:
     """Return the notice that a query was not compared by meaning."""
-    return f"Searched by words only: {_sentence(problem)}"
+    return translatable("notice.words_only", f"Searched by words only: {{problem}}{_full_stop(problem)}", problem=problem)
 
 
 def not_embedded_yet(count: int) -> str:
     """Return the notice that some items have no vectors yet. They were found by words only."""
-    items = "1 item is" if count == 1 else f"{count:,} items are"
-    return f"{items} not searchable by meaning yet."
+    items = "1 item is" if count == 1 else "{n:,} items are"
+    return translatable("notice.not_embedded", f"{items} not searchable by meaning yet.", n=count)
 
 
 def embedding_again(model: str) -> str:
     """Return the notice that a model's vectors are being computed again because the stored ones no longer match."""
-    return (
-        f"{model} returns other vectors than before under the same name, so all texts are embedded again. "
-        "Until that is done, some are found by words only."
+    return translatable(
+        "notice.embedding_again",
+        "{model} returns other vectors than before under the same name, so all texts are embedded again. "
+        "Until that is done, some are found by words only.",
+        model=model,
     )
 
 
 def not_reranked(problem: str) -> str:
     """Return the notice that hits were not reranked."""
-    return f"Not reranked: {_sentence(problem)}"
+    return translatable("notice.not_reranked", f"Not reranked: {{problem}}{_full_stop(problem)}", problem=problem)
 
 
-def _sentence(problem: str) -> str:
-    return problem if problem.endswith((".", "!", "?")) else f"{problem}."
+def _full_stop(problem: str) -> str:
+    return "" if problem.endswith((".", "!", "?")) else "."
 
 
 class _Limited(Protocol):

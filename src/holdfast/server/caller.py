@@ -21,6 +21,7 @@ from holdfast.server.tenants import EnginePool
 from holdfast.services import services
 from holdfast.text.clean import clean_name
 from holdfast.types import Memory, Scope, SessionRecord
+from holdfast.types.translatable import translatable
 
 Right: TypeAlias = Literal["read", "write", "admin"]
 RIGHT = "x-right"
@@ -88,7 +89,12 @@ class Caller:
         """
         self.may("admin", whole=True)
         if not self.is_operator:
-            raise Forbidden("This affects the whole server, and this key belongs to another tenant. Use a key of the operator.")
+            raise Forbidden(
+                translatable(
+                    "key.operator",
+                    "This affects the whole server, and this key belongs to another tenant. Use a key of the operator.",
+                )
+            )
 
     def sees(self, scope: Scope) -> bool:
         """Return True if the caller may read items in this scope."""
@@ -97,7 +103,7 @@ class Caller:
     def memory_found(self, id: str, right: Right) -> Memory:
         """Return a memory. A missing memory and a memory that the caller may not read raise the same ``NotFound``."""
         self.may(right)
-        absent = f"There is no memory {id}."
+        absent = translatable("absent.memory", "There is no memory {id}.", id=id)
         try:
             found = self.memory.get(id)
         except NotFound as error:
@@ -111,7 +117,7 @@ class Caller:
         allowed = self.may(right) if parts is None else self.may(right, **parts)
         found = self.known_session(id, right, allowed)
         if found is None:
-            raise NotFound(f"There is no session {id}.")
+            raise NotFound(translatable("absent.session", "There is no session {id}.", id=id))
         return found
 
     def known_session(self, id: str, right: Right, parts: ScopeParts) -> SessionRecord | None:
@@ -130,7 +136,9 @@ class Caller:
         if len(chosen) > 1:
             raise InvalidInput(f"Several sessions have the id {id}. Pass the user, app or agent of the one that is meant.")
         if chosen:
-            check_found(self.principal, right, chosen[0].scope, absent=f"There is no session {id}.")
+            check_found(
+                self.principal, right, chosen[0].scope, absent=translatable("absent.session", "There is no session {id}.", id=id)
+            )
         return chosen[0] if chosen else None
 
 

@@ -15,6 +15,7 @@ from holdfast.topic_files.read_in import FileImport
 from holdfast.topic_files.reading import FolderChanges
 from holdfast.topic_files.record import BaseLine, BasePage, File
 from holdfast.types import Memory, Scope
+from holdfast.types.translatable import translatable
 
 _MAX_PAGE_CHARACTERS = 1024 * 1024
 
@@ -113,7 +114,12 @@ class TopicPages:
         if imported.record.questions:
             question = imported.record.questions[0]
             raise Conflict(
-                f"The edit would forget {question.gone} of the {question.of} lines. Nothing was saved. Confirm the edit to forget them."
+                translatable(
+                    "topics.many",
+                    "The edit would forget {gone} of the {n} lines. Nothing was saved. Confirm the edit to forget them.",
+                    gone=question.gone,
+                    n=question.of,
+                )
             )
 
     def _before(self, reads: Reads, scope: Scope, page: TopicPage, base: str | None) -> BasePage:

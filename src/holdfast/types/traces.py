@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain, repeat
 from typing import Any, Literal, TypeAlias
 
 from holdfast.types.common import short_repr
 from holdfast.types.results import Reason
 from holdfast.types.scope import Scope
+from holdfast.types.translatable import text_code, with_code
 
 Outcome: TypeAlias = Literal[
     "shown", "floor", "budget", "duplicate", "covered", "limit", "origin", "kind", "retired", "hidden", "session", "scope",
@@ -101,6 +103,7 @@ class Trace:
             "preset": self.preset,
             "embedder": self.embedder,
             "notices": list(self.notices),
+            "notice_codes": [text_code(each) for each in self.notices],
             "candidates": [_candidate(each) for each in self.candidates],
         }
 
@@ -120,9 +123,14 @@ class Trace:
         known = {name: details[name] for name in _DETAILS if name in details}
         return cls(
             id=id, scope=scope, at=at, question=question, session=session, message=message, **known,
-            notices=tuple(details.get("notices", ())),
+            notices=_notices(details),
             candidates=tuple(map(_to_candidate, details.get("candidates", ()))),
         )  # fmt: skip
+
+
+def _notices(details: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the stored notices. Traces of earlier versions have no codes of them."""
+    return tuple(map(with_code, details.get("notices", ()), chain(details.get("notice_codes", ()), repeat(None))))
 
 
 _DETAILS = ("tokens", "max_tokens", "milliseconds", "steps", "arms", "found", "floor", "preset", "embedder")

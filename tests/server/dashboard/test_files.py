@@ -42,6 +42,7 @@ GROUPS = (
     "arm",
     "arm.means",
     "check",
+    "target",
 )
 """Prefixes of translation keys for values from the server, such as kinds. A value without a translation is shown as it is."""
 

@@ -11,6 +11,7 @@ from holdfast.errors import ExtraMissing, InvalidInput
 from holdfast.importers.documents import sections
 from holdfast.importers.records import Note, Record
 from holdfast.importers.texts import read_text
+from holdfast.types.translatable import translatable
 
 
 def read_plain_text(path: Path) -> Iterator[Record]:
@@ -25,7 +26,13 @@ def read_pdf(path: Path) -> Iterator[Record]:
         is_empty = False
         yield note
     if is_empty:
-        raise InvalidInput(f"{path.name} has no text. If it is a scan, recognize its text first (OCR). Nothing was imported.")
+        raise InvalidInput(
+            translatable(
+                "import.no_text",
+                "{file} has no text. If it is a scan, recognize its text first (OCR). Nothing was imported.",
+                file=path.name,
+            )
+        )
 
 
 def _pages(path: Path) -> Iterator[Note]:
@@ -44,9 +51,19 @@ def _pages(path: Path) -> Iterator[Note]:
         for number, page in enumerate(() if is_locked else reader.pages, 1):
             yield from _notes(path, page.extract_text(), number, at)
     except (PyPdfError, ValueError) as error:
-        raise InvalidInput(f"{path.name} cannot be read as PDF: {error}. Nothing was imported.") from error
+        raise InvalidInput(
+            translatable(
+                "import.not_pdf", "{file} cannot be read as PDF: {error}. Nothing was imported.", file=path.name, error=str(error)
+            )
+        ) from error
     if is_locked:
-        raise InvalidInput(f"{path.name} is protected by a password. Nothing was imported; remove the password first.")
+        raise InvalidInput(
+            translatable(
+                "import.password",
+                "{file} is protected by a password. Nothing was imported; remove the password first.",
+                file=path.name,
+            )
+        )
 
 
 def _notes(path: Path, text: str, page: int | None, at: datetime) -> Iterator[Note]:

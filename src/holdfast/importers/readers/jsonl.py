@@ -13,6 +13,7 @@ from holdfast.importers.fields import Fields
 from holdfast.importers.lines import json_lines
 from holdfast.presets.plain_kinds import kind_from_json
 from holdfast.types import Kind
+from holdfast.types.translatable import translatable
 
 
 def read_jsonl(path: Path, tenant: str) -> Iterator[Entry | Kind]:
@@ -25,7 +26,7 @@ def read_jsonl(path: Path, tenant: str) -> Iterator[Entry | Kind]:
             _check_header(fields, kind)
             yield from _kinds(fields)
         elif ended:
-            raise fields.fail("there are lines after the end of the export.")
+            raise fields.fail(translatable("export.after_end", "there are lines after the end of the export."))
         elif kind == "end":
             ended = True
             _check_end(fields, counts)
@@ -33,7 +34,13 @@ def read_jsonl(path: Path, tenant: str) -> Iterator[Entry | Kind]:
             counts[kind] += 1
             yield _entry(fields, tenant)
     if not ended:
-        raise InvalidInput(f"{path} is incomplete: its last line, with the counts, is missing. Export again.")
+        raise InvalidInput(
+            translatable(
+                "import.incomplete",
+                "{file} is incomplete: its last line, with the counts, is missing. Export again.",
+                file=str(path),
+            )
+        )
 
 
 def _entry(fields: Fields, tenant: str) -> Entry:
@@ -47,17 +54,29 @@ def _entry(fields: Fields, tenant: str) -> Entry:
 
 def _check_header(fields: Fields, kind: str) -> None:
     if kind != FORMAT:
-        raise fields.fail(f"this is not an export of Holdfast: the type of the first line is {kind!r}, not {FORMAT!r}.")
+        raise fields.fail(
+            translatable(
+                "export.foreign",
+                "this is not an export of Holdfast: the type of the first line is {found!r}, not {expected!r}.",
+                found=kind,
+                expected=FORMAT,
+            )
+        )
     if fields.number("version") > VERSION:
         raise fields.fail(
-            f"the export has version {fields.number('version')}; this version of Holdfast reads {VERSION}. Upgrade it."
+            translatable(
+                "export.newer",
+                "the export has version {found}; this version of Holdfast reads {known}. Upgrade it.",
+                found=fields.number("version"),
+                known=VERSION,
+            )
         )
 
 
 def _kinds(fields: Fields) -> Iterator[Kind]:
     given = fields.values.get("kinds", [])
     if not isinstance(given, list) or not all(isinstance(each, dict) and each.get("plain") is True for each in given):
-        raise fields.fail("kinds must be a list of plain kinds.")
+        raise fields.fail(translatable("export.kinds", "kinds must be a list of plain kinds."))
     try:
         yield from [kind_from_json(each) for each in given]
     except InvalidInput as error:
@@ -68,5 +87,10 @@ def _check_end(fields: Fields, counts: Counter[str]) -> None:
     declared = fields.mapping("counts")
     if declared != dict(counts):
         raise fields.fail(
-            f"lines are missing or were added: the export counts {json.dumps(declared)}, the file has {json.dumps(counts)}."
+            translatable(
+                "export.counts",
+                "lines are missing or were added: the export counts {declared}, the file has {found}.",
+                declared=json.dumps(declared),
+                found=json.dumps(counts),
+            )
         )

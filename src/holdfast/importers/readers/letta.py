@@ -10,6 +10,7 @@ from holdfast.errors import InvalidInput
 from holdfast.importers.fields import Fields
 from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Note, Record, Said
+from holdfast.types.translatable import translatable
 
 _ROLES = ("user", "assistant", "tool", "system")
 _BACKGROUND_AGENTS = frozenset({"sleeptime_agent", "voice_sleeptime_agent"})
@@ -38,7 +39,11 @@ def load(path: Path) -> Fields:
     try:
         return Fields(parse(path.read_text("utf-8-sig")), path.name)
     except ValueError as error:
-        raise InvalidInput(f"{path.name} is not valid JSON: {error}. Nothing was imported.") from error
+        raise InvalidInput(
+            translatable(
+                "import.bad_json", "{file} is not valid JSON: {error}. Nothing was imported.", file=path.name, error=str(error)
+            )
+        ) from error
 
 
 def read_letta(path: Path) -> Iterator[Record]:

@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.importers.fields import Fields
 from holdfast.importers.lines import json_lines
 from holdfast.importers.records import Note, Record
+from holdfast.types.translatable import translatable
 
 
 def looks_like_graph(line: Any) -> bool:
@@ -28,7 +29,9 @@ def read_mcp_memory(path: Path) -> Iterator[Record]:
             known = {"from": start, "relation": verb, "to": end}
             yield Note(id=_id("relation", start, verb, end), text=f"{start} {verb} {end}".replace("_", " "), metadata=known)
         else:
-            raise line.fail(f"there is no type {kind!r}; a line is an entity or a relation.")
+            raise line.fail(
+                translatable("import.entity", "there is no type {kind!r}; a line is an entity or a relation.", kind=kind)
+            )
 
 
 def _entity(line: Fields) -> Iterator[Note]:

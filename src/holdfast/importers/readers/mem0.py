@@ -19,6 +19,7 @@ from holdfast.errors import InvalidInput
 from holdfast.importers.databases import is_database, rows, tables
 from holdfast.importers.fields import Fields, moment
 from holdfast.importers.records import Conversation, Note, Record, Said
+from holdfast.types.translatable import translatable
 
 STORAGE = "storage.sqlite"
 HISTORY = "history.db"
@@ -108,7 +109,11 @@ def read_json(path: Path) -> Iterator[Record]:
     try:
         found = json.loads(path.read_text("utf-8-sig"))
     except ValueError as error:
-        raise InvalidInput(f"{path.name} is not valid JSON: {error}. Nothing was imported.") from error
+        raise InvalidInput(
+            translatable(
+                "import.bad_json", "{file} is not valid JSON: {error}. Nothing was imported.", file=path.name, error=str(error)
+            )
+        ) from error
     relations: Any = []
     if isinstance(found, Mapping):
         relations = found.get("relations") or []
@@ -159,7 +164,7 @@ def _note(item: Fields) -> Note:
     values = item.values
     text = next((values[name] for name in _TEXT if isinstance(values.get(name), str)), None)
     if text is None:
-        raise item.fail("the memory has no text.")
+        raise item.fail(translatable("import.memory_empty", "the memory has no text."))
     metadata = {name: value for name, value in values.items() if name not in _TAKEN and value is not None}
     metadata |= item.mapping("metadata")
     metadata |= {name: values[name] for name in ("run_id", "actor_id", "updated_at") if isinstance(values.get(name), str)}

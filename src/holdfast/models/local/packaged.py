@@ -5,6 +5,7 @@ from pathlib import Path
 
 from holdfast.errors import ExtraMissing, WeightsCorrupt
 from holdfast.models.local.registry import PackagedSpec, Weight, WheelMember
+from holdfast.types.translatable import translatable
 
 __all__ = ["damaged", "included_path", "locate"]
 
@@ -27,7 +28,14 @@ def locate(spec: PackagedSpec) -> dict[str, Path]:
     """Return a dictionary of a model's file names and paths. Raise an error if a file is missing or has the wrong size."""
     folder = _folder(spec.module)
     if folder is None:
-        raise ExtraMissing(f"{spec.name} is not installed: pip install 'holdfast-memory[{spec.extra}]'")
+        raise ExtraMissing(
+            translatable(
+                "extra.missing",
+                "{name} is not installed: pip install 'holdfast-memory[{extra}]'",
+                name=spec.name,
+                extra=spec.extra,
+            )
+        )
     paths = {weight.filename: folder / _path(weight) for weight in spec.files}
     for weight in spec.files:
         path = paths[weight.filename]

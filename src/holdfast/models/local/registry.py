@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from holdfast.errors import ModelUnknown
+from holdfast.types.translatable import translatable
 
 __all__ = [
     "CHAT_MODELS",
@@ -418,5 +419,9 @@ def find_any(name: str) -> Spec:
 def _named(name: str, known: Mapping[str, _AnySpec]) -> _AnySpec:
     spec = known.get(name)
     if spec is None:
-        raise ModelUnknown(f"Unknown model {name!r}. Known models: {', '.join(sorted(known))}.")
+        raise ModelUnknown(
+            translatable(
+                "model.unknown", "Unknown model {name!r}. Known models: {known}.", name=name, known=", ".join(sorted(known))
+            )
+        )
     return spec

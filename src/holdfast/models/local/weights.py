@@ -31,6 +31,7 @@ from uuid import uuid4
 from holdfast.errors import WeightsCorrupt, WeightsMissing, WeightsUnavailable
 from holdfast.models.local import packaged
 from holdfast.models.local.registry import Carrier, HubFile, PackagedSpec, Spec, Weight, WheelMember, WheelParts
+from holdfast.types.translatable import translatable
 
 __all__ = ["Progress", "Pulled", "damaged", "locate", "path_of", "pull", "verify"]
 
@@ -80,9 +81,12 @@ def locate(spec: Spec, directory: Path) -> dict[str, Path]:
         if not path.is_file() and packaged.included_path(weight):
             raise WeightsCorrupt(damaged(spec, path))
         if not path.is_file():
-            message = (
-                f"The weights of {spec.name} are not on this machine ({path} is missing). "
-                f"Download them with `holdfast models pull {spec.name}`."
+            message = translatable(
+                "weights.missing",
+                "The weights of {name} are not on this machine ({path} is missing). "
+                "Download them with `holdfast models pull {name}`.",
+                name=spec.name,
+                path=str(path),
             )
             raise WeightsMissing(message)
         if path.stat().st_size != weight.size:
@@ -208,10 +212,13 @@ def _ignore_progress(_label: str, _done: int, _total: int) -> None:
 def damaged(spec: Spec, path: Path) -> str:
     """Return the error message for a file whose content does not match the registry."""
     if any(packaged.included_path(weight) for weight in spec.files):
-        return (
-            f"{path} is missing or damaged. Reinstall Holdfast's models: pip install --force-reinstall --no-deps holdfast-models"
+        return translatable(
+            "weights.reinstall",
+            "{path} is missing or damaged. Reinstall Holdfast's models: pip install --force-reinstall --no-deps holdfast-models",
+            path=str(path),
         )
-    return f"{path} is damaged. Replace it with `holdfast models pull {spec.name}`."
+    template = "{path} is damaged. Replace it with `holdfast models pull {name}`."
+    return translatable("weights.damaged", template, path=str(path), name=spec.name)
 
 
 def _unavailable(spec: Spec, weight: Weight, reasons: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from holdfast.errors import AnswerInvalid, KeyMissing, ModelBusy, ModelError, ModelUnavailable, ModelUnknown
 from holdfast.models.remote.http import as_mapping, http_library, well_formed
 from holdfast.models.remote.retrying import Fault, read_retry_after
+from holdfast.types.translatable import translatable
 
 __all__ = ["Service", "error_fault", "failures"]
 
@@ -32,8 +33,8 @@ class Service:
     base_url: str
     key: str | None = field(default=None, repr=False)
     key_variable: str | None = None
-    when_unknown: str = "See the provider's list of models."
-    when_unreachable: str = "Check the network and the URL."
+    when_unknown: str = translatable("model.list", "See the provider's list of models.")
+    when_unreachable: str = translatable("model.network", "Check the network and the URL.")
 
     def hide_key(self, text: str) -> str:
         """Return a text with the API key masked. Some servers repeat the key in error messages."""
@@ -50,13 +51,14 @@ def failures(service: Service, sdk: Any) -> Iterator[None]:
     except ModelError as error:
         raise Fault(error) from error.__cause__
     except (sdk.APITimeoutError, library.TimeoutException) as error:
-        message = f"{service.name} at {service.base_url} did not respond within the timeout."
+        message = translatable(
+            "model.timeout", "{name} at {url} did not respond within the timeout.", name=service.name, url=service.base_url
+        )
         raise Fault(ModelUnavailable(message), retryable=True) from error
     except sdk.APIStatusError as error:
         raise _status_fault(service, error) from error
     except (sdk.APIConnectionError, library.HTTPError, library.StreamError, ssl.SSLError, OSError) as error:
-        message = f"{service.name} cannot be reached at {service.base_url}: {_reason(error)}. {service.when_unreachable}"
-        raise Fault(ModelUnavailable(service.hide_key(message)), retryable=True) from error
+        raise Fault(ModelUnavailable(unreachable(service, _reason(error))), retryable=True) from error
     except (library.InvalidURL, UnicodeError) as error:
         raise Fault(ModelError(f"{service.base_url!r} is not a valid URL: {error}")) from error
     except base as error:
@@ -73,6 +75,18 @@ def error_fault(service: Service, detail: Any) -> Fault:
     return Fault(ModelUnavailable(message), retryable=True, server_message=server_message)
 
 
+def unreachable(service: Service, reason: str) -> str:
+    """Return the error message for a server that accepts no connection."""
+    return translatable(
+        "model.unreachable",
+        "{name} cannot be reached at {url}: {reason}. {advice}",
+        name=service.name,
+        url=service.hide_key(service.base_url),
+        reason=service.hide_key(reason),
+        advice=service.when_unreachable,
+    )
+
+
 def _status_fault(service: Service, error: Any) -> Fault:
     status = int(error.status_code)
     server_message = service.hide_key(error_text(error.body))
@@ -81,16 +95,32 @@ def _status_fault(service: Service, error: Any) -> Fault:
         return _temporary_fault(service, error, status=status, server_message=server_message)
     failure: ModelError
     if status in (401, 403):
-        failure = KeyMissing(f"{service.name} rejected the key. {_which_key(service)}{quote}")
-    elif status == 404:
-        failure = ModelUnknown(
-            f"{service.base_url} has no model {service.model!r}, or the URL is wrong. {service.when_unknown}{quote}"
+        text = translatable(
+            "model.key_rejected",
+            "{name} rejected the key. {advice}{quote}",
+            name=service.name,
+            advice=_which_key(service),
+            quote=quote,
         )
+        failure = KeyMissing(text)
+    elif status == 404:
+        text = translatable(
+            "model.not_there",
+            "{url} has no model {model!r}, or the URL is wrong. {advice}{quote}",
+            url=service.base_url,
+            model=service.model,
+            advice=service.when_unknown,
+            quote=quote,
+        )
+        failure = ModelUnknown(text)
     elif status < 400:
         target = error.response.headers.get("location", "another URL")
         failure = ModelError(f"{service.base_url} redirects to {short(target)}. Use that URL instead.")
     else:
-        failure = ModelError(f"{service.name} rejected the request ({status}).{quote}")
+        text = translatable(
+            "model.rejected", "{name} rejected the request ({status}).{quote}", name=service.name, status=str(status), quote=quote
+        )
+        failure = ModelError(text)
     return Fault(failure, status=status, server_message=server_message)
 
 
@@ -100,20 +130,35 @@ def _temporary_fault(service: Service, error: Any, *, status: int, server_messag
     quote = _quote(server_message)
     body = error.body if isinstance(error.body, str) else json.dumps(error.body, default=str)
     if status != 429:
-        failure: ModelError = ModelUnavailable(f"{service.name} failed ({status}). Try again later.{quote}")
+        text = translatable(
+            "model.failed",
+            "{name} failed ({status}). Try again later.{quote}",
+            name=service.name,
+            status=str(status),
+            quote=quote,
+        )
+        failure: ModelError = ModelUnavailable(text)
         return Fault(failure, retryable=True, retry_after=wait, status=status, server_message=server_message)
     if any(word in body for word in _NO_CREDIT):
-        return Fault(ModelBusy(f"The account for {service.name} has no credit left.{quote}", retry_after=wait), status=status)
-    failure = ModelBusy(f"{service.name} limits the rate of requests. Try again later.{quote}", retry_after=wait)
+        text = translatable(
+            "model.no_credit", "The account for {name} has no credit left.{quote}", name=service.name, quote=quote
+        )
+        return Fault(ModelBusy(text, retry_after=wait), status=status)
+    text = translatable(
+        "model.rate", "{name} limits the rate of requests. Try again later.{quote}", name=service.name, quote=quote
+    )
+    failure = ModelBusy(text, retry_after=wait)
     return Fault(failure, retryable=True, retry_after=wait, status=status, server_message=server_message)
 
 
 def _quote(server_message: str) -> str:
-    return f" Server message: {server_message}" if server_message else ""
+    return translatable("model.quote", " Server message: {text}", text=server_message) if server_message else ""
 
 
 def _which_key(service: Service) -> str:
-    return f"Set {service.key_variable} to a valid key." if service.key_variable else "Pass a valid key as api_key."
+    if service.key_variable is None:
+        return translatable("model.pass_key", "Pass a valid key as api_key.")
+    return translatable("model.set_key", "Set {variable} to a valid key.", variable=service.key_variable)
 
 
 def error_text(body: Any) -> str:

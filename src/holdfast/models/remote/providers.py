@@ -16,6 +16,7 @@ from holdfast.errors import ExtraMissing, KeyMissing, ModelError, ModelUnknown
 from holdfast.models.remote.faults import Service
 from holdfast.models.remote.prices import FREE, Price, find_price
 from holdfast.models.remote.retrying import RetryPolicy
+from holdfast.types.translatable import translatable
 
 if TYPE_CHECKING:
     from holdfast.models.remote.openai_embedder import OpenAIEmbedder
@@ -45,7 +46,7 @@ class Provider:
     """True if the provider runs on the user's own machine, free of charge."""
     limit: str = "max_tokens"
     when_unknown: str = "See the provider's list of models."
-    when_unreachable: str = "Check the network and the URL."
+    when_unreachable: str = translatable("model.network", "Check the network and the URL.")
 
     @property
     def embeds(self) -> bool:
@@ -54,7 +55,7 @@ class Provider:
 
 
 def _on_this_machine(name: str, base_url: str, title: str, start: str, fetch: str) -> Provider:
-    running = f"Is {title} running? {start}"
+    running = translatable("model.is_running", f"Is {title} running? Start it with `{{command}}`.", name=name, command=start)
     return Provider(name=name, base_url=base_url, local=True, when_unknown=fetch, when_unreachable=running)
 
 
@@ -83,28 +84,28 @@ _TABLE: Final = (
         "ollama",
         "http://localhost:11434/v1",
         "Ollama",
-        "Start it with `ollama serve`.",
+        "ollama serve",
         "Fetch it with `ollama pull {model}`; `ollama list` shows the installed models.",
     ),
     _on_this_machine(
         "lmstudio",
         "http://localhost:1234/v1",
         "LM Studio's server",
-        "Start it with `lms server start`.",
+        "lms server start",
         "Load it in LM Studio, or with `lms load {model}`.",
     ),
     _on_this_machine(
         "vllm",
         "http://localhost:8000/v1",
         "vLLM",
-        "Start it with `vllm serve MODEL`.",
+        "vllm serve MODEL",
         "Start vLLM with it: `vllm serve {model}`.",
     ),
     _on_this_machine(
         "llamacpp-server",
         "http://localhost:8080/v1",
         "the llama.cpp server",
-        "Start it with `llama-server -m FILE.gguf`.",
+        "llama-server -m FILE.gguf",
         "Start the server with it: `llama-server -m FILE.gguf`.",
     ),
 )
@@ -219,7 +220,14 @@ def _split(name: str, base_url: str | None) -> tuple[Provider, str]:
 def _service(provider: Provider, name: str, model: str, *, base_url: str | None, api_key: str | None) -> Service:
     if importlib.util.find_spec(provider.package) is None:
         package = provider.package
-        raise ExtraMissing(f"{name} needs the package {package}: pip install 'holdfast-memory[{package}]'")
+        raise ExtraMissing(
+            translatable(
+                "extra.needed",
+                "{name} needs the package {package}: pip install 'holdfast-memory[{package}]'",
+                name=name,
+                package=package,
+            )
+        )
     return Service(
         name=name,
         model=model,
@@ -234,7 +242,11 @@ def _service(provider: Provider, name: str, model: str, *, base_url: str | None,
 def _key(provider: Provider, name: str, api_key: str | None, *, needed: bool) -> str | None:
     key = (api_key or "").strip()
     if not key and needed and provider.key_variable:
-        raise KeyMissing(f"{name} needs a key: set {provider.key_variable}.")
+        raise KeyMissing(
+            translatable(
+                "model.needs_key", "{name} needs a key: set {variable}.", name=name, variable=provider.key_variable or ""
+            )
+        )
     if not key.isascii() or not key.isprintable():
         raise KeyMissing(f"The key for {name} contains invalid characters. Set {provider.key_variable or 'api_key'} again.")
     return key or None

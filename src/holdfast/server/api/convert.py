@@ -71,8 +71,15 @@ def context(found: types.Context) -> responses.Context:
         hits=[hit(each) for each in found.hits],
         left_out=[hit(each) for each in found.left_out],
         notices=list(found.notices),
+        notice_codes=[responses.TextCode.of(each) for each in found.notices],
         trace=found.trace,
     )
+
+
+def hits(found: types.Hits) -> responses.Hits:
+    """Convert the hits of a recall to a response model."""
+    codes = [responses.TextCode.of(each) for each in found.notices]
+    return responses.Hits(hits=[hit(each) for each in found], notices=list(found.notices), notice_codes=codes)
 
 
 def change(found: types.ChangeRecord) -> responses.Change:

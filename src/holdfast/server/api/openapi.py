@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from holdfast.server.api.described import Described
 from holdfast.server.api.fields import FILTER_SCHEMAS
 from holdfast.server.api.problem import MEDIA_TYPE
-from holdfast.server.api.responses import Context, Redaction
+from holdfast.server.api.responses import Context, Redaction, TextCode
 
 _WHEN = {
     400: ("invalid_input", "The request is invalid. `detail` names the problem."),
@@ -45,6 +45,8 @@ class Problem(Described, BaseModel):
     """A message that says what happened and what to do."""
     code: Annotated[str, Field(examples=["not_found"])]
     """The code of the error. It does not change between releases."""
+    detail_code: TextCode | None = None
+    """The code and the values of `detail`. Missing if it has none."""
 
 
 class NoChatModel(Problem):

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from holdfast.errors import HoldfastError, ModelBusy
+from holdfast.types.translatable import text_code
 
 AsgiScope: TypeAlias = MutableMapping[str, Any]
 AsgiMessage: TypeAlias = MutableMapping[str, Any]
@@ -58,7 +59,8 @@ class Problem:
         """The members of the JSON object."""
         title = HTTPStatus(self.status).phrase
         own = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail, "code": self.code}
-        return {**self.more, **own}
+        code = text_code(self.detail)
+        return {**self.more, **own, **({"detail_code": code} if code else {})}
 
     @property
     def body(self) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast import types
 from holdfast.protocols import MemoryFilter, MessageFilter, Store
-from holdfast.server.api.responses import Model, Reason
+from holdfast.server.api.responses import Model, Reason, TextCode
 
 
 class TracedCandidate(Model):
@@ -84,6 +84,8 @@ class Trace(TraceEntry):
     """The name of the embedder, or null if there was none."""
     notices: list[str]
     """Notices about parts that the recall could not use."""
+    notice_codes: list[TextCode | None]
+    """The code and the values of each notice, in the order of `notices`. Null for a notice that has none."""
     candidates: list[TracedCandidate]
     """The best candidates: listed memories first, then by rank, then those that may not be used."""
 
@@ -119,6 +121,7 @@ def trace(found: types.Trace, store: Store, sees: Callable[[types.Scope], bool])
         preset=found.preset,
         embedder=found.embedder,
         notices=list(found.notices),
+        notice_codes=[TextCode.of(each) for each in found.notices],
         candidates=[_candidate(each, rows) for each in found.candidates],
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from holdfast.server.api.problem import AsgiMessage, Problem, Receive, problem_response
+from holdfast.types.translatable import translatable
 
 _MAX_CALLERS = 10_000
 """Maximum number of callers whose token bucket (remaining requests) is kept.
@@ -59,7 +60,9 @@ class RateLimiter:
 def too_large(limit: int) -> Problem:
     """Return the error response for a body that exceeds the limit."""
     return problem_response(
-        413, "too_large", f"The body has more than {limit:,} bytes. Nothing was changed. Send less at a time."
+        413,
+        "too_large",
+        translatable("body.large", "The body has more than {n:,} bytes. Nothing was changed. Send less at a time.", n=limit),
     )
 
 

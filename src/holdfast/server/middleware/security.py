@@ -28,6 +28,7 @@ from holdfast.server.middleware.addresses import (
 )
 from holdfast.server.middleware.lanes import Lanes, QueueFull, Turn, lane_of
 from holdfast.server.middleware.limits import LimitedBody, Rate, RateLimiter, discard_body, rate_limited, too_large
+from holdfast.types.translatable import translatable
 
 __all__ = ["Policy", "Security", "check_bind", "is_loopback", "principal_of", "request_id_of"]
 
@@ -125,7 +126,9 @@ def principal_of(scope: AsgiScope) -> Principal:
     if not isinstance(info, _RequestInfo):
         raise Unauthorized("The request was not authenticated, because it did not pass the security middleware.")
     if info.principal is None:
-        raise info.error or Unauthorized("This server needs an access key. Send it as: Authorization: Bearer hf_...")
+        raise info.error or Unauthorized(
+            translatable("key.needed", "This server needs an access key. Send it as: Authorization: Bearer hf_...")
+        )
     return info.principal
 
 

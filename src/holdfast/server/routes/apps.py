@@ -21,6 +21,7 @@ from holdfast.server.caller import Caller, Calling, Paged, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
 from holdfast.types import Memory
+from holdfast.types.translatable import translatable
 
 router = APIRouter(tags=["apps"], route_class=Route)
 _App = Annotated[Name, Path(examples=["kitchen"], description="The id of the app.")]
@@ -330,7 +331,7 @@ def delete(app: _App, id: Annotated[str, Path(description="The id of the memory.
     name = caller.may("write", app=app)["app"]
     found = caller.memory_found(id, "write")
     if found.scope.app != name or found.status != "live":
-        raise NotFound(f"There is no memory {id}.")
+        raise NotFound(translatable("absent.memory", "There is no memory {id}.", id=id))
     caller.memory.erase(id=id)
     return Success()
 

@@ -16,6 +16,7 @@ from holdfast.server.caller import Calling, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
 from holdfast.types import KeyRecord
+from holdfast.types.translatable import translatable
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=Route)
 _Id = Annotated[str, Path(description="The id of the access key.")]
@@ -93,7 +94,7 @@ def create(body: NewKey, caller: Calling) -> MadeKey:
     """
     caller.may("admin", user=body.user, app=body.app, agent=body.agent)
     if body.expires_at is not None and as_utc(body.expires_at, what="expires_at") <= services(caller.pool.operator).clock.now():
-        raise Conflict("expires_at is in the past. No key was created; give a later time.")
+        raise Conflict(translatable("keys.past", "expires_at is in the past. No key was created; give a later time."))
     record, token = caller.pool.gate.create_key(
         level=body.scope,
         label=body.label,

@@ -19,6 +19,7 @@ from holdfast.server.routes.idempotency import Route
 from holdfast.server.routes.sessions import erase_session
 from holdfast.services import services
 from holdfast.types import FORGOTTEN, Memory, Message, NewMemory, Where
+from holdfast.types.translatable import translatable
 from holdfast.values import check_expiry
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=Route)
@@ -307,7 +308,7 @@ def _where(given: str | None) -> Where | None:
 
 def _check_change(caller: Caller, id: str) -> None:
     """Raise ``NotFound`` unless the caller may change every memory and every hidden message in the change's batch."""
-    absent = f"There is no change {id}. The history of a memory lists its changes."
+    absent = translatable("absent.change", "There is no change {id}. The history of a memory lists its changes.", id=id)
     store = services(caller.memory).store
     found = store.changes(id=id)
     batch = found[0].batch if found else id
@@ -322,4 +323,4 @@ def _check_change(caller: Caller, id: str) -> None:
 def _check_message(caller: Caller, id: str) -> None:
     found = services(caller.memory).store.messages(MessageFilter(ids=(id,)))
     if not found or not may_change(caller.principal, found[0].scope):
-        raise NotFound(f"There is no message {id}.")
+        raise NotFound(translatable("absent.message", "There is no message {id}.", id=id))

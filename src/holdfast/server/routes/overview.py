@@ -21,6 +21,7 @@ from holdfast.server.routes.idempotency import Route
 from holdfast.services import Services, services
 from holdfast.types import Memory, MemoryStatus, Scope
 from holdfast.types.common import Area
+from holdfast.types.translatable import translatable
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 _Name: TypeAlias = Annotated[Name, Path(description="The name of the user.")]
@@ -164,7 +165,12 @@ def _may_see(caller: Caller, user: str) -> str:
     """Return the name of the user. Raise ``Forbidden`` if the caller may not see all data of this user."""
     name = caller.may("read", user=user)["user"] or ""
     if caller.principal.app is not None or caller.principal.agent is not None:
-        raise Forbidden("This key is bound to an app or agent, and the overview of a user covers all of them. Use another key.")
+        raise Forbidden(
+            translatable(
+                "key.bound_overview",
+                "This key is bound to an app or agent, and the overview of a user covers all of them. Use another key.",
+            )
+        )
     return name
 
 

@@ -37,7 +37,7 @@ async def recall(body: requests.Recall, caller: Calling, request: Request) -> re
         _check_vector(memory, body.vector)
         with _latency(request).measured():
             found = memory.recall(body.query, **options, **parts)
-        return responses.Hits(hits=[convert.hit(each) for each in found], notices=list(found.notices))
+        return convert.hits(found)
 
     return await run_recall(request, ask)
 

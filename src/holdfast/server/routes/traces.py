@@ -12,6 +12,7 @@ from holdfast.server.caller import Calling, Paged, Whose, needs
 from holdfast.server.middleware.threads import run_recall
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
+from holdfast.types.translatable import translatable
 
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 _SessionId = Annotated[str | None, Query(description="Only context blocks of this session.", max_length=512)]
@@ -38,7 +39,7 @@ def get_trace(id: Annotated[str, Path(description="The id of the trace.", max_le
     others were left out.
     """
     caller.may("read")
-    absent = f"There is no trace {id}."
+    absent = translatable("absent.trace", "There is no trace {id}.", id=id)
     try:
         found = caller.memory.trace(id)
     except NotFound as error:

@@ -16,6 +16,7 @@ from holdfast.server.caller import Caller, Calling, Paged, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
 from holdfast.types import UserProfile
+from holdfast.types.translatable import translatable
 from holdfast.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
@@ -121,7 +122,12 @@ def set_user(user: _Name, body: requests.UserEdit, caller: Calling) -> responses
     """
     name = caller.may("write", user=user)["user"] or ""
     if caller.principal.app is not None or caller.principal.agent is not None:
-        raise Forbidden("This key is bound to an app or agent, and the settings of a user apply everywhere. Nothing was changed.")
+        raise Forbidden(
+            translatable(
+                "key.bound_settings",
+                "This key is bound to an app or agent, and the settings of a user apply everywhere. Nothing was changed.",
+            )
+        )
     return _profile(caller.memory.set_user(name, timezone=body.timezone, language=body.language))
 
 

@@ -11,6 +11,7 @@ from holdfast.engine import Engine
 from holdfast.errors import Conflict
 from holdfast.services import services
 from holdfast.types import Receipt
+from holdfast.types.translatable import translatable
 
 _SETTING = "samples"
 """Name of the store setting with the language of the stored sample data. It has no names, so that an erasure leaves none."""
@@ -28,11 +29,13 @@ def add(memory: Engine, language: str) -> list[str]:
     Raise ``Conflict`` if users with these names already have data.
     """
     if stored(memory):
-        raise Conflict("The sample data is stored already. Nothing was changed. Remove it first.")
+        raise Conflict(translatable("samples.stored", "The sample data is stored already. Nothing was changed. Remove it first."))
     people = _people(language)
     for person in people:
         if memory.users(containing=person["name"], limit=1):
-            raise Conflict(f"There is a user {person['name']!r} already. No sample data was stored.")
+            raise Conflict(
+                translatable("samples.user", "There is a user {user!r} already. No sample data was stored.", user=person["name"])
+            )
     with services(memory).store.write() as tx:
         tx.set_setting(_SETTING, language)  # first, so that an interrupted call can be removed
     now = services(memory).clock.now()

@@ -10,6 +10,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import counts
 from holdfast.stores.sql.connection import Row, fetch, fetch_value
 from holdfast.types import Finding
+from holdfast.types.translatable import translatable
 
 _MIN_SERVER_VERSION = 140000
 _MIN_PGVECTOR = (0, 8, 2)
@@ -28,15 +29,19 @@ def stats(connection: PostgresSession, tenant: str) -> Mapping[str, Any]:
     return {**counts.stats(connection, tenant), "bytes": size}
 
 
+_FSYNC = translatable("postgres.fsync", "Set fsync = on in postgresql.conf: without it a power cut can lose stored data")
+_FULL_PAGE_WRITES = translatable(
+    "postgres.full_page_writes", "Set full_page_writes = on in postgresql.conf: a power cut may tear pages"
+)
+
+
 def check(connection: PostgresSession, tenant: str, *, deep: bool) -> list[Finding]:
     """Check versions, settings, the full-text index and vectors. With ``deep``, also check the hash of every row."""
     findings = [
         _server(connection),
         _vector_extension(connection),
-        _setting(connection, "fsync", remedy="Set fsync = on in postgresql.conf: without it a power cut can lose stored data"),
-        _setting(
-            connection, "full_page_writes", remedy="Set full_page_writes = on in postgresql.conf: a power cut may tear pages"
-        ),
+        _setting(connection, "fsync", remedy=_FSYNC),
+        _setting(connection, "full_page_writes", remedy=_FULL_PAGE_WRITES),
         _checksums(connection),
         _row_security(connection),
         _full_text(connection, tenant),
@@ -47,15 +52,21 @@ def check(connection: PostgresSession, tenant: str, *, deep: bool) -> list[Findi
             rows = _rows(connection, tenant, table, columns)
             findings.append(counts.hashes_finding(table, *counts.altered(rows, expected)))
     size = stats(connection, tenant)["bytes"]
-    findings.append(Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB for all tenants"))
+    detail = translatable("size.all_tenants", "{megabytes} MB for all tenants", megabytes=round(size / 1e6, 1))
+    findings.append(Finding(check="size", ok=True, detail=detail))
     return findings
 
 
 def _server(connection: PostgresSession) -> Finding:
     number, name = int(_show(connection, "server_version_num")), _show(connection, "server_version")
     if number < _MIN_SERVER_VERSION:
-        return Finding(check="server", ok=False, detail=f"PostgreSQL {name}", remedy="Upgrade to PostgreSQL 14 or newer")
-    return Finding(check="server", ok=True, detail=f"PostgreSQL {name}")
+        remedy = translatable("postgres.upgrade", "Upgrade to PostgreSQL 14 or newer")
+        return Finding(check="server", ok=False, detail=_version("PostgreSQL", name), remedy=remedy)
+    return Finding(check="server", ok=True, detail=_version("PostgreSQL", name))
+
+
+def _version(program: str, version: str) -> str:
+    return translatable("version", "{program} {version}", program=program, version=version)
 
 
 def _vector_extension(connection: PostgresSession) -> Finding:
@@ -64,10 +75,12 @@ def _vector_extension(connection: PostgresSession) -> Finding:
         return Finding(
             check="pgvector",
             ok=False,
-            detail=f"pgvector {version}",
-            remedy="Install pgvector 0.8.2 or newer on the server, then run: ALTER EXTENSION vector UPDATE",
+            detail=_version("pgvector", version),
+            remedy=translatable(
+                "pgvector.upgrade", "Install pgvector 0.8.2 or newer on the server, then run: ALTER EXTENSION vector UPDATE"
+            ),
         )
-    return Finding(check="pgvector", ok=True, detail=f"pgvector {version}")
+    return Finding(check="pgvector", ok=True, detail=_version("pgvector", version))
 
 
 def check_distance(url: str) -> Finding:
@@ -82,22 +95,28 @@ def check_distance(url: str) -> Finding:
         return Finding(
             check="vector search",
             ok=False,
-            detail="computing a distance kills the server process",
-            remedy="The pgvector on the server was built for CPU instructions that the CPU lacks (SVE or AVX-512): install a build for "
-            'this CPU, or compile pgvector with OPTFLAGS=""',
+            detail=translatable("pgvector.killed", "computing a distance kills the server process"),
+            remedy=translatable(
+                "pgvector.rebuild",
+                "The pgvector on the server was built for CPU instructions that the CPU lacks (SVE or AVX-512): install a build "
+                'for this CPU, or compile pgvector with OPTFLAGS=""',
+            ),
         )
-    return Finding(check="vector search", ok=True, detail="a distance was computed")
+    return Finding(check="vector search", ok=True, detail=translatable("pgvector.ok", "a distance was computed"))
 
 
 def pooler_finding(*, is_direct: bool) -> Finding:
     """Report whether maintenance can connect to the server directly. The store itself is behind a pooler."""
     if is_direct:
-        return Finding(check="pooler", ok=True, detail="connected through a pooler; maintenance connects directly")
+        detail = translatable("pooler.ok", "connected through a pooler; maintenance connects directly")
+        return Finding(check="pooler", ok=True, detail=detail)
     return Finding(
         check="pooler",
         ok=False,
-        detail="connected through a pooler only: erased bytes stay in the files, and no vector indexes are built",
-        remedy="Set store_direct to the address of the server itself",
+        detail=translatable(
+            "pooler.only", "connected through a pooler only: erased bytes stay in the files, and no vector indexes are built"
+        ),
+        remedy=translatable("pooler.direct", "Set store_direct to the address of the server itself"),
     )
 
 
@@ -112,18 +131,23 @@ def _checksums(connection: PostgresSession) -> Finding:
     It does not count as a failed check, because each message and memory row has its own hash.
     """
     value = _show(connection, "data_checksums")
-    advice = None if value == "on" else "Stop the server and run pg_checksums --enable: reading a damaged page is then an error"
-    return Finding(check="data checksums", ok=True, detail=value, remedy=advice)
+    advice = translatable(
+        "postgres.checksums", "Stop the server and run pg_checksums --enable: reading a damaged page is then an error"
+    )
+    return Finding(check="data checksums", ok=True, detail=value, remedy=None if value == "on" else advice)
 
 
 def _row_security(connection: PostgresSession) -> Finding:
     if fetch_value(connection, f"SELECT row_security_active('{SCHEMA}.memories')"):
-        return Finding(check="row level security", ok=True, detail="active on this connection")
+        return Finding(check="row level security", ok=True, detail=translatable("row_security.ok", "active on this connection"))
     return Finding(
         check="row level security",
         ok=False,
-        detail="this user bypasses it",
-        remedy="Connect as a user that is neither superuser nor has BYPASSRLS, or one that may create the role holdfast_rows",
+        detail=translatable("row_security.bypassed", "this user bypasses it"),
+        remedy=translatable(
+            "row_security.other_user",
+            "Connect as a user that is neither superuser nor has BYPASSRLS, or one that may create the role holdfast_rows",
+        ),
     )
 
 
@@ -140,10 +164,10 @@ def _full_text(connection: PostgresSession, tenant: str) -> Finding:
         return Finding(
             check="full text",
             ok=False,
-            detail=f"{units - unindexed} of {units} chunks indexed",
-            remedy="Text search misses the other chunks: restore a backup, or report this",
+            detail=translatable("text.missing", "{indexed} of {n} chunks indexed", indexed=units - unindexed, n=units),
+            remedy=translatable("text.restore", "Text search misses the other chunks: restore a backup, or report this"),
         )
-    return Finding(check="full text", ok=True, detail=f"{units} chunks indexed")
+    return Finding(check="full text", ok=True, detail=translatable("text.ok", "{n} chunks indexed", n=units))
 
 
 def _rows(connection: PostgresSession, tenant: str, table: str, columns: str) -> Iterator[Row]:

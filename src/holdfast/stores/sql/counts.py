@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 from holdfast.stores.sql.connection import Connection, fetch_value
 from holdfast.stores.sql.rows import MEMORY_COLUMNS, MESSAGE_COLUMNS, memory_hash, message_hash
 from holdfast.types import REDO, Finding
+from holdfast.types.translatable import translatable
 
 Expected: TypeAlias = Callable[[Sequence[Any]], bytes]
 
@@ -54,9 +55,12 @@ def vectors_finding(connection: Connection, tenant: str) -> Finding:
     )
     if stray:
         return Finding(
-            check="vectors", ok=False, detail=f"{stray} vectors without a chunk", remedy="Report this; searches are unaffected"
+            check="vectors",
+            ok=False,
+            detail=translatable("vectors.stray", "{n} vectors without a chunk", n=stray),
+            remedy=translatable("vectors.report", "Report this; searches are unaffected"),
         )
-    return Finding(check="vectors", ok=True, detail=f"in order, {waiting} chunks wait for one")
+    return Finding(check="vectors", ok=True, detail=translatable("vectors.ok", "in order, {n} chunks wait for one", n=waiting))
 
 
 def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
@@ -69,10 +73,12 @@ def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
         return Finding(
             check=f"{table} hashes",
             ok=False,
-            detail=f"{len(bad)} of {seen} rows do not match their hash: {shown}",
-            remedy="Compare with a backup: something other than Holdfast changed these rows",
+            detail=translatable(
+                "hashes.bad", "{bad} of {n} rows do not match their hash: {shown}", bad=len(bad), n=seen, shown=shown
+            ),
+            remedy=translatable("hashes.compare", "Compare with a backup: something other than Holdfast changed these rows"),
         )
-    return Finding(check=f"{table} hashes", ok=True, detail=f"{seen} rows match their hash")
+    return Finding(check=f"{table} hashes", ok=True, detail=translatable("hashes.ok", "{n} rows match their hash", n=seen))
 
 
 def altered(rows: Iterable[Sequence[Any]], expected: Expected) -> tuple[int, list[str]]:

@@ -19,6 +19,7 @@ from holdfast.stores.sqlite.acked_rows import SUFFIX, AckedRows, last_item
 from holdfast.stores.sqlite.connection import is_over_size_limit, set_busy_timeout
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.types import Finding
+from holdfast.types.translatable import translatable
 
 log = logging.getLogger("holdfast")
 _REWRITE_UP_TO = 256 * 1024 * 1024
@@ -31,7 +32,7 @@ A larger file is vacuumed only if erased data is still found in it.
 def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) -> list[Finding]:
     """Check the file's structure, full-text index and vectors. ``deep`` also verifies the hash of every row."""
     findings = [
-        Finding(check="sqlite", ok=True, detail=f"SQLite {apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}"),
+        Finding(check="sqlite", ok=True, detail=_versions()),
         _attempt("structure", lambda: _structure(connection)),
         _attempt("full text", lambda: _full_text(connection)),
         _attempt("vectors", lambda: counts.vectors_finding(connection, tenant)),
@@ -43,11 +44,25 @@ def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) ->
     pages, free = (connection.pragma(name) for name in ("page_count", "freelist_count"))
     findings.append(_permissions(path))
     findings.append(
-        Finding(check="size", ok=True, detail=f"{size / 1e6:.1f} MB, {100 * free / max(pages, 1):.0f}% of pages free")
+        Finding(
+            check="size",
+            ok=True,
+            detail=translatable(
+                "size.file",
+                "{megabytes} MB, {free}% of pages free",
+                megabytes=round(size / 1e6, 1),
+                free=round(100 * free / max(pages, 1)),
+            ),
+        )
     )
     return findings
 
 
+def _versions() -> str:
+    return translatable("versions", "SQLite {sqlite}, apsw {apsw}", sqlite=apsw.sqlite_lib_version(), apsw=apsw.apsw_version())
+
+
+_RESTORE = translatable("restore", "Restore a backup: holdfast restore FILE")
 _DAMAGE = (apsw.Error, UnicodeError, LookupError, ValueError, TypeError, ArithmeticError)
 """What reading a damaged page can raise: SQLite's errors, and Python's about values that no version of Holdfast has written."""
 
@@ -62,8 +77,8 @@ def _attempt(name: str, check: Callable[[], Finding]) -> Finding:
         return Finding(
             check=name,
             ok=False,
-            detail=f"cannot be checked, because the file is damaged: {error}",
-            remedy="Restore a backup: holdfast restore FILE",
+            detail=translatable("damaged.file", "cannot be checked, because the file is damaged: {error}", error=str(error)),
+            remedy=_RESTORE,
         )
 
 
@@ -74,11 +89,21 @@ def _acknowledged(connection: FileConnection, path: Path) -> Finding:
         return Finding(
             check="acknowledged rows",
             ok=False,
-            detail=f"the newest rows are missing: row {promised} was stored, but the file ends with row {present}",
-            remedy="The write-ahead log was removed or cut off, or an older copy of the file was put here. Restore a newer backup, "
-            f"or delete {path.name}{SUFFIX} if this is intended",
+            detail=translatable(
+                "rows.missing",
+                "the newest rows are missing: row {promised} was stored, but the file ends with row {present}",
+                promised=promised,
+                present=present,
+            ),
+            remedy=translatable(
+                "rows.restore",
+                "The write-ahead log was removed or cut off, or an older copy of the file was put here. Restore a newer backup, "
+                "or delete {file} if this is intended",
+                file=f"{path.name}{SUFFIX}",
+            ),
         )
-    return Finding(check="acknowledged rows", ok=True, detail=f"{present} rows were stored, and none is missing at the end")
+    detail = translatable("rows.ok", "{n} rows were stored, and none is missing at the end", n=present)
+    return Finding(check="acknowledged rows", ok=True, detail=detail)
 
 
 def _permissions(path: Path) -> Finding:
@@ -87,17 +112,23 @@ def _permissions(path: Path) -> Finding:
         return Finding(
             check="permissions",
             ok=False,
-            detail="every user of this machine can read the store",
-            remedy=f"chmod 600 {shlex.quote(str(path))}, and check its backups and topic pages",
+            detail=translatable("readers.everyone", "every user of this machine can read the store"),
+            remedy=translatable(
+                "readers.chmod", "chmod 600 {path}, and check its backups and topic pages", path=shlex.quote(str(path))
+            ),
         )
-    return Finding(check="permissions", ok=True, detail=f"readable by {others or 'its owner only'}")
+    group, owner = (
+        translatable("readers.group", "readable by its group"),
+        translatable("readers.owner", "readable by its owner only"),
+    )
+    return Finding(check="permissions", ok=True, detail=group if others else owner)
 
 
 def _structure(connection: FileConnection) -> Finding:
     problems = [row[0] for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
     if problems:
-        return Finding(check="structure", ok=False, detail="; ".join(problems), remedy="Restore a backup: holdfast restore FILE")
-    return Finding(check="structure", ok=True, detail="integrity check passed")
+        return Finding(check="structure", ok=False, detail="; ".join(problems), remedy=_RESTORE)
+    return Finding(check="structure", ok=True, detail=translatable("structure.ok", "integrity check passed"))
 
 
 def _full_text(connection: FileConnection) -> Finding:
@@ -107,10 +138,10 @@ def _full_text(connection: FileConnection) -> Finding:
         return Finding(
             check="full text",
             ok=False,
-            detail=f"{indexed} of {units} chunks indexed",
-            remedy="Restore a backup: holdfast restore FILE",
+            detail=translatable("text.missing", "{indexed} of {n} chunks indexed", indexed=indexed, n=units),
+            remedy=_RESTORE,
         )
-    return Finding(check="full text", ok=True, detail=f"{units} chunks indexed")
+    return Finding(check="full text", ok=True, detail=translatable("text.ok", "{n} chunks indexed", n=units))
 
 
 def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, expected: counts.Expected) -> Finding:

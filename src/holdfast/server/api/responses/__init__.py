@@ -3,7 +3,7 @@
 Attribute docstrings are the field descriptions in the OpenAPI document.
 """
 
-from holdfast.server.api.responses.base import Counted, Listed, Model, Redaction, Scoped
+from holdfast.server.api.responses.base import Counted, Listed, Model, Redaction, Scoped, TextCode
 from holdfast.server.api.responses.catalog import Kind, Kinds, TopicLine, TopicPage, Topics, UserProfile, UserRecord
 from holdfast.server.api.responses.changes import Change, Forgotten, History, Job, Memories, Receipt, Sources, Steps
 from holdfast.server.api.responses.chat import ChatAnswer, ToolUse, Usage
@@ -36,6 +36,7 @@ __all__ = [
     "Session",
     "Sources",
     "Steps",
+    "TextCode",
     "ToolUse",
     "TopicLine",
     "TopicPage",

@@ -1,10 +1,11 @@
 """Base classes of response bodies: plain objects, pages of a list, and objects of a scope."""
 
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from holdfast.server.api.described import Described
+from holdfast.types.translatable import text_code
 
 Item = TypeVar("Item")
 
@@ -13,6 +14,21 @@ class Model(Described, BaseModel):
     """Base class of response bodies."""
 
     model_config = ConfigDict(from_attributes=True, json_schema_serialization_defaults_required=True)
+
+
+class TextCode(Model):
+    """The code and the values of an English text. A user interface can use them to show the text in another language."""
+
+    code: Annotated[str, Field(examples=["jobs.queue"])]
+    """The name of the text. Texts with the same code have the same meaning."""
+    values: Annotated[dict[str, Any], Field(examples=[{"waiting": 3, "dead": 0}])]
+    """The values in the text. A value that is such a text itself is an object with `text`, `code` and `values`."""
+
+    @classmethod
+    def of(cls, text: str | None) -> "TextCode | None":
+        """Return the code of a text, or None if it has none."""
+        found = text_code(text)
+        return None if found is None else cls(**found)
 
 
 class Listed(Model, Generic[Item]):

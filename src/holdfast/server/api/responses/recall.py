@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from holdfast.server.api.responses.base import Model
+from holdfast.server.api.responses.base import Model, TextCode
 from holdfast.server.api.responses.items import Memory, Message
 from holdfast.types import Provenance
 
@@ -59,6 +59,8 @@ class Hits(Model):
     """The hits, best first."""
     notices: list[str]
     """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
+    notice_codes: list[TextCode | None]
+    """The code and the values of each notice, in the order of `notices`. Null for a notice that has none."""
 
 
 class Context(Model):
@@ -80,5 +82,7 @@ class Context(Model):
     """The hits that the block does not show: they are too weak to be relevant, or did not fit into the token budget."""
     notices: list[str]
     """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
+    notice_codes: list[TextCode | None]
+    """The code and the values of each notice, in the order of `notices`. Null for a notice that has none."""
     trace: str | None = None
     """The id of the trace that records how this block was built, or null if no trace is kept."""

@@ -8,6 +8,7 @@ export class Problem extends Error {
     this.status = status;
     this.code = body.code || "unexpected";
     this.detail = body.detail || "";
+    this.detailCode = body.detail_code ?? null;
     this.body = body;
   }
 }

@@ -2,7 +2,7 @@
 
 import { get, redactions, unreachable } from "./api.js";
 import { h, replace } from "./dom.js";
-import { addWords, loadWords, t } from "./i18n.js";
+import { addWords, loadServerTexts, loadWords, t } from "./i18n.js";
 import { me, renew } from "./known.js";
 import { answering, connect, live } from "./live.js";
 import { parse, go } from "./router.js";
@@ -33,7 +33,7 @@ const modules = {
 
 /** A view with translations of its own. */
 async function withWords(view) {
-  await addWords("admin");
+  await Promise.all([addWords("admin"), loadServerTexts()]);
   return view;
 }
 
@@ -98,6 +98,7 @@ async function draw() {
   await Promise.all([loadWords(), findUser(), welcome(), view]);
   replace(root, frame(main));
   await show({ reload: true });
+  loadServerTexts().catch(() => {}); // the texts of the server then stay in English
 }
 
 changed.addEventListener("change", (/** @type {any} */ { detail }) => {

@@ -1,7 +1,7 @@
 // Dialogs, built on the native <dialog> element, which handles focus and the Escape key.
 
 import { h, freshId } from "./dom.js";
-import { dateTime, number, t } from "./i18n.js";
+import { dateTime, named, number, t } from "./i18n.js";
 import { button, checkbox, field, iconButton, select } from "./ui.js";
 
 /**
@@ -116,7 +116,7 @@ function receiptRows(receipt) {
   const counts = ["memories", "revisions", "messages", "sessions", "jobs", "vectors", "rebuilt"];
   const row = (name, value) => h("tr", {}, h("th", { scope: "row" }, t(`receipt.${name}`)), h("td", {}, value));
   const target = Object.entries(receipt.target ?? {})
-    .map(([what, name]) => `${what}: ${name}`)
+    .map(([what, name]) => `${named("target", what)}: ${name}`)
     .join(", ");
   return [
     target && row("target", target),
@@ -157,7 +157,7 @@ export function newMemory(kinds, topics, preset = {}) {
       if (inputs.text.value.trim()) close(memoryBody(inputs, state));
       else inputs.text.focus();
     };
-    const options = [["", t("remember.kindDefault")], ...kinds.map((each) => [each.name, each.name])];
+    const options = [["", t("remember.kindDefault")], ...kinds.map((each) => [each.name, named("kind", each.name)])];
     const kind = select(options, state.kind, (value) => {
       state.kind = value;
     });

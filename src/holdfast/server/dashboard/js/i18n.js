@@ -37,6 +37,41 @@ export async function addWords(group) {
   added.add(name);
 }
 
+const fromServer = {};
+/** Load the translations of the server's texts. The server writes English, so that English needs none. */
+export async function loadServerTexts() {
+  if (language === "en" || fromServer[language]) return;
+  const found = await fetchWords(`server/${language}`);
+  for (const [key, text] of Object.entries(found)) words[language][`server.${key}`] = text;
+  fromServer[language] = true;
+}
+
+/**
+ * Translate an English text of the server by its code and values, or return null if there is no translation.
+ * @param {{code: string, values: Record<string, any>} | null | undefined} code
+ */
+export function fromCode(code) {
+  if (!code || language === "en") return null;
+  const key = `server.${code.code}`;
+  if (!has(key) && !has(`${key}.other`)) return null;
+  const values = Object.entries(code.values).map(([name, value]) => [name, value?.code ? inner(value) : value]);
+  return t(key, Object.fromEntries(values));
+}
+
+const inner = (value) => fromCode(value) ?? value.text;
+
+/** Translate the reason of a change. A reason that a person or a model wrote stays as it is. */
+export function reasonText(text) {
+  return text.split("; ").map(oneReason).join("; ");
+}
+
+function oneReason(text) {
+  const [, what, date] = /^(.*?)(?:, as of (\d{4}-\d\d-\d\d))?$/s.exec(text) ?? [text, text];
+  const found = look(`server.reason.${what.replace(/\d+/, "{n}")}`)?.replace("{n}", what.match(/\d+/)?.[0] ?? "");
+  if (!found) return text;
+  return date ? `${found}, ${t("since", { date })}` : found;
+}
+
 const look = (key) => words[language]?.[key];
 
 /** Translate a key. `{name}` is replaced by a value; `n` selects the plural form. */

@@ -1,7 +1,7 @@
 // The life of facts: one bar per memory over time, with what replaced it and why.
 
 import { h } from "./dom.js";
-import { fullDay, t } from "./i18n.js";
+import { fullDay, reasonText, t } from "./i18n.js";
 import { memoryLink } from "./parts.js";
 import { button, chip, kindChip, tint } from "./ui.js";
 
@@ -125,6 +125,6 @@ function ending(memory, known) {
     "span.life-end",
     { dir: "auto" },
     what,
-    memory.reason && ` ${t("memory.because", { reason: memory.reason })}`,
+    memory.reason && ` ${t("memory.because", { reason: reasonText(memory.reason) })}`,
   );
 }

@@ -2,7 +2,7 @@
 
 import { h, icon } from "./dom.js";
 import { dateTime, named, number, t } from "./i18n.js";
-import { chip, kindChip, meter, when } from "./ui.js";
+import { chip, kindChip, meter, serverText, when } from "./ui.js";
 import { part } from "./api.js";
 import { settings } from "./settings.js";
 
@@ -160,8 +160,8 @@ export function contextPanel(context) {
 
 /** What the recall did without, such as search by meaning. */
 export function notices(found) {
-  return (found.notices ?? []).map((notice) =>
-    h("p.notice", { role: "status" }, icon("warn", 16), h("span", {}, notice)),
+  return (found.notices ?? []).map((notice, index) =>
+    h("p.notice", { role: "status" }, icon("warn", 16), serverText(notice, found.notice_codes?.[index])),
   );
 }
 

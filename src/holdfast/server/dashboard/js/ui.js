@@ -1,7 +1,7 @@
 // Shared UI components: buttons, chips, fields, toasts, empty states and error messages.
 
 import { freshId, h, icon, replace } from "./dom.js";
-import { ago, dateTime, has, named, t } from "./i18n.js";
+import { ago, current, dateTime, fromCode, has, loadServerTexts, named, t } from "./i18n.js";
 
 /**
  * A button. `kind` is "primary", "danger", "quiet" or empty.
@@ -144,6 +144,40 @@ export function empty(title, body, { name = "spark", actions = [], code = null }
 }
 
 /**
+ * A text of the server in the selected language. A text without a translation is marked as English.
+ * @param {string} text
+ * @param {any} code the code and values that came with the text
+ */
+export function serverText(text, code) {
+  const node = h("span", { dir: "auto" });
+  const fill = () => {
+    const found = fromCode(code);
+    node.textContent = found ?? text;
+    if (found === null && current() !== "en") node.lang = "en";
+    else node.removeAttribute("lang");
+  };
+  fill();
+  if (node.lang && code) loadServerTexts().then(fill, () => {});
+  return node;
+}
+
+/**
+ * What the server says about an error. In other languages than English, a text without a translation is folded.
+ * @param {any} error
+ */
+function detailOf(error) {
+  if (!error.detail) return null;
+  if (current() === "en" || error.detailCode) return h("p.detail", {}, serverText(error.detail, error.detailCode));
+  return original(error.detail);
+}
+
+/** A text of the server that exists in English only. In other languages it is folded. */
+export function original(text) {
+  if (current() === "en") return h("span", {}, text);
+  return h("details.original", {}, h("summary", {}, t("problem.original")), h("p", { lang: "en", dir: "auto" }, text));
+}
+
+/**
  * An error message: a translated title, the server's detail, and what to do.
  * @param {any} error
  * @param {(() => unknown) | null} retry
@@ -151,9 +185,7 @@ export function empty(title, body, { name = "spark", actions = [], code = null }
 export function problem(error, retry = null) {
   const code = error.code ?? "unexpected";
   const title = has(`problem.${code}.title`) ? t(`problem.${code}.title`) : t("problem.unexpected.title");
-  const remedy = has(`problem.${code}.do`)
-    ? t(`problem.${code}.do`, { wait: error.body?.retryAfter ?? "?" })
-    : t("problem.unexpected.do");
+  const remedy = remedyOf(error, code);
   const goes = code === "unauthorized" || code === "forbidden";
   return h(
     "div.problem",
@@ -163,7 +195,7 @@ export function problem(error, retry = null) {
       "div",
       {},
       h("h3", {}, title),
-      error.detail && h("p.detail", {}, error.detail),
+      detailOf(error),
       h("p", {}, remedy),
       h(
         "div.actions",
@@ -175,6 +207,11 @@ export function problem(error, retry = null) {
     ),
   );
 }
+
+const remedyOf = (error, code) =>
+  has(`problem.${code}.do`)
+    ? t(`problem.${code}.do`, { wait: error.body?.retryAfter ?? "?" })
+    : t("problem.unexpected.do");
 
 /**
  * Load data into a box: a placeholder first, then the result or an error message.
@@ -242,7 +279,8 @@ export function failed(error) {
   if (!error.code) console.error(error);
   const code = error.code ?? "unexpected";
   const title = has(`problem.${code}.title`) ? t(`problem.${code}.title`) : t("problem.unexpected.title");
-  toast(error.detail ? `${title}: ${error.detail}` : title, { bad: true, seconds: 12 });
+  const detail = current() === "en" ? error.detail : (fromCode(error.detailCode) ?? remedyOf(error, code));
+  toast(detail ? `${title}: ${detail}` : title, { bad: true, seconds: 12 });
 }
 
 /**

@@ -26,6 +26,7 @@ from holdfast.server.caller import Calling, Whose, needs
 from holdfast.server.error_handlers import problem_for
 from holdfast.server.routes.idempotency import Route
 from holdfast.server.tenants import EnginePool
+from holdfast.types.translatable import translatable, without
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 log = logging.getLogger("holdfast.server")
@@ -186,9 +187,11 @@ class _Job:
     def start(self, options: dict[str, Any]) -> None:
         """Start the import. Raise ``Conflict`` if another import is running."""
         if not self._content:
-            raise InvalidInput("The file is empty. Nothing was imported.")
+            raise InvalidInput(translatable("import.empty", "The file is empty. Nothing was imported."))
         if not _RUNNING.acquire(blocking=False):
-            raise Conflict("Another import is running. Nothing was imported. Retry when it has ended.")
+            raise Conflict(
+                translatable("import.running", "Another import is running. Nothing was imported. Retry when it has ended.")
+            )
         threading.Thread(target=self._run, args=(options,), name="holdfast-import", daemon=True).start()
 
     def next(self) -> tuple[int, int] | ImportReport | HoldfastError:
@@ -203,7 +206,11 @@ class _Job:
         except Exception as error:  # the edge: a file can be damaged in a way that no reader foresees
             log.exception("An import failed")
             kind = type(error).__name__
-            problem = f"The file could not be read ({kind}). Nothing is stored twice if you import it again after repairing it."
+            problem = translatable(
+                "import.failed",
+                "The file could not be read ({error}). Nothing is stored twice if you import it again after repairing it.",
+                error=kind,
+            )
             self._steps.put(InvalidInput(problem))
         finally:
             _RUNNING.release()
@@ -217,7 +224,7 @@ class _Job:
             try:
                 result = memory.import_from(file, progress=lambda done, total: self._steps.put((done, total)), **options)
             except (InvalidInput, NotFound) as error:  # the client knows the file by its name, not by its place on the server
-                raise type(error)(str(error).replace(f"{folder}/", "").replace(f"{folder}\\", "")) from error
+                raise type(error)(without(without(str(error), f"{folder}/"), f"{folder}\\")) from error
         return _report(result)
 
 
@@ -226,7 +233,12 @@ def _check_size(file: Path) -> None:
         with zipfile.ZipFile(file) as archive:
             size = sum(each.file_size for each in archive.infolist())
         if size > MAX_UNPACKED_BYTES:
-            raise InvalidInput("The archive is larger than 1 GB when unpacked. Nothing was imported. Use `holdfast import FILE`.")
+            raise InvalidInput(
+                translatable(
+                    "import.too_large",
+                    "The archive is larger than 1 GB when unpacked. Nothing was imported. Use `holdfast import FILE`.",
+                )
+            )
 
 
 def _report(result: ImportResult) -> ImportReport:

@@ -20,11 +20,12 @@ from holdfast.errors import ModelError
 from holdfast.models.transcribers import Transcriber
 from holdfast.protocols import Candidate
 from holdfast.server.api.openapi import problems
-from holdfast.server.api.responses import Model
+from holdfast.server.api.responses import Model, TextCode
 from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.middleware.threads import run_chat
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
+from holdfast.types.translatable import translatable
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 ModelRole: TypeAlias = Literal["chat", "embedder", "reranker", "reader", "transcriber"]
@@ -43,6 +44,8 @@ class ConfiguredModel(Model):
     """The name of the model, or null if none is configured."""
     problem: str | None = None
     """Why the model cannot be used now, or null. No model was called to find out."""
+    problem_code: TextCode | None = None
+    """The code and the values of `problem`, or null if it has none."""
 
 
 class ModelList(Model):
@@ -65,6 +68,8 @@ class ModelTest(Model):
     """The duration of the call, including the time to load the model."""
     detail: Annotated[str, Field(examples=["384 numbers per vector"])]
     """What the model answered, or why it did not."""
+    detail_code: TextCode | None = None
+    """The code and the values of `detail`, or null if it has none."""
 
 
 class LocalOllama(Model):
@@ -90,9 +95,7 @@ def models(caller: Calling, request: Request) -> ModelList:
     known = {each.setting: str(each.error) for each in model_problems(chosen, caller.memory.preset)}
     parts = services(caller.memory)
     known |= {name: text for name, text in (("embedder", parts.embedding.problem), ("reranker", parts.reranking.problem)) if text}
-    return ModelList(
-        items=[ConfiguredModel(role=role, name=name, problem=known.get(role) if name else None) for role, name in names.items()]
-    )
+    return ModelList(items=[_configured(role, name, known.get(role)) for role, name in names.items()])
 
 
 @router.post("/models/{role}/test", operation_id="test_model", responses=problems(), openapi_extra=needs("admin"))
@@ -118,6 +121,12 @@ def ollama(caller: Calling) -> LocalOllama:
     return LocalOllama(found=found is not None, url=found.url if found else None, models=list(found.models) if found else [])
 
 
+def _configured(role: ModelRole, name: str | None, problem: str | None) -> ConfiguredModel:
+    if name is None:
+        return ConfiguredModel(role=role)
+    return ConfiguredModel(role=role, name=name, problem=problem, problem_code=TextCode.of(problem))
+
+
 def _names(caller: Caller, request: Request) -> dict[ModelRole, str | None]:
     parts, transcriber = services(caller.memory), request.app.state.transcriber
     reader = parts.sentence_reader
@@ -141,11 +150,12 @@ def _test(role: ModelRole, caller: Caller, request: Request) -> ModelTest:
     }
     started, ok = time.perf_counter(), False
     try:
-        detail = tests[role]() if name else "No model is configured."
+        detail = tests[role]() if name else translatable("test.none", "No model is configured.")
         ok = name is not None
     except ModelError as error:
         detail = str(error)
-    return ModelTest(role=role, name=name, ok=ok, milliseconds=1000 * (time.perf_counter() - started), detail=detail)
+    took = 1000 * (time.perf_counter() - started)
+    return ModelTest(role=role, name=name, ok=ok, milliseconds=took, detail=detail, detail_code=TextCode.of(detail))
 
 
 @cache
@@ -158,12 +168,12 @@ def _ask_chat(caller: Caller) -> str:
     parts.chat.presence.end_pauses()
     model, problem = parts.chat.model()
     if model is None:
-        raise ModelError(problem or "The chat model is not available.")
+        raise ModelError(problem or translatable("test.no_chat", "The chat model is not available."))
     usage = None
     try:
         reply = model.chat([Turn(role="user", text=_prompts()["chat"])], max_tokens=64, timeout=_TEST_SECONDS)
         usage = reply.usage
-        return reply.text.strip()[:200] or "The model answered without text."
+        return reply.text.strip()[:200] or translatable("test.no_text", "The model answered without text.")
     except ModelError as error:
         usage = usage_of(error)
         raise
@@ -178,8 +188,10 @@ def _embed(caller: Caller) -> str:
     embedding.retry()
     embedder = embedding.embedder()
     if embedder is None:
-        raise ModelError(embedding.problem or "The embedder is not available.")
-    return f"{len(embedder.embed([_prompts()['sentence']], role='query')[0])} numbers per vector"
+        raise ModelError(embedding.problem or translatable("test.no_embedder", "The embedder is not available."))
+    return translatable(
+        "test.numbers", "{n} numbers per vector", n=len(embedder.embed([_prompts()["sentence"]], role="query")[0])
+    )
 
 
 def _rerank(caller: Caller) -> str:
@@ -204,6 +216,6 @@ def _transcribe(transcriber: Transcriber) -> str:
         file.setsampwidth(2)
         file.setframerate(16_000)
         file.writeframes(bytes(16_000))
-    return (
-        transcriber.transcribe(recording.getvalue()).strip()[:200] or "The model answered without text, as it should for silence."
+    return transcriber.transcribe(recording.getvalue()).strip()[:200] or translatable(
+        "test.silence", "The model answered without text, as it should for silence."
     )

@@ -10,9 +10,10 @@ from holdfast.config.readiness import model_problems
 from holdfast.config.settings import Settings
 from holdfast.presets import PRESETS
 from holdfast.server.api.openapi import problems
-from holdfast.server.api.responses import Model
+from holdfast.server.api.responses import Model, TextCode
 from holdfast.server.caller import Calling, needs
 from holdfast.server.routes.idempotency import Route
+from holdfast.types import Finding
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 
@@ -54,8 +55,12 @@ class HealthCheck(Model):
     """True if the check found no problem."""
     detail: Annotated[str, Field(examples=["2 jobs failed and are not retried"])]
     """What the check found."""
+    detail_code: TextCode | None = None
+    """The code and the values of `detail`, or null if it has none."""
     remedy: str | None = None
     """What to do, or null."""
+    remedy_code: TextCode | None = None
+    """The code and the values of `remedy`, or null."""
 
 
 class HealthReport(Model):
@@ -91,12 +96,18 @@ def doctor(
     Returns the result of each check, and how to fix each problem. The key must be an admin key of the operator.
     """
     caller.operate()
-    found = [HealthCheck.model_validate(each) for each in caller.memory.doctor(deep=deep)]
+    found = caller.memory.doctor(deep=deep)
     known = {each.check for each in found if not each.ok}
     chosen: Settings = request.app.state.settings
     found += [
-        HealthCheck(check=each.setting, ok=False, detail=str(each.error))
+        Finding(check=each.setting, ok=False, detail=str(each.error))
         for each in model_problems(chosen, caller.memory.preset)
         if each.setting not in known
     ]
-    return HealthReport(ok=all(each.ok for each in found), items=sorted(found, key=lambda each: each.ok))
+    found.sort(key=lambda each: each.ok)
+    return HealthReport(ok=all(each.ok for each in found), items=[_check(each) for each in found])
+
+
+def _check(found: Finding) -> HealthCheck:
+    codes = {"detail_code": TextCode.of(found.detail), "remedy_code": TextCode.of(found.remedy)}
+    return HealthCheck(check=found.check, ok=found.ok, detail=found.detail, remedy=found.remedy, **codes)

@@ -18,6 +18,7 @@ from holdfast.server.api.responses import Model
 from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
+from holdfast.types.translatable import translatable
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 
@@ -86,7 +87,12 @@ def set_default_user(body: DefaultUser, caller: Calling, request: Request) -> Se
     caller.operate()
     chosen: Settings = request.app.state.settings
     if chosen.user is not None:
-        raise Conflict("The setting `user` names the default user already. Nothing was changed. Change the setting instead.")
+        raise Conflict(
+            translatable(
+                "setup.user",
+                "The setting `user` names the default user already. Nothing was changed. Change the setting instead.",
+            )
+        )
     save_default_user(body.user)
     return _setup(caller, chosen)
 

@@ -25,6 +25,7 @@ from holdfast.stores.sqlite.queued_index.feed import IndexFeed, Pace
 from holdfast.stores.sqlite.queued_index.queue import StoredVector
 from holdfast.stores.vector_index.index import VectorIndex as Ranking
 from holdfast.types import Finding
+from holdfast.types.translatable import translatable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +67,11 @@ class QueuedIndex:
         problem = self._breaker.problem
         if problem is None or not self.place.is_remote:
             return None
-        return f"Searched the store's own vectors, because the index cannot be used: {problem.rstrip('.')}."
+        return translatable(
+            "notice.own_vectors",
+            "Searched the store's own vectors, because the index cannot be used: {problem}.",
+            problem=problem.rstrip("."),
+        )
 
     def search(
         self,
@@ -245,13 +250,18 @@ class QueuedIndex:
                 for build in builds.values():
                     self._feed.opened(build)
         except IndexUnavailable as error:
-            return Finding(check="index", ok=True, detail=f"{where}: {error}; searches run in memory")
+            detail = translatable("index.away", "{place}: {error}; searches run in memory", place=where, error=str(error))
+            return Finding(check="index", ok=True, detail=detail)
         except IndexInvalid as error:
-            return Finding(check="index", ok=True, detail=f"{where}: {error}; the next search rebuilds it")
+            detail = translatable("index.invalid", "{place}: {error}; the next search rebuilds it", place=where, error=str(error))
+            return Finding(check="index", ok=True, detail=detail)
         if differences:
-            detail = f"{where}: {differences} vectors differ from the store"
-            return Finding(check="index", ok=False, detail=detail, remedy="holdfast doctor --rebuild-index")
-        return Finding(check="index", ok=True, detail=f"{where}, {waiting} changes queued")
+            detail = translatable("index.differs", "{place}: {n} vectors differ from the store", place=where, n=differences)
+            remedy = translatable("index.rebuild", "holdfast doctor --rebuild-index")
+            return Finding(check="index", ok=False, detail=detail, remedy=remedy)
+        return Finding(
+            check="index", ok=True, detail=translatable("index.ok", "{place}, {n} changes queued", place=where, n=waiting)
+        )
 
     def release(self) -> None:
         """Close the open indexes. The next search opens them again."""

@@ -8,6 +8,7 @@ from holdfast.stores.sqlite.connection import SQLiteConnections
 from holdfast.stores.sqlite.queued_index import queue
 from holdfast.stores.sqlite.queued_index.index import QueuedIndex
 from holdfast.types import Finding
+from holdfast.types.translatable import translatable
 
 EMBEDDED = "chroma"
 """Name of the index place for an index that runs in this process. Its folder is next to the store file."""
@@ -66,7 +67,11 @@ def check(connections: SQLiteConnections, tenant: str, index: QueuedIndex | None
         Finding(
             check="index",
             ok=True,
-            detail=f"{where} is not used by this process; {waiting} changes are queued for it. "
-            "To remove it: holdfast doctor --rebuild-index",
+            detail=translatable(
+                "index.unused",
+                "{place} is not used by this process; {n} changes are queued for it. To remove it: holdfast doctor --rebuild-index",
+                place=where,
+                n=waiting,
+            ),
         )
     ]

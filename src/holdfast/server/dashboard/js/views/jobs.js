@@ -5,7 +5,7 @@ import { h, icon, replace } from "../dom.js";
 import { capital, dateTime, money, named, t } from "../i18n.js";
 import { live } from "../live.js";
 import { go } from "../router.js";
-import { attempt, button, chip, empty, endless, head, segmented, toast, when } from "../ui.js";
+import { attempt, button, chip, empty, endless, head, original, segmented, toast, when } from "../ui.js";
 
 const STATES = ["", "queued", "running", "dead", "done"];
 const OPEN = ["queued", "running", "dead"];
@@ -90,7 +90,7 @@ function row(job, fill) {
       when(job.finished_at ?? job.created_at),
       ["dead", "done"].includes(job.state) && rerunButton(job, fill),
     ),
-    job.error && h("p.job-error", {}, icon("warn", 16), h("span", {}, job.error)),
+    job.error && h("p.job-error", {}, icon("warn", 16), original(job.error)),
     h(
       "details",
       {},

@@ -4,7 +4,7 @@ import { del, get, part, patch, post } from "../api.js";
 import { confirm, showReceipt } from "../dialogs.js";
 import { diff } from "../diff.js";
 import { h, icon, replace } from "../dom.js";
-import { dateTime, named, number, percent, t } from "../i18n.js";
+import { dateTime, named, number, percent, reasonText, t } from "../i18n.js";
 import { topics } from "../known.js";
 import { live } from "../live.js";
 import { marks, memoryLink, memoryRow, sessionLink, speaker } from "../parts.js";
@@ -111,7 +111,7 @@ function retiredNote(page, memory, history) {
       "p",
       {},
       t(`retired.${["superseded", "forgotten", "expired"].includes(memory.status) ? memory.status : "forgotten"}`),
-      memory.reason && ` ${t("memory.because", { reason: memory.reason })}`,
+      memory.reason && ` ${t("memory.because", { reason: reasonText(memory.reason) })}`,
     ),
     memory.replaced_by && link(t("memory.successor"), memoryLink(memory.replaced_by), { name: "next" }),
     last &&
@@ -192,7 +192,7 @@ function historyOf(page, history) {
                 dataset: { action: "undo" },
               }),
           ),
-          change.reason && h("p.quiet", {}, change.reason),
+          change.reason && h("p.quiet", {}, reasonText(change.reason)),
           difference(before, change.after),
         );
       }),

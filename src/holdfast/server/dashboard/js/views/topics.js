@@ -8,7 +8,7 @@ import { markdown } from "../markdown.js";
 import { memoryRow } from "../parts.js";
 import { go } from "../router.js";
 import { scope } from "../settings.js";
-import { attempt, button, empty, field, head, link, load, segmented, toast, when } from "../ui.js";
+import { attempt, button, empty, field, head, link, load, segmented, serverText, toast, when } from "../ui.js";
 
 const path = (topic) => `/v1/topics/${part(topic)}`;
 const href = (topic) => `#/topics/${part(topic)}`;
@@ -192,7 +192,7 @@ async function keep(box, found, text, sure) {
     if (
       await confirm({
         title: t("topics.mass.title"),
-        points: [error.detail, t("topics.mass.body")].filter(Boolean),
+        points: [error.detail && serverText(error.detail, error.detailCode), t("topics.mass.body")].filter(Boolean),
         action: t("topics.mass.go"),
         danger: true,
       })

@@ -3,7 +3,7 @@
 import { get } from "../../api.js";
 import { h, icon } from "../../dom.js";
 import { named, t } from "../../i18n.js";
-import { button, load } from "../../ui.js";
+import { button, load, serverText } from "../../ui.js";
 
 export function section(signal) {
   const box = h("div");
@@ -43,8 +43,8 @@ function row(item) {
       {},
       h("b", {}, named("check", item.check)),
       h("span.visually-hidden", {}, `: ${t(item.ok ? "health.passed" : "health.failed")}`),
-      h("p", {}, item.detail),
-      item.remedy && !item.ok && h("p.remedy", {}, t("health.remedy"), " ", item.remedy),
+      h("p", {}, serverText(item.detail, item.detail_code)),
+      item.remedy && !item.ok && h("p.remedy", {}, t("health.remedy"), " ", serverText(item.remedy, item.remedy_code)),
       item.check.includes("job") && !item.ok && h("a", { href: "#/jobs?state=dead" }, t("health.jobs")),
     ),
   );

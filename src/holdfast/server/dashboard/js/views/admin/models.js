@@ -4,7 +4,7 @@ import { get, post } from "../../api.js";
 import { stackedBars } from "../../charts.js";
 import { h, icon, replace } from "../../dom.js";
 import { milliseconds, money, number, shortDay, t } from "../../i18n.js";
-import { attempt, button, load } from "../../ui.js";
+import { attempt, button, load, serverText } from "../../ui.js";
 import { bySeries, lastDays } from "../stats.js";
 
 const DAYS = 30;
@@ -58,7 +58,7 @@ function row(model) {
         model.name ? h("code", {}, model.name) : h("span.quiet", {}, t("models.none")),
       ),
       h("p.quiet", {}, t(`models.${model.role}.does`)),
-      model.problem && h("p.bad", {}, icon("warn", 16), " ", model.problem),
+      model.problem && h("p.bad", {}, icon("warn", 16), " ", serverText(model.problem, model.problem_code)),
       result,
     ),
     model.name && button(t("models.test"), test, { kind: "small", dataset: { action: "test" } }),
@@ -73,7 +73,7 @@ function outcome(found) {
     " ",
     t(found.ok ? "models.works" : "models.fails", { time: milliseconds(found.milliseconds) }),
     " ",
-    h("span", { dir: "auto" }, found.detail),
+    serverText(found.detail, found.detail_code),
   );
 }
 
