@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { layout } = await import(
+const { labelAt, layout } = await import(
   new URL("../../../../src/holdfast/server/dashboard/js/views/around.js", import.meta.url)
 );
 
@@ -26,4 +26,22 @@ test("names that are mentioned together stand next to each other", () => {
 test("one name, and none, are drawn too", () => {
   assert.equal(layout(named("place", "Lyon"), []).size, 1);
   assert.equal(layout([], []).size, 0);
+});
+
+test("no line to the user runs through a label", () => {
+  const names = [...named("person", ..."abcdefgh"), ...named("place", ..."ijkl"), ...named("other", ..."mnop")];
+  for (let count = 1; count <= names.length; count += 1) {
+    const places = layout(names.slice(0, count), []);
+    for (const place of places.values()) {
+      const label = labelAt(place, 10);
+      const box = { left: label.x - 18, right: Number(label.x) + 18, top: label.y - 12, bottom: Number(label.y) + 3 };
+      assert.ok(box.top > 0 && box.bottom < 380, `${count}: a label leaves the drawing`);
+      const isHit = (share) => {
+        const [x, y] = [320 + (place.x - 320) * share, 190 + (place.y - 190) * share];
+        return x > box.left && x < box.right && y > box.top && y < box.bottom;
+      };
+      for (let share = 0; share <= 1; share += 0.01)
+        assert.ok(!isHit(share), `${count}: the line of a name at ${share}`);
+    }
+  }
 });

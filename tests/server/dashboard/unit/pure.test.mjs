@@ -6,12 +6,12 @@ import { test } from "node:test";
 const js = (name) => import(new URL(`../../../../src/holdfast/server/dashboard/js/${name}`, import.meta.url));
 const { format, parse } = await js("router.js");
 const { compare } = await js("diff.js");
-const { ticks } = await js("charts.js");
-const { inChains, span } = await js("lives.js");
+const { shownLabels, ticks } = await js("charts.js");
+const { inChains, span, timeMarks, timeScale } = await js("lives.js");
 const { safeAddress } = await js("markdown.js");
 const { splitTags } = await js("dialogs.js");
 const { tint } = await js("ui.js");
-const { bytes, dayOf, duration, milliseconds, percent } = await js("i18n.js");
+const { bytes, dayOf, duration, milliseconds, monthYear, percent, reasonText, shortDay } = await js("i18n.js");
 
 test("a route survives its address, whatever its parts contain", () => {
   const route = { name: "people", parts: ["José / 100%", "#?&"], query: { q: "té & café", kind: "fact" } };
@@ -78,6 +78,38 @@ test("a memory stands next to the one that replaced it, even in a circle", () =>
     ["a", "b", "c", "x"],
   );
   assert.equal(inChains([memory("a", "01", "b"), memory("b", "02", "a")]).length, 2);
+});
+
+test("the time axis has few round marks, and no two with the same name", () => {
+  const now = Date.parse("2026-11-17T12:00:00Z");
+  const names = { Date: shortDay, Month: monthYear, FullYear: (at) => String(new Date(at).getFullYear()) };
+  for (const days of [0.1, 1, 3, 9, 30, 59, 61, 100, 200, 365, 500, 900, 2000, 9000, 40000]) {
+    const { times, unit } = timeMarks(now - days * 86400000, now);
+    const labels = times.map(names[unit]);
+    assert.ok(labels.length <= 5, `${days} days: ${labels}`);
+    assert.equal(new Set(labels).size, labels.length, `${days} days: ${labels}`);
+    if (days >= 1) assert.ok(labels.length >= 1, `${days} days`);
+  }
+});
+
+test("a fact from the future extends the time axis", () => {
+  const now = Date.parse("2026-01-01T00:00:00Z");
+  const scale = timeScale(
+    [{ status: "live", valid_from: "2025-01-01T00:00:00Z", valid_to: "2027-01-01T00:00:00Z" }],
+    now,
+  );
+  assert.ok(Math.abs(scale.place(now) - 50) < 1);
+  assert.equal(timeScale([], now).place(now), 0);
+});
+
+test("an axis shows no label twice in a row", () => {
+  assert.deepEqual(shownLabels(["9:05", "9:05", "9:06", "9:06"], 1), [true, false, true, false]);
+  assert.deepEqual(shownLabels(["a", "b", "c", "d"], 2), [true, false, true, false]);
+});
+
+test("a reason without a translation stays as it was written", () => {
+  for (const text of ["because I said so", "changed, as of 2024-01-02; ended", "a newer value of 'home'", ""])
+    assert.equal(reasonText(text), text);
 });
 
 test("only web and mail addresses become links", () => {

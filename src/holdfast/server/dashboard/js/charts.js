@@ -6,8 +6,19 @@ import { number, t } from "./i18n.js";
 const HEIGHT = 220;
 const EDGE = { top: 12, right: 8, bottom: 26, left: 46 };
 
-/** A figure with a chart. `draw(width)` returns the SVG and is called again whenever the width changes. */
-function figure({ title, note, series, labels, heading, format, draw, walk, isEmpty }) {
+/**
+ * What a chart shows. `axis` formats the numbers of the axis if they differ from `format`.
+ * @typedef {{title: string, note?: string, labels: string[], series: {name: string, tint: number, values: any[]}[],
+ *   heading: string, format?: (value: number) => string, axis?: (value: number) => string}} Chart
+ */
+
+/**
+ * A figure with a chart. `draw(width)` returns the SVG and is called again whenever the width changes.
+ * @param {Chart} chart
+ * @param {{draw: (width: number) => Element, walk: (index: number, width: number) => number, isEmpty: boolean}} how
+ */
+function figure(chart, { draw, walk, isEmpty }) {
+  const { title, note, series, labels, heading, format = number } = chart;
   const plot = h("div.plot", { tabindex: "0", role: "group", "aria-label": t("chart.walk", { title }) });
   const tip = h("div.tip", { role: "status", hidden: true });
   let width = 0;
@@ -133,11 +144,22 @@ export function ticks(max, count = 4) {
   return made;
 }
 
-function frame(width, max, format, labels, walk) {
+/** Which labels of an axis are shown: every so many, and none that repeats the one before it. */
+export function shownLabels(labels, every) {
+  let last = null;
+  return labels.map((label, index) => {
+    if (index % every || label === last) return false;
+    last = label;
+    return true;
+  });
+}
+
+function frame(width, max, { labels, format = number, axis = format }, walk) {
   const marks = ticks(max);
   const top = marks[marks.length - 1];
   const y = (value) => HEIGHT - EDGE.bottom - (value / top) * (HEIGHT - EDGE.top - EDGE.bottom);
   const every = Math.max(1, Math.ceil(labels.length / Math.max(2, Math.floor(width / 110))));
+  const isShown = shownLabels(labels, every);
   const root = s(
     "svg.drawing",
     { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" },
@@ -149,14 +171,14 @@ function frame(width, max, format, labels, walk) {
           d: `M${EDGE.left} ${y(value).toFixed(1)}H${width - EDGE.right}`,
           class: value === 0 ? "base" : "",
         }),
-        s("text", { x: EDGE.left - 8, y: (y(value) + 4).toFixed(1), "text-anchor": "end" }, format(value)),
+        s("text", { x: EDGE.left - 8, y: (y(value) + 4).toFixed(1), "text-anchor": "end" }, axis(value)),
       ]),
     ),
     s(
       "g.days",
       {},
       labels.map((label, index) => {
-        if (index % every) return null;
+        if (!isShown[index]) return null;
         const x = walk(index, width);
         const anchor = x > width - 40 ? "end" : x < EDGE.left + 18 ? "start" : "middle";
         return s("text", { x: x.toFixed(1), y: HEIGHT - 8, "text-anchor": anchor }, label);
@@ -166,13 +188,17 @@ function frame(width, max, format, labels, walk) {
   return { root, y };
 }
 
-/** Stacked bars, one column per label. `series` is [{name, tint, values}]. */
-export function stackedBars({ title, note, labels, series, heading, format = number, axis = format }) {
+/**
+ * Stacked bars, one column per label.
+ * @param {Chart} chart
+ */
+export function stackedBars(chart) {
+  const { labels, series } = chart;
   const totals = labels.map((_, index) => series.reduce((sum, one) => sum + (one.values[index] || 0), 0));
   const slot = (width) => (width - EDGE.left - EDGE.right) / Math.max(labels.length, 1);
   const walk = (index, width) => EDGE.left + slot(width) * (index + 0.5);
   const draw = (width) => {
-    const { root, y } = frame(width, Math.max(...totals, 0), axis, labels, walk);
+    const { root, y } = frame(width, Math.max(...totals, 0), chart, walk);
     const thick = Math.max(1, Math.min(slot(width) * 0.72, 34));
     const base = labels.map(() => 0);
     for (const one of series) {
@@ -189,26 +215,20 @@ export function stackedBars({ title, note, labels, series, heading, format = num
     root.append(s("path.guide"));
     return root;
   };
-  return figure({
-    title,
-    note,
-    series,
-    labels,
-    heading,
-    format,
-    draw,
-    walk,
-    isEmpty: !totals.some((total) => total > 0),
-  });
+  return figure(chart, { draw, walk, isEmpty: !totals.some((total) => total > 0) });
 }
 
-/** Lines over time, with a gap at each null value. */
-export function lines({ title, note, labels, series, heading, format = number, axis = format }) {
+/**
+ * Lines over time, with a gap at each null value.
+ * @param {Chart} chart
+ */
+export function lines(chart) {
+  const { labels, series } = chart;
   const walk = (index, width) =>
     EDGE.left + 4 + (width - EDGE.left - EDGE.right - 8) * (labels.length > 1 ? index / (labels.length - 1) : 0.5);
   const draw = (width) => {
     const max = Math.max(...series.flatMap((one) => one.values.map((value) => value ?? 0)), 0);
-    const { root, y } = frame(width, max, axis, labels, walk);
+    const { root, y } = frame(width, max, chart, walk);
     for (const one of series) {
       let path = "";
       let pen = "M";
@@ -237,15 +257,5 @@ export function lines({ title, note, labels, series, heading, format = number, a
     root.append(s("path.guide"));
     return root;
   };
-  return figure({
-    title,
-    note,
-    series,
-    labels,
-    heading,
-    format,
-    draw,
-    walk,
-    isEmpty: series.every((one) => one.values.every((value) => value === null)),
-  });
+  return figure(chart, { draw, walk, isEmpty: series.every((one) => one.values.every((value) => value === null)) });
 }

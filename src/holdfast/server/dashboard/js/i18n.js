@@ -65,9 +65,11 @@ export function reasonText(text) {
   return text.split("; ").map(oneReason).join("; ");
 }
 
+/** The value in a reason: a quoted name, a number, a source or a page. */
+const VALUE = /'[^']*'|\d+|(?<=^imported from ).+|^.+(?= was split$)/;
 function oneReason(text) {
   const [, what, date] = /^(.*?)(?:, as of (\d{4}-\d\d-\d\d))?$/s.exec(text) ?? [text, text];
-  const found = look(`server.reason.${what.replace(/\d+/, "{n}")}`)?.replace("{n}", what.match(/\d+/)?.[0] ?? "");
+  const found = look(`server.reason.${what.replace(VALUE, "{n}")}`)?.replace("{n}", what.match(VALUE)?.[0] ?? "");
   if (!found) return text;
   return date ? `${found}, ${t("since", { date })}` : found;
 }
@@ -149,6 +151,7 @@ export const dateTime = (value) =>
 export const clock = (value) => format("DateTimeFormat", { timeStyle: "short" }).format(asDate(value));
 export const shortDay = (value) => format("DateTimeFormat", { day: "numeric", month: "short" }).format(asDate(value));
 export const fullDay = (value) => format("DateTimeFormat", { dateStyle: "medium" }).format(asDate(value));
+export const monthYear = (value) => format("DateTimeFormat", { month: "short", year: "numeric" }).format(asDate(value));
 export const longDay = (value) =>
   format("DateTimeFormat", { weekday: "long", day: "numeric", month: "long", year: "numeric" }).format(asDate(value));
 

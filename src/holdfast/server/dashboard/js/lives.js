@@ -1,7 +1,7 @@
 // The life of facts: one bar per memory over time, with what replaced it and why.
 
 import { h } from "./dom.js";
-import { fullDay, reasonText, t } from "./i18n.js";
+import { fullDay, monthYear, reasonText, shortDay, t } from "./i18n.js";
 import { memoryLink } from "./parts.js";
 import { button, chip, kindChip, tint } from "./ui.js";
 
@@ -37,24 +37,73 @@ export function inChains(memories) {
     .flat();
 }
 
-/** A figure with one row per memory. `all` are the memories of all figures: they share one time axis and have the successors. */
-export function lives(title, memories, all) {
-  const spans = all.map((memory) => span(memory));
-  const now = Date.now();
-  const first = Math.min(...spans.map((each) => each.from));
+/** The time axis that all figures of a person share. `place` returns the position of a time in percent. */
+export function timeScale(all, now = Date.now()) {
+  const spans = all.map((memory) => span(memory, now));
+  const first = Math.min(now, ...spans.map((each) => each.from));
   const end = Math.max(now, ...spans.map((each) => each.to));
   const length = Math.max(end - first, DAY);
   const place = (at) => ((at - first) / length) * 100;
-  const known = new Map(all.map((memory) => [memory.id, memory]));
+  return { first, end, now, place, known: new Map(all.map((memory) => [memory.id, memory])) };
+}
+
+const STEPS = [
+  ...[1, 2, 7, 14].map((count) => ({ count, next: "Date" })),
+  ...[1, 2, 3, 6].map((count) => ({ count, next: "Month" })),
+  ...[1, 2, 5, 10, 20, 50, 100].map((count) => ({ count, next: "FullYear" })),
+];
+
+/** Round times on the axis, at most `max` of them: days, first days of months, or first days of years. */
+export function timeMarks(first, end, max = 5) {
+  for (const step of STEPS) {
+    const found = roundTimes(first, end, step, max);
+    if (found.length <= max) return { times: found, unit: step.next };
+  }
+  return { times: [], unit: "FullYear" };
+}
+
+function roundTimes(first, end, { count, next }, max) {
+  const at = new Date(first);
+  at.setHours(0, 0, 0, 0);
+  if (next !== "Date") at.setDate(1);
+  if (next === "Month") at.setMonth(at.getMonth() - (at.getMonth() % count));
+  if (next === "FullYear") at.setFullYear(at.getFullYear() - (at.getFullYear() % count), 0, 1);
+  const found = [];
+  while (at.getTime() <= end && found.length <= max) {
+    if (at.getTime() >= first) found.push(at.getTime());
+    at[`set${next}`](at[`get${next}`]() + count);
+  }
+  return found;
+}
+
+const NAMES = { Date: shortDay, Month: monthYear, FullYear: (at) => String(new Date(at).getFullYear()) };
+const ROOM = 14; // percent of the axis that a label needs
+
+/** The labels of the axis. Labels too close to "today" are left out. */
+export function axis({ first, end, now, place }) {
+  const { times, unit } = timeMarks(first, end);
+  const today = place(now);
+  const marks = times.filter((at) => Math.abs(place(at) - today) > ROOM).map((at) => [place(at), NAMES[unit](at)]);
+  if (!marks.length && today > ROOM) marks.push([0, fullDay(first)]);
+  return h(
+    "div.lives-axis",
+    { "aria-hidden": "true" },
+    [...marks, [today, t("lives.now")]].map(([left, label]) =>
+      h(
+        "span",
+        { class: left > 90 ? "at-end" : left < 6 ? "at-start" : "", style: { left: `${left.toFixed(2)}%` } },
+        label,
+      ),
+    ),
+  );
+}
+
+/** A figure with one row per memory, on the time axis of all figures. */
+export function lives(title, memories, { place, known }) {
   return h(
     "figure.lives",
     {},
-    h(
-      "figcaption",
-      {},
-      h("h3", {}, title),
-      h("span.lives-axis", {}, h("span", {}, fullDay(first)), h("span", {}, t("lives.now"))),
-    ),
+    h("figcaption", {}, h("h3", {}, title)),
     folded(inChains(memories), (memory) => life(memory, place, known)),
   );
 }

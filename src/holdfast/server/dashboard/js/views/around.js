@@ -6,6 +6,7 @@ import { memoryLink } from "../parts.js";
 
 const WIDTH = 640;
 const HEIGHT = 380;
+const MIDDLE = { x: WIDTH / 2, y: HEIGHT / 2 };
 const KINDS = ["person", "place", "other"];
 
 /**
@@ -26,7 +27,7 @@ export function layout(names, links) {
       const far = index % 2 && order.length > 8 ? 0.74 : 1; // two rings, so that the labels of many names do not touch
       return [
         each.name,
-        { x: WIDTH / 2 + Math.cos(angle) * 235 * far, y: HEIGHT / 2 + Math.sin(angle) * 150 * far, kind: each.kind },
+        { x: MIDDLE.x + Math.cos(angle) * 235 * far, y: MIDDLE.y + Math.sin(angle) * 150 * far, kind: each.kind },
       ];
     }),
   );
@@ -72,16 +73,31 @@ export function around(user, { names, links }) {
   return h("div.around", {}, drawing, list);
 }
 
+/** Where the label of a name stands: on the side of its circle that faces away from the middle, where no line to the user is. */
+export function labelAt({ x, y }, size) {
+  const isAbove = y < MIDDLE.y - 1;
+  return { x: x.toFixed(1), y: (isAbove ? y - size - 7 : y + size + 15).toFixed(1) };
+}
+
+/** A line between two names. It bends towards the middle, away from the labels. */
+function bent(from, to) {
+  const by = (axis) => ((from[axis] + to[axis]) / 2 + MIDDLE[axis]) / 2;
+  return `M${spot(from)}Q${spot({ x: by("x"), y: by("y") })} ${spot(to)}`;
+}
+
+const spot = ({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`;
+
 function draw(user, names, links, places) {
-  const middle = { x: WIDTH / 2, y: HEIGHT / 2 };
-  const line = (from, to, more) =>
-    s("path.tie", { d: `M${from.x.toFixed(1)} ${from.y.toFixed(1)}L${to.x.toFixed(1)} ${to.y.toFixed(1)}`, ...more });
+  const middle = MIDDLE;
   return s(
     "svg.around-drawing",
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
-    names.map((each) => line(middle, places.get(each.name), { class: "to-user" })),
+    names.map((each) => s("path.tie.to-user", { d: `M${spot(middle)}L${spot(places.get(each.name))}` })),
     links.map((each) =>
-      line(places.get(each.between[0]), places.get(each.between[1]), { "stroke-width": Math.min(1 + each.weight, 4) }),
+      s("path.tie", {
+        d: bent(places.get(each.between[0]), places.get(each.between[1])),
+        "stroke-width": Math.min(1 + each.weight, 4),
+      }),
     ),
     s("circle.node.is-user", { cx: middle.x, cy: middle.y, r: 34 }),
     s("text", { x: middle.x, y: middle.y + 5, "text-anchor": "middle", class: "of-user" }, short(user, 7)),
@@ -92,7 +108,7 @@ function draw(user, names, links, places) {
         "g",
         { "data-name": each.name, class: `is-${each.kind}` },
         s("circle.node", { cx: x.toFixed(1), cy: y.toFixed(1), r: size }),
-        s("text", { x: x.toFixed(1), y: (y + size + 15).toFixed(1), "text-anchor": "middle" }, short(each.name, 16)),
+        s("text", { ...labelAt({ x, y }, size), "text-anchor": "middle" }, short(each.name, 16)),
       );
     }),
   );

@@ -6,7 +6,7 @@ import { confirm, showReceipt } from "../dialogs.js";
 import { h, icon, replace } from "../dom.js";
 import { dateTime, number, t } from "../i18n.js";
 import { me, renew } from "../known.js";
-import { lives } from "../lives.js";
+import { axis, lives, timeScale } from "../lives.js";
 import { markdown } from "../markdown.js";
 import { memoryLink } from "../parts.js";
 import { go } from "../router.js";
@@ -110,11 +110,12 @@ function facts(found, path, signal) {
   };
   const show = () => {
     const groups = AREAS.map((area) => [area, known.filter((fact) => fact.area === area).map((fact) => fact.memory)]);
-    const all = known.map((fact) => fact.memory);
+    const scale = timeScale(known.map((fact) => fact.memory));
     box.replaceChildren(
+      ...(known.length ? [axis(scale)] : []),
       ...groups
         .filter(([, memories]) => memories.length)
-        .map(([area, memories]) => lives(t(`area.${area}`), memories, all)),
+        .map(([area, memories]) => lives(t(`area.${area}`), memories, scale)),
       ...(offset === null ? [] : [button(t("person.more"), more, { dataset: { action: "more" } })]),
     );
   };
