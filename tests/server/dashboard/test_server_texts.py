@@ -101,7 +101,16 @@ def test_every_reason_that_the_program_gives_has_a_spanish_text() -> None:
     assert {reason for reason in reasons if f"{REASONS}{reason}" not in SPANISH and "{" not in reason} - FRAGMENTS == set()
 
 
-FRAGMENTS = {"not used for ", " messages", " summaries", "summary of ", "distilled from ", " was split", "its page", "imported from "}
+FRAGMENTS = {
+    "not used for ",
+    " messages",
+    " summaries",
+    "summary of ",
+    "distilled from ",
+    " was split",
+    "its page",
+    "imported from ",
+}
 """Parts of reasons with a value. Two of them name a file or a page, and stay in English."""
 
 

@@ -65,7 +65,11 @@ def test_the_health_page_is_in_spanish_with_its_causes_and_remedies(ana: Visitor
 def test_a_damaged_file_is_rejected_in_spanish_by_the_dry_run_of_an_import(ana: Visitor) -> None:
     ana.go("admin/data")
     for name, content, expected in (
-        ("notas.jsonl", b'{"type": "holdfast-export", "version": 1}\n{"type": \n', "notas.jsonl, línea 2: la línea no contiene JSON válido"),
+        (
+            "notas.jsonl",
+            b'{"type": "holdfast-export", "version": 1}\n{"type": \n',
+            "notas.jsonl, línea 2: la línea no contiene JSON válido",
+        ),
         ("vacio.txt", b"", "El archivo está vacío. No se importó nada."),
         ("datos.bin", b"\x00\x01\x02", "No se reconoció el formato de datos.bin"),
     ):
