@@ -11,6 +11,8 @@ import pytest
 from tools.mutants.coverage_map import CoverageMap
 from tools.mutants.operators import compiles, mutants_of
 
+pytestmark = pytest.mark.long
+
 SOURCE = b'''
 """A docstring with 1 number."""
 LIMIT = 3

@@ -19,6 +19,8 @@ from holdfast.presets.default import DEFAULT
 from holdfast.testing import FrozenClock, ScriptedChat
 from holdfast.types import Kind
 
+pytestmark = pytest.mark.long
+
 OpenMemory = Callable[..., Engine]
 
 CASCADE = replace(

@@ -13,6 +13,8 @@ from holdfast_bench.story.scores import DayScore, score, table
 from holdfast_bench.story.script import DESIGNS, StoryInvalid, load_stories, load_story
 from holdfast_bench.story.words import leaks, says
 
+pytestmark = pytest.mark.long
+
 HEAD = (
     'design = "{design}"\ntitle = "Two days"\nlanguage = "en"\ndays = [2]\n[[person]]\nid = "ana"\ntimezone = "Europe/Madrid"\n'
 )

@@ -16,6 +16,8 @@ from holdfast.types import Job
 
 from .support import Holdfast
 
+pytestmark = pytest.mark.long
+
 
 def test_sessions_are_listed_and_shown(holdfast: Holdfast) -> None:
     ended = holdfast.talk("Me llamo Ana.", "Vivo en Córdoba.")

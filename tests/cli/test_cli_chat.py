@@ -17,6 +17,8 @@ from tests.models.remote.chat_server import ChatServer, ReceivedRequest, Refuse,
 
 from .support import Holdfast, executable
 
+pytestmark = pytest.mark.long
+
 posix_only = pytest.mark.skipif(os.name == "nt", reason="signals and terminals as POSIX has them")
 
 

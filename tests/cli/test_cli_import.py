@@ -15,6 +15,8 @@ from tests.importers.support import chatgpt_message, chatgpt_talk, write_json
 
 from .support import Holdfast, executable
 
+pytestmark = pytest.mark.long
+
 
 def rumi(path: Path) -> Path:
     """Write a store in the format of the design Rumi."""

@@ -14,7 +14,7 @@ from holdfast.config.environment import login_name
 
 from .support import Holdfast, executable
 
-pytestmark = pytest.mark.ledger("X34")
+pytestmark = [pytest.mark.ledger("X34"), pytest.mark.long]
 
 
 def _answer(holdfast: Holdfast, answer: str, *args: str) -> str:

@@ -15,7 +15,7 @@ from holdfast.server.api.problem import problem_of
 from holdfast.stores.sqlite.disk_space import DiskSpace
 from tests.durability.full_disk import CONTROL, NEEDLE
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs and RLIMIT_FSIZE of Linux")
+pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs and RLIMIT_FSIZE of Linux"), pytest.mark.long]
 REPOSITORY = Path(__file__).parent.parent.parent
 
 

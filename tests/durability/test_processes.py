@@ -48,7 +48,7 @@ from .support import (
     tiny_source,
 )
 
-pytestmark = posix_only
+pytestmark = [posix_only, pytest.mark.long]
 
 PROCESSES = 4
 THREADS = 2

@@ -16,6 +16,8 @@ from holdfast.services import services
 from holdfast.testing.samples import a_session
 from tests.exporters.support import PRESET, counted
 
+pytestmark = pytest.mark.long
+
 OpenMemory = Callable[..., Engine]
 TARGETS = [{"user": "ana"}, {"app": "kitchen"}, {"user": "ana", "app": "kitchen"}, {"session": "talk of ana"}]
 

@@ -18,6 +18,8 @@ import pytest
 
 from .support import Served
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 SUITE = Path("node_modules") / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 GENERIC = (

@@ -8,6 +8,8 @@ import pytest
 from holdfast import Engine
 from holdfast.testing import FrozenClock
 
+pytestmark = pytest.mark.long
+
 DAY = timedelta(days=1)
 THINGS = ("the harbour", "a violin", "bread", "the cinema", "a lantern", "the river", "tickets", "the market")
 

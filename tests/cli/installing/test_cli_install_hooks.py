@@ -16,7 +16,7 @@ from holdfast.cli.installing.hooks import HOOKS, with_hooks, without_hooks
 from holdfast.cli.installing.merge_settings import merged, removed
 from tests.cli.support import Holdfast, executable
 
-pytestmark = pytest.mark.ledger("X36")
+pytestmark = [pytest.mark.ledger("X36"), pytest.mark.long]
 JSON_HOOKS = [name for name, form in HOOKS.items() if form.shape is not None]
 
 

@@ -21,7 +21,7 @@ from tests.server.dashboard.support import VIEWS, Visitor, launched, visit
 from tests.server.dashboard.test_safety import RUN, assert_nothing_ran
 from tests.server.http_support import Served, serving
 
-pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(280), pytest.mark.long]
 
 HOSTILE = (
     f"<script>{RUN}</script>",

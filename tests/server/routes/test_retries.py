@@ -10,7 +10,7 @@ from holdfast.testing import ScriptedChat
 from tests.server.http_support import Served, serving
 
 KEY = {"Idempotency-Key": "5c1e3a52-0001"}
-pytestmark = pytest.mark.ledger("X20")
+pytestmark = [pytest.mark.ledger("X20"), pytest.mark.long]
 
 
 @pytest.mark.everywhere

@@ -30,6 +30,8 @@ from tests.stores.chroma.support import (
     searched_in_memory,
 )
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("chromadb")
 
 LAZY = Pace(retry_seconds=0.0)

@@ -15,6 +15,8 @@ from holdfast.testing.samples import OpenStore
 from holdfast.testing.store_vectors import VectorPromises
 from tests.stores.chroma.support import catch_up, fill, ids_in_chroma, nearest, open_store, opened, rows, searched_in_memory
 
+pytestmark = pytest.mark.long
+
 chromadb = pytest.importorskip("chromadb")
 
 Run = Callable[[], str]

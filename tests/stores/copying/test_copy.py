@@ -12,6 +12,8 @@ from holdfast.testing import HashEmbedder
 from tests.stores.copying.support import TENANTS, copy, fill, open_engine, seen
 from tests.stores.postgres.support import Server, psycopg, server
 
+pytestmark = pytest.mark.long
+
 __all__ = ["server"]
 
 WAYS = ["sqlite to postgres", "postgres to sqlite", "sqlite to sqlite", "postgres to postgres"]

@@ -10,6 +10,8 @@ from holdfast.stores.copying import CopyReport, copy_store, open_side
 from tests.stores.copying.support import copy, copy_until_killed, fill, open_engine, seen
 from tests.stores.postgres.support import Server, server
 
+pytestmark = pytest.mark.long
+
 __all__ = ["server"]
 
 BATCH = 7

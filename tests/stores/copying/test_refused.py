@@ -14,6 +14,8 @@ from tests.cli.support import Holdfast, executable
 from tests.stores.copying.support import copy, copy_until_killed, fill, open_engine, seen
 from tests.stores.postgres.support import Server, server
 
+pytestmark = pytest.mark.long
+
 __all__ = ["server"]
 
 

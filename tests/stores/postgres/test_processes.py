@@ -18,6 +18,8 @@ from holdfast.testing.store_vectors import towards
 from tests.forking import write_in_a_forked_child
 from tests.stores.postgres.support import OpenPostgres, Run, Server, as_owner, empty_url, open_store, psycopg, server, url
 
+pytestmark = pytest.mark.long
+
 __all__ = ["as_owner", "empty_url", "open_store", "server", "url"]
 
 _processes = multiprocessing.get_context("spawn")

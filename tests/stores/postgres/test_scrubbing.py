@@ -23,6 +23,8 @@ from holdfast.types import Scope
 from tests.cli.support import Holdfast
 from tests.stores.postgres.support import OpenPostgres, Run, Server, as_owner, open_store, psycopg, server, url
 
+pytestmark = pytest.mark.long
+
 __all__ = ["as_owner", "open_store", "server", "url"]
 
 _SECRET = "the pangolin sleeps under the third lantern"
