@@ -8,5 +8,5 @@ from holdfast.protocols import Store
 
 
 def build_engine(store: Store, **components: Any) -> Engine:
-    """Return an engine that uses an open store. ``components`` are passed to ``build_services``."""
+    """Return an engine that uses an open store. ``components`` are keyword arguments for ``build_services``."""
     return Engine(build_services(store, **components))

@@ -86,9 +86,10 @@ class AccessPromises:
         assert open_store(tenant="other").stored_response("key k1", "retry-1") is None
 
     def test_a_response_is_stored_only_while_its_own_claim_exists(self, store: Store) -> None:
-        """A response is stored only if its own request holds the claim on the idempotency key, and only once.
+        """A response is stored only once, and only while its own request holds the claim on the idempotency key.
 
-        Without a claim, or if a later request has claimed the key, the response is not stored.
+        A request claims its key when it begins. If there is no claim, or a later request has claimed the key, the response is
+        not stored.
         """
         later = replace(CLAIM, at=AT + DAY)
         with store.write() as tx:

@@ -112,7 +112,10 @@ class MemoryPromises:
             assert seen == {repr(scope) for scope in scopes if reader.sees(scope)}
 
     def test_exactly_and_owner_filter_by_scope(self, store: Store) -> None:
-        """``exactly`` selects memories with exactly this scope. ``owner`` compares only the parts that it names."""
+        """``exactly`` selects memories with exactly this scope.
+
+        ``owner`` names some parts of a scope (user, app, agent) and selects memories that match these parts.
+        """
         kitchen = Scope(user="ana", app="kitchen")
         remember(store, a_memory("general"), a_memory("kitchen", scope=kitchen), a_memory("shared", scope=SHARED))
         assert [m.text for m in store.memories(MemoryFilter(exactly=ANA))] == ["general"]
@@ -161,7 +164,7 @@ class MemoryPromises:
 
     @pytest.mark.parametrize("limit", [-1, 2**63])
     def test_a_limit_out_of_range_is_refused(self, store: Store, limit: int) -> None:
-        """Every store raises the same error for a limit that is out of range."""
+        """Every store raises ``InvalidInput`` for a negative limit, and for a limit that does not fit in 64 bits."""
         with pytest.raises(InvalidInput, match=f"limit is {limit}"):
             store.memories(MemoryFilter(limit=limit))
         with pytest.raises(InvalidInput, match=f"limit is {limit}"):

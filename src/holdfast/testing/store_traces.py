@@ -97,7 +97,7 @@ class TracePromises:
     def test_a_trace_is_removed_with_its_message_session_or_scope(self, store: Store) -> None:
         """A trace is removed when its message, session or scope is removed.
 
-        A trace without a message is removed with any message of its session.
+        A trace without a message is removed as soon as any message of its session is removed.
         """
         for remove in ("message", "action", "session", "scope", "withheld"):
             session = f"ses_{remove}"

@@ -1,8 +1,8 @@
 """Split a long text into overlapping chunks that fit an embedder.
 
-A chunk ends at a paragraph, sentence, line or word boundary if there is one in its last fifth. The same text is
-always split in the same way. The chunks cover every character, up to MAX_CHUNKS chunks. At the default size, even the
-largest accepted text has far fewer chunks.
+A chunk ends at a paragraph, sentence, line or word boundary if there is one in its last fifth. The same text is always split
+in the same way. The chunks cover the whole text, unless it needs more than MAX_CHUNKS chunks. At the default size, even the
+largest accepted text needs far fewer.
 """
 
 import re
@@ -46,7 +46,10 @@ def chunk_spans(text: str, size: int = 1600, overlap: int = 200) -> list[tuple[i
 
 
 def field_spans(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each chunk of a text. The text may consist of several texts separated by ``SEPARATOR``."""
+    """Return the start and end of each chunk of a text.
+
+    The text may consist of several texts separated by ``SEPARATOR``. Each of them is split separately.
+    """
     spans: list[tuple[int, int]] = []
     start = 0
     for part in text.split(SEPARATOR):
@@ -59,8 +62,8 @@ def field_spans(text: str) -> list[tuple[int, int]]:
 def _end_of_chunk(text: str, start: int, size: int) -> int:
     """Return the end of a chunk: the best boundary in its last fifth, or ``start + size`` if there is no boundary.
 
-    Paragraph boundaries are better than sentence, line and word boundaries. Earlier boundaries are ignored, because shorter
-    chunks would be more chunks.
+    The end of a paragraph is best, then the end of a sentence, of a line, and of a word. Boundaries before the last fifth are
+    ignored, because they would make chunks short and numerous.
     """
     floor, limit = start + size - size // 5, start + size
     for boundary in _BOUNDARIES:
@@ -71,6 +74,9 @@ def _end_of_chunk(text: str, start: int, size: int) -> int:
 
 
 def _start_of_next(text: str, earliest: int, end: int) -> int:
-    """Return the start of the next chunk: the first word that begins between ``earliest`` and ``end``, or ``earliest``."""
+    """Return the start of the next chunk: the first word that begins between ``earliest`` and ``end``.
+
+    If no word begins there, return ``earliest``.
+    """
     match = _SPACE.search(text, earliest, end)
     return match.end() if match else earliest

@@ -192,7 +192,7 @@ def one_line(text: str) -> str:
 
 
 def escape_line(text: str) -> str:
-    """Return the text as one line, escaped so that it can neither open nor close a block of the prompt."""
+    """Return the text as one line, with ``<``, ``>`` and ``&`` escaped, so that it cannot contain a tag of the prompt."""
     return one_line(text).translate(_ESCAPES)
 
 

@@ -52,6 +52,6 @@ def _spoken(number: int, unit: str, language: str | None) -> str:
 
 
 def day_in_words(at: datetime, language: str | None) -> str:
-    """Return a date in words: day, month, year and weekday."""
+    """Return a date in words, such as "5 June 2026 Friday". If the language is not supported, the words are English."""
     spoken = language if language in _MONTHS else "en"
     return f"{at.day} {_MONTHS[spoken][at.month - 1]} {at.year} {_DAYS[spoken][at.weekday()]}"

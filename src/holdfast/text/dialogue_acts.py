@@ -149,7 +149,10 @@ def split_acts(text: str) -> tuple[list[str], list[str]]:
 
 
 def asked_in(text: str) -> str | None:
-    """Return the question with which a message ends: the last of its two last sentences that is a question, or None."""
+    """Return the question with which a message ends, or None.
+
+    Only the last two sentences are checked. If both are questions, the last one is returned.
+    """
     sentences = split_sentences(text[-_MAX_CHARACTERS:])
     return next((each for each in reversed(sentences[-2:]) if "?" in each or _is_question(_opening(fold(each)))), None)
 
@@ -173,7 +176,7 @@ _ABOUT_ASKING: Final = re.compile(
 
 
 def _is_reply(text: str, acts: Sequence[Act]) -> bool:
-    """Return True if a message can be the answer to a question: it is short, asks nothing and is not "I don't know"."""
+    """Return True if a message can be an answer to a question. It must be short and ask nothing, and not be "I don't know"."""
     if "question" in acts or "request" in acts or len(_WORD.findall(text[:_MAX_CHARACTERS])) > _MAX_REPLY_WORDS:
         return False
     opening = _opening(fold(text))
@@ -208,9 +211,9 @@ def _states(clause: str) -> bool:
 
 
 def _clauses(folded: str) -> list[str]:
-    """Return the clauses of a sentence that is in lower case and without accents.
+    """Return the clauses of a sentence, which is in lower case and without accents.
 
-    In a question such as "..., right?", the last clause stays part of the question.
+    The sentence is split at punctuation and at conjunctions such as "because" and "and".
     """
     parts = [part.strip(" ¿?¡!.\"'") for part in _CLAUSE.split(folded)]
     return [part for part in parts if part]

@@ -69,7 +69,10 @@ _CONJUNCTIONS: Final = frozenset(
 
 
 def split_dictation(sentence: str) -> Iterator[str]:
-    """Yield the clauses of a sentence without punctuation. A sentence with punctuation is split only if it is too long."""
+    """Yield the clauses of a sentence without punctuation. A sentence of more than 24 words is also split at conjunctions.
+
+    A sentence with punctuation is not split into clauses.
+    """
     if _MARKS.search(sentence.rstrip(".!?…")) or sentence.endswith((".", "!", "?", "…")):
         yield from split_at_conjunctions(sentence)
         return
@@ -78,7 +81,10 @@ def split_dictation(sentence: str) -> Iterator[str]:
 
 
 def split_at_conjunctions(sentence: str) -> Iterator[str]:
-    """Split a sentence at its conjunctions if it is long and has no punctuation inside."""
+    """Split a sentence at conjunctions such as "and" if it has more than 24 words and no comma, colon or semicolon.
+
+    A shorter sentence is yielded unchanged. No piece has fewer than five words.
+    """
     words = sentence.split()
     if len(words) <= _MAX_WORDS or any(word[-1] in ",;:" for word in words):
         yield sentence

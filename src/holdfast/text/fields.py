@@ -26,7 +26,10 @@ def check_fields(given: object, allowed: type) -> dict[str, Any]:
 
 @contextmanager
 def naming(item: str) -> Iterator[None]:
-    """Put the name of an item in front of the message of an InvalidInput error that the block raises."""
+    """Context manager: if an ``InvalidInput`` error is raised inside it, put the name of the item before the error's message.
+
+    For example, ``naming("messages[2]")`` tells the caller which message is invalid.
+    """
     try:
         yield
     except TextTooLong as error:

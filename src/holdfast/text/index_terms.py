@@ -30,9 +30,9 @@ _ahead: ContextVar[dict[TextAndLanguage, list[ChunkTerms]]] = ContextVar("terms 
 
 @contextmanager
 def tokenized(texts: Iterable[TextAndLanguage]) -> Iterator[None]:
-    """Tokenize texts now, so that :func:`chunk_terms` need not do it inside the block.
+    """Context manager: tokenize texts before the ``with`` block, so that :func:`chunk_terms` need not do it inside.
 
-    The results are dropped when the block ends.
+    The results are dropped when the ``with`` block ends.
     """
     token = _ahead.set({key: _compute(*key) for key in dict.fromkeys(texts)})
     try:
@@ -42,7 +42,10 @@ def tokenized(texts: Iterable[TextAndLanguage]) -> Iterator[None]:
 
 
 def chunk_terms(text: str, language: str | None) -> list[ChunkTerms]:
-    """Return the chunks of a text with their terms. Inside :func:`tokenized`, use the results that it has already computed."""
+    """Return the chunks of a text with their terms.
+
+    Inside a ``with tokenized(...)`` block, return the result that :func:`tokenized` has already computed for this text.
+    """
     known = _ahead.get({}).get((text, language))
     return _compute(text, language) if known is None else known
 

@@ -28,7 +28,7 @@ _OTHER_BEFORE: Final = re.compile(r"\b(?:at|for|joined|joins|left|uses?|using|bo
 
 
 def kind_of_name(name: str, texts: Iterable[str]) -> NameKind:
-    """Return whether a name is that of a person or of a place, judging by its use in some texts.
+    """Return whether a name is that of a person or of a place, judging by its use in the given texts.
 
     Return ``other`` if it is neither, or if that is unclear.
     """

@@ -95,14 +95,18 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _has_symbols(core: str, words: Sequence[str]) -> bool:
-    """Return True if a token has symbols besides its words. An apostrophe inside a word does not count."""
+    """Return True if a token contains symbols, such as "C++" or "AT&T". Apostrophes do not count: "don't" has no symbols.
+
+    ``words`` are the runs of letters and digits in the token.
+    """
     return (len(words) > 1 or core != words[0]) and core.replace("'", "").replace("’", "") != "".join(words)
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Yield the terms of a text in a script without spaces between words.
+    """Yield the terms of a text in a script that has no spaces between words, such as Chinese.
 
-    The terms are pairs of adjacent characters, and single characters. Words of other scripts in the same text are also yielded.
+    The terms are all pairs of adjacent characters, and all single characters. Words of other scripts in the same text are
+    also yielded.
     """
     for piece in _NO_SPACES.split(run):
         if piece:
@@ -121,9 +125,9 @@ def _spell(token: str) -> str:
 
 
 def _decorated(spelling: str) -> list[str]:
-    """Return the words of a token, as :func:`_spell` spells it, without the symbols around them: "don", "t" for "*don't*".
+    """Return the words of a token without the symbols around them: "don" and "t" for "*don't*".
 
-    A token with symbols inside, such as "AT&T", counts as one word.
+    ``spelling`` is the token as :func:`_spell` returns it. A token with symbols inside, such as "AT&T", counts as one word.
     """
     inner = _OUTER_CODES.sub("", spelling)
     return [part for part in _APOSTROPHE.split(inner) if part] or [spelling]

@@ -1,4 +1,4 @@
-"""Erase data from topic pages: in every folder into which a preset has written pages of this store."""
+"""Erase data from topic pages, in every folder into which a preset has written pages of this store."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,7 +39,10 @@ class PagesToErase:
             self._files += root.before_erasing(owner, [each for each in self._scopes if (root.root / folder_name(each)).is_dir()])
 
     def rewrite(self) -> list[Path]:
-        """Rewrite the topic pages after an erasure, and remove the folders of erased owners. Return the files that are left."""
+        """Rewrite the topic pages after an erasure, and remove the folders of erased owners.
+
+        Return all files that then remain in the folders of topic pages, so that the caller can search them for erased data.
+        """
         for files in self._files:
             self.problems += files.publish().problems
         if self._whole:
@@ -87,9 +90,9 @@ def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToE
 
 
 def _usual_folders(store: Store) -> dict[str, tuple[str, str]]:
-    """Return the folders in which presets write topic pages by default, next to a store's file.
+    """Return the folders next to a store's file in which presets write topic pages by default.
 
-    Earlier versions did not record these folders in the store.
+    They are checked as well as the recorded folders, because earlier versions did not record them in the store.
     """
     if "://" in store.location:
         return {}

@@ -1,6 +1,7 @@
-"""The record of the last sync between the topic files and the store: ids, hashes and open questions.
+"""The record of the last sync between the topic files and the store.
 
-The record contains no text or name in plain form.
+It contains ids, hashes, and the questions about people's edits that are not answered yet. It contains no text or name in
+plain form.
 """
 
 import hashlib

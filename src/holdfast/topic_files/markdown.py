@@ -25,7 +25,7 @@ _FENCES: Final = ("```", "~~~")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One memory in a file: its text, its date or time, and its rows as the user typed them."""
+    """One memory in a file: its text, its date or time, and its lines in the file as the user typed them (``raw``)."""
 
     text: str
     at: str | None = None
@@ -182,9 +182,9 @@ def _blocks(rows: Sequence[str]) -> set[int]:
 
 
 def _closing(rows: Sequence[str], start: int) -> int | None:
-    """Return the index of the last row of the block that starts at the row ``start``.
+    """Return the index of the last row of a comment, code block or front matter that starts at the row ``start``.
 
-    Return None if no block starts there, or if the block is never closed.
+    Return None if nothing of that kind starts there, or if it is never closed.
     """
     row = rows[start].strip()
     if row.startswith("<!--"):

@@ -15,7 +15,7 @@ _NAME = "manifest.json"
 
 
 class Manifest:
-    """The recorded hashes of the files of one build."""
+    """The recorded hashes of the files of one build (complete version) of an index."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -69,7 +69,7 @@ class ExternalIndex(Protocol):
         ...
 
     def applying(self) -> AbstractContextManager[None]:
-        """Hold the lock for changing the index during the block. Raise `IndexBusy` if another process holds the lock."""
+        """Context manager: hold the lock for changing the index. Raise `IndexBusy` if another process holds the lock."""
         ...
 
     def note(self, mark: str) -> None:
@@ -114,7 +114,7 @@ class IndexPlace(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """True if the index is on a server, so that a search may have to wait for it."""
+        """True if the index is on a server, so that a search may have to wait for the server."""
         ...
 
     def load(self) -> None:
@@ -123,7 +123,10 @@ class IndexPlace(Protocol):
 
     @property
     def home(self) -> str:
-        """Path of the store that the builds belong to, or "" if the place is a folder, because each store has its own folder."""
+        """Path of the store that the builds belong to, or "" if the place is a folder.
+
+        A folder needs no such path, because each store has its own folder.
+        """
         ...
 
     def open(self, build: Build) -> ExternalIndex:
@@ -131,7 +134,10 @@ class IndexPlace(Protocol):
         ...
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
-        """Remove the given build. A folder also removes all other builds that ``current`` does not name. Failures are ignored."""
+        """Remove the given build (version of an index). Failures are ignored.
+
+        If the place is a folder, also remove all other builds in it, except the builds that ``current`` returns.
+        """
         ...
 
     def describe(self) -> str:

@@ -66,7 +66,10 @@ class _Copy:
         """
 
     def run(self, started: float) -> CopyReport:
-        """Copy the missing rows and compare both sides. If they are equal, remove the mark that prevents opening the target."""
+        """Copy the missing rows and compare both sides.
+
+        If they are equal, remove the mark that prevents opening the target as a store.
+        """
         known = self._target.prepare()
         begun = self._target.unfinished_source()
         self._totals = {table: self._source.count(table) for table in COPIED}

@@ -76,7 +76,7 @@ class PostgresSide(Side):
         return self._reader
 
     def guard(self) -> contextlib.AbstractContextManager[None]:
-        """Translate PostgreSQL's errors into Holdfast's during the block."""
+        """Context manager: raise PostgreSQL's errors as Holdfast errors."""
         return translated()
 
     def _has_tables(self) -> bool:
@@ -92,7 +92,7 @@ class PostgresSide(Side):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Run all reads of the block in one snapshot. Other programs may write meanwhile."""
+        """Context manager: run all reads inside it in one snapshot. Other programs may write meanwhile."""
         with self.guard():
             migrate(self._writer.raw)
             self._inspect()
@@ -106,14 +106,14 @@ class PostgresSide(Side):
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[PostgresSession]:
-        """Run the block in a transaction. The transaction is on disk when the block ends."""
+        """Context manager for a transaction. When its ``with`` block ends, the transaction is committed and on disk."""
         with self.guard(), self._writer.raw.transaction():
             yield self._writer
 
     def prepare(self) -> list[Migration]:
-        """Create the tables or migrate them to this version's schema. Return all migrations of this version.
+        """Create the tables, or migrate them to this version's schema. Return all migrations of this version.
 
-        The tables of an unfinished copy are not migrated. :meth:`check_schema` checks them.
+        If the tables belong to an unfinished copy, they are not migrated. :meth:`check_schema` checks their schema instead.
         """
         with self.guard():
             self._lock_out_other_copies()
@@ -136,7 +136,11 @@ class PostgresSide(Side):
         return self._reader.execute_binary(sql, values).fetchall()
 
     def passes(self) -> Iterator[None]:
-        """Yield once if the database user sees all rows. Otherwise, select one tenant after the other, and yield after each."""
+        """Yield once for each pass that is needed to read all rows of a table.
+
+        If the database user sees all rows, one pass is enough. Otherwise, each tenant needs a pass: the tenant is selected
+        before the yield, so that the caller then reads only its rows.
+        """
         if not self._bound:
             yield None
             return

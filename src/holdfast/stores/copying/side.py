@@ -50,21 +50,21 @@ class Side(ABC):
 
     @abstractmethod
     def guard(self) -> contextlib.AbstractContextManager[None]:
-        """Translate the database's errors into Holdfast's during the block."""
+        """Context manager: raise the database's errors as Holdfast errors."""
 
     @abstractmethod
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
-        """Run all reads of the block in one snapshot."""
+        """Context manager: run all reads inside it in one snapshot."""
 
     @abstractmethod
     def writing(self) -> contextlib.AbstractContextManager[Connection]:
-        """Run the block in a transaction. The transaction is on disk when the block ends."""
+        """Context manager for a transaction. When its ``with`` block ends, the transaction is committed and on disk."""
 
     @abstractmethod
     def prepare(self) -> list[Migration]:
-        """Create the tables or migrate them to this version's schema. Return all migrations of this version.
+        """Create the tables, or migrate them to this version's schema. Return all migrations of this version.
 
-        The tables of an unfinished copy are not migrated. :meth:`check_schema` checks them.
+        If the tables belong to an unfinished copy, they are not migrated. :meth:`check_schema` checks their schema instead.
         """
 
     @abstractmethod
@@ -121,7 +121,8 @@ class Side(ABC):
     def passes(self) -> Iterator[None]:
         """Yield once for each pass that is needed to read all rows of a table.
 
-        If only one tenant is visible at a time, each tenant needs its own pass.
+        One pass is enough if the database user sees all rows. If it sees only one tenant at a time, each tenant needs its own
+        pass.
         """
         yield None
 

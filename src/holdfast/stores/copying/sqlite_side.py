@@ -51,12 +51,12 @@ class SQLiteSide(Side):
         return self._connections.reader()
 
     def guard(self) -> contextlib.AbstractContextManager[None]:
-        """Translate SQLite's errors into Holdfast's during the block."""
+        """Context manager: raise SQLite's errors as Holdfast errors."""
         return translate_errors(self._path)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Run all reads of the block in one snapshot. Other programs may write meanwhile."""
+        """Context manager: run all reads inside it in one snapshot. Other programs may write meanwhile."""
         with self._connections.exclusive() as connection:
             migrate(connection)
         with self.guard():
@@ -68,13 +68,13 @@ class SQLiteSide(Side):
                 self.reader.execute("ROLLBACK")
 
     def writing(self) -> contextlib.AbstractContextManager[FileConnection]:
-        """Run the block in a transaction. The transaction is on disk when the block ends."""
+        """Context manager for a transaction. When its ``with`` block ends, the transaction is committed and on disk."""
         return self._connections.writing()
 
     def prepare(self) -> list[Migration]:
-        """Create the tables or migrate them to this version's schema. Return all migrations of this version.
+        """Create the tables, or migrate them to this version's schema. Return all migrations of this version.
 
-        The tables of an unfinished copy are not migrated. :meth:`check_schema` checks them.
+        If the tables belong to an unfinished copy, they are not migrated. :meth:`check_schema` checks their schema instead.
         """
         with self._connections.exclusive() as connection:
             exists = fetch_value(connection, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'")

@@ -133,10 +133,10 @@ def _entry_at(path: Sequence[str]) -> str:
 
 
 def _typed(entry: str, kind: str, condition: str) -> str:
-    """Return an SQL condition that is false if a metadata entry does not have the JSON type ``kind``.
+    """Return the SQL condition that a metadata entry has the JSON type ``kind`` and fulfills ``condition``.
 
-    It uses CASE, because PostgreSQL may evaluate conditions joined by AND in any order. A cast in ``condition`` would then fail
-    on an entry of another type.
+    ``condition`` may contain a cast that fails for other types. It is therefore evaluated only after the type is checked,
+    with CASE. With AND, PostgreSQL could evaluate it first.
     """
     return f"CASE WHEN json_typeof({entry}) = '{kind}' THEN {condition} ELSE false END"
 

@@ -71,7 +71,7 @@ _QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Translate PostgreSQL's errors into Holdfast's during the block. The process cannot fork inside the block."""
+    """Context manager: raise PostgreSQL's errors as Holdfast errors. The process cannot fork inside it."""
     try:
         with forks.fork_guard:
             yield

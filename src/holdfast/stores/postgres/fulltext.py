@@ -133,7 +133,10 @@ def _units(connection: PostgresSession, tenant: str, item: int) -> list[tuple[in
 
 
 class ItemFilter(NamedTuple):
-    """Conditions on the items that a search may return. ``filtered`` is True if the conditions may exclude most items."""
+    """Conditions on the items that a search may return.
+
+    ``filtered`` is True if the conditions may exclude most items. The search then reads all matching chunks.
+    """
 
     clauses: Clauses
     filtered: bool

@@ -106,7 +106,10 @@ def check_distance(url: str) -> Finding:
 
 
 def pooler_finding(*, is_direct: bool) -> Finding:
-    """Report whether maintenance can connect to the server directly. The store itself is behind a pooler."""
+    """Return the result of the check "pooler", for a store that is connected through a pooler such as PgBouncer.
+
+    The check passes if maintenance can connect to the server directly (``is_direct``).
+    """
     if is_direct:
         detail = translatable("pooler.ok", "connected through a pooler; maintenance connects directly")
         return Finding(check="pooler", ok=True, detail=detail)
@@ -126,9 +129,9 @@ def _setting(connection: PostgresSession, name: str, *, remedy: str) -> Finding:
 
 
 def _checksums(connection: PostgresSession) -> Finding:
-    """Return a finding that recommends data checksums if they are off.
+    """Return the result of a check that recommends data checksums if the server does not use them.
 
-    It does not count as a failed check, because each message and memory row has its own hash.
+    The check passes even then, because each message and memory row has its own hash.
     """
     value = _show(connection, "data_checksums")
     advice = translatable(

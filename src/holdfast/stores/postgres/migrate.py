@@ -35,7 +35,8 @@ $$
 def migrate(raw: "psycopg.Connection[Row]") -> str | None:
     """Apply the pending migrations. Return the role that connections must switch to, or None if they keep their own role.
 
-    Connections must switch if the database user bypasses row level security and is a member of the role.
+    A database user who bypasses row level security would see the rows of all tenants. If this user is a member of Holdfast's
+    restricted role, connections must switch to that role.
     """
     known = list(migrations("holdfast.stores.postgres"))
     if _pending(raw, known):

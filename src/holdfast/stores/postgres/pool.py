@@ -129,9 +129,10 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def _set_up(self, raw: "psycopg.Connection[Row]") -> Iterator[None]:
-        """Run the block with the tenant's settings. Behind a pooler, this begins a transaction that sets them.
+        """Context manager: make sure that the connection has the tenant's settings.
 
-        Without a pooler, this does nothing, because the connection already has these settings.
+        Behind a pooler, this runs the ``with`` block in a transaction that begins with these settings. Without a pooler, this
+        does nothing, because the connection already has them.
         """
         if not self._transaction_setup:
             yield
@@ -159,9 +160,9 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
-        """Run all reads of this thread on one connection during the block.
+        """Context manager: run all reads of this thread on one connection.
 
-        The process cannot fork during the block, because the child would share the connection.
+        The process cannot fork inside it, because the child would share the connection.
         """
         if getattr(self._local, "held", None) is not None or getattr(self._local, "session", None) is not None:
             yield
@@ -185,7 +186,7 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[PostgresSession]:
-        """Run a transaction: commit at the end of the block, roll back on an error.
+        """Context manager for a transaction. It commits when the ``with`` block ends, and rolls back on an error.
 
         With ``durable=False``, the commit does not wait for the disk.
         """
@@ -215,7 +216,7 @@ class PostgresConnections:
     def _begun(self, *, durable: bool) -> "Iterator[tuple[psycopg.Connection[Row], Transaction]]":
         """Begin a transaction and yield it with its connection.
 
-        If the connection was lost while idle, another connection is used.
+        If a connection from the pool turns out to be lost, another connection is used.
         """
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
         if not durable:
@@ -300,9 +301,9 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def owner(self) -> Iterator[PostgresSession]:
-        """Open a connection for maintenance, with all privileges of the user named in the address.
+        """Context manager: open a connection for maintenance, with all privileges of the user named in the address.
 
-        The connection is closed at the end of the block.
+        The connection is closed when the ``with`` block ends.
         """
         with translated(), contextlib.closing(self.connect()) as raw:
             yield PostgresSession(raw)

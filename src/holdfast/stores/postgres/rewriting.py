@@ -196,7 +196,7 @@ class TableCopy:
 
     @contextlib.contextmanager
     def _all_rows(self) -> Iterator[None]:
-        """Make all rows of all tenants visible to this connection during the block.
+        """Context manager: make all rows of all tenants visible to this connection.
 
         If row level security does not apply to the database user, ``row_security`` is set to off. PostgreSQL then raises an
         error instead of silently hiding rows.

@@ -24,10 +24,11 @@ _KEPT = 100
 
 
 def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...] | None:
-    """Return the places that the last scrub covering an erasure could not reach, or None if no scrub has covered it.
+    """Find the last finished scrub that covers an erasure, and return the places that it could not reach.
 
-    ``requested`` is the transaction number of the erasure. If this server has not assigned that number yet, the rows were
-    erased on another server, before the store was copied to this one. Any scrub then covers the erasure.
+    Return None if there is no such scrub. ``requested`` is the transaction number of the erasure. If this server has not
+    assigned that number yet, the rows were erased on another server, before the store was copied to this one. Any scrub then
+    covers the erasure.
     """
     row = fetch(
         session,
@@ -56,7 +57,10 @@ def is_due(session: PostgresSession, interval_seconds: float) -> bool:
 
 @contextlib.contextmanager
 def alone(session: PostgresSession) -> Iterator[bool]:
-    """Hold the lock for scrubs of this database during the block. Yield True, or False if another process holds the lock."""
+    """Context manager: hold the lock for scrubs of this database.
+
+    Yield True if this process got the lock, False if another process holds it.
+    """
     held = bool(fetch_value(session, "SELECT pg_try_advisory_lock(?)", (_LOCK,)))
     try:
         yield held

@@ -62,14 +62,15 @@ class SharedPool:
     def after_fork(self) -> None:
         """Start with an empty pool in a forked child.
 
-        The inherited pool is kept but never used, because the parent process still uses the connections in it.
+        The child keeps a reference to the inherited pool but never uses it. Otherwise the pool would close its connections,
+        which the parent process still uses.
         """
         self._pool._closed = True  # noqa: SLF001  (closing it would wait for threads that do not exist in the child)
         _inherited.append((self._pool, self._tenants))
         self._start()
 
     def lend(self, tenant: str) -> "psycopg.Connection[Row]":
-        """Take a connection from the pool and return it. It sees only this tenant's rows."""
+        """Take a free connection from the pool for a tenant. The connection sees only this tenant's rows."""
         if self._pool.closed:
             self._pool.open()
         raw = self._free()

@@ -128,7 +128,7 @@ class PostgresStore(SQLReads):
         return self._connections.read(query)
 
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
-        """Run the reads of the block on one connection and cache small lookups.
+        """Context manager: run all reads inside it on one connection, and cache small lookups.
 
         This is not a database snapshot: each read sees the latest committed rows.
         """
@@ -136,9 +136,10 @@ class PostgresStore(SQLReads):
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[PostgresTransaction]:
-        """Run the block in a transaction. If the block raises an error, the transaction is rolled back.
+        """Context manager for a write transaction. If its ``with`` block raises an error, the transaction is rolled back.
 
-        When the block ends, the transaction is on disk. With ``durable=False``, it may reach the disk a little later.
+        When the ``with`` block ends, the transaction is on disk. With ``durable=False``, it may reach the disk a little
+        later.
         """
         with self._connections.write(durable=durable) as session:
             transaction = PostgresTransaction(session, tenant=self.tenant)
@@ -306,7 +307,10 @@ class PostgresStore(SQLReads):
 
     @contextlib.contextmanager
     def room(self) -> Iterator[Callable[[], object]]:
-        """Do nothing. A SQLite store frees disk space here, but only the server's administrator can do that for a server."""
+        """Context manager that does nothing.
+
+        A SQLite store frees disk space here. On a server, only an administrator can do that.
+        """
         yield lambda: None
 
     def scrub(
@@ -336,12 +340,18 @@ class PostgresStore(SQLReads):
             return True, (*unreachable, *scrubbing.scan(session, needles), *found)
 
     def _covered(self) -> Sequence[Unreachable] | None:
-        """Return the places that the scrub of this tenant's erasures could not reach, or None if no scrub has covered them."""
+        """Return the places that the last scrub of this tenant's erased data could not reach.
+
+        Return None if this tenant has requested no scrub, or if no scrub has covered its erasures yet.
+        """
         requested = self.setting(REQUESTED)
         return None if requested is None else self.guard(lambda: scrub_schedule.covering(self.connection, requested))
 
     def _may_scrub(self) -> bool:
-        """Return True if a scrub has covered this tenant's erasures, or if the next scrub is due."""
+        """Return True if :meth:`scrub` can go on now, False if it must wait until the next scrub is due.
+
+        It need not wait if a scrub has already covered this tenant's erasures, because nothing is left to rewrite.
+        """
         if self._covered() is not None:
             return True
         return self.guard(lambda: scrub_schedule.is_due(self.connection, self._scrub_interval))

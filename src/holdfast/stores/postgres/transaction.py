@@ -305,18 +305,18 @@ class PostgresTransaction(SQLTransaction):
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        With ``exclusive`` kinds, the workers of a tenant lease one after the other. Each worker must see the leases of the
-        others.
+        If ``exclusive`` names kinds of jobs, a lock makes the workers of a tenant lease one after the other, so that each of
+        them sees the leases of the others.
         """
         if exclusive:
             self._locks.hold(["leases"])
         return super().lease_job(worker=worker, now=now, until=until, kinds=kinds, exclusive=exclusive)
 
     def holds_lease(self, job: Job) -> bool:
-        """Return True if this attempt still holds the job's lease.
+        """Return True if the lease of the job is still held by the worker and attempt that ``job`` states.
 
-        If it does, no other worker can take the lease before the transaction ends. This method locks the job's user before
-        the job. Erasing a user takes the two locks in the same order, so the two operations cannot deadlock.
+        If it is, no other worker can take the lease before the transaction ends. This method locks the job's user before the
+        job. Erasing a user takes the two locks in the same order, so the two operations cannot deadlock.
         """
         if isinstance(user := job.payload.get("user"), str):
             self._locks.hold([_user(user)])

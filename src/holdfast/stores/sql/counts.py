@@ -45,7 +45,7 @@ def stats(connection: Connection, tenant: str) -> dict[str, Any]:
 
 
 def vectors_finding(connection: Connection, tenant: str) -> Finding:
-    """Return a finding that says whether every vector belongs to a chunk."""
+    """Return the result of the check that every vector belongs to a chunk."""
     waiting = fetch_value(connection, "SELECT count(*) FROM unembedded WHERE tenant = ?", (tenant,))
     stray = fetch_value(
         connection,
@@ -64,7 +64,7 @@ def vectors_finding(connection: Connection, tenant: str) -> Finding:
 
 
 def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
-    """Return the finding of a hash check: how many rows of a table do not match their hash.
+    """Return the result of a check of row hashes: the number of rows in a table that do not match their hash.
 
     ``seen`` is the number of rows checked. ``bad`` contains the ids of the rows that do not match.
     """

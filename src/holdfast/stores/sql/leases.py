@@ -33,12 +33,12 @@ def next_job(
 ) -> Job | None:
     """Return the most urgent job that is due or whose lease has expired, or None if there is no such job.
 
-    For kinds in ``exclusive``, jobs of scopes in which such a job is running are excluded. ``lock`` is an SQL clause for
-    locking the rows, which is appended to the queries.
+    A job whose kind is in ``exclusive`` is skipped while another such job of the same scope is running. ``lock`` is an SQL
+    clause for locking the rows, which is appended to the queries.
 
     If the clock was set back, stored times can lie far in the future. So a job is also due if its creation time is in the
-    future, or if its retry is later than any retry should be. A lease also counts as expired if it ends later than ``until``
-    and later than any valid lease.
+    future, or if its next attempt is later than the longest delay between attempts allows. A lease also counts as expired if
+    it ends later than ``until`` and later than the longest lease allows.
     """
     too_late = max(until, now + _MAX_LEASE)
     apart, scopes = _not_in_running_scopes(connection, tenant, now, too_late, list(exclusive))
@@ -73,7 +73,10 @@ def _priorities(connection: Connection, tenant: str, state: str) -> Iterator[int
 def _not_in_running_scopes(
     connection: Connection, tenant: str, now: datetime, too_late: datetime, kinds: list[str]
 ) -> tuple[str, list[Any]]:
-    """Return a condition and its values. It excludes jobs of these kinds in scopes in which a job of these kinds is running."""
+    """Return an SQL condition and its values, for jobs of the given ``kinds``.
+
+    The condition excludes such a job if another job of these kinds is running in the same scope.
+    """
     if not kinds:
         return "", []
     rows = fetch(

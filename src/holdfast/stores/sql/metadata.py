@@ -1,8 +1,8 @@
 """Translate metadata filters into SQL. Names and values are bound as parameters and never part of the SQL text.
 
-The operators mean the same as in MongoDB. A list matches if one of its elements matches. A missing entry equals None,
-and matches ``$ne``, ``$nin`` and ``$not``. A name with dots is a path into nested objects, unless an entry has the
-whole name.
+The operators mean the same as in MongoDB. A list matches if one of its elements matches. A missing entry equals None, and
+matches ``$ne``, ``$nin`` and ``$not``. A name with dots is a path: ``a.b`` means the entry ``b`` of the object ``a``. If a
+row has an entry that is itself named ``a.b``, that entry is used instead.
 """
 
 import re
@@ -39,7 +39,10 @@ class _Translation:
         self._left = _MAX_CONDITIONS
 
     def all_of(self, where: object, depth: int) -> Part:
-        """Return the condition that all parts of a filter match."""
+        """Return the SQL condition that the metadata matches all entries of a filter.
+
+        ``{"room": "kitchen", "floor": 2}`` has two entries. Both must match.
+        """
         if depth > _MAX_DEPTH:
             raise InvalidInput(f"The filter is nested too deeply; the limit is {_MAX_DEPTH} levels.")
         if not isinstance(where, Mapping):
@@ -119,7 +122,7 @@ class _Translation:
         )
 
     def _contains(self, name: str, value: object) -> Part:
-        """Return the condition that an entry is a list with this element, or a string with this part."""
+        """Return the condition that an entry is a list that contains ``value``, or a string that contains it."""
         dialect, cleaned = self._dialect, clean_value(name, value)
 
         def within(path: Sequence[str]) -> Part:
@@ -133,9 +136,10 @@ class _Translation:
 
 
 def _at(name: str, dialect: SQLDialect, condition: Callable[[Sequence[str]], Part]) -> Part:
-    """Return a condition on the metadata entry with this name.
+    """Apply ``condition`` to the metadata entry with this name, and return the SQL.
 
-    A name with dots is a path into nested objects, unless there is an entry with the whole name.
+    A name with dots is a path: ``a.b`` means the entry ``b`` of the object ``a``. If a row has an entry that is itself named
+    ``a.b``, that entry is used instead.
     """
     whole = condition([name])
     if "." not in name:

@@ -36,7 +36,10 @@ def migrations(package: str = "holdfast.stores.sqlite") -> tuple[Migration, ...]
 
 
 def pending(recorded: Mapping[int, str], known: Sequence[Migration], *, what: str = "file") -> list[Migration]:
-    """Verify the migrations that a store has recorded, and return the migrations that it still needs."""
+    """Return the migrations that a store still needs. ``recorded`` contains the number and hash of each applied migration.
+
+    Raise an error if the store is an unfinished copy, has a newer schema, or was migrated with another text of a migration.
+    """
     if COPYING in recorded:
         raise StoreError(
             f"A copy into this {what} is not finished (from {recorded[COPYING]}). "

@@ -1,4 +1,4 @@
-"""Search blocks of bytes for needles, which are byte strings from erased data."""
+"""Search blocks of bytes, such as parts of a file, for needles (byte strings from erased data)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,10 +11,11 @@ _FEW = 32
 
 
 def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
-    """Return the needles that occur in the blocks.
+    """Return the needles (byte strings from erased data) that occur in the blocks of bytes.
 
-    Many needles are searched in one pass: their first eight bytes are compared as an integer, and only if these match is the
-    whole needle compared. If there are only a few needles, or a needle has less than eight bytes, each is searched separately.
+    More than 32 needles are searched in one pass: first, eight bytes of a block are compared with the first eight bytes of
+    all needles. Only if these match, the whole needle is compared. Needles of less than eight bytes are searched one by one,
+    and so are up to 32 needles.
     """
     if not needles:
         return set()

@@ -69,7 +69,10 @@ class TraceWrites(TraceReads, AccessWrites):
         items: Collection[str] = (),
         texts: Collection[str] = (),
     ) -> int:
-        """Remove the traces that any of the arguments selects, and return their number. ``keep`` selects all but the newest N."""
+        """Remove each trace that at least one of the arguments selects, and return the number of removed traces.
+
+        ``keep`` selects all traces except the newest ``keep``.
+        """
         removed = 0
         if before is not None:
             removed += self._delete("at < ?", stamp(before))

@@ -291,9 +291,10 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         return counts
 
     def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
-        """Remove sessions with their jobs and traces.
+        """Remove sessions with their jobs and traces. Return the number of removed sessions and jobs.
 
-        Jobs queued by older versions do not name the scope of their session. They are removed if only the session's id matches.
+        Jobs queued by older versions do not state the scope of their session. They are removed if they state the session's
+        id.
         """
         counts = {"sessions": 0, "jobs": 0}
         field = self._connection.dialect.in_payload

@@ -77,7 +77,10 @@ class SQLiteConnections:
             self._writer = None
 
     def after_fork(self) -> None:
-        """Start without connections in a forked child. Inherited connections are kept open but never used."""
+        """Start without connections in a forked child.
+
+        Inherited connections are never used, but they stay open, because closing them would disturb the parent process.
+        """
         _inherited.extend([self._writer, self._local, *self._readers])
         self._start()
 
@@ -110,7 +113,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[FileConnection]:
-        """Run the block in a write transaction, holding the write lock of this process. Roll back on an error.
+        """Context manager for a write transaction. It holds the write lock of this process, and rolls back on an error.
 
         With ``durable=False``, the commit does not wait for the disk. Use this for data that can be derived again, such as
         vectors.
@@ -150,7 +153,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        """Wait until this tenant may write to the file, and keep that right during the block."""
+        """Context manager: wait until this tenant may write to the file, and hold the write lock of this process."""
         self._turns.acquire(self._tenant)
         try:
             yield
@@ -159,7 +162,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[FileConnection]:
-        """Hold the write lock of this process during the block, without a transaction. VACUUM and checkpoints need this."""
+        """Context manager: hold the write lock of this process, without a transaction. VACUUM and checkpoints need this."""
         with self._turn(), translate_errors(self.path):
             if self._closed:
                 raise StoreClosed(f"{self.path} is closed. Open the store again.")
@@ -242,7 +245,7 @@ def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
 
 @contextlib.contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Raise SQLite's errors in the block as Holdfast errors, with advice. The process cannot fork during the block."""
+    """Context manager: raise SQLite's errors as Holdfast errors, with advice. The process cannot fork inside it."""
     try:
         with forks.fork_guard:
             yield
@@ -273,8 +276,8 @@ def translate_errors(path: Path) -> Iterator[None]:
 def limit_pages(connection: apsw.Connection, *, spare: int = _SPARE_PAGES) -> None:
     """Limit the number of pages, so that the file stays below the size limit of this process (``ulimit -f``).
 
-    Some pages stay free for erasing. Without this, pages that do not fit into the file would stay in the write-ahead log, and
-    the log could never be emptied. If the process has no size limit, nothing is done.
+    The limit leaves ``spare`` pages free for erasing. Without a limit, SQLite would write pages to the write-ahead log that
+    do not fit into the file, and the log could never be emptied. If the process has no size limit, nothing is done.
     """
     limit = file_size_limit()
     if limit is not None:

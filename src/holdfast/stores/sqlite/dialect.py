@@ -143,7 +143,7 @@ class FileConnection(apsw.Connection):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Run all reads of the block in one snapshot of the file. Only for read-only connections.
+        """Context manager: run all reads inside it in one snapshot of the file. Only for read-only connections.
 
         Small results that are needed often stay cached for later snapshots, until another connection writes to the file.
         """

@@ -52,7 +52,7 @@ def _pending(connection: FileConnection, known: list[Migration]) -> list[Migrati
 
 
 class _immediate:  # noqa: N801  (reads as a statement)
-    """Run a block in a write transaction on a bare connection."""
+    """Context manager for a write transaction on a connection. It commits at the end, and rolls back on an error."""
 
     def __init__(self, connection: FileConnection) -> None:
         self._connection = connection

@@ -47,7 +47,10 @@ class SQLiteTransaction(SQLTransaction):
         self.path = path
 
     def guard(self, ask: Callable[[], R]) -> R:
-        """Call ``query``, which reads. SQLite errors are raised as Holdfast errors, and forks wait until the read is done."""
+        """Call ``ask``, which reads the file, and return its result. SQLite's errors are raised as Holdfast errors.
+
+        The process cannot fork until ``ask`` has returned.
+        """
         with translate_errors(self.path):
             return ask()
 
@@ -65,7 +68,11 @@ class SQLiteStore(SQLReads):
         pace: Pace | None = None,
         is_copy: bool = False,
     ) -> None:
-        """Open a file, or create it if it is missing. A copy (``is_copy``) is upgraded without a backup."""
+        """Open a file, or create it if it is missing.
+
+        The file of an earlier version is upgraded, after a backup. With ``is_copy``, the file is itself a copy, and no backup
+        is written.
+        """
         try:
             create_folder(path.parent)
             create_file(path)  # the write-ahead log gets the mode of the file
@@ -143,7 +150,10 @@ class SQLiteStore(SQLReads):
             self._external.place.load()
 
     def guard(self, ask: Callable[[], R]) -> R:
-        """Call ``query``, which reads. SQLite errors are raised as Holdfast errors, and forks wait until the read is done."""
+        """Call ``ask``, which reads the file, and return its result. SQLite's errors are raised as Holdfast errors.
+
+        The process cannot fork until ``ask`` has returned.
+        """
         if self.connection.known is not None:  # inside a snapshot, which is guarded as a whole
             return ask()
         with translate_errors(self.path):
@@ -151,7 +161,10 @@ class SQLiteStore(SQLReads):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Run several reads in one snapshot. If an external index is used, each read sees the newest data instead."""
+        """Context manager: run all reads inside it in one snapshot.
+
+        If an external index is used, there is no snapshot: each read sees the newest data.
+        """
         if self._external is not None or self.connection.known is not None:
             yield
             return
@@ -160,9 +173,10 @@ class SQLiteStore(SQLReads):
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
-        """Open a write transaction for the block. If the block raises an error, the transaction is rolled back.
+        """Context manager for a write transaction. If its ``with`` block raises an error, the transaction is rolled back.
 
-        When the block ends, the transaction is on disk. With ``durable=False``, it may reach the disk a little later.
+        When the ``with`` block ends, the transaction is on disk. With ``durable=False``, it may reach the disk a little
+        later.
         """
         self._watch_space()
         with self._connections.writing(durable=durable) as connection:
@@ -173,9 +187,9 @@ class SQLiteStore(SQLReads):
 
     @contextlib.contextmanager
     def room(self) -> Iterator[Callable[[], object]]:
-        """Make room on a full disk for the writes of the block. No other thread of this process writes meanwhile.
+        """Context manager: make room on a full disk for the writes inside it. No other thread of this process writes meanwhile.
 
-        The block gets a function that empties the write-ahead log. It can call this function between two writes.
+        It yields a function that empties the write-ahead log. Call this function between two writes.
         """
         with self._connections.exclusive() as connection:
             self._space.release_reserve()

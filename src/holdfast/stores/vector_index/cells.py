@@ -46,7 +46,7 @@ _GONE: Final = -1
 
 
 class CellSieve:
-    """Candidate search over sketches that are stored in cell order, followed by a tail of new rows.
+    """Candidate search over sketches (short bit codes) that are stored in cell order, followed by a tail of new rows.
 
     A *place* is a position in `_sketches`. `_row_at[place]` is the row stored there, or -1 if the place is free.
     `_place_of[row]` is the inverse.
@@ -89,21 +89,21 @@ class CellSieve:
         return self._sketches.nbytes + sum(array.nbytes for array in arrays)
 
     def fits(self) -> bool:
-        """Return True if this sieve still suits the rows, False if it should be rebuilt.
+        """Return True if this sieve (candidate search) is still usable, False if it must be rebuilt.
 
-        The sieve suits the rows if there are enough rows for cells, and if few enough rows have changed since the centers
-        were learned. The limit is half the number of rows at that time.
+        It must be rebuilt if the number of rows is at most ``bits_limit / 2``, or if there were more changes since the
+        centers were learned than half the number of rows at that time.
         """
         return self._rows.count > self._tuning.bits_limit // 2 and self._changes <= self._built // 2
 
     def width(self, k: int) -> int:
-        """Return a number of candidates that is large enough to contain the best `k` rows almost surely."""
+        """Return how many candidates to request, so that they almost surely include the best `k` rows."""
         return sketch_width(self._rows, k, self._tuning)
 
     # --- following the rows ---------------------------------------------------------------------------------
 
     def added(self, start: int) -> None:
-        """Append the new rows to the tail."""
+        """Append the sketches of the rows from number `start` on to the tail (the part after the cells)."""
         count = self._rows.count
         self._changes += count - start
         if count > len(self._place_of):
@@ -113,13 +113,16 @@ class CellSieve:
             self._append(np.arange(low, high), self._rows.vectors(slice(low, high)))
 
     def changed(self, row: int) -> None:
-        """Free the row's place and append the row to the tail."""
+        """Free the place of the row's old sketch, and append its new sketch to the tail (the part after the cells)."""
         self._changes += 1
         self._row_at[self._place_of[row]] = _GONE
         self._append(np.array([row]), self._rows.vectors(slice(row, row + 1)))
 
     def removed(self, row: int, moved: int) -> None:
-        """Free the row's place. Record that the row with the old number `moved` now has the number `row`."""
+        """Free the place of the removed row's sketch.
+
+        Also record that the last row, whose number was `moved`, now has the number `row`.
+        """
         self._changes += 1
         self._row_at[self._place_of[row]] = _GONE
         if row != moved:
@@ -140,7 +143,10 @@ class CellSieve:
     # --- searching ------------------------------------------------------------------------------------------
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
-        """Return the best `want` rows by sketch, from the cells nearest to the query and from the tail."""
+        """Return about `want` rows, those with the best sketches.
+
+        Only the sketches in the cells nearest to the query and in the tail (new rows) are compared.
+        """
         tail = int(self._used - self._starts[-1])
         if tail > max(self._tuning.min_tail, self._used // _TAIL_SHARE):
             self._sort_in()
@@ -153,14 +159,14 @@ class CellSieve:
         return found
 
     def _nearest_cells(self, query: Floats, read: int) -> list[slice]:
-        """Return the cells nearest to the query that together hold at least `read` rows."""
+        """Return the cells nearest to the query, as slices of `_sketches`. Take as many cells as needed to hold `read` rows."""
         order = np.argsort(-self._centers.closeness(query[None, :])[0])
         held = np.cumsum((self._starts[1:] - self._starts[:-1])[order])
         near = order[: int(np.searchsorted(held, read)) + 1]
         return list(map(slice, self._starts[near], self._starts[near + 1]))
 
     def _sort_in(self) -> None:
-        """Sort the tail's rows into their cells and drop free places."""
+        """Move the sketches of the tail (new rows) into their cells, and drop free places."""
         sorted_end = int(self._starts[-1])
         cells = np.empty(self._used, np.int32)
         cells[:sorted_end] = np.repeat(np.arange(len(self._centers)), np.diff(self._starts))

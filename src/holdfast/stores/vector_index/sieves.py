@@ -45,7 +45,7 @@ _ROUNDING: Final = np.float32(1e-5)
 
 
 class Sieve(Protocol):
-    """Interface of the candidate search for `VectorIndex`."""
+    """Interface of a sieve: the first stage of a search in `VectorIndex`, which selects candidate rows."""
 
     @property
     def nbytes(self) -> int:
@@ -53,7 +53,10 @@ class Sieve(Protocol):
         ...
 
     def fits(self) -> bool:
-        """Return True if this sieve still suits the current rows, False if it should be rebuilt."""
+        """Return True if this sieve (candidate search) is still usable for the current rows, False if it must be rebuilt.
+
+        It must be rebuilt if there are too many or too few rows for its method, or if too many rows have changed.
+        """
         ...
 
     def width(self, k: int) -> int:
@@ -78,7 +81,7 @@ class Sieve(Protocol):
 
 
 class FloatSieve:
-    """Exact candidate search, which keeps every row as floats."""
+    """Exact candidate search: it keeps every row as floats and compares the query with all of them."""
 
     __slots__ = ("_matrix", "_rows", "_tuning")
 
@@ -93,11 +96,11 @@ class FloatSieve:
         return self._matrix.nbytes
 
     def fits(self) -> bool:
-        """Return True if the number of rows is within `exact_limit`."""
+        """Return True if there are at most `exact_limit` rows. With more rows, another sieve (candidate search) must be built."""
         return self._rows.count <= self._tuning.exact_limit
 
     def width(self, k: int) -> int:
-        """Return a little more than `k`, because an item can have several chunks."""
+        """Return how many rows to request for the best `k` items: a few more than `k`, because an item can have several rows."""
         return k + 8
 
     def added(self, start: int) -> None:
@@ -114,7 +117,7 @@ class FloatSieve:
         self._matrix[row] = self._rows.vectors(slice(row, row + 1))[0]
 
     def removed(self, row: int, moved: int) -> None:
-        """Move the last row into the free place."""
+        """Move the last row into the place of the removed row."""
         self._matrix[row] = self._matrix[moved]
         if moved * 2 < len(self._matrix) - 64:
             self._matrix = self._matrix[:moved].copy()
@@ -125,7 +128,7 @@ class FloatSieve:
 
 
 class BitSieve:
-    """Candidate search that compares the sketches of all rows."""
+    """Candidate search that compares the query with the sketches (short bit codes) of all rows."""
 
     __slots__ = ("_built", "_changes", "_rows", "_sketcher", "_sketches", "_tuning")
 
@@ -144,17 +147,17 @@ class BitSieve:
         return self._sketches.nbytes
 
     def fits(self) -> bool:
-        """Return True if this sieve still suits the rows, False if it should be rebuilt.
+        """Return True if this sieve (candidate search) is still usable, False if it must be rebuilt.
 
-        The number of rows must be in range, and not too many rows may have changed since the mean of the vectors was
-        computed.
+        It must be rebuilt if the number of rows is no longer between ``exact_limit / 2`` and ``bits_limit``, or if there were
+        more changes since it was built than it had rows then.
         """
         # After as many changes as there were rows, the mean may describe vectors that were removed.
         tuning = self._tuning
         return tuning.exact_limit // 2 < self._rows.count <= tuning.bits_limit and self._changes <= self._built
 
     def width(self, k: int) -> int:
-        """Return a number of candidates that is large enough to contain the best `k` rows almost surely."""
+        """Return how many candidates to request, so that they almost surely include the best `k` rows."""
         return sketch_width(self._rows, k, self._tuning)
 
     def added(self, start: int) -> None:
@@ -231,7 +234,7 @@ class Sketches:
         return grown
 
     def ordered(self, order: RowNumbers) -> Sketches:
-        """Return the sketches at the given places, in the given order."""
+        """Return the sketches at the given positions, in the given order."""
         return Sketches(np.ascontiguousarray(self.bits[:, order]), self.distances[order], self.products[order])
 
     @staticmethod
@@ -283,7 +286,10 @@ class Sketcher:
 
 
 def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
-    """Return, for each column of `words`, the number of bits in which it differs from `wanted`."""
+    """Return, for each sketch, the number of bits in which it differs from the sketch `wanted`.
+
+    Each column of `words` contains the 64-bit words of one sketch.
+    """
     count = words.shape[1]
     differences = np.zeros(count, np.uint16)
     differing = np.empty(min(count, _SPAN), np.uint64)
@@ -313,7 +319,7 @@ def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
 
 
 def best_places(values: Floats, want: int) -> RowNumbers:
-    """Return the positions of the `want` greatest values, in ascending order.
+    """Return the positions of the `want` greatest values, in ascending order of position.
 
     Also return the positions of values that are smaller than these by no more than the rounding error.
     """

@@ -1,9 +1,9 @@
 """Check whether a text has the words or the form of a wish about memory, in English and Spanish.
 
-The sentence reader (a model) finds wishes in any wording, but it also makes mistakes. So its result counts only if
-the text contains the usual words of the wish (:func:`may_wish`), such as "don't keep" or "erase". It also counts if
-the text only has the form of a wish (:func:`may_wish_by_form`), but then the sentence reader must be surer. All texts
-are folded: lower case, without accents.
+The sentence reader (a model) finds wishes in any wording, but it also makes mistakes. So its result counts only if the text
+contains the usual words of the wish (:func:`may_wish`), such as "don't keep" or "erase". If the text only has the form of a
+wish (:func:`may_wish_by_form`), the sentence reader must be at least 97 percent sure. All texts are folded: lower case,
+without accents.
 """
 
 import re
@@ -48,8 +48,8 @@ def may_wish_by_form(wish: Literal["off_record", "forget", "remember"], folded: 
     """Return True if a text has the form of a wish, even without the words that :func:`may_wish` looks for.
 
     A wish to keep something off the record contains a word such as "this" ("esto muere aquí"). A wish to forget addresses the
-    assistant. A wish to remember does either and has a colon ("burn this into your circuits: ..."). ``folded`` is the text in
-    lower case, without accents.
+    assistant. A wish to remember has a colon, and it contains a word such as "this" or addresses the assistant ("burn this
+    into your circuits: ..."). ``folded`` is the text in lower case, without accents.
     """
     if wish == "off_record":
         return _THESE_WORDS.search(folded) is not None

@@ -209,10 +209,10 @@ def reports_nothing(text: str) -> bool:
 
 
 def reach_of(text: str, is_wish: Callable[[str], bool] = lambda part: False) -> Reach:
-    """Return which messages a wish to stay off the record covers.
+    """Return which messages a wish to stay off the record covers: the message itself, its neighbors, or the rest of the session.
 
-    The wish can cover the message itself, its neighbors, or the rest of the session (see `Reach`). ``is_wish`` returns True if
-    a part of the message states the wish. It is called only if no rule finds the wish.
+    See `Reach` for the values. ``is_wish`` returns True if a part of the message states the wish, and not other content. It
+    is called only if no rule finds the wish.
     """
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     books = _patterns()
@@ -255,7 +255,7 @@ def _has_content(folded: str, is_wish: Callable[[str], bool]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """A part of a message between two pauses (punctuation marks)."""
+    """A part of a message between two punctuation marks."""
 
     text: str
     is_apart: bool
@@ -286,7 +286,7 @@ def _is_content(segment: _Segment) -> bool:
 
 
 def resumes(text: str) -> bool:
-    """Return True if a message ends an off-the-record wish, so that the following messages are kept again."""
+    """Return True if a message says that the next messages are on the record again, such as "resume taking notes"."""
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     return any(pattern.search(folded) for book in _patterns() for pattern in book.resume)
 

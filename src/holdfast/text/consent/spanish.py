@@ -1,4 +1,7 @@
-"""Spanish patterns of wishes about memory, in the forms of Spain and Latin America. They match a folded text."""
+"""Spanish patterns of wishes about memory, in the forms of Spain and Latin America.
+
+They match a folded text: lower case, without accents.
+"""
 
 from typing import Final
 

@@ -165,9 +165,10 @@ def labelled(text: str) -> Iterator[Span]:
 
 
 def _after(text: str, lowered: str, pattern: re.Pattern[str], *stems: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of a pattern that begin at a word with one of the stems.
+    """Yield the matches of a pattern that begin with one of the ``stems``, such as "passw".
 
-    The stems are plain strings. They are found first, because applying the pattern to a whole long text would be slow.
+    A stem counts only at the start of a word or in a name such as ``PGPASSWORD``. The stems are plain strings. They are
+    searched first, because applying the pattern to a whole long text would be slow.
     """
     for stem in stems:
         at = lowered.find(stem)
@@ -267,5 +268,8 @@ def _describes_password(words: list[str]) -> bool:
 
 
 def _is_seed(phrase: str) -> bool:
-    """Return True if the words are a seed phrase. If more than two of them are stop words, they are a sentence instead."""
+    """Return True if the words are a seed phrase (the words that restore a crypto wallet), False if they are a sentence.
+
+    Words of which more than two are stop words are a sentence.
+    """
     return sum(word.casefold() in _STOP_WORDS for word in phrase.split()) <= 2

@@ -40,7 +40,10 @@ _CONDITION = re.compile(r"\bif i\b", re.IGNORECASE)
 
 
 def turn_english(text: str, place: str) -> str | None:
-    """Return the clause in the third person, or None if that is not safe. ``place`` is a placeholder for the clause's subject."""
+    """Return the clause in the third person, or None if it cannot be rewritten safely.
+
+    ``place`` is a placeholder for the subject, which the caller replaces with "the user" or a name.
+    """
     if '"' in text or "“" in text or _ADDRESSED.search(text) or _CONDITION.search(text):
         return None
     lower = text.lower()

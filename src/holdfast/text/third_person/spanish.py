@@ -58,7 +58,10 @@ _FEMININE_SPEAKER = re.compile(
 
 
 def turn_spanish(text: str, place: str) -> str | None:
-    """Return the clause in the third person, or None if that is not safe. ``place`` is a placeholder for the clause's subject."""
+    """Return the clause in the third person, or None if it cannot be rewritten safely.
+
+    ``place`` is a placeholder for the subject, which the caller replaces with "the user" or a name.
+    """
     if any(mark in text for mark in '"«“') or _SECOND_PERSON.search(text) or _ORDER.match(text):
         return None
     if re.match(r"(?:yo|Yo) ", text):

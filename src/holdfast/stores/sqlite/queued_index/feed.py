@@ -33,7 +33,7 @@ _log = logging.getLogger("holdfast")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Limits on the work that one search or one update of an external index may do."""
+    """Limits on the work that one search, or one update of an external index, may do."""
 
     max_scanned: int = 512
     """Maximum number of queued vectors that a search compares with the query. The index does not contain these vectors yet."""

@@ -159,5 +159,8 @@ def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partition
 
 
 def subtract_removed(connection: apsw.Connection, tenant: str, model: int, *, up_to: int) -> None:
-    """Reduce a model's count of removed vectors that its index may still contain, by ``up_to``. Needs a write transaction."""
+    """Subtract ``up_to`` from the recorded number of removed vectors that a model's index may still contain.
+
+    Needs a write transaction.
+    """
     connection.execute("UPDATE indexes SET removed = removed - ? WHERE tenant = ? AND model = ?", (up_to, tenant, model))
