@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import Depends, Query, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 
 from holdfast.access.keys import Principal, ScopeParts, authorize, check_found, may_see
 from holdfast.engine import Engine
@@ -24,6 +26,7 @@ from holdfast.types import Memory, Scope, SessionRecord
 from holdfast.types.translatable import translatable
 
 Right: TypeAlias = Literal["read", "write", "admin"]
+_WITH_BODY = ("POST", "PUT", "PATCH")
 RIGHT = "x-right"
 """Name of the OpenAPI extension that declares which right an operation requires: read, write or admin.
 
@@ -146,8 +149,29 @@ def _parts_of(scope: Scope) -> dict[str, str | None]:
     return {"user": scope.user, "app": scope.app, "agent": scope.agent}
 
 
+def _query_names(dependant: Dependant) -> set[str]:
+    """Return the names of all query parameters that a route reads."""
+    own = {field.alias for field in dependant.query_params}
+    return own.union(*(_query_names(each) for each in dependant.dependencies))
+
+
+def _check_scope_query(request: Request) -> None:
+    """Raise ``InvalidInput`` if a write names its scope in the query, but the route reads the scope from the body.
+
+    Ignoring the query would store data of one user for all users.
+    """
+    route = request.scope.get("route")
+    if request.method not in _WITH_BODY or not isinstance(route, APIRoute):
+        return
+    unread = {"user", "app", "agent"}.intersection(request.query_params) - _query_names(route.dependant)
+    if unread:
+        names = " and ".join(sorted(unread))
+        raise InvalidInput(f"This path reads no {names} from the query. Send it in the body. Nothing was changed.")
+
+
 async def _caller(request: Request) -> AsyncIterator[Caller]:
     """Yield the caller. Its engine is released when the response is complete, even if the response is streamed."""
+    _check_scope_query(request)
     with closing(Caller(principal_of(request.scope), request.app.state.pool)) as caller:
         yield caller
 

@@ -235,3 +235,16 @@ def test_a_valid_request_with_a_past_expiry_contradicts_the_clock(served: Served
     ):
         assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
         assert "is in the past" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [("POST", "/v1/memories", {"text": "likes tea"}), ("PUT", "/v1/topics/tea", {"markdown": "# Tea\n\n- likes tea\n"})],
+)
+def test_a_write_that_names_its_user_only_in_the_query_is_refused(
+    served: Served, method: str, path: str, body: dict[str, str]
+) -> None:
+    refused = served.client.request(method, path, params={"user": "ana"}, json=body)
+    assert (refused.status_code, served.client.get("/v1/memories").json()["items"]) == (400, [])
+    assert "reads no user from the query" in refused.json()["detail"]
+    assert served.client.request(method, path, json={**body, "user": "ana"}).status_code in {200, 201}
