@@ -202,7 +202,10 @@ def _act_of_sentence(sentence: str) -> Act:
 
 
 def _states(clause: str) -> bool:
-    """Return True if a clause after a question or a request states something about a person."""
+    """Return True if a clause states something about a person, as in "what should I cook, my sister is vegan".
+
+    It is used for the clauses after a question or a request.
+    """
     return (
         _SUBJECT_OPENING.match(clause) is not None
         and _EMPTY_STATEMENT.match(clause) is None

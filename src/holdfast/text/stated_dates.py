@@ -141,8 +141,8 @@ def is_past(text: str) -> bool:
 def year_of(stated: StatedDate, at: datetime, *, future: bool) -> int | None:
     """Return the year of a date that states no year.
 
-    With ``future``, this is the year of the next such date on or after ``at``. Otherwise, it is the year of the last one on or
-    before ``at``. Return None if there is no such day within a year of ``at``, such as 29 February.
+    With ``future``, this is the year of the next such date on or after ``at``. Otherwise, it is the year of the last one on
+    or before ``at``. Return None if there is no such day within a year of ``at``. This can happen for 29 February.
     """
     spans = [(year, next(replace(stated, year=year).days(at.date()), None)) for year in (at.year - 1, at.year, at.year + 1)]
     if future:

@@ -50,9 +50,10 @@ def document_terms(text: str, language: str | None) -> list[str]:
 
 
 def query_terms(query: str, languages: Sequence[str]) -> list[frozenset[str]]:
-    """Return the terms of a query. Each word except stop words gives one term: the set of its stems in each plausible language.
+    """Return the terms of a query: for each word, the set of its stems in all plausible languages.
 
-    The language of a short question is often unclear, so every word is stemmed in several languages.
+    Several languages are used, because the language of a short question is often unclear. Stop words are left out, unless the
+    query has no other words.
     """
     spoken = detect_language(query)
     plausible = tuple(dict.fromkeys(code for code in (spoken, *languages) if code in _STEMMERS)) or ("en",)

@@ -52,7 +52,7 @@ class PagesToErase:
         return [path for root in self._roots for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()]
 
     def _remove_folder(self, folder: Path, root: Path) -> None:
-        """Remove the folder of an erased owner, because its name contains the owner's name."""
+        """Remove the folder of an erased owner. The folder itself must go, because its name contains the owner's name."""
         if folder == root / "." or not folder.is_dir() or folder.is_symlink():
             return
         try:

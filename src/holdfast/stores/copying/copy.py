@@ -111,9 +111,10 @@ class _Copy:
             )
 
     def _may_be_finished(self) -> bool:
-        """Return True if the target may be a finished copy, because each table has as many rows as in the source.
+        """Return True if each table of the target has as many rows as in the source: the target may be a finished copy.
 
-        Return False if the target is empty. Raise ``Conflict`` if a table of a filled target has another number of rows.
+        Return False if the target is empty. Raise ``Conflict`` if the target has rows, but a table has another number of
+        rows.
         """
         counts = {table: self._target.count(table) for table in COPIED}
         if not any(count for table, count in counts.items() if table not in MADE_BY_OPENING):
@@ -149,7 +150,10 @@ class _Copy:
             self._seen[table] = digest
 
     def _put(self, connection: Connection, here: TableLayout, there: TableLayout, rows: list[Row]) -> None:
-        """Write rows of the source into the target. Vectors are converted to the target's format, and chunks are indexed."""
+        """Write rows of the source into the target.
+
+        Vectors are converted to the target's format. Rows of the chunk table are also added to the target's full-text index.
+        """
         values: Sequence[Row] = rows
         if here.vector and self._source.kind != self._target.kind:
             width = len(here.columns)

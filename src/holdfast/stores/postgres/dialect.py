@@ -64,13 +64,19 @@ class PostgresDialect:
         return f"EXISTS (SELECT 1 FROM {entries} WHERE entry.value IS NOT NULL AND ({sql}))", *path, *values
 
     def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the SQL condition that a metadata entry is one of the strings in ``values``, or None if there are none."""
+        """Return the SQL condition that a metadata entry is one of the strings in ``values``.
+
+        Return None if ``values`` is empty.
+        """
         if not values:
             return None
         return _typed(entry, "string", f"({entry} #>> '{{}}') COLLATE \"C\" = ANY(?::text[])"), list(values)
 
     def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
-        """Return the SQL condition that a metadata entry is one of the numbers in ``values``, or None if there are none."""
+        """Return the SQL condition that a metadata entry is one of the numbers in ``values``.
+
+        Return None if ``values`` is empty.
+        """
         # Integers of any size compare exactly. Floats compare as double precision, like in Python.
         parts: list[tuple[str, list[str]]] = []
         for number, kind in (("numeric", int), ("float8", float)):

@@ -43,7 +43,7 @@ _POLICY = "rewriting_reads"
 
 
 def full_vacuum(session: PostgresSession, table: str) -> None:
-    """Rewrite a small table under a lock."""
+    """Rewrite a small table with ``VACUUM FULL``, which locks the table meanwhile."""
     session.execute(f"VACUUM FULL {SCHEMA}.{table}")
 
 
@@ -281,10 +281,10 @@ class TableCopy:
     # --- replacing --------------------------------------------------------------------------------------
 
     def _swap(self, seconds: float = _SWAP_SECONDS) -> None:
-        """Replace the table with its copy.
+        """Replace the table with its copy, under an exclusive lock on the table.
 
-        The lock is requested several times, each time with a short timeout. While a request waits for the lock, all later
-        readers of the table wait behind it.
+        While a request for this lock waits, all later readers of the table wait behind it. So each request has a short
+        timeout and is repeated if the lock is not free in time.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -305,10 +305,10 @@ class TableCopy:
                 return
 
     def _check_snapshots(self) -> None:
-        """Raise ``LockNotAvailable`` if another program has a snapshot, such as a dump that has just begun.
+        """Raise ``LockNotAvailable`` if another program, such as a dump that has just begun, holds a snapshot.
 
-        That program would not see the rows of the copy. Holdfast's own connections see them, because they take a new
-        snapshot for each statement.
+        That program would not see the rows of the copy. Holdfast's own connections see them, because they take a new snapshot
+        for each statement.
         """
         if fetch_value(
             self._session,
@@ -318,7 +318,7 @@ class TableCopy:
             raise errors.LockNotAvailable("another program reads the database")
 
     def _take_place(self) -> None:
-        """Give the copy the names, access rights and policies of the original table, and drop the original."""
+        """Give the copy the names, access rights and policies of the original table, and drop the original table."""
         run = self._session.execute
         for statement in [*self._rights(), *self._policies()]:
             run(statement)

@@ -320,8 +320,8 @@ class PostgresStore(SQLReads):
 
         A scrub covers the erasures of all tenants. It begins at most once per ``scrub_interval``, unless ``when`` is ``now``.
 
-        Return whether the erased data was scrubbed, and the names of the places where it may still be. With ``rewrite=False``,
-        nothing is done, because a deleted row stays in the file of its table until the table is rewritten.
+        Return whether the erased data was scrubbed, and the names of the places where it may still be. ``rewrite=False`` asks
+        for a scrub that rewrites no files. In PostgreSQL, that could remove nothing, so nothing is done.
         """
         self._connections.check_open()
         if not rewrite or (when == "due" and not self._may_scrub()):

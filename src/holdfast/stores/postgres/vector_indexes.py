@@ -42,7 +42,7 @@ class IndexCache:
         self._seen: dict[int, tuple[float, dict[int, int]]] = {}
 
     def of(self, connection: PostgresSession, tenant: str, model: int) -> Mapping[int, int]:
-        """Return the partitions that have an index for a model, each with the number of dimensions of its vectors."""
+        """Return the partitions that have an index for a model. The dict maps each partition to the dimensions of its vectors."""
         with self._lock:
             at, found = self._seen.get(model, (0.0, {}))
         if time.monotonic() - at > _CACHE_SECONDS or not at:

@@ -154,8 +154,8 @@ def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: li
 def _nearest(connection: PostgresSession, parameters: _VectorQuery, partition: int, dimensions: int) -> list[Row]:
     """Rank the items with the partition's HNSW index, which skips items that the filter excludes.
 
-    The index scan stops after a limit. If it has found too few items by then, few items pass the filter. The query is then
-    compared with all items that pass, which is fast.
+    The index scan ends after a limited number of vectors. If it finds fewer than ``limit`` items, only few items pass the
+    filter. The query is then compared with the vectors of all these items, which is fast.
     """
     item_filter = parameters.item_filter.clauses
     found = connection.execute_planned(

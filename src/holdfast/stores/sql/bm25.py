@@ -24,7 +24,8 @@ K1, B = 1.2, 0.75
 def bound_of(*, filtered: bool, excluded: int) -> int | None:
     """Return the maximum number of matching chunks to read, or None for no maximum.
 
-    A filtered search has no maximum, because the filter could exclude every match that was read.
+    A filtered search has no maximum, because the filter could exclude every match that was read. ``excluded`` is the number
+    of items that are left out of the results; it raises the maximum.
     """
     return None if filtered else MATCHES + excluded * FEW_CHUNKS
 
@@ -46,7 +47,7 @@ def chosen(known: Sequence[Counted], bound: int | None) -> list[Counted]:
 
 
 def rarity(count: int) -> float:
-    """Return the weight of a term in the selection of candidates. Terms that few chunks contain have a high weight.
+    """Return the weight of a query term, which is used to select candidates. The fewer chunks contain the term, the higher it is.
 
     ``count`` is the number of chunks that contain the term.
     """

@@ -66,11 +66,17 @@ class SQLDialect(Protocol):
         ...
 
     def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the SQL condition that a metadata entry is one of the strings in ``values``, or None if there are none."""
+        """Return the SQL condition that a metadata entry is one of the strings in ``values``.
+
+        Return None if ``values`` is empty.
+        """
         ...
 
     def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
-        """Return the SQL condition that a metadata entry is one of the numbers in ``values``, or None if there are none."""
+        """Return the SQL condition that a metadata entry is one of the numbers in ``values``.
+
+        Return None if ``values`` is empty.
+        """
         ...
 
     def entry_is_literal(self, entry: str, value: bool | None) -> Part:  # noqa: FBT001  (one of three JSON values)
@@ -161,7 +167,10 @@ def guarded(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G, P
 
 
 def cached_fetch(connection: Connection, key: Hashable, fetch_result: Callable[[], R]) -> R:
-    """Return the result of ``fetch_result``. During a snapshot, the result is cached under ``key`` and not fetched again."""
+    """Call ``fetch_result`` and return its result.
+
+    During a snapshot, the result is cached under ``key``. A later call with the same key returns the cached result.
+    """
     known = connection.known
     if known is None:
         return fetch_result()

@@ -37,7 +37,7 @@ class JobWrites:
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        For kinds in ``exclusive``, only one job per scope is leased at a time.
+        A job whose kind is in ``exclusive`` is skipped while another such job of the same scope is leased.
         """
         found = next_job(
             self._connection, self.tenant, now=now, until=until, kinds=kinds, exclusive=exclusive, lock=self._free_row_lock

@@ -61,7 +61,10 @@ def _first(connection: Connection, wanted: str, values: Sequence[Any], lock: str
 
 
 def _priorities(connection: Connection, tenant: str, state: str) -> Iterator[int]:
-    """Yield the priorities of the jobs in a state, highest first. Only a few exist, and one index lookup finds each of them."""
+    """Yield the priorities of the jobs in a state, highest first.
+
+    There are only a few priorities. Each is found with one lookup in an index.
+    """
     highest = fetch_value(connection, "SELECT max(priority) FROM jobs WHERE tenant = ? AND state = ?", (tenant, state))
     while highest is not None:
         yield highest

@@ -17,9 +17,9 @@ def visible(
 ) -> dict[int, Space]:
     """Return the partitions that a reader may see, each with its space.
 
-    A reader may see a partition if each part of its scope (user, app, agent) is shared or equal to the reader's. The
-    reader also sees the memories, but not the messages, of the apps in ``also_apps``. With ``apps``, return only the
-    partitions of these apps.
+    A reader may see a partition if each part of the partition's scope (user, app, agent) is shared or equals that part of the
+    reader's scope. The reader also sees the memories, but not the messages, of the apps in ``reader.also_apps``. With
+    ``apps``, return only the partitions of these apps.
     """
     key = ("visible", reader, tuple(spaces), None if apps is None else frozenset(apps))
     return cached_fetch(connection, key, lambda: _visible(connection, reader, spaces, apps))
@@ -42,7 +42,10 @@ def _visible(connection: Connection, reader: Scope, spaces: Collection[Space], a
 
 
 def owned(connection: Connection, tenant: str, owner: Mapping[str, str], spaces: Collection[Space]) -> list[int]:
-    """Return the partitions whose scope matches ``owner``. Parts of the scope that ``owner`` does not name may have any value."""
+    """Return the partitions whose scope matches ``owner``.
+
+    ``owner`` names some parts of a scope, such as the user. The other parts may have any value.
+    """
     named = " ".join(f"AND {part} = ?" for part in _parts(owner))
     sql = f"SELECT partition FROM partitions WHERE tenant = ? {named} AND space IN ({marks(list(spaces))})"
     values = [owner[part] for part in _parts(owner)]

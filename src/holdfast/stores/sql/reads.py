@@ -160,9 +160,10 @@ class SQLReads(TraceReads):
 
     @guarded
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:
-        """Return a description of each message with one of these sequence numbers: session, speaker, time and dialogue act.
+        """Return the data of these messages that recall needs, such as session, speaker, time and dialogue act.
 
-        The text is included if the message asks something, or if its dialogue act is unknown.
+        ``seqs`` are the sequence numbers of the messages. The text is included only if the message asks something, or if its
+        dialogue act (question, statement, ...) is unknown.
         """
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))

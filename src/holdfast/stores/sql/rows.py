@@ -113,7 +113,10 @@ def dump_indexed(texts: Sequence[str] | None) -> str | None:
 
 
 def searched_text(memory: Memory) -> str:
-    """Return the text of a memory that is indexed. Several texts are separated by ``SEPARATOR``. An empty text is not indexed."""
+    """Return the text to index for a memory: its own text, or the texts in ``Memory.indexed`` if there are any.
+
+    Several texts are separated by ``SEPARATOR``. If the result is empty, the memory is not indexed.
+    """
     own = dump_indexed(memory.indexed)
     return str(memory) if own is None else own
 

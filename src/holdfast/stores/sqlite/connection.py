@@ -35,10 +35,10 @@ They stay open, because closing them would disturb the parent process.
 
 
 class _ThreadReader:
-    """Holds the read-only connection of one thread, so that weak references can point to this object.
+    """Holds the read-only connection of one thread. Weak references with a callback point to this object.
 
-    They must not point to the connection itself if they have a callback. apsw 3.54 runs the callback while the garbage
-    collector can still find the connection, so another thread could free the connection a second time.
+    They must not point to the connection itself. apsw 3.54 runs the callback while the garbage collector can still find the
+    connection, so another thread could free the connection a second time.
     """
 
     def __init__(self, connection: FileConnection) -> None:
@@ -276,8 +276,8 @@ def translate_errors(path: Path) -> Iterator[None]:
 def limit_pages(connection: apsw.Connection, *, spare: int = _SPARE_PAGES) -> None:
     """Limit the number of pages, so that the file stays below the size limit of this process (``ulimit -f``).
 
-    The limit leaves ``spare`` pages free for erasing. Without a limit, SQLite would write pages to the write-ahead log that
-    do not fit into the file, and the log could never be emptied. If the process has no size limit, nothing is done.
+    The limit leaves ``spare`` pages free for erasing. Without it, the write-ahead log could contain pages that do not fit
+    into the file, and could then never be emptied. If the process has no size limit, nothing is done.
     """
     limit = file_size_limit()
     if limit is not None:

@@ -62,13 +62,19 @@ class SQLiteDialect:
         return f"EXISTS (SELECT 1 FROM {_steps(path)} AND ({own[0]} OR {sql}))", *path, *own[1:], *elements[1:]
 
     def entry_is_text(self, entry: str, values: Sequence[str]) -> Part | None:
-        """Return the SQL condition that a metadata entry is one of the strings in ``values``, or None if there are none."""
+        """Return the SQL condition that a metadata entry is one of the strings in ``values``.
+
+        Return None if ``values`` is empty.
+        """
         if not values:
             return None
         return f"{entry}.type = 'text' AND {entry}.value IN (SELECT value FROM json_each(?))", dump(list(values))
 
     def entry_is_number(self, entry: str, values: Sequence[float]) -> Part | None:
-        """Return the SQL condition that a metadata entry is one of the numbers in ``values``, or None if there are none."""
+        """Return the SQL condition that a metadata entry is one of the numbers in ``values``.
+
+        Return None if ``values`` is empty.
+        """
         # Numbers are bound as JSON: SQLite then reads them with the routine that reads the stored ones, also beyond 64 bits.
         if not values:
             return None

@@ -208,9 +208,10 @@ class IndexCache:
         return index
 
     def _record_size(self, key: tuple[int, int], index: VectorIndex) -> None:
-        """Record the current size of one index and adjust the total size of all indexes. A search can change an index's size.
+        """Record the current size of one index, and adjust the total size of all indexes by the difference.
 
-        Adding up the sizes of all indexes each time would take longer than a search.
+        This is done before each search, because the previous search may have changed the size. Adding up the sizes of all
+        indexes would take longer than a search.
         """
         size = index.nbytes
         self._total += size - self._sizes.get(key, 0)

@@ -224,7 +224,10 @@ def merge(connection: apsw.Connection, *, everything: bool) -> bool:
 def _add_units(
     connection: apsw.Connection, tenant: str, partition: int, rows: Sequence[tuple[str, int, int, int, int, int, str]]
 ) -> None:
-    """Add the chunks of an item with a few bulk statements, because other writers wait and a long text has hundreds of chunks."""
+    """Add the chunks of an item to the index with a few bulk statements.
+
+    A long text has hundreds of chunks. One statement per chunk would take longer, and other writers wait meanwhile.
+    """
     connection.executemany(
         "INSERT INTO units (tenant, item, window, partition, start, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?)", rows
     )

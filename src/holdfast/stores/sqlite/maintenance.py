@@ -214,7 +214,10 @@ def _occurs_in_rows(connection: FileConnection, needle: bytes) -> bool:
 
 
 def _text_columns(connection: FileConnection) -> dict[str, list[str]]:
-    """Return the columns of all tables that contain text or bytes, except vectors and the full-text index."""
+    """Return the columns that contain text or bytes, keyed by table.
+
+    The full-text index, the vectors, the recorded migrations and the row hashes are left out.
+    """
     tables = fetch(
         connection,
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%' AND name NOT IN ('vectors', 'migrations')",

@@ -410,7 +410,10 @@ class SQLiteStore(SQLReads):
 
     @guarded
     def _new_segments(self) -> list[int]:
-        """Return the sizes of the full-text index's segments if they should be merged, otherwise an empty list."""
+        """Return the sizes of the full-text index's segments if they should be merged, otherwise an empty list.
+
+        The list is also empty if nothing was written to the file since the segments were last checked.
+        """
         version = (id(self.connection), self.connection.pragma("data_version"))
         if version == self._tidied:
             return []

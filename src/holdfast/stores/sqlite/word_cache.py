@@ -167,7 +167,10 @@ class WordCache:
         return None
 
     def _count_search(self, number: int, start: _SearchStart) -> None:
-        """Count a search of a large partition that is not loaded, and drop its outdated cache entry if there is one."""
+        """Record that a large partition was searched while its words were not in memory.
+
+        Partitions that are searched often are loaded later. An outdated cache entry of the partition is dropped.
+        """
         with self._lock:
             self._waiting[number] = self._waiting.get(number, 0) + self._terms_per_search
             words = self._words.get(number)
@@ -216,7 +219,7 @@ def _counters(connection: FileConnection) -> tuple[int, int]:
 
 
 def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -> dict[int, PartitionState]:
-    """Return counts for each partition that show whether the partition has changed since it was cached."""
+    """Return the ``PartitionState`` of each partition: counts that show whether the partition has changed since it was cached."""
 
     def read() -> dict[int, PartitionState]:
         newest = "SELECT max(item) FROM units WHERE units.tenant = partitions.tenant AND units.partition = partitions.partition"

@@ -184,7 +184,11 @@ class CellSieve:
 
 
 class _Centers:
-    """The cell centers. Nearness is measured by distance, not by cosine, because centers are shorter than unit length."""
+    """The cell centers. Nearness to a center is measured by distance, not by cosine.
+
+    A center is a mean of unit vectors, so it is shorter than unit length, and its inner product with a vector is not a
+    cosine.
+    """
 
     __slots__ = ("_half", "vectors")
 

@@ -201,8 +201,8 @@ _ASKS_TO_REMEMBER: Final = re.compile(r"^[¿¡ ]*(?:\w+,? ){0,3}(?:can|could|wou
 def reports_nothing(text: str) -> bool:
     """Return True if a text only says that there is nothing to tell, such as "nothing worth noting today".
 
-    Return False if the text mentions the conversation, the assistant or its memory, because it may then be a wish to
-    keep nothing.
+    Return False if the text mentions the conversation, the assistant or its memory. Such a text may be a wish that nothing is
+    kept.
     """
     folded = fold_places(text)
     return _NOTHING.match(folded) is not None and _MEANT.search(folded) is None
@@ -297,7 +297,10 @@ def _wish_words() -> frozenset[str]:
 
 
 def subject_words(text: str) -> str:
-    """Return the words of a wish to forget that name its subject: "please erase what you know about my knee" gives "my knee"."""
+    """Return the words that name the subject of a wish to forget.
+
+    "please erase what you know about my knee" gives "my knee".
+    """
     kept = [word for word in re.findall(r"[\w'’-]+", text) if fold_places(word).strip("'-") not in _wish_words()]
     return " ".join(kept)
 

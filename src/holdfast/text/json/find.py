@@ -91,7 +91,11 @@ def _quoted_whole(text: str) -> str | None:
 
 
 def _runs(text: str, budget: Budget) -> Iterator[list[Parsed]]:
-    """Yield the JSON objects and arrays of a text in groups. Those with only a separator between them form one group."""
+    """Yield the JSON objects and arrays of a text in groups.
+
+    Complete objects with only a separator, such as a comma, between them form one group. Any other object or array is a group
+    of its own.
+    """
     run: list[Parsed] = []
     for parsed in _containers(text, budget):
         if run and _is_adjacent(text, run[-1], parsed):

@@ -62,7 +62,7 @@ class QueuedIndex:
     def notice(self) -> str | None:
         """A notice for the user if the index is on a server and cannot be used now, otherwise None.
 
-        An index in a folder causes no notice, for example if another process is using it.
+        There is no notice for an index in a folder, not even while another process is using it.
         """
         problem = self._breaker.problem
         if problem is None or not self.place.is_remote:
