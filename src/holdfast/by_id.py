@@ -16,6 +16,7 @@ from holdfast.forgetting.erase import Erasing, erase_and_scan, erase_each, mark_
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
 from holdfast.recall.listing import Kinds, kind_names, with_key
 from holdfast.runtime.clock import as_utc
+from holdfast.runtime.priority import with_pauses
 from holdfast.runtime.tracing import watched
 from holdfast.services import Services
 from holdfast.text.clean import clean_name, clean_namespace
@@ -37,8 +38,8 @@ def writer(services: Services, tx: Transaction) -> Writer:
 
 def remember(services: Services, puts: Sequence[Put]) -> list[Memory]:
     """Store memories in one transaction. Each memory gets its own batch, so that each can be undone separately."""
-    ready = [prepare(services.preset, services.limits, put) for put in puts]
-    with tokenized(each.searched for each in ready), services.store.write() as tx:
+    ready = [prepare(services.preset, services.limits, put) for put in with_pauses(puts)]
+    with tokenized(with_pauses(each.searched for each in ready)), services.store.write() as tx:
         changes = writer(services, tx)
         memories = [each.stored_as(memory) for each in ready for memory in changes.apply([each.put])]
         for scope in {memory.scope for memory in memories} if services.preset.cap else ():

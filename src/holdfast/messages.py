@@ -1,6 +1,6 @@
 """Check the fields of messages and classify messages before they are stored."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
@@ -9,11 +9,12 @@ from holdfast.errors import Conflict, InvalidInput
 from holdfast.protocols import MessageFilter, Transaction
 from holdfast.runtime.clock import as_utc
 from holdfast.runtime.ids import new_id
+from holdfast.runtime.priority import with_pauses
 from holdfast.text.clean import clean_label, clean_name, clean_payload, clean_text
 from holdfast.text.dialogue_acts import asked_in, classify_act, split_acts
 from holdfast.text.language import detect_language
 from holdfast.text.secrets.fields import Redactor
-from holdfast.types import TRUST, Message, MessageOrigin, Scope
+from holdfast.types import TRUST, Act, Message, MessageOrigin, Scope
 
 _ORIGIN_OF_ROLE: dict[str, MessageOrigin] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "file"}
 
@@ -90,17 +91,39 @@ def earlier(tx: Transaction, message: Message) -> Message | None:
     return found[0]
 
 
-def with_act(message: Message, previous: Sequence[Message]) -> Message:
-    """Return a message with its dialogue act (such as ``statement`` or ``reply``).
+class Acts:
+    """Classifies the dialogue acts of messages. Results are kept, so that a writer can classify before its transaction."""
 
-    If the message answers a question of the previous message, this question is added to it, too. ``previous`` is a list
-    with the previous message, or an empty list.
-    """
-    before = next((each for each in previous if each.action is None and _can_answer(message, each)), None)
-    act = classify_act(message.text, None if before is None else before.text)
-    asks = bool(split_acts(message.text)[0])
-    asked = asked_in(before.text) if before is not None and act in ("reply", "statement") else None
-    return replace(message, act=act, asks=asks, asked=asked, answers=before.seq if before is not None and asked else None)
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str | None], tuple[Act, bool, str | None]] = {}
+
+    def classify_ahead(self, messages: Iterable[Message], previous: Message | None) -> None:
+        """Classify messages that follow each other. ``previous`` is the message before the first one."""
+        for message in with_pauses(messages):
+            self._classify(message.text, _question_before(message, previous))
+            previous = message
+
+    def with_act(self, message: Message, previous: Message | None) -> Message:
+        """Return a message with its dialogue act (such as ``statement`` or ``reply``).
+
+        If the message answers a question of the previous message, this question is added to it, too.
+        """
+        before = _question_before(message, previous)
+        act, asks, asked = self._classify(message.text, before)
+        return replace(message, act=act, asks=asks, asked=asked, answers=before.seq if before is not None and asked else None)
+
+    def _classify(self, text: str, before: Message | None) -> tuple[Act, bool, str | None]:
+        key = (text, None if before is None else before.text)
+        if key not in self._known:
+            act = classify_act(*key)
+            asked = asked_in(before.text) if before is not None and act in ("reply", "statement") else None
+            self._known[key] = act, bool(split_acts(text)[0]), asked
+        return self._known[key]
+
+
+def _question_before(message: Message, previous: Message | None) -> Message | None:
+    """Return the previous message if a message can answer it, otherwise None."""
+    return previous if previous is not None and previous.action is None and _can_answer(message, previous) else None
 
 
 def _can_answer(message: Message, question: Message) -> bool:

@@ -11,10 +11,11 @@ from holdfast import by_id
 from holdfast.consent.off_record import OFF_RECORD_UNTIL
 from holdfast.consent.wishes import Plan
 from holdfast.errors import HoldfastError, NotFound
-from holdfast.messages import earlier, make_message, with_act, with_redactions
-from holdfast.protocols import MessageFilter, Transaction
+from holdfast.messages import Acts, earlier, make_message, with_redactions
+from holdfast.protocols import MessageFilter, Reads, Transaction
 from holdfast.recall.conversation_state import ConversationState, conversation_state, with_state
 from holdfast.recall.listing import Kinds, kind_names
+from holdfast.runtime.priority import with_pauses
 from holdfast.services import Services
 from holdfast.text.clean import clean_metadata, required_query
 from holdfast.text.fields import check_fields, naming
@@ -106,7 +107,7 @@ class Session:
     def add_all(self, messages: Iterable[NewMessage]) -> list[Message]:
         """Add several messages in one transaction: all are stored or none. Each is a dict with the arguments of :meth:`add`."""
         made = []
-        for number, message in enumerate(messages):
+        for number, message in enumerate(with_pauses(messages)):
             with naming(f"messages[{number}]"):
                 made.append(self._made(**check_fields(message, NewMessage)))
         return self._add(made)
@@ -150,27 +151,49 @@ class Session:
             return list(messages)
         if not messages:
             return []
-        plans = self._services.wishes.read(messages, self.id, self.scope)
-        texts = [(message.text, message.language) for message in messages if message.text.strip()]
-        with tokenized(texts), self._services.store.write() as tx:
-            stored = [
-                earlier(tx, message) or self._store(tx, message, plan) for message, plan in zip(messages, plans, strict=True)
-            ]
+        last, acts = self._last_message(self._services.store), Acts()
+        plans = self._services.wishes.read(messages, self.id, self.scope, last=last)
+        acts.classify_ahead(messages, last)
+        texts = ((message.text, message.language) for message in messages if message.text.strip())
+        with tokenized(with_pauses(texts)), self._services.store.write() as tx:
+            stored = self._store(tx, messages, plans, acts)
         self._services.scheduler.wake()
         return [with_redactions(kept, message) for kept, message in zip(stored, messages, strict=True)]
 
-    def _store(self, tx: Transaction, message: Message, plan: Plan) -> Message:
-        """Store a message, and obey the user's wish about memory in it."""
+    def _last_message(self, reads: Reads) -> Message | None:
+        return next(iter(reads.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1))), None)
+
+    def _store(self, tx: Transaction, messages: Sequence[Message], plans: Sequence[Plan], acts: Acts) -> list[Message]:
+        """Store messages, and obey the user's wishes about memory in them.
+
+        The session is read and written once, because other writers wait for the transaction.
+        """
+        stored: list[Message] = []
+        session: SessionRecord | None = None
+        last: Message | None = None
+        wishes = self._services.wishes
+        for message, plan in zip(messages, plans, strict=True):
+            if (known := earlier(tx, message)) is not None:
+                stored.append(known)
+                continue
+            if session is None:
+                session, last = self._opened(tx, message), self._last_message(tx)
+            marked, session = wishes.mark(session, message, last, plan)
+            last = tx.add_message(acts.with_act(marked, last))
+            self._services.digester.after_message(tx, session, last)
+            stored.append(wishes.obey(tx, session, last, plan))
+        if session is not None:
+            tx.set_session(session)
+        return stored
+
+    def _opened(self, tx: Transaction, message: Message) -> SessionRecord:
+        """Return the session in its state for a new message. Store the session if it is new."""
         known, now = tx.session(self.id, self.scope), self._services.clock.now()
         new = SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
-        session = new if known is None else self._services.wishes.after_pause(known)
-        session = replace(session, status="open", ended_at=None, last_at=now)
-        last = tx.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1))
-        marked, session = self._services.wishes.mark(session, message, last[0] if last else None, plan)
-        (tx.add_session if known is None else tx.set_session)(session)
-        stored = tx.add_message(with_act(marked, last))
-        self._services.digester.after_message(tx, session, stored)
-        return self._services.wishes.obey(tx, session, stored, plan)
+        if known is None:
+            tx.add_session(new)
+            return new
+        return replace(self._services.wishes.after_pause(known), status="open", ended_at=None, last_at=now)
 
     def messages(self, *, limit: int | None = None) -> list[Message]:
         """Return the messages of the session, oldest first. With ``limit``, return only the last ``limit`` messages."""

@@ -151,9 +151,16 @@ def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = Non
         limits.check_text(put.text)
     for text in put.indexed or ():
         limits.check_text(text, what="a text of index")
-    clean, redacted = cleaned(kind, put, known)
+    prepared = prepare_unlimited(preset, put, known)
     if not kind.plain:
-        limits.check_metadata(clean.metadata)
+        limits.check_metadata(prepared.put.metadata)
+    return prepared
+
+
+def prepare_unlimited(preset: Preset, put: Put, known: Memory | None = None) -> Prepared:
+    """Clean a change before its transaction. Only the limits of the store apply, as in an import."""
+    kind = preset.kind(put.kind)
+    clean, redacted = cleaned(kind, put, known)
     language = clean.language or detect_language(clean.text) or (known.language if known else None)
     indexed = clean.indexed if clean.indexed is not None or known is None or "indexed" in put.emptied else known.indexed
     own = key(kind, clean)

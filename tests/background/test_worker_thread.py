@@ -12,10 +12,15 @@ from typing import Any
 
 import pytest
 
+from holdfast.background.job_threads import JobThreads
 from holdfast.background.worker_thread import WorkerThread
-from holdfast.errors import ModelError
+from holdfast.errors import ModelError, ModelUnavailable
+from holdfast.models.callables import CallableChat
+from holdfast.models.chat_budget import BudgetedChat, ChatSource
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols.sentence_reader import Comparison, Reading
+from holdfast.runtime.clock import SystemClock
+from holdfast.runtime.priority import give_way, urgent
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import FrozenClock
@@ -35,6 +40,74 @@ class Hanging:
         self.started_event.set()
         self.released.wait(30)
         return False
+
+
+class Counting:
+    """Jobs that run for a moment. It counts those that run at the same time."""
+
+    def __init__(self, jobs: int) -> None:
+        self.left = jobs
+        self.running = self.most = 0
+        self.pauses: list[float] = []
+        self._guard = threading.Lock()
+
+    def work(self) -> bool:
+        """Run one job. Return False if there is none."""
+        with self._guard:
+            if not self.left:
+                return False
+            self.left -= 1
+            self.running += 1
+            self.most = max(self.most, self.running)
+        time.sleep(0.02)
+        begin = time.monotonic()
+        give_way()
+        with self._guard:
+            self.pauses.append(time.monotonic() - begin)
+            self.running -= 1
+        return True
+
+
+def test_background_work_has_low_priority() -> None:
+    by_worker, by_job_thread = Counting(1), Counting(1)
+    worker, threads = WorkerThread(by_worker.work), JobThreads(by_job_thread.work, lambda: 1)
+    urgent.enter()
+    try:
+        worker.wake()
+        while threads.step():
+            pass
+        while not by_worker.pauses:
+            time.sleep(0.01)
+    finally:
+        urgent.leave()
+        worker.stop()
+    assert min(by_worker.pauses + by_job_thread.pauses) > 0.04
+
+
+def test_fewer_jobs_run_at_once_as_soon_as_the_limit_is_lower() -> None:
+    jobs, limit = Counting(40), [4]
+    threads = JobThreads(jobs.work, lambda: limit[0])
+    while jobs.most < 4:
+        threads.step()
+    limit[0] = 2
+    while jobs.running > 2:
+        threads.step()
+    jobs.most = 0
+    while threads.step():
+        pass
+    assert (jobs.left, jobs.most) == (0, 2)
+
+
+def test_while_the_model_fails_two_jobs_run_at_once(tmp_path: Path) -> None:
+    source = ChatSource(name="m", load=lambda: CallableChat(lambda _: "", name="m"), max_calls=5)
+    chat = BudgetedChat(SQLiteStore(tmp_path / "m.db"), source, SystemClock())
+    assert chat.parallel_jobs() == 5
+    with pytest.raises(ModelUnavailable), chat.presence.watch():
+        raise ModelUnavailable("refused")
+    assert chat.parallel_jobs() == 2
+    with chat.presence.watch():
+        pass
+    assert chat.parallel_jobs() == 5
 
 
 def test_a_hanging_call_does_not_prevent_the_program_from_exiting() -> None:

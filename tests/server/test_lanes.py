@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 import holdfast
 from holdfast.config.settings import Settings
-from holdfast.server.middleware.lanes import Lane, QueueFull, lane_of
+from holdfast.runtime.priority import give_way
+from holdfast.server.middleware.lanes import Lane, LaneName, Lanes, QueueFull, lane_of
 from holdfast.server.middleware.limits import Rate, RateLimiter
 from tests.server.http_support import Served, serving
 
@@ -76,6 +78,52 @@ def test_a_cancelled_request_gives_its_place_back_whether_it_waits_or_runs() -> 
         return "".join(served)
 
     assert asyncio.run(run()) == ""
+
+
+def test_a_large_request_of_one_tenant_does_not_delay_those_of_another() -> None:
+    async def run() -> list[str]:
+        lanes, running = Lanes.of(computes=True), list[str]()
+
+        async def hold(tenant: str) -> None:
+            await lanes.turn("large", tenant).enter()
+            running.append(tenant)
+            await asyncio.sleep(60)
+
+        tasks = [asyncio.create_task(hold(tenant)) for tenant in "aaab"]
+        await asyncio.sleep(0.01)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return running
+
+    assert asyncio.run(run()) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("lane", "computes", "pauses"),
+    [("large", True, True), ("long", True, True), ("quick", True, False), ("chat", True, False), ("large", False, False)],
+)
+def test_large_requests_pause_while_quick_ones_run(lane: LaneName, computes: bool, pauses: bool) -> None:  # noqa: FBT001
+    async def run() -> float:
+        lanes = Lanes.of(computes=computes)
+        quick = lanes.turn("quick", "calm")
+        await quick.enter()
+
+        async def work() -> float:
+            turn = lanes.turn(lane, "loud")
+            await turn.enter()
+            await asyncio.sleep(0.02)
+            begin = time.monotonic()
+            await asyncio.to_thread(give_way)
+            turn.leave()
+            return time.monotonic() - begin
+
+        try:
+            return await asyncio.create_task(work())
+        finally:
+            quick.leave()
+
+    assert (asyncio.run(run()) > 0.04) is pauses
 
 
 def test_a_queue_that_is_too_long_is_refused() -> None:
@@ -189,6 +237,20 @@ def test_a_body_that_is_too_large_gets_413(tmp_path: Path, fields: dict[str, obj
         assert detail in answer.json()["detail"]
         assert "Nothing was" in answer.json()["detail"]
         assert served.client.get("/v1/memories", params={"user": "u"}).json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("/v1/sessions/s/messages/batch", "messages"), ("/v1/remember", "memories")], ids=["messages", "memories"]
+)
+def test_a_batch_with_too_many_items_gets_413(tmp_path: Path, path: str, name: str) -> None:
+    with serving(tmp_path, settings=Settings(max_batch=3)) as served:
+        items = [{"text": f"item {number}", **({"role": "user"} if name == "messages" else {})} for number in range(4)]
+        answer = served.client.post(path, json={name: items, "user": "u"})
+        assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+        assert f"4 {name}; the limit is 3. Nothing was stored" in answer.json()["detail"]
+        assert served.client.get("/v1/sessions", params={"user": "u"}).json()["items"] == []
+        assert served.client.get("/v1/memories", params={"user": "u"}).json()["items"] == []
+        assert served.client.post(path, json={name: items[:3], "user": "u"}).status_code == 201
 
 
 def test_a_revision_that_is_too_large_is_refused_and_other_fields_of_a_long_memory_can_change(tmp_path: Path) -> None:

@@ -140,6 +140,12 @@ def test_open_engines_add_plain_kinds_that_another_process_recorded(tmp_path: Pa
         assert engine.remember("x", user="ana", kind="item").kind == "item"
 
 
+def test_the_limits_of_chat_calls_apply_to_every_tenant(tmp_path: Path) -> None:
+    settings = {"chat": "ollama:small", "chat_calls": 7}
+    with open_pool(tmp_path / "memory.db", settings=settings, embedder="none", worker="none") as pool, pool.lease("a") as engine:
+        assert services(engine).chat.max_calls == 7
+
+
 def test_a_memory_that_could_not_be_opened_is_tried_again(pool: EnginePool, opening: Opening) -> None:
     opening.fails = True
     with pytest.raises(StoreError, match="not now"):

@@ -7,6 +7,7 @@ from typing import Final
 
 from holdfast.errors import StoreClosed
 from holdfast.runtime import forks
+from holdfast.runtime.priority import give_way, lower_priority
 
 log = logging.getLogger("holdfast")
 
@@ -15,9 +16,9 @@ _STEP_SECONDS: Final = 0.2
 
 
 class JobThreads:
-    """Runs a function in up to ``size`` threads, each until the function returns False."""
+    """Runs a function in several threads, each until the function returns False. ``size`` returns the maximum number."""
 
-    def __init__(self, run_one: Callable[[], bool], size: int) -> None:
+    def __init__(self, run_one: Callable[[], bool], size: Callable[[], int]) -> None:
         self._run_one = run_one
         self._size = size
         self.after_fork()
@@ -40,7 +41,7 @@ class JobThreads:
             done = self._done
             if not self._is_dry or not self._running:
                 self._is_dry = False
-                if self._running < self._size and not self._stopping:
+                if self._running < self._size() and not self._stopping:
                     self._running += 1
                     threading.Thread(target=self._run, name="holdfast-job", daemon=True).start()
             self._changed.wait_for(lambda: self._done > done or not self._running, _STEP_SECONDS)
@@ -53,12 +54,14 @@ class JobThreads:
             return self._changed.wait_for(lambda: not self._running, seconds)
 
     def _run(self) -> None:
+        lower_priority()
         try:
-            while not self._stopping and self._run_one():
+            while not self._stopping and self._running <= self._size() and self._run_one():
                 with self._changed:
                     self._done += 1
                     self._is_dry = False
                     self._changed.notify_all()
+                give_way()
         except StoreClosed:
             pass
         except Exception:  # custom embedders and callbacks may raise anything

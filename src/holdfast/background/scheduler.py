@@ -22,6 +22,7 @@ from holdfast.protocols import Store
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.reader import Reader
 from holdfast.runtime import forks
+from holdfast.runtime.priority import give_way
 from holdfast.topic_files import FolderMirrors
 
 Worker: TypeAlias = Literal["thread", "inline", "none"]
@@ -63,7 +64,7 @@ class Scheduler:
         self._chat = chat
         self._inline = worker == "inline"
         # With a chat model, jobs run in threads of their own: a silent model must not hold up embedding and housekeeping.
-        self._threads = JobThreads(jobs.run_one, chat.max_calls) if chat.name is not None and not self._inline else None
+        self._threads = JobThreads(jobs.run_one, chat.parallel_jobs) if chat.name is not None and not self._inline else None
         self._thread = WorkerThread(self.run_once) if worker == "thread" else None
         self._next_sync = 0.0
         self._next_flush = 0.0
@@ -123,6 +124,7 @@ class Scheduler:
 
     def run_once(self) -> bool:
         """Run one step: at most one job, a few embeddings, and clean-up that is due. Return False if there is nothing to do."""
+        give_way()
         return self._run_due() or self._store.tidy()
 
     def flush(self) -> None:

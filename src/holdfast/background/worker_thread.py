@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from holdfast.errors import StoreClosed
 from holdfast.runtime import forks
+from holdfast.runtime.priority import lower_priority
 
 log = logging.getLogger("holdfast")
 _POLL_SECONDS = 1.0
@@ -57,6 +58,7 @@ class WorkerThread:
                 log.warning("A background job is still running after %d s. It is abandoned and redone later.", self._stop_timeout)
 
     def _run(self) -> None:
+        lower_priority()
         while not self._stopping.is_set():
             self._wanted.wait(timeout=_POLL_SECONDS)
             self._wanted.clear()

@@ -43,6 +43,7 @@ _NUMBERS = {
     "max_request": int,
     "max_text": int,
     "max_metadata": int,
+    "max_batch": int,
     "tenant_rate_limit": int,
     "tenant_bytes": int,
     "store_connections": int,

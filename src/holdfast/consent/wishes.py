@@ -20,6 +20,7 @@ from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SentenceReader, Store, Transaction
 from holdfast.recall.conversation_state import with_state
 from holdfast.recall.reader import Reader
+from holdfast.runtime.priority import with_pauses
 from holdfast.text.clean import fold
 from holdfast.text.consent.rules import subject_words
 from holdfast.types import (
@@ -70,24 +71,25 @@ class Wishes:
         self._reader = reader
         self._sentence_reader = sentence_reader
 
-    def read(self, messages: Sequence[Message], session: str, scope: Scope) -> list[Plan]:
+    def read(self, messages: Sequence[Message], session: str, scope: Scope, *, last: Message | None) -> list[Plan]:
         """Return, for each message, its wish and the data needed to obey the wish.
 
-        Only the user's own words can contain a wish.
+        Only the user's own words can contain a wish. ``last`` is the last stored message of the session.
         """
         if not any(map(_may_wish, messages)):
             return [Plan()] * len(messages)
-        last = self._store.messages(MessageFilter(session=session, exactly=scope, newest=1))
         # While the user is off the record, the last message is withheld. Otherwise the session need not be read.
-        record = self._store.session(session, scope) if last and last[0].action == OFF_RECORD else None
+        record = self._store.session(session, scope) if last is not None and last.action == OFF_RECORD else None
         paused = record is not None and self.after_pause(record).metadata.get(OFF_RECORD_UNTIL) == "rest"
         plans: list[Plan] = []
-        for message in messages:
-            own = replace(message, text=own_words(message.text))  # nobody else makes wishes, such as the sender of an e-mail
-            plans.append(self._plan(own, last[-1] if last else None, paused=paused) if _may_wish(own) else Plan())
-            wish = plans[-1].wish
-            paused = (paused or (wish is not None and wish.reach == "rest")) and not plans[-1].lifts
-            last = [message]
+        for message in with_pauses(messages):
+            plan = Plan()
+            if _may_wish(message):
+                own = replace(message, text=own_words(message.text))  # the sender of a pasted e-mail makes no wishes
+                plan = self._plan(own, last, paused=paused) if _may_wish(own) else plan
+            plans.append(plan)
+            paused = (paused or (plan.wish is not None and plan.wish.reach == "rest")) and not plan.lifts
+            last = message
         return plans
 
     def after_pause(self, session: SessionRecord) -> SessionRecord:
@@ -174,7 +176,8 @@ class Wishes:
             after_withheld=last is not None and last.action == OFF_RECORD,
             lifts=plan.lifts or (plan.wish is not None and not off_record and session.metadata.get(OFF_RECORD_UNTIL) == "next"),
         )
-        session = with_state(session, **{OFF_RECORD_UNTIL: until})
+        if session.metadata.get(OFF_RECORD_UNTIL) != until:
+            session = with_state(session, **{OFF_RECORD_UNTIL: until})
         if withheld:
             return replace(message, action=OFF_RECORD), session
         if plan.wish is not None and plan.wish.wish == "forget" and message.action is None:

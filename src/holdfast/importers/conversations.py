@@ -12,9 +12,9 @@ from holdfast.consent.off_record import is_withheld, turn_before, withhold_previ
 from holdfast.forgetting.erase import remove_derived
 from holdfast.importers.records import Conversation, Said
 from holdfast.importers.restore import Outcome
-from holdfast.messages import make_message, with_act
+from holdfast.messages import Acts, make_message
 from holdfast.presets.base import Preset
-from holdfast.protocols import MessageFilter, Transaction
+from holdfast.protocols import MessageFilter, Reads, Transaction
 from holdfast.recall.conversation_state import UNLEARNED_TO, with_state
 from holdfast.text.clean import MAX_TEXT, clean_name, one_line
 from holdfast.text.consent.rules import Reach
@@ -49,36 +49,40 @@ class OpenConversation:
         """Id of the session in which the conversation is stored."""
         return clean_name(self.start.id, what="id of the conversation") or ""
 
+    def time_of(self, said: Said, now: datetime) -> datetime:
+        """Return the time of the next message. A message without a time has the time of the one before it."""
+        return said.at or self.last_at or self.start.at or now
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidWish:
-    """An off-the-record wish in an imported message, or a wish to keep messages again.
+class ReadySaid:
+    """An imported message that is ready to be stored. All slow work on its text is done.
 
-    Other wishes have no effect in an import.
+    Of the wishes about memory, only the wish not to keep messages has an effect in an import, and its end.
     """
 
+    message: Message | None = None
+    """None if the store already has the message, or if it is empty."""
     reach: Reach | None = None
+    """The messages that are off the record because of a wish in this one, or None."""
     lifts: bool = False
+    """True if messages are kept again from this one on."""
 
 
-def add_said(
-    tx: Transaction, talk: OpenConversation, said: Said, now: datetime, *, preset: Preset, wish: SaidWish | None = None
-) -> Outcome:
-    """Store a message of a conversation, unless it is empty or the session already has a message with this id.
+def is_empty(said: Said) -> bool:
+    """Return True if a message has neither text nor a payload."""
+    return not said.text.strip() and said.payload is None
 
-    A message that was off the record is withheld if the preset keeps such messages until a session ends. Otherwise it
-    is not stored.
-    """
-    at = said.at or talk.last_at or talk.start.at or now
-    talk.last_at = at
-    if not said.text.strip() and said.payload is None:
-        return "empty"
-    own = MessageFilter(session=talk.id, exactly=talk.scope)
-    known = tx.messages(replace(own, client_id=clean_name(said.id, what="id")))
-    if known:
-        talk.previous = known[0]
-        return "known"
-    message = make_message(
+
+def find_said(reads: Reads, talk: OpenConversation, said: Said) -> Message | None:
+    """Return the stored message with the id of an imported message, or None."""
+    wanted = MessageFilter(session=talk.id, exactly=talk.scope, client_id=clean_name(said.id, what="id"))
+    return next(iter(reads.messages(wanted)), None)
+
+
+def make_said(talk: OpenConversation, said: Said, at: datetime, now: datetime) -> Message:
+    """Return the message to store for an imported message. This is slow for long texts, so it is done before a transaction."""
+    return make_message(
         talk.id,
         talk.scope,
         now,
@@ -91,19 +95,39 @@ def add_said(
         action=said.action,
         payload=said.payload,
     )
-    if _is_off_record(tx, talk, message, wish or SaidWish(), preset=preset, now=now):
+
+
+def add_said(
+    tx: Transaction, talk: OpenConversation, said: Said, now: datetime, *, preset: Preset, ready: ReadySaid, acts: Acts
+) -> Outcome:
+    """Store a message of a conversation, unless it is empty or the session already has a message with this id.
+
+    A message that was off the record is withheld if the preset keeps such messages until a session ends. Otherwise it
+    is not stored.
+    """
+    at = talk.time_of(said, now)
+    talk.last_at = at
+    if is_empty(said):
+        return "empty"
+    known = find_said(tx, talk, said)
+    if known is not None:
+        talk.previous = known
+        return "known"
+    message = ready.message or make_said(talk, said, at, now)
+    if _is_off_record(tx, talk, message, ready, preset=preset, now=now):
         if not preset.keep_off_record:
             return "withheld"
         message = replace(message, action=OFF_RECORD)
-    before = [talk.previous] if talk.previous else tx.messages(replace(own, newest=1))
-    talk.previous = tx.add_message(with_act(message, before))
+    own = MessageFilter(session=talk.id, exactly=talk.scope)
+    before = talk.previous or next(iter(tx.messages(replace(own, newest=1))), None)
+    talk.previous = tx.add_message(acts.with_act(message, before))
     talk.added += 1
     talk.redacted += bool(message.redacted)
     return "imported"
 
 
 def _is_off_record(
-    tx: Transaction, talk: OpenConversation, message: Message, wish: SaidWish, *, preset: Preset, now: datetime
+    tx: Transaction, talk: OpenConversation, message: Message, wish: ReadySaid, *, preset: Preset, now: datetime
 ) -> bool:
     """Return True if an imported message was off the record.
 

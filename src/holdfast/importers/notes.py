@@ -13,7 +13,9 @@ from holdfast.importers.restore import Outcome
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, Reads, Transaction
 from holdfast.runtime.clock import end_of_day
+from holdfast.runtime.priority import with_pauses
 from holdfast.types import Author, Kind, Put, Scope
+from holdfast.values import Prepared, prepare_unlimited
 from holdfast.write import Writer
 
 
@@ -31,11 +33,24 @@ class NoteWriter:
         self.redacted = 0
         """Number of stored memories in which secrets were replaced."""
 
-    def apply(self, tx: Transaction, notes: Sequence[Note], now: datetime) -> list[Outcome]:
-        """Store notes. Return for each note what was done, such as ``imported`` or ``known``."""
+    def prepare(self, reads: Reads, notes: Sequence[Note]) -> list[Prepared | None]:
+        """Do the slow work on the texts of notes, before a transaction. Return None for each note that is not stored."""
+        known = self._known(reads, notes) if notes else set()
+        return [
+            None
+            if not note.text.strip() or (self._scope_of(note), note.id) in known
+            else prepare_unlimited(self._preset, self._put(reads, note))
+            for note in with_pauses(notes)
+        ]
+
+    def apply(self, tx: Transaction, notes: Sequence[Note], ready: Sequence[Prepared | None], now: datetime) -> list[Outcome]:
+        """Store notes. Return for each note what was done, such as ``imported`` or ``known``.
+
+        ``ready`` is the result of :meth:`prepare`.
+        """
         writer = Writer(tx=tx, preset=self._preset, author=Author(actor="import"), now=now)
         known = self._known(tx, notes)
-        return [self._apply(writer, note, known) for note in notes]
+        return [self._apply(writer, note, each, known) for note, each in zip(notes, ready, strict=True)]
 
     def count_known(self, reads: Reads, notes: Sequence[Note]) -> int:
         """Return the number of notes that an earlier import stored."""
@@ -50,10 +65,10 @@ class NoteWriter:
         found = [memory for scope in scopes for memory in reads.memories(MemoryFilter(exactly=scope, statuses=None, where=where))]
         return {(memory.scope, str(memory.metadata["imported_id"])) for memory in found}
 
-    def _apply(self, writer: Writer, note: Note, known: set[tuple[Scope, str]]) -> Outcome:
+    def _apply(self, writer: Writer, note: Note, ready: Prepared | None, known: set[tuple[Scope, str]]) -> Outcome:
         if not note.text.strip():
             return "empty"
-        put = self._put(writer.tx, note)
+        put = ready.put if ready is not None else self._put(writer.tx, note)
         place = (put.scope, writer.identity(put))
         if (put.scope, note.id) in known:
             self._said.add(place)
@@ -64,7 +79,7 @@ class NoteWriter:
             return "repeated"
         self._said.add(place)
         (stored,) = writer.apply([put])
-        self.redacted += bool(stored.redacted)
+        self.redacted += bool(stored.redacted or (ready is not None and ready.redacted))
         return "imported"
 
     def _is_live(self, writer: Writer, put: Put, content_hash: str) -> bool:
@@ -79,7 +94,7 @@ class NoteWriter:
             agent=self._scope.agent or note.agent,
         )
 
-    def _put(self, tx: Transaction, note: Note) -> Put:
+    def _put(self, reads: Reads, note: Note) -> Put:
         names = {kind.name for kind in self._preset.kinds}
         kind = self._preset.kind(next((name for name in (note.kind, note.other_kind) if name in names), None))
         metadata = dict(note.metadata)
@@ -102,11 +117,11 @@ class NoteWriter:
             trust=note.trust,
             pinned=note.pinned,
             created_at=note.created_at,
-            expires_at=note.expires_at or self._expiry(tx, kind, scope, note.created_at),
+            expires_at=note.expires_at or self._expiry(reads, kind, scope, note.created_at),
             reason=f"imported from {self._source}",
         )
 
-    def _expiry(self, tx: Transaction, kind: Kind, scope: Scope, created_at: datetime | None) -> datetime | None:
+    def _expiry(self, reads: Reads, kind: Kind, scope: Scope, created_at: datetime | None) -> datetime | None:
         """Return the time at which a memory expires: its creation time plus the lifetime of its kind.
 
         Return None if the kind has no lifetime or the creation time is unknown.
@@ -115,4 +130,4 @@ class NoteWriter:
             return None
         if isinstance(kind.lifetime, timedelta):
             return created_at + kind.lifetime
-        return end_of_day(created_at, tx.user(scope.user).timezone if scope.user else "UTC")
+        return end_of_day(created_at, reads.user(scope.user).timezone if scope.user else "UTC")

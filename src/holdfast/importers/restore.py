@@ -22,6 +22,8 @@ from holdfast.exporters.walk import effect_place, effect_with
 from holdfast.presets.base import Preset
 from holdfast.presets.plain_kinds import RECORDED, read_kinds, write_kinds
 from holdfast.protocols import MemoryFilter, MessageFilter, TraceFilter, Transaction
+from holdfast.text.chunks import SEPARATOR
+from holdfast.text.index_terms import TextAndLanguage
 from holdfast.types import AppRecord, Kind, Memory, Put, Trace, UserProfile
 from holdfast.values import identity
 
@@ -30,6 +32,16 @@ Outcome: TypeAlias = Literal["imported", "known", "repeated", "expired", "empty"
 
 ``known``: an earlier import stored it. ``repeated``: the store says the same already. ``expired``: its lifetime is over.
 """
+
+
+def searched_texts(entry: object) -> list[TextAndLanguage]:
+    """Return the texts of an entry that the full-text index will contain. Other records have none."""
+    if isinstance(entry, MessageEntry):
+        return [(entry.message.text, entry.message.language)]
+    if not isinstance(entry, MemoryEntry):
+        return []
+    memories = [revision.memory for revision in entry.revisions]
+    return [(str(each) if each.indexed is None else SEPARATOR.join(each.indexed), each.language) for each in memories]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,20 +13,35 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.errors import InvalidInput, ModelError
 from holdfast.exporters.entries import JobEntry, MemoryEntry, MessageEntry, SessionEntry
-from holdfast.importers.conversations import OpenConversation, SaidWish, add_said, close_conversation
+from holdfast.importers.conversations import (
+    OpenConversation,
+    ReadySaid,
+    add_said,
+    close_conversation,
+    find_said,
+    is_empty,
+    make_said,
+)
 from holdfast.importers.notes import NoteWriter
 from holdfast.importers.records import Conversation, Note, Record, Said
-from holdfast.importers.restore import Outcome, Restore, check_kinds, record_kind
+from holdfast.importers.restore import Outcome, Restore, check_kinds, record_kind, searched_texts
 from holdfast.learning.wishes import lifts_off_record, read_wish
+from holdfast.messages import Acts
 from holdfast.presets.plain_kinds import adopt_kinds, with_kinds
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, TraceFilter, Transaction
+from holdfast.runtime.priority import with_pauses
+from holdfast.text.index_terms import tokenized
 from holdfast.types import Kind, Scope, Trace
+from holdfast.values import Prepared
 
 if TYPE_CHECKING:
     from holdfast.background.digest import Digester
     from holdfast.presets.base import Preset
 
-_BATCH_SIZE = 500
+_BATCH_SIZE = 200
+"""Maximum number of records per transaction. Other writers wait for a transaction, so it must be short."""
+_BATCH_CHARACTERS = 200_000
+"""Number of characters of text at which a batch ends."""
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -91,7 +106,9 @@ class Import:
         self._learning = 0
         self.vectors: dict[str, bytes] = {}
         """Vectors of imported memories, by text."""
-        self._wishes: dict[int, SaidWish] = {}
+        self._ready: dict[int, ReadySaid] = {}
+        """The messages of the current batch that are ready to be stored, by the identity of the record."""
+        self._acts = Acts()
         self._before = ""
         """The assistant's turn before the next message."""
         self._paused = False
@@ -110,9 +127,7 @@ class Import:
             if dry_run:
                 self._look_up(batch)
             else:
-                self._wishes = self._read_wishes(batch)
-                with self._store.write() as tx:
-                    self._write(tx, batch)
+                self._store_batch(batch)
             done += len(batch)
             if progress is not None:
                 progress(done, total)
@@ -122,6 +137,20 @@ class Import:
         self._counts["memories"]["redacted"] = self._notes.redacted
         found = {name: ImportCounts(**counts) for name, counts in self._counts.items()}
         return ImportResult(format=self._source.name, dry_run=dry_run, learning=self._learning, **found)
+
+    def _store_batch(self, batch: Sequence[Record]) -> None:
+        """Store records in one transaction. All slow work on their texts is done before it."""
+        now = self._clock.now()
+        notes = [record for record in batch if isinstance(record, Note)]
+        self._ready, self._acts = self._prepare_messages(batch, now), Acts()
+        self._acts.classify_ahead([ready.message for ready in self._ready.values() if ready.message], None)
+        ready_notes = self._notes.prepare(self._store, notes)
+        texts = [(ready.message.text, ready.message.language) for ready in self._ready.values() if ready.message]
+        texts += [ready.searched for ready in ready_notes if ready is not None]
+        texts += [text for record in batch for text in searched_texts(record)]
+        with tokenized(with_pauses(texts)), self._store.write() as tx:
+            self._write(tx, batch, now)
+            self._write_notes(tx, notes, ready_notes, now)
 
     def _check(self, learn: int | None) -> int:
         """Read all records once, and return their number. Select the conversations to learn from.
@@ -160,10 +189,8 @@ class Import:
         notes = [record for record in batch if isinstance(record, Note)]
         self._counts["memories"]["known"] += self._notes.count_known(self._store, notes)
 
-    def _write(self, tx: Transaction, batch: Sequence[Record]) -> None:
-        now = self._clock.now()
+    def _write(self, tx: Transaction, batch: Sequence[Record], now: datetime) -> None:
         restore = Restore(tx=tx, preset=self._preset)
-        notes = [record for record in batch if isinstance(record, Note)]
         for record in batch:
             if isinstance(record, Note):
                 continue
@@ -178,7 +205,9 @@ class Import:
                 self._talk = self._opened(record)
             else:
                 self._count(record, restore.apply(record))
-        for note, outcome in zip(notes, self._notes.apply(tx, notes, now) if notes else (), strict=True):
+
+    def _write_notes(self, tx: Transaction, notes: Sequence[Note], ready: Sequence[Prepared | None], now: datetime) -> None:
+        for note, outcome in zip(notes, self._notes.apply(tx, notes, ready, now) if notes else (), strict=True):
             self._count(note, outcome)
             if note.vector is not None and outcome == "imported":
                 self.vectors[note.text] = note.vector
@@ -186,35 +215,39 @@ class Import:
     def _said(self, tx: Transaction, record: Said, now: datetime) -> Outcome:
         if self._talk is None:
             raise InvalidInput(f"The message {record.id!r} belongs to no conversation.")
-        return add_said(tx, self._talk, record, now, preset=self._preset, wish=self._wishes.get(id(record)))
+        return add_said(tx, self._talk, record, now, preset=self._preset, ready=self._ready[id(record)], acts=self._acts)
 
-    def _read_wishes(self, batch: Sequence[Record]) -> dict[int, SaidWish]:
-        """Return the users' wishes about off-the-record messages, by the Python ``id()`` of the message's record.
+    def _prepare_messages(self, batch: Sequence[Record], now: datetime) -> dict[int, ReadySaid]:
+        """Return the messages of a batch and the users' wishes about off-the-record messages, by the ``id()`` of their record.
 
         This runs before the transaction, because a model may read the messages.
         """
-        found: dict[int, SaidWish] = {}
-        for record in batch:
+        found: dict[int, ReadySaid] = {}
+        talk = self._talk and replace(self._talk)
+        for record in with_pauses(batch):
             if isinstance(record, Conversation):
-                self._before, self._paused = "", False
-            if not isinstance(record, Said):
+                talk, self._before, self._paused = self._opened(record), "", False
+            if not isinstance(record, Said) or talk is None:
                 continue
+            wish = ReadySaid()
             if record.role == "user" and record.origin in (None, "user") and record.action is None:
                 wish = self._read_wish(record.text)
                 self._paused = (self._paused or wish.reach == "rest") and not wish.lifts
-                found |= {id(record): wish} if wish.reach or wish.lifts else {}
+            talk.last_at = talk.time_of(record, now)
+            stored = not is_empty(record) and find_said(self._store, talk, record) is None
+            found[id(record)] = replace(wish, message=make_said(talk, record, talk.last_at, now)) if stored else wish
             self._before = record.text if record.role == "assistant" else ""
         return found
 
-    def _read_wish(self, text: str) -> SaidWish:
+    def _read_wish(self, text: str) -> ReadySaid:
         reader, before = self._digester.sentence_reader, self._before
         try:
             wish = read_wish(text, before=before, reader=reader)
         except ModelError:
             wish, reader = read_wish(text), None
         if wish is not None and wish.wish == "off_record":
-            return SaidWish(reach=wish.reach)
-        return SaidWish(lifts=self._paused and lifts_off_record(text, before=before, reader=reader))
+            return ReadySaid(reach=wish.reach)
+        return ReadySaid(lifts=self._paused and lifts_off_record(text, before=before, reader=reader))
 
     def _opened(self, start: Conversation) -> OpenConversation:
         chosen = self._source.scope
@@ -238,11 +271,15 @@ class Import:
 
 def _batches(records: Iterator[Record], size: int) -> Iterator[Sequence[Record]]:
     batch: list[Record] = []
+    characters = 0
     for record in records:
         batch.append(record)
-        if len(batch) >= size:
+        characters += (
+            len(record.text) if isinstance(record, Said | Note) else sum(len(text) for text, _ in searched_texts(record))
+        )
+        if len(batch) >= size or characters >= _BATCH_CHARACTERS:
             yield batch
-            batch = []
+            batch, characters = [], 0
     if batch:
         yield batch
 

@@ -23,6 +23,8 @@ _SLOW_FAILURE_SECONDS = 5.0
 
 Calls then pause, so that few jobs wait for it.
 """
+_JOBS_BY_RULES = 2
+"""Maximum number of jobs that run at the same time while the model fails."""
 _FIRST_ABSENCE_SECONDS = 30.0
 _MAX_ABSENCE_SECONDS = 900.0
 
@@ -187,6 +189,14 @@ class BudgetedChat:
     def max_calls(self) -> int:
         """Maximum number of jobs that may call the model at the same time; 1 without a model."""
         return self._source.max_calls if self._source else 1
+
+    def parallel_jobs(self) -> int:
+        """Return the number of jobs that may run at the same time.
+
+        While the model fails, rules do its work. This is computing and not waiting, so more threads would only slow down
+        requests: one job works by rules while another may wait for the model.
+        """
+        return min(self.max_calls, _JOBS_BY_RULES) if self.presence.absence.is_open else self.max_calls
 
     @property
     def has_returned(self) -> bool:

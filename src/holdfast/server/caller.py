@@ -18,6 +18,7 @@ from holdfast.engine import Engine
 from holdfast.errors import Forbidden, InvalidInput, NotFound
 from holdfast.protocols import SessionFilter
 from holdfast.server.api.fields import Name
+from holdfast.server.api.problem import Refused, problem_response
 from holdfast.server.middleware.security import principal_of
 from holdfast.server.tenants import EnginePool
 from holdfast.services import services
@@ -167,6 +168,14 @@ def _check_scope_query(request: Request) -> None:
     if unread:
         names = " and ".join(sorted(unread))
         raise InvalidInput(f"This path reads no {names} from the query. Send it in the body. Nothing was changed.")
+
+
+def check_batch(request: Request, count: int, what: str) -> None:
+    """Reject a request with more messages or memories than the setting ``max_batch`` allows."""
+    limit = request.app.state.settings.max_batch
+    if count > limit:
+        detail = f"The request has {count:,} {what}; the limit is {limit:,}. Nothing was stored. Send fewer at a time."
+        raise Refused(problem_response(413, "too_large", detail))
 
 
 async def _caller(request: Request) -> AsyncIterator[Caller]:

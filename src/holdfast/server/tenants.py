@@ -22,15 +22,15 @@ from holdfast.config.models import make_models
 from holdfast.config.opening import make_preset, open_engine
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, StoreClosed
-from holdfast.models.chat_budget import ChatSource
 from holdfast.presets.base import Preset
 from holdfast.presets.plain_kinds import adopt_recorded_kinds
 from holdfast.protocols import Clock, Embedder
+from holdfast.runtime.heap import return_free_memory
 from holdfast.services import services
 
 log = logging.getLogger("holdfast.server")
 _FLUSH_SECONDS = 15.0
-"""Interval in seconds at which the times of last use of access keys are saved."""
+"""Interval in seconds at which the times of last use of access keys are saved, and free memory is returned."""
 
 
 @dataclass(slots=True)
@@ -145,6 +145,7 @@ class EnginePool:
         while not self._closing.wait(_FLUSH_SECONDS):
             self._flush_keys()
             self.follow_other_processes()
+            return_free_memory()
 
     def _flush_keys(self) -> None:
         """Save the times at which access keys were last used. A failure is only logged, and the next flush tries again."""
@@ -208,7 +209,7 @@ def open_pool(
     loaded = load_settings(settings, store=None if path is None else str(path), tenant=tenant, preset=named)
     vectors, chat_source = make_models(loaded, make_preset(loaded, preset), embedder=embedder, chat=chat)
     shared_embedder = None if vectors is None else replace(vectors, load=_once(vectors.load))
-    shared_chat = None if chat_source is None else ChatSource(name=chat_source.name, load=_once(chat_source.load), shared=True)
+    shared_chat = None if chat_source is None else replace(chat_source, load=_once(chat_source.load), shared=True)
 
     def open_tenant(name: str) -> Engine:
         return open_engine(

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from holdfast.text.chunks import field_spans
 from holdfast.text.terms import document_terms
 
-__all__ = ["ChunkTerms", "TextAndLanguage", "chunk_terms", "tokenized"]
+__all__ = ["ChunkTerms", "TextAndLanguage", "chunk_terms", "heading_terms", "tokenized"]
 
 TextAndLanguage: TypeAlias = tuple[str, str | None]
 
@@ -34,7 +34,11 @@ def tokenized(texts: Iterable[TextAndLanguage]) -> Iterator[None]:
 
     The results are dropped when the ``with`` block ends.
     """
-    token = _ahead.set({key: _compute(*key) for key in dict.fromkeys(texts)})
+    ahead: dict[TextAndLanguage, list[ChunkTerms]] = {}
+    for key in texts:
+        if key not in ahead:
+            ahead[key] = _compute(*key)
+    token = _ahead.set(ahead)
     try:
         yield
     finally:
@@ -48,6 +52,16 @@ def chunk_terms(text: str, language: str | None) -> list[ChunkTerms]:
     """
     known = _ahead.get({}).get((text, language))
     return _compute(text, language) if known is None else known
+
+
+def heading_terms(heading: str, language: str | None) -> Sequence[str]:
+    """Return the terms of a heading, such as a day. Inside :func:`tokenized`, a repeated heading is tokenized once."""
+    ahead = _ahead.get(None)
+    if ahead is None:
+        return document_terms(heading, language)
+    if (heading, language) not in ahead:
+        ahead[heading, language] = [ChunkTerms(0, len(heading), document_terms(heading, language))]
+    return [term for chunk in ahead[heading, language] for term in chunk.terms]
 
 
 def _compute(text: str, language: str | None) -> list[ChunkTerms]:

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast import Engine
 from holdfast.errors import Conflict, InvalidInput
-from holdfast.messages import make_message, with_act
+from holdfast.messages import Acts, make_message
 from holdfast.presets.default import DEFAULT
 from holdfast.services import services
 from holdfast.testing import FrozenClock
@@ -94,14 +94,14 @@ def test_a_message_answers_only_a_question_of_another_speaker(
     clock: FrozenClock, asked: dict[str, str], replied: dict[str, str], *, answers: bool
 ) -> None:
     question = message(clock, text=_QUESTION, **asked)
-    reply = with_act(message(clock, text="In Lyon.", **replied), [question])
+    reply = Acts().with_act(message(clock, text="In Lyon.", **replied), question)
     assert (reply.asked, reply.answers) == ((_QUESTION, 1) if answers else (None, None))
 
 
 def test_a_question_in_return_is_not_an_answer(clock: FrozenClock) -> None:
-    reply = with_act(message(clock, "user", "Why do you ask?"), [message(clock, "assistant", _QUESTION)])
+    reply = Acts().with_act(message(clock, "user", "Why do you ask?"), message(clock, "assistant", _QUESTION))
     assert (reply.asks, reply.asked) == (True, None)
-    plain = with_act(message(clock, "user", "I live in Lyon."), [message(clock, "assistant", "I see.")])
+    plain = Acts().with_act(message(clock, "user", "I live in Lyon."), message(clock, "assistant", "I see."))
     assert (plain.asks, plain.asked, plain.answers) == (False, None, None)
 
 

@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast.importers.records import Conversation, Note, Record, Said
+from holdfast.importers.run import Import, Source
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.stores.sqlite.write_turns import WriteTurns, turns_of
+from holdfast.types import Scope
 from tests.forking import in_a_forked_child
 
 pytestmark = pytest.mark.ledger("X28")
@@ -165,6 +168,41 @@ def test_a_long_text_is_read_before_the_transaction(tmp_path: Path, way: str) ->
         long_ones = [call for call in seen if int(call.split()[2]) > 10_000]
         assert long_ones == []
         assert memory.recall("jars of honey behind the barn", user="ana")
+
+
+_SLOW = ("classify_act", "detect_language", "document_terms", "read_wish", "redact", "split_acts")
+
+
+def _add_batch(memory: holdfast.Engine) -> None:
+    texts = [f"I keep jar {number} of the honey behind the door of barn {number}." for number in range(40)]
+    roles = ("user", "assistant")
+    memory.session(user="ana").add_all({"role": roles[number % 2], "text": text} for number, text in enumerate(texts))
+
+
+def _import_batch(memory: holdfast.Engine) -> None:
+    turns = [f"I keep jar {number} of the honey behind the door of barn {number}." for number in range(40)]
+    notes = [Note(id=f"n{number}", text=f"My ladder number {number} is in the shed.") for number in range(20)]
+    said = [Said(id=str(number), role="user", text=text) for number, text in enumerate(turns)]
+    records: list[Record] = [Conversation(id="c"), *said, *notes]
+    parts = services(memory)
+    source = Source(name="test", records=lambda: iter(records), scope=Scope(user="ana"))
+    done = Import(parts.store, parts.preset, parts.clock, parts.digester, source).run()
+    assert (done.messages.imported, done.memories.imported) == (40, 20)
+
+
+@pytest.mark.parametrize("write", [_add_batch, _import_batch], ids=["messages", "an import"])
+def test_the_texts_of_a_batch_are_read_before_the_transaction(tmp_path: Path, write: Callable[[holdfast.Engine], None]) -> None:
+    with holdfast.open(tmp_path / "m.db", embedder="none", worker="none") as memory:
+        with _calls_while_writing(memory, *_SLOW) as seen:
+            write(memory)
+        assert len(seen) < 10, seen  # such as the terms of the day, once for all messages of the day
+
+
+def test_the_session_of_a_batch_is_read_and_written_once(tmp_path: Path) -> None:
+    with holdfast.open(tmp_path / "m.db", embedder="none", worker="none") as memory:
+        with _calls_while_writing(memory, "session", "set_session") as seen:
+            _add_batch(memory)
+        assert sorted(call.split()[0] for call in seen) == ["session", "set_session"]
 
 
 def test_a_write_lock_that_was_held_at_a_fork_is_free_in_the_child(tmp_path: Path) -> None:

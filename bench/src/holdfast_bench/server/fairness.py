@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 
 import holdfast
 from holdfast.access.keys import Gate
+from holdfast.config.settings import Settings
 from holdfast.messages import make_message
 from holdfast.services import services
 from holdfast.types import Scope, SessionRecord
@@ -36,6 +37,7 @@ _ROUNDS = 3
 _PACE_SECONDS = 0.025
 """Minimum time between two requests of a neighbor: below the default rate limit."""
 _SESSIONS_PER_WRITE = 250
+_BATCH = Settings().max_batch
 _WORDS = "garden kitchen boiler violin harbor lantern orchard bicycle ladder window basket mirror copper pepper".split()
 
 _LARGE = " ".join(random.Random(1).choices(_WORDS, k=40_000))[:240_000]  # noqa: S311  (no secret)
@@ -94,8 +96,18 @@ def flood(client: Client, rng: random.Random) -> int:
 
 
 def batches(client: Client, rng: random.Random) -> int:
-    """Send many messages in one request."""
-    messages = [{"role": "user", "text": f"I keep the {rng.choice(_WORDS)} in box {rng.random()}."} for _ in range(1000)]
+    """Send as many messages in one request as are accepted. Each has a word of a wish about memory, so the reader reads it."""
+    return _send_batch(client, rng, "I keep the {} in box {}.")
+
+
+def unread_batches(client: Client, rng: random.Random) -> int:
+    """Send batches that need no reader. Most of the time is then spent in transactions."""
+    return _send_batch(client, rng, "We painted the {} of house {}.")
+
+
+def _send_batch(client: Client, rng: random.Random, text: str) -> int:
+    texts = [text.format(rng.choice(_WORDS), rng.random()) for _ in range(_BATCH)]
+    messages = [{"role": "user", "text": each} for each in texts]
     return client.post(f"/v1/sessions/many-{rng.random()}/messages/batch", {"messages": messages, "user": "u"})
 
 
@@ -111,6 +123,7 @@ ATTACKS: dict[str, Attack] = {
     "oversized bodies": oversized_bodies,
     "flood": flood,
     "batches": batches,
+    "unread batches": unread_batches,
     "erasures": erasures,
 }
 

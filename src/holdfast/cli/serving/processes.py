@@ -25,6 +25,7 @@ from holdfast.config.models import make_transcriber
 from holdfast.config.preloading import preload
 from holdfast.config.settings import Settings
 from holdfast.errors import SettingsError
+from holdfast.runtime.heap import limit_heaps
 from holdfast.server.app import Server, make_app
 from holdfast.server.error_handlers import problem_for
 from holdfast.server.metrics import make_metrics_app
@@ -111,6 +112,7 @@ def serve_here(
     new connections are then balanced between them. ``place`` is the number of this process among them.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
+    limit_heaps()
     app = build(plan)
     config = uvicorn.Config(
         app,

@@ -20,6 +20,7 @@ from holdfast.models.local.registry import NETWORK, VOCABULARY, Spec
 from holdfast.models.local.runtime import RUNTIME_MISSING
 from holdfast.models.local.weights import verify
 from holdfast.models.local.wordpiece import WordPiece
+from holdfast.runtime.priority import give_way
 
 try:
     import onnxruntime
@@ -77,6 +78,7 @@ class Network:
 
     def run_all(self, ids: Sequence[int], *, second: int | None = None, limit: int | None = None) -> list[Floats]:
         """Return the outputs of the network for one input: all outputs, or the first ``limit``."""
+        give_way()
         process = self._current()
         loaded = self._loaded(process)
         tokens = np.array([ids], dtype=np.int64)

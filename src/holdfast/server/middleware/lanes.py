@@ -12,9 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from holdfast.runtime.priority import lower_priority, urgent
+
 __all__ = ["Lane", "LaneName", "Lanes", "QueueFull", "Turn", "lane_of"]
 
 LaneName: TypeAlias = Literal["quick", "large", "long", "chat"]
+Priority: TypeAlias = Literal["urgent", "usual", "low"]
+"""Priority of a request: work of low priority pauses while urgent requests run."""
 
 _LARGE_BYTES = 16 << 10
 """Bodies from this size on use the lane for large requests."""
@@ -99,28 +103,32 @@ class Lanes:
     """The lanes of a server process: queues with separate concurrency limits, such as one for chats."""
 
     lanes: Mapping[LaneName, Lane]
+    computes: bool = True
+    """True if this process does the work of its requests itself, so that large requests must give way to quick ones."""
 
     @classmethod
     def of(cls, *, computes: bool) -> "Lanes":
         """Return the lanes (queues with separate concurrency limits) of a server process.
 
-        If ``computes`` is True, this process computes recalls itself, so only three quick requests run at a time. Large
-        requests run one at a time: each takes up to a second of CPU time, and running two at once would only make both
-        slower. Several long requests and many chats run at a time, because they mostly wait.
+        If ``computes`` is True, this process computes recalls itself, so only three quick requests run at a time. Two large
+        requests run at a time, but only one per tenant, so that a tenant waits only for its own ones. Several long requests
+        and many chats run at a time, because they mostly wait.
         """
         quick = Lane(capacity=3, per_tenant=2) if computes else Lane(capacity=40, per_tenant=20)
-        return cls(
-            {
-                "quick": quick,
-                "large": Lane(capacity=1, per_tenant=1),
-                "long": Lane(capacity=4, per_tenant=1),
-                "chat": Lane(capacity=64, per_tenant=16),
-            }
-        )
+        lanes: dict[LaneName, Lane] = {
+            "quick": quick,
+            "large": Lane(capacity=2, per_tenant=1),
+            "long": Lane(capacity=4, per_tenant=1),
+            "chat": Lane(capacity=64, per_tenant=16),
+        }
+        return cls(lanes, computes)
 
-    def lane(self, name: LaneName) -> Lane:
-        """Return the lane (queue) with this name."""
-        return self.lanes[name]
+    def turn(self, name: LaneName, tenant: str) -> "Turn":
+        """Return the place of a request in the lane (queue) with this name."""
+        priority: Priority = "usual"
+        if self.computes and name != "chat":
+            priority = "urgent" if name == "quick" else "low"
+        return Turn(self.lanes[name], tenant, priority=priority)
 
 
 def lane_of(method: str, path: str, size: int) -> LaneName:
@@ -135,18 +143,25 @@ def lane_of(method: str, path: str, size: int) -> LaneName:
 class Turn:
     """The place of one request in a lane (queue). The request waits for it with ``enter`` and gives it back with ``leave``."""
 
-    def __init__(self, lane: Lane, tenant: str) -> None:
+    def __init__(self, lane: Lane, tenant: str, *, priority: Priority = "usual") -> None:
         self._lane = lane
         self._tenant = tenant
+        self._priority = priority
         self._entered = False
 
     async def enter(self) -> None:
-        """Wait until the request may run."""
+        """Wait until the request may run. With low priority, lower the priority of the calling task."""
         await self._lane.enter(self._tenant)
         self._entered = True
+        if self._priority == "urgent":
+            urgent.enter()
+        elif self._priority == "low":
+            lower_priority()
 
     def leave(self) -> None:
         """Let the next request run. Further calls do nothing."""
         if self._entered:
             self._entered = False
             self._lane.leave(self._tenant)
+            if self._priority == "urgent":
+                urgent.leave()

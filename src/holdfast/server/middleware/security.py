@@ -318,7 +318,7 @@ class Security:
         """Return the place of a request in its lane (queue of requests), or None if the request need not wait in a lane."""
         if info.principal is None or scope["path"] in _UNQUEUED:
             return None
-        return Turn(self._lanes.lane(lane_of(scope["method"], scope["path"], size)), info.principal.tenant)
+        return self._lanes.turn(lane_of(scope["method"], scope["path"], size), info.principal.tenant)
 
 
 class _ResponseSender:

@@ -4,7 +4,7 @@ import json
 from datetime import datetime
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 
 from holdfast.access.keys import may_change
 from holdfast.by_id import NEVER
@@ -14,7 +14,7 @@ from holdfast.runtime.clock import as_utc
 from holdfast.server.api import convert, requests, responses
 from holdfast.server.api.fields import AnyLabel, Key, KindName, Label, Moment, Name, merged_kinds
 from holdfast.server.api.openapi import problems
-from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
+from holdfast.server.caller import Caller, Calling, Paged, Whose, check_batch, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.server.routes.sessions import erase_session
 from holdfast.services import services
@@ -56,12 +56,13 @@ def remember(body: requests.NewMemory, caller: Calling) -> responses.Memory:
 
 
 @router.post("/remember", status_code=201, operation_id="remember_all", responses=problems(409), openapi_extra=needs("write"))
-def remember_all(body: requests.NewMemories, caller: Calling) -> responses.Memories:
+def remember_all(body: requests.NewMemories, caller: Calling, request: Request) -> responses.Memories:
     """Store several memories.
 
-    All are stored in one transaction, or none. Each can be undone separately.
+    All are stored in one transaction, or none. Each can be undone separately. The setting `max_batch` limits their number.
     """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
+    check_batch(request, len(body.memories), "memories")
     for each in body.memories:
         _check_expiry(caller, each.expires_at)
     fields = cast("list[NewMemory]", [each.model_dump() for each in body.memories])

@@ -12,7 +12,7 @@ from holdfast.protocols import MessageFilter
 from holdfast.server.api import convert, requests, responses
 from holdfast.server.api.fields import Name
 from holdfast.server.api.openapi import problems
-from holdfast.server.caller import Caller, Calling, Paged, Whose, needs
+from holdfast.server.caller import Caller, Calling, Paged, Whose, check_batch, needs
 from holdfast.server.routes.idempotency import Route, client_id
 from holdfast.server.titles import said_at, title_of
 from holdfast.services import services
@@ -92,9 +92,11 @@ def say(id: _Id, body: requests.NewMessage, caller: Calling, request: Request) -
 def say_all(id: _Id, body: requests.NewMessages, caller: Calling, request: Request) -> responses.Messages:
     """Add several messages.
 
-    All are stored in one transaction, or none. The session is created if it does not exist.
+    All are stored in one transaction, or none. The session is created if it does not exist. The setting `max_batch` limits
+    the number of messages.
     """
     parts = caller.may("write", user=body.user, app=body.app, agent=body.agent)
+    check_batch(request, len(body.messages), "messages")
     session, retry = open_session(caller, id, parts), client_id(request)
     fields = [each.model_dump() for each in body.messages]
     for number, each in enumerate(fields):

@@ -16,8 +16,8 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import bm25
 from holdfast.stores.sql.connection import Row, fetch
 from holdfast.stores.sql.filters import Clauses
-from holdfast.text.index_terms import chunk_terms
-from holdfast.text.terms import document_terms, query_terms
+from holdfast.text.index_terms import chunk_terms, heading_terms
+from holdfast.text.terms import query_terms
 
 TenantPartitions: TypeAlias = tuple[str, list[int]]
 """A tenant, and the partitions to search."""
@@ -48,8 +48,8 @@ class Postings:
         """
         partition, item = place
         chunks = chunk_terms(text, language)
-        heading_terms = document_terms(heading, language)
-        terms = [[*heading_terms, *chunk.terms] for chunk in chunks]
+        above = heading_terms(heading, language)
+        terms = [[*above, *chunk.terms] for chunk in chunks]
         connection.execute(
             "INSERT INTO units (tenant, item, window, partition, start, length, terms) "
             "SELECT ?::text, ?::bigint, number - 1, ?::bigint, start, length, terms "

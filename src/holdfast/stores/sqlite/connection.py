@@ -16,6 +16,7 @@ import apsw
 
 from holdfast.errors import InvalidInput, StoreBusy, StoreClosed, StoreCorrupt, StoreError, StoreForeign, StoreFull, StoreLocked
 from holdfast.runtime import forks
+from holdfast.runtime.priority import at_full_speed
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.disk_space import file_size_limit
 from holdfast.stores.sqlite.write_turns import turns_of
@@ -156,7 +157,8 @@ class SQLiteConnections:
         """Context manager: wait until this tenant may write to the file, and hold the write lock of this process."""
         self._turns.acquire(self._tenant)
         try:
-            yield
+            with at_full_speed():
+                yield
         finally:
             self._turns.release()
 

@@ -17,8 +17,8 @@ from holdfast.stores.sql.rows import marks
 from holdfast.stores.sqlite.allowed_items import AllowedItems
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.word_cache import WordCache
-from holdfast.text.index_terms import chunk_terms
-from holdfast.text.terms import document_terms, query_terms
+from holdfast.text.index_terms import chunk_terms, heading_terms
+from holdfast.text.terms import query_terms
 
 _MAX_CHUNKS = 4096
 """Maximum number of chunks per item. A full-text rowid is ``item * _MAX_CHUNKS + chunk``."""
@@ -39,7 +39,7 @@ def index(
     """
     partition, item = place
     chunks = chunk_terms(text, language)
-    above = document_terms(heading, language)
+    above = heading_terms(heading, language)
     rows = [
         (tenant, item, window, partition, start, end - start, " ".join([*above, *own]))
         for window, (start, end, own) in enumerate(chunks)

@@ -53,8 +53,8 @@ def test_progress_is_streamed_and_ends_with_the_result(served: Served) -> None:
     answer = send(served, many, stream=True)
     blocks = [block.split("\n") for block in answer.text.strip().split("\n\n")]
     steps = [(block[0].removeprefix("event: "), json.loads(block[1].removeprefix("data: "))) for block in blocks]
-    assert [name for name, _ in steps] == ["progress"] * 2 + ["answer"]
-    assert [data["done"] for _, data in steps[:-1]] == [500, 600]
+    assert [name for name, _ in steps] == ["progress"] * 3 + ["answer"]
+    assert [data["done"] for _, data in steps[:-1]] == [200, 400, 600]
     assert steps[-1][1]["memories"]["imported"] == 600
 
 

@@ -1,0 +1,37 @@
+"""Keeps the heap of a long-running process small, where the C library allows it (glibc on Linux).
+
+glibc keeps freed memory in one heap (arena) per few threads, and returns only what lies at the end of a heap. In a soak of
+a server, the memory in use stayed the same, but the process grew by half in two minutes.
+"""
+
+import ctypes
+from typing import Final
+
+__all__ = ["limit_heaps", "return_free_memory"]
+
+_ARENA_MAX: Final = -8
+"""Number of the option ``M_ARENA_MAX`` of ``mallopt``."""
+_MAX_HEAPS: Final = 4
+"""Maximum number of heaps. By default, glibc creates up to eight per core."""
+
+
+def limit_heaps() -> None:
+    """Limit the number of heaps. Call this at the start of a process, before it has many threads."""
+    function = _function("mallopt")
+    if function is not None:
+        function(_ARENA_MAX, _MAX_HEAPS)
+
+
+def return_free_memory() -> None:
+    """Return the free pages of all heaps to the operating system."""
+    function = _function("malloc_trim")
+    if function is not None:
+        function(0)
+
+
+def _function(name: str) -> "ctypes._NamedFuncPointer | None":
+    """Return a function of the C library, or None if it has no such function."""
+    try:
+        return getattr(ctypes.CDLL(None), name, None)
+    except (OSError, TypeError):  # Windows
+        return None

@@ -1,0 +1,105 @@
+"""Lets work that can wait give way to short requests.
+
+The threads of a process share one interpreter lock and a few cores, so a long computation in one thread slows down the
+others. Background work and large requests call :func:`lower_priority` at their start, and :func:`give_way` between two
+items, such as two sentences to read. There they pause while short requests run (:class:`Urgent`). A pause is at most
+three times as long as the work before it, and never longer than a tenth of a second. So this work takes at most four
+times as long, however many requests arrive.
+"""
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, TypeVar
+
+from holdfast.runtime import forks
+
+__all__ = ["Urgent", "at_full_speed", "give_way", "lower_priority", "urgent", "with_pauses"]
+
+T = TypeVar("T")
+_MAX_PAUSE_RATIO: Final = 3.0
+"""Maximum length of a pause, relative to the time of the work before it."""
+_MAX_PAUSE_SECONDS: Final = 0.1
+"""Maximum length of a pause. It applies after waiting, such as for a chat model, which counts as work."""
+
+
+class Urgent:
+    """Counts the short requests that run in this process."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+        forks.register(self)
+
+    def after_fork(self) -> None:
+        """Start without requests in a forked child. The threads that ran them do not exist there."""
+        self._changed = threading.Condition(threading.Lock())
+        self._running = 0
+
+    def enter(self) -> None:
+        """Count a request that starts."""
+        with self._changed:
+            self._running += 1
+
+    def leave(self) -> None:
+        """Count a request that ends. If it was the last one, work of low priority goes on."""
+        with self._changed:
+            self._running -= 1
+            if not self._running:
+                self._changed.notify_all()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until no request is running, but at most this long."""
+        if self._running:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._running, seconds)
+
+
+urgent: Final = Urgent()
+"""The short requests of this process."""
+
+
+class _Pace:
+    """The time at which work of low priority last went on."""
+
+    __slots__ = ("since",)
+
+    def __init__(self) -> None:
+        self.since = time.monotonic()
+
+
+_pace: ContextVar[_Pace | None] = ContextVar("pace of low-priority work", default=None)
+
+
+def lower_priority() -> None:
+    """Give low priority to the rest of this thread or task, and to the threads that it calls with a copy of its context."""
+    _pace.set(_Pace())
+
+
+@contextmanager
+def at_full_speed() -> Iterator[None]:
+    """Run the block without pauses, even with low priority. For work that others wait for, such as a write transaction."""
+    if _pace.get() is None:
+        yield
+        return
+    token = _pace.set(None)
+    try:
+        yield
+    finally:
+        _pace.reset(token)
+
+
+def with_pauses(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items, and :func:`give_way` before each."""
+    for item in items:
+        give_way()
+        yield item
+
+
+def give_way() -> None:
+    """Pause while short requests run, if this thread has low priority. Must not be called while holding a lock."""
+    pace = _pace.get()
+    if pace is not None:
+        urgent.wait(min(_MAX_PAUSE_RATIO * (time.monotonic() - pace.since), _MAX_PAUSE_SECONDS))
+        pace.since = time.monotonic()

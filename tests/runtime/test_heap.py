@@ -1,0 +1,62 @@
+"""A process that freed much memory returns it to the operating system."""
+
+import ctypes
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import holdfast.server.tenants
+from holdfast.runtime.heap import return_free_memory
+from holdfast.server.tenants import open_pool
+
+pytestmark = [
+    pytest.mark.ledger("X28"),
+    pytest.mark.skipif(
+        not Path("/proc/self/statm").exists() or not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs glibc on Linux"
+    ),
+]
+_MB = 1 << 20
+
+
+def _resident_mb() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 // _MB
+
+
+def _fragmented() -> list[bytes]:
+    """Fill 150 MB in another thread, and free all but a few blocks, so that the heap keeps its size. Return these blocks."""
+    kept: list[bytes] = []
+
+    def fill() -> None:
+        blocks = [bytes([number % 256]) * 4000 for number in range(150 * _MB // 4000)]
+        kept.extend(blocks[::500])
+        kept.append(blocks[-1])
+
+    thread = threading.Thread(target=fill)
+    thread.start()
+    thread.join()
+    return kept
+
+
+def test_free_memory_between_used_blocks_is_returned() -> None:
+    return_free_memory()
+    before = _resident_mb()
+    kept = _fragmented()
+    assert _resident_mb() > before + 100, "the memory is free, but the process still has it"
+    return_free_memory()
+    assert _resident_mb() < before + 50
+    assert len(kept) > 50
+
+
+def test_a_server_returns_free_memory_regularly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holdfast.server.tenants, "_FLUSH_SECONDS", 0.5)
+    with open_pool(tmp_path / "memory.db", embedder="none", worker="none"):
+        return_free_memory()
+        before = _resident_mb()
+        kept = _fragmented()
+        until = time.monotonic() + 20
+        while _resident_mb() > before + 50:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert len(kept) > 50

@@ -1,0 +1,121 @@
+"""Work of low priority gives way to short requests, and never stops for long."""
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.config.models import make_sentence_reader
+from holdfast.models.local.registry import READERS
+from holdfast.runtime.priority import at_full_speed, give_way, lower_priority, urgent, with_pauses
+from holdfast.services import services
+from tests.forking import in_a_forked_child
+
+pytestmark = pytest.mark.ledger("X28")
+
+_WORK_SECONDS = 0.02
+_MAX_PAUSE = 4 * _WORK_SECONDS
+
+
+@contextmanager
+def _request() -> Iterator[None]:
+    """Run a short request during the block."""
+    urgent.enter()
+    try:
+        yield
+    finally:
+        urgent.leave()
+
+
+def _pause(before: Callable[[], object] = lower_priority, wait: Callable[[], object] = give_way) -> float:
+    """Work for a moment in a context of its own, and return how long the pause after it takes."""
+
+    def run() -> float:
+        before()
+        time.sleep(_WORK_SECONDS)
+        begin = time.monotonic()
+        wait()
+        return time.monotonic() - begin
+
+    return contextvars.Context().run(run)
+
+
+def test_work_of_low_priority_pauses_while_a_request_runs_and_goes_on_after_it() -> None:
+    pauses: list[float] = []
+    with _request():
+        thread = threading.Thread(target=lambda: pauses.append(_pause()))
+        thread.start()
+        time.sleep(_WORK_SECONDS + 0.02)
+        assert not pauses
+    thread.join(10)
+    assert pauses[0] < _MAX_PAUSE
+
+
+def test_a_pause_is_at_most_three_times_as_long_as_the_work_before_it() -> None:
+    with _request():
+        begin = time.monotonic()
+        pause = _pause()
+        assert 2 * _WORK_SECONDS < pause < time.monotonic() - begin
+
+
+def test_a_pause_after_a_long_wait_is_short() -> None:
+    def wait_long() -> None:
+        lower_priority()
+        time.sleep(0.3)
+
+    with _request():
+        assert _pause(wait_long) < 0.25
+
+
+def test_nothing_pauses_without_a_request_or_with_the_usual_priority() -> None:
+    assert _pause() < _WORK_SECONDS
+    with _request():
+        assert _pause(lambda: None) < _WORK_SECONDS
+
+
+def test_a_loop_pauses_before_each_item() -> None:
+    with _request():
+        assert _pause(wait=lambda: next(iter(with_pauses([1])))) > 2 * _WORK_SECONDS
+
+
+def test_a_block_at_full_speed_does_not_pause() -> None:
+    def wait() -> None:
+        with at_full_speed():
+            give_way()
+
+    with _request():
+        assert _pause(wait=wait) < _WORK_SECONDS
+
+
+def test_a_write_transaction_does_not_pause(tmp_path: Path) -> None:
+    with holdfast.open(tmp_path / "m.db", embedder="none", worker="none") as memory, _request():
+        with services(memory).store.write():
+            assert _pause() > 2 * _WORK_SECONDS  # another context, which has no transaction
+
+        def write() -> None:
+            with services(memory).store.write():
+                begin = time.monotonic()
+                give_way()
+                assert time.monotonic() - begin < _WORK_SECONDS
+
+        _pause(wait=write)
+
+
+def test_a_model_that_computes_in_this_process_pauses_before_each_text() -> None:
+    reader = make_sentence_reader(next(iter(READERS)))
+    assert reader is not None
+    reader.read("Load the weights.")
+    with _request():
+        assert _pause(wait=lambda: reader.read("I keep honey in the barn.")) > 2 * _WORK_SECONDS
+        assert _pause(lambda: None, wait=lambda: reader.read("I keep jam in the barn.")) < 2 * _WORK_SECONDS
+
+
+def test_a_forked_child_starts_without_requests() -> None:
+    with _request():
+        pause = in_a_forked_child(lambda: str(_pause()).encode())
+    assert float(pause) < _WORK_SECONDS
