@@ -19,7 +19,7 @@ from tests.forking import in_a_forked_child
 pytestmark = pytest.mark.ledger("X28")
 
 _WORK_SECONDS = 0.02
-_MAX_PAUSE = 4 * _WORK_SECONDS
+_MAX_TRIES = 10
 
 
 @contextmanager
@@ -45,15 +45,18 @@ def _pause(before: Callable[[], object] = lower_priority, wait: Callable[[], obj
     return contextvars.Context().run(run)
 
 
-def test_work_of_low_priority_pauses_while_a_request_runs_and_goes_on_after_it() -> None:
-    pauses: list[float] = []
-    with _request():
-        thread = threading.Thread(target=lambda: pauses.append(_pause()))
-        thread.start()
-        time.sleep(_WORK_SECONDS + 0.02)
-        assert not pauses
-    thread.join(10)
-    assert pauses[0] < _MAX_PAUSE
+def _shortest_pause(before: Callable[[], object] = lower_priority, wait: Callable[[], object] = give_way) -> float:
+    """Return the shortest of several pauses. On a busy machine, any code may take long."""
+    return min(_pause(before, wait) for _ in range(_MAX_TRIES))
+
+
+def test_work_of_low_priority_goes_on_as_soon_as_the_request_ends() -> None:
+    def request_that_ends_soon() -> None:
+        lower_priority()
+        urgent.enter()
+        threading.Timer(_WORK_SECONDS, urgent.leave).start()
+
+    assert _shortest_pause(request_that_ends_soon) < _WORK_SECONDS
 
 
 def test_a_pause_is_at_most_three_times_as_long_as_the_work_before_it() -> None:
@@ -69,13 +72,13 @@ def test_a_pause_after_a_long_wait_is_short() -> None:
         time.sleep(0.3)
 
     with _request():
-        assert _pause(wait_long) < 0.25
+        assert _shortest_pause(wait_long) < 0.25
 
 
 def test_nothing_pauses_without_a_request_or_with_the_usual_priority() -> None:
-    assert _pause() < _WORK_SECONDS
+    assert _shortest_pause() < _WORK_SECONDS
     with _request():
-        assert _pause(lambda: None) < _WORK_SECONDS
+        assert _shortest_pause(lambda: None) < _WORK_SECONDS
 
 
 def test_a_loop_pauses_before_each_item() -> None:
@@ -89,7 +92,7 @@ def test_a_block_at_full_speed_does_not_pause() -> None:
             give_way()
 
     with _request():
-        assert _pause(wait=wait) < _WORK_SECONDS
+        assert _shortest_pause(wait=wait) < _WORK_SECONDS
 
 
 def test_a_write_transaction_does_not_pause(tmp_path: Path) -> None:
@@ -97,13 +100,16 @@ def test_a_write_transaction_does_not_pause(tmp_path: Path) -> None:
         with services(memory).store.write():
             assert _pause() > 2 * _WORK_SECONDS  # another context, which has no transaction
 
+        times: list[float] = []
+
         def write() -> None:
             with services(memory).store.write():
                 begin = time.monotonic()
                 give_way()
-                assert time.monotonic() - begin < _WORK_SECONDS
+                times.append(time.monotonic() - begin)
 
-        _pause(wait=write)
+        _shortest_pause(wait=write)
+        assert min(times) < _WORK_SECONDS
 
 
 def test_a_model_that_computes_in_this_process_pauses_before_each_text() -> None:
@@ -112,10 +118,10 @@ def test_a_model_that_computes_in_this_process_pauses_before_each_text() -> None
     reader.read("Load the weights.")
     with _request():
         assert _pause(wait=lambda: reader.read("I keep honey in the barn.")) > 2 * _WORK_SECONDS
-        assert _pause(lambda: None, wait=lambda: reader.read("I keep jam in the barn.")) < 2 * _WORK_SECONDS
+        assert _shortest_pause(lambda: None, wait=lambda: reader.read("I keep jam in the barn.")) < 2 * _WORK_SECONDS
 
 
 def test_a_forked_child_starts_without_requests() -> None:
     with _request():
-        pause = in_a_forked_child(lambda: str(_pause()).encode())
+        pause = in_a_forked_child(lambda: str(_shortest_pause()).encode())
     assert float(pause) < _WORK_SECONDS

@@ -123,7 +123,8 @@ def test_large_requests_pause_while_quick_ones_run(lane: LaneName, computes: boo
         finally:
             quick.leave()
 
-    assert (asyncio.run(run()) > 0.04) is pauses
+    shortest = min(asyncio.run(run()) for _ in range(5))  # on a busy machine, any code may take long
+    assert (shortest > 0.04) is pauses
 
 
 def test_a_queue_that_is_too_long_is_refused() -> None:
