@@ -25,7 +25,10 @@ METADATA: dict[str, Any] = {
 
 
 class MetadataPromises:
-    """Tests that every store must pass for metadata filters. They cover all JSON primitive types, all comparisons and any key."""
+    """Tests that every store must pass for metadata filters.
+
+    They cover all JSON primitive types, all comparisons, and unusual keys.
+    """
 
     @pytest.mark.parametrize(
         ("where", "found"),

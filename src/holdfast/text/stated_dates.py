@@ -160,8 +160,8 @@ def nearest_year(stated: StatedDate, at: datetime) -> int | None:
 def _with_year(stated: StatedDate, text: str, before: str, at: datetime, *, past: bool) -> str:
     """Return a date in ISO form.
 
-    If the date states no year, the words before it and the tense decide: it is the last such date before ``at``, or the next
-    one after it. Return an empty text if neither fits.
+    If the date states no year, the words before it and the tense decide the year: it is the last such date before ``at``, or
+    the next one after it. Return an empty text if neither fits.
     """
     if stated.year is not None or stated.month is None:
         return str(stated)

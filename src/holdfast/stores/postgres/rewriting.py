@@ -50,7 +50,8 @@ def full_vacuum(session: PostgresSession, table: str) -> None:
 def obstacle(session: PostgresSession, table: str) -> str | None:
     """Return why a table cannot be replaced by a copy, or None if it can be replaced.
 
-    An obstacle is any object that an administrator attached to the table, because replacing the table would remove it.
+    An obstacle is any object that an administrator attached to the table, such as a trigger. Replacing the table would remove
+    this object.
     """
     attached = {
         "a publication": "SELECT 1 FROM pg_publication_rel WHERE prrelid = ?::regclass",

@@ -65,7 +65,10 @@ def dequantize(codes: Codes, scales: Floats) -> Floats:
 
 
 class VectorIndex:
-    """Searchable vectors of one partition. Any thread may search or change it. The caller must apply every change to it."""
+    """Searchable vectors of one partition. Any thread may search or change the index.
+
+    The index does not read the store. The caller must apply every change of the stored vectors to it.
+    """
 
     __slots__ = ("_lock", "_rows", "_sieve", "_tuning")
 

@@ -270,6 +270,6 @@ def _describes_password(words: list[str]) -> bool:
 def _is_seed(phrase: str) -> bool:
     """Return True if the words are a seed phrase (the words that restore a crypto wallet), False if they are a sentence.
 
-    Words of which more than two are stop words are a sentence.
+    If more than two of the words are stop words, they are a sentence.
     """
     return sum(word.casefold() in _STOP_WORDS for word in phrase.split()) <= 2
