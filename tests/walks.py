@@ -105,7 +105,7 @@ def _wrapped(steps: list[str]) -> str:
 
 
 def page() -> str:
-    """Return the page with updated drawings."""
+    """Return the text of ``docs/project/architecture.md``, with the drawings of the traced calls updated."""
     return _SECTION.sub(lambda _: f"\n{drawing()}\n", PAGE.read_text("utf-8"))
 
 

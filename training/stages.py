@@ -169,7 +169,10 @@ class Trainer:
 
 
 class Pairs:
-    """The pairs of stage B. Texts are given as row numbers of ``encoded``."""
+    """The training data of stage B: questions, each with the document that answers it and with near misses.
+
+    Texts are given as row numbers of ``encoded``.
+    """
 
     def __init__(
         self, items: list[list[Variant]], talks: list[list[Variant]], encoded: Encoded, wanted: Tensor, anchored: Tensor

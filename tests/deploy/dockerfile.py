@@ -48,7 +48,7 @@ class Image:
     command: dict[str, list[str]] = field(default_factory=dict)
 
     def place(self, text: str) -> str:
-        """Replace the absolute paths of the image with paths in the folder."""
+        """Return the text of an instruction with each absolute path of the image moved under ``self.root``."""
         return re.sub(r"(?<![\w./:])/(?=(opt|build|data)\b)", f"{self.root}/", text)
 
     def run(self, name: str, argument: str) -> None:

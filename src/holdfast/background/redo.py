@@ -9,11 +9,11 @@ from holdfast.types import Memory, Message, Put
 
 
 def earlier_memories(store: Store, messages: Sequence[Message]) -> tuple[list[Memory], list[Memory]]:
-    """Return two lists of memories that were extracted from messages which are now digested again.
+    """Return the memories that were extracted from these messages before, as two lists: replaceable and fixed.
 
-    The first list contains retired memories, which must not be added again, and live memories that the new digest may replace.
-    Rules extracted these live memories, and nobody changed or pinned them. The second list contains the other live memories. They
-    are not changed.
+    The first list is for the new digest to compare with. It has two sorts of memories with the origin ``auto``: retired ones,
+    which must not be added again, and live ones that the new digest may replace. A live memory may be replaced if rules extracted
+    it and it was never changed or pinned. The second list has all other live memories, which stay as they are.
     """
     found = store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
     earlier = [memory for memory in found if memory.origin == "auto" and _is_untouched_rule_memory(store, memory)]

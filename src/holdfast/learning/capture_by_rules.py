@@ -52,7 +52,7 @@ def extract_key_values(messages: Sequence[Message], reader: SentenceReader | Non
 
 
 def _ended_by(each: SourcedStatement, reader: SentenceReader | None) -> ToldChange | None:
-    """Return the known memory that a statement ends, or None."""
+    """Return the area and the key of the known memory that a statement says is no longer true, or None if there is none."""
     if not isinstance(reader, ChangeReader):
         return None
     said = each.statement.said or each.statement.text

@@ -132,9 +132,9 @@ def strength(cosine: float | None, word_match: float, calibration: tuple[float, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """Typical strength and number of the best candidates: the baseline for a hit.
+    """The baseline that a hit must exceed: the typical strength of the top candidates (at most 32), and how many there are.
 
-    The more candidates there are, the more likely the best candidate is strong by chance.
+    The count matters because, among many candidates, the best one is more likely to be strong by chance.
     """
 
     strength: float

@@ -78,7 +78,10 @@ class Backend:
         return self._opened(connect(self._endpoint, timeout=_OPEN_SECONDS))
 
     def connect(self) -> Wire:
-        """Return an MCP connection. Raise ``HoldfastError`` if the store cannot be opened in this process either."""
+        """Return an MCP connection to the resident process or, if that fails, to a server in this process.
+
+        Raise ``HoldfastError`` if this process cannot open the store.
+        """
         for _ in range(2):  # the first connection can be one to a process that is just ending
             wire = connect_or_start(self._options, self._endpoint, wait=_START_SECONDS, timeout=_OPEN_SECONDS)
             if wire is None:

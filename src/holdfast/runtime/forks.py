@@ -60,7 +60,7 @@ class _ForkGuard:
                     self._condition.notify_all()
 
     def close(self) -> None:
-        """Block new threads, and wait until the threads inside the guard have left."""
+        """Let no other thread acquire the guard, and wait until no other thread holds it."""
         with self._condition:
             while self._forking:
                 self._condition.wait()

@@ -21,6 +21,8 @@ MOMENTS = [
     "This line is wrong.",
     "Add a test for the parser.",
     "PostgreSQL is faster than MySQL.",
+    "Webpack is more configurable than esbuild.",
+    "pnpm es más rápido que npm.",
 ]
 
 

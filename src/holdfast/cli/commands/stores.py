@@ -76,7 +76,7 @@ def copy(flags: Flags, source: str, target: str, *, source_key_file: Path | None
 
 
 def _open(settings: "Settings", place: str, key_file: Path | None, *, new: bool) -> "Side":
-    """Open one side of the copy by its address."""
+    """Open the source or the target of a copy: a SQLite file or a PostgreSQL database."""
     from holdfast.config.stores import is_database, store_path  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.stores.copying import open_side  # noqa: PLC0415  (as above)
 

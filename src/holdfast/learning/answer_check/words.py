@@ -11,7 +11,7 @@ Gender = Literal["male", "female", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A type of person or animal, such as a sister: its group, such as ``sibling`` (``family``), and its gender."""
+    """A type of person or animal. "Sister", for example, has the ``family`` ``sibling`` and the ``gender`` ``female``."""
 
     family: str
     gender: Gender

@@ -17,10 +17,10 @@ _KEYS: Final = {
 
 
 def key_of_owner(key: str, text: str, language: str | None = None) -> str:
-    """Return the key for a value. If the value describes someone other than the user, return another key.
+    """Return ``key``, or a key such as ``family``, ``pet`` or ``people`` if the text describes someone other than the user.
 
-    "su hermana es médica" under ``trabajo`` goes to ``familia``. Keys that name no attribute of the user stay
-    unchanged.
+    For example, "su hermana es médica" (his sister is a doctor) with the key ``trabajo`` (job) gets the key ``familia``. The new
+    key is in the language of the text. A key that names no attribute of the user is returned unchanged.
     """
     if attribute_of(key) is None:
         return key

@@ -33,7 +33,7 @@ _THING: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedValue:
-    """The topic and values of one part of a statement."""
+    """One part of a statement: the terms that it is about, and the values that it states, such as times and amounts."""
 
     subject: str | None
     topic: frozenset[str]

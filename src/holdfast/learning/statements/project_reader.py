@@ -1,5 +1,6 @@
 """Read sentences from work on a project, where facts about the project count as much as facts about the user."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -7,6 +8,11 @@ from holdfast.protocols.sentence_reader import Comparison, Reading, SentenceRead
 
 _KEEP: Final = 0.9999
 """Probability that a fact about the project is worth keeping. The reader was trained on personal talk and gives it .00 to .30."""
+_COMPARES: Final = re.compile(
+    r"\b(?!(?:rather|other|over|under|after) )(?:\w+er|worse|more \w+|less \w+) than\b|\b(?:m[aá]s|menos) \w+ que\b|\b(?:mejor|peor) que\b",
+    re.IGNORECASE,
+)
+"""A comparison, such as "PostgreSQL is faster than MySQL". It is about the world, unless it is also about the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,7 @@ class ProjectReader:
             and reading.act in ("statement", "reply")
             and reading.meant in ("fact", "quoted")  # pasted text was cut away before
             and reading.owner != "assistant"
+            and not (reading.owner == "world" and _COMPARES.search(sentence))
         )
         return replace(reading, keep=max(reading.keep, _KEEP), owner="user") if is_project_fact else reading
 

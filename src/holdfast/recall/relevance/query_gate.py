@@ -37,7 +37,10 @@ UNKNOWN: Final = QueryVerdict()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryGate:
-    """The classifier fitted for one embedder, and the relevance floor that depends on the classifier's result."""
+    """A classifier of personal and general queries, fitted for one embedder. It sets the relevance floor of a query.
+
+    The more personal a query is, the lower the floor.
+    """
 
     weights: "Vectors"
     bias: float

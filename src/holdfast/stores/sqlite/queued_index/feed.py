@@ -186,7 +186,7 @@ class IndexFeed:
     # --- applying changes --------------------------------------------------------------------------------------------
 
     def has_queued(self, model: int) -> bool:
-        """Return True if any change is queued for the model."""
+        """Return True if any vector of this embedding model waits to be written to the index, or to be removed from it."""
         return bool(queue.waiting(self.connection, self.tenant, model, limit=1))
 
     def apply_batch(self, build: Build, partitions: Collection[int] | None = None) -> bool:
