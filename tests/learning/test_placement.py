@@ -103,5 +103,8 @@ def test_a_decision_about_the_work_belongs_to_the_project(text: str) -> None:
     assert not belongs_to_user(text, kind="decision", reader=make_sentence_reader("talk-reader-s"))
 
 
-def test_an_observation_of_a_bug_does_not_follow_the_user_into_other_projects() -> None:
-    assert not belongs_to_user("I get a 500 when I click save.", kind="fact", reader=make_sentence_reader("talk-reader-s"))
+@pytest.mark.parametrize(
+    "text", ["I get a 500 when I click save.", "I see a blank page after login.", "My login fails with a 403."]
+)
+def test_an_observation_of_a_bug_does_not_follow_the_user_into_other_projects(text: str) -> None:
+    assert not belongs_to_user(text, kind="fact", reader=make_sentence_reader("talk-reader-s"))

@@ -25,6 +25,8 @@ PROJECT: Final = "project"
 _LANGUAGES: Final = ("en", "es")
 _LIFE: Final[frozenset[Area]] = frozenset({"identity", "health", "family", "home", "possession", "preference", "event", "plan"})
 """Areas of a decision about the user's own life."""
+_MIN_LASTING: Final = 0.5
+"""Minimum probability of being worth keeping at which a sentence in the first person is about the user, not about a bug."""
 _MIN_LIFE: Final = 0.8
 """Minimum probability that such a decision is worth keeping. Decisions about code in these areas get up to .6."""
 
@@ -84,7 +86,8 @@ def belongs_to_user(
     reading = _read(text, reader)
     if kind == "decision":
         return reading is not None and reading.area in _LIFE and reading.keep >= _MIN_LIFE
-    if reading is not None and reading.area == "other" and key is None:  # "I get a 500 when I click save"
+    passing = reading is not None and (reading.area == "other" or reading.keep < _MIN_LASTING)
+    if passing and key is None:  # "I get a 500 when I click save"
         return bool(narrated)
     return first_person or (key is not None and _personal_keys().fullmatch(fold(key)) is not None)
 
