@@ -26,7 +26,7 @@ class Dense(nn.Linear):
 
     rounds = False
     scale: Scale = "text"
-    """What has a scale of its own when the input is rounded: a text, one token, or one token around zero.
+    """How the input is rounded: with one scale per text, with one scale per token, or per token and symmetric around zero.
 
     The last layer of the exported embedder sees only one token. The exported reader rounds each token around zero.
     """

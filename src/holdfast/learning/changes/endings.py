@@ -47,7 +47,7 @@ class ChangePhrases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What a clause says has ended, such as playing tennis in "I stopped playing tennis on Sundays"."""
+    """An activity or state that a clause says is over. In "I stopped playing tennis on Sundays", it is playing tennis."""
 
     subject: str | None
     sort: str

@@ -144,7 +144,7 @@ export function ticks(max, count = 4) {
   return made;
 }
 
-/** Which labels of an axis are shown: every so many, and none that repeats the one before it. */
+/** Choose the labels of an axis to show: one of every few, and never the same label twice in a row. */
 export function shownLabels(labels, every) {
   let last = null;
   return labels.map((label, index) => {
