@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.server.dashboard.support import PAGES, Visitor, fill, launched, visit
+from tests.server.dashboard.support import PAGES, Visitor, fill, visit
 from tests.server.http_support import process
 
 axe = pytest.importorskip("axe_playwright_python.base", reason="axe-playwright-python is not installed")
@@ -20,12 +20,6 @@ CHECK = """async (rules) => {
 }"""
 STILL = "() => document.getAnimations().every((each) => each.effect.getComputedTiming().endTime === Infinity)"
 """No animation is left, except endless ones. During a color transition, the contrast would be wrong."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

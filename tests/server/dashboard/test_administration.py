@@ -13,17 +13,11 @@ from holdfast.services import services
 from holdfast.testing import ScriptedChat
 from holdfast.types import Author, Put, Scope
 from holdfast.write import Writer
-from tests.server.dashboard.support import Visitor, launched, remember, visit
+from tests.server.dashboard.support import Visitor, remember, visit
 from tests.server.http_support import Served, process, serving
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180), pytest.mark.long]
 SECTIONS = ("health", "keys", "models", "settings", "data", "backups", "proposals")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture

@@ -14,16 +14,10 @@ import holdfast
 from holdfast.background.jobs import new_job
 from holdfast.services import services
 from tests.models.remote.chat_server import ChatServer
-from tests.server.dashboard.support import VIEWS, Visitor, launched, remember, visit
+from tests.server.dashboard.support import VIEWS, Visitor, remember, visit
 from tests.server.http_support import eventually, process
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

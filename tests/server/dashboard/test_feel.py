@@ -7,16 +7,10 @@ from typing import Any
 import pytest
 
 from tests.server.dashboard import feel
-from tests.server.dashboard.support import PAGES, launched, remember, visit
+from tests.server.dashboard.support import PAGES, remember, visit
 from tests.server.http_support import Process, process
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180), pytest.mark.long]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.server.dashboard.support import Visitor, launched, remember, visit
+from tests.server.dashboard.support import Visitor, remember, visit
 from tests.server.http_support import process
 
 pytestmark = [pytest.mark.ledger("X37"), pytest.mark.timeout(180)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

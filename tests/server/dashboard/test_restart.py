@@ -2,22 +2,15 @@
 
 import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.server.dashboard.support import launched, remember, visit
+from tests.server.dashboard.support import remember, visit
 from tests.server.http_support import process
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180), pytest.mark.long]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 def _free_port() -> str:

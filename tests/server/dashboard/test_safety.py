@@ -7,7 +7,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.server.dashboard.support import VIEWS, Visitor, launched, visit
+from tests.server.dashboard.support import VIEWS, Visitor, visit
 from tests.server.http_support import process
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(280)]
@@ -58,12 +58,6 @@ PAYLOADS = (
 FOREIGN = (
     "#app script, #app iframe, #app img, #app object, #app embed, #app meta, #app base, #app link, #app video, #app form[action]"
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from holdfast.protocols import Store
 from holdfast.services import services
 from holdfast.testing.samples import AT, a_change, a_job, a_memory, a_message, a_session
 from holdfast.types import Author, Scope, Spend
-from tests.server.dashboard.support import VIEWS, Visitor, launched, visit
+from tests.server.dashboard.support import VIEWS, Visitor, visit
 from tests.server.dashboard.test_safety import RUN, assert_nothing_ran
 from tests.server.http_support import Served, serving
 
@@ -34,12 +34,6 @@ HOSTILE = (
 )
 TENANT = f"<img src=x onerror={RUN}>"
 COPY = f"<img src=x onerror={RUN}>.db"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

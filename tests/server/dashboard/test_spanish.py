@@ -7,16 +7,10 @@ from typing import Any
 import pytest
 
 from holdfast.config.settings import Settings
-from tests.server.dashboard.support import SECTIONS, Visitor, launched, visit
+from tests.server.dashboard.support import SECTIONS, Visitor, visit
 from tests.server.http_support import Served, serving
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180), pytest.mark.long]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture

@@ -11,16 +11,10 @@ from typing import Any
 import pytest
 
 from holdfast.testing import ScriptedChat
-from tests.server.dashboard.support import launched, visit
+from tests.server.dashboard.support import visit
 from tests.server.http_support import Served, serving
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180), pytest.mark.long]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture

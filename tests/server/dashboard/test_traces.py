@@ -6,17 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.server.dashboard.support import Visitor, launched, remember, visit
+from tests.server.dashboard.support import Visitor, remember, visit
 from tests.server.http_support import process
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.long]
 QUESTION = "Where does the pangolin live?"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with launched() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
