@@ -9,6 +9,7 @@ import numpy as np
 
 from holdfast.protocols import MemoryFilter, SearchFilter, Store
 from holdfast.stores.chroma.index import chroma_place
+from holdfast.stores.chroma.protocol import ExternalIndex
 from holdfast.stores.sqlite.queued_index.feed import Pace
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing.samples import ANA, a_memory, remember
@@ -85,7 +86,17 @@ def rows(file: Path, sql: str) -> list[tuple[object, ...]]:
 
 def ids_in_chroma(store: SQLiteStore) -> list[int]:
     """Return the item id of each vector in Chroma, sorted. The id of an item with several vectors is repeated."""
+    return sorted(key.item for key in _opened_index(store).keys())  # noqa: SIM118  (not a dictionary's)
+
+
+def drop_from_chroma(store: SQLiteStore, count: int) -> None:
+    """Remove vectors from Chroma without the store's knowledge."""
+    index = _opened_index(store)
+    index.remove(sorted(index.keys())[:count])
+
+
+def _opened_index(store: SQLiteStore) -> ExternalIndex:
     assert store._external is not None
     feed = store._external._feed
     (build,) = [build for build in (feed.build(model) for model in feed.models()) if build is not None]
-    return sorted(key.item for key in feed.opened(build).keys())  # noqa: SIM118  (not a dictionary's)
+    return feed.opened(build)

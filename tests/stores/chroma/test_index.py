@@ -22,6 +22,7 @@ from tests.stores.chroma.support import (
     build_folders,
     catch_up,
     direction,
+    drop_from_chroma,
     fill,
     ids_in_chroma,
     nearest,
@@ -92,6 +93,24 @@ def test_a_reader_finds_only_their_own_data(file: Path) -> None:
         assert len(nearest(store, 5, limit=100, reader=BOB)) == 10
         assert "number 55" not in nearest(store, 55, limit=100)
         assert not searched_in_memory(store)
+
+
+def test_a_few_vectors_that_the_index_does_not_reach_are_found_without_a_rebuild(file: Path) -> None:
+    with opened(file) as store:
+        fill(store, range(50))
+        nearest(store, 1)
+        drop_from_chroma(store, 3)
+        assert len(nearest(store, 5, limit=100)) == 50
+        assert not searched_in_memory(store)
+
+
+def test_an_index_that_does_not_reach_many_vectors_is_rebuilt(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with opened(file) as store:
+        fill(store, range(50))
+        nearest(store, 1)
+        drop_from_chroma(store, 20)
+        assert len(nearest(store, 5, limit=100)) == 50
+    assert "will be rebuilt" in caplog.text
 
 
 @pytest.mark.ledger("C8")

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger("holdfast")
 _MAX_REBUILDS = 3
 """Maximum number of times that a process rebuilds a damaged index. After that, searches run in memory."""
+_MAX_UNREACHED = 16
+"""Maximum number of vectors that an index may fail to find.
+
+A graph index like Chroma's now and then contains a vector that no search reaches. A search ranks such vectors itself. If
+there are more of them, the index is rebuilt.
+"""
 
 _FIRST_PAUSE_SECONDS = 1.0
 """Time without the index after its first failure, in seconds. Each further failure doubles it."""
@@ -121,14 +127,16 @@ class QueuedIndex:
         width = limit + min(len(waiting), limit) + 8
         while width <= self._pace.max_results:
             keys = self._search_index(build, query, partitions, width) if build.mark else []
-            stored = queue.stored(connection, tenant, model, {*keys, *waiting})
-            matches = _ranked(stored, query, partitions, limit, allowed)
-            if len(keys) < width and queue.indexed_keys(connection, tenant, model, list(partitions)) - {*keys, *waiting}:
-                # The index returned all it has, yet a vector is missing. It may be newer than this search, but not twice.
+            complete = len(keys) < width
+            missing = queue.indexed_keys(connection, tenant, model, list(partitions)) - {*keys, *waiting} if complete else set()
+            if len(missing) > _MAX_UNREACHED:
+                # The index returned all it has, yet vectors are missing. They may be newer than this search, but not twice.
                 if retry:
                     return self._find(model, query, partitions, limit, allowed, retry=False)
                 raise IndexInvalid("it does not find all vectors that it contains")
-            if len(keys) < width or len(matches) >= limit:
+            stored = queue.stored(connection, tenant, model, {*keys, *waiting, *missing})
+            matches = _ranked(stored, query, partitions, limit, allowed)
+            if complete or len(matches) >= limit:
                 return matches
             width *= 4
         return None
