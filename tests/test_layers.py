@@ -39,6 +39,7 @@ ROWS: list[set[str]] = [
 ]
 WITHIN: dict[str, set[str]] = {
     "cli": {"adapters"},
+    "text": {"runtime"},
     "protocols": {"filters", "types", "errors"},
     "filters": {"types", "errors"},
     "chat": {"types", "errors"},

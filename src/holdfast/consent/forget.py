@@ -9,6 +9,7 @@ from typing import Final
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, MessageFilter, Store
 from holdfast.recall.reader import Reader
+from holdfast.runtime.regex import regex
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Hit, Memory, Message, Scope
@@ -23,7 +24,7 @@ _FULL_SHARE: Final = 0.67
 _MIN_SCORE: Final = 0.75
 """Minimum score of a hit that shares too few terms with the subject. It is far above the floor of a context block."""
 
-_REASON: Final = re.compile(
+_REASON: Final = regex(
     r"[,;:.–—]\s|\s+-+\s|\s(?=(?:they|we|it|he|she|i|i'm|i've|i'll|we're|they're|they've|it's|because|cause|since|as i|now that|ya no"
     r"|porque|ya que|que ya|nos|me han|me lo|lo han|la han|ahora)\b)",
     re.IGNORECASE,

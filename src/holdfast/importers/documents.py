@@ -5,10 +5,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.runtime.regex import regex
+
 _MAX_CHARACTERS = 1500
 """Maximum size of a section. A longer one is split between paragraphs, then between lines or words."""
-_HEADING = re.compile(r"#{1,6}\s+(.+?)\s*#*")
-_FENCE = re.compile(r"\s*(```|~~~)")
+_HEADING = regex(r"#{1,6}\s+(.+?)\s*#*")
+_FENCE = regex(r"\s*(```|~~~)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

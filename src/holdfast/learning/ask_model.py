@@ -4,7 +4,6 @@ This module loads prompts, validates the answer against a schema, retries once i
 """
 
 import json
-import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from typing import Any
 
 from holdfast.chat import ChatModel, Reply, Schema, Turn, Usage, usage_of
 from holdfast.errors import AnswerInvalid, ModelError, SettingsError
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import escape_line
 from holdfast.text.json.find import ParsedText, conform, read
 from holdfast.text.language import detect_language
@@ -26,12 +26,12 @@ _MAX_PROBLEM_CHARACTERS = 300
 _MAX_CONTINUATIONS = 2
 """Maximum number of times that a model is asked for the rest of an answer that was cut off."""
 _CUT_OFF = "the answer was cut off"
-_PROSE = re.compile(r"\s*(?:\S+\s+){7,}\S+[.!?\"”»)]\s*\Z")
+_PROSE = regex(r"\s*(?:\S+\s+){7,}\S+[.!?\"”»)]\s*\Z")
 """Matches an answer that is a text of at least one whole sentence."""
 _STORES_NOTHING = ("repair", "rating")
 """Prompts whose answers are not stored."""
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_ESCAPED_TWICE = re.compile(r"&amp;(lt|gt|amp);")
+_PLACEHOLDER = regex(r"\{([a-z_]+)\}")
+_ESCAPED_TWICE = regex(r"&amp;(lt|gt|amp);")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

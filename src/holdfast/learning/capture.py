@@ -7,7 +7,6 @@ numbered lines, never their ids. Each item is checked against its messages (``an
 item are left to the rules or the sentence reader, and the outcome contains the reason.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +21,7 @@ from holdfast.learning.ask_model import AnswerShape, Outcome, complete, load_pro
 from holdfast.learning.changes.reconcile import may_replace
 from holdfast.learning.provenance import OWN_SHARE, PARAPHRASE_SHARE, lowest_trust, repeats_own_words
 from holdfast.protocols import SentenceReader
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import one_line
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import Memory, Message, Put
@@ -43,7 +43,7 @@ _MIN_SAME_SHARE: Final = 0.6
 
 With this share or more, the two texts count as the same statement.
 """
-_DAY: Final = re.compile(r"(?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?![\d-])")
+_DAY: Final = regex(r"(?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?![\d-])")
 _NARRATION_WORDS: Final = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
 """Words for the user in a report, such as "user" in "the user likes tea". They are ignored when texts are compared."""
 

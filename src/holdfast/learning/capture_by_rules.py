@@ -1,6 +1,5 @@
 """Extract memories without a chat model: as quotes, as sentences in the third person, or as key-value pairs."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,13 +8,14 @@ from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.confirmed import confirmed_observations
 from holdfast.learning.statements.conversation import SourcedStatement, is_spoken_by_user, sourced_statements
 from holdfast.protocols import SentenceReader
+from holdfast.runtime.regex import regex
 from holdfast.text.stated_dates import begin_and_end
 from holdfast.text.third_person.rewrite import bare_predicate, observed, third_person
 from holdfast.types import Message, Put
 
 __all__ = ["extract_conclusions", "extract_key_values", "extract_statements", "extract_typed_facts", "is_spoken_by_user"]
 
-_NAMES_USER = re.compile(r"(?:the user|el usuario|la usuaria|al usuario|a la usuaria)\b")
+_NAMES_USER = regex(r"(?:the user|el usuario|la usuaria|al usuario|a la usuaria)\b")
 _TEMPORARY_KEYS = frozenset(("plan", "event", "evento"))
 
 

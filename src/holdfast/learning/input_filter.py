@@ -12,6 +12,7 @@ from functools import cache
 from importlib import resources
 
 from holdfast.learning.quotations import without_quotations
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.types import Message
 
@@ -19,32 +20,32 @@ _EXTRACTED_ROLES = ("user", "assistant")
 OUTSIDE_ORIGINS = ("tool", "web", "file")
 """Origins of text that neither the user nor the assistant wrote."""
 
-_MEMORY_TAG = re.compile(
+_MEMORY_TAG = regex(
     r"""(?:<|&lt;)(?P<slash>/?)\s{0,3}memory(?:\s{1,3}id\s{0,3}=\s{0,3}(?:["'“”]|&quot;)?(?P<id>[^"'“”<>&\n]{0,200})(?:["'“”]|&quot;)?)?"""
     r"""\s{0,3}(?:>|&gt;)""",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"^[ \t>]{0,8}(```|~~~).*?(?:^[ \t>]{0,8}\1[`~]*[ \t]*$|\Z)|```.*?```", re.DOTALL | re.MULTILINE)
-_TOOL_TAGS = re.compile(
+_CODE = regex(r"^[ \t>]{0,8}(```|~~~).*?(?:^[ \t>]{0,8}\1[`~]*[ \t]*$|\Z)|```.*?```", re.DOTALL | re.MULTILINE)
+_TOOL_TAGS = regex(
     r"<(tool_(?:result|output|response|call|use)s?|function_(?:result|call|response)s?|search_results?|observation|web_?page|document)"
     r"(?:\s[^<>\n]{0,200})?>.*?(?:</\1\s{0,3}>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_QUOTE_MARKS = re.compile(r"\s{0,3}>(?=\s|>|\w|[\"“¿¡*_-])")
-_HEADER = re.compile(
+_QUOTE_MARKS = regex(r"\s{0,3}>(?=\s|>|\w|[\"“¿¡*_-])")
+_HEADER = regex(
     r"[>\s*#_]{0,8}(?:\[(?:long[- ]term memory|relevant memories)\]|\[?(?:tool|function) (?:output|result|response)s?(?: \([^()\n]{0,60}\))?(?:\]|:)"
     r"|\[?(?:salida|resultado|respuesta) de (?:la )?(?:herramienta|función)(?: \([^()\n]{0,60}\))?(?:\]|:))",
     re.IGNORECASE,
 )
-_APP_HEADER = re.compile(r"[>\s*#_]{0,8}\(memories for app:[^\n]{0,600}\)", re.IGNORECASE)
-_APP_LINE = re.compile(
+_APP_HEADER = regex(r"[>\s*#_]{0,8}\(memories for app:[^\n]{0,600}\)", re.IGNORECASE)
+_APP_LINE = regex(
     r"[>\s]{0,8}(?:\d{1,4}\. \[created:|the following are memories from previous conversations|use these memories to provide|\.\.\.\s*$)",
     re.IGNORECASE,
 )
-_SECTION = re.compile(r"\[[A-Z][^\[\]\n]{2,200}\]\s*$")
+_SECTION = regex(r"\[[A-Z][^\[\]\n]{2,200}\]\s*$")
 _MAX_DEPTH = 64
 """Maximum nesting depth of memory blocks. Opening tags nested deeper are ignored."""
-_GAP = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
+_GAP = regex(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
 def extractable(messages: Sequence[Message]) -> list[Message]:

@@ -14,6 +14,7 @@ from importlib import resources
 from itertools import pairwise
 from typing import Any
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.language import STOP_WORDS, detect_language
 
@@ -41,8 +42,8 @@ _MIN_SHARED_SHARE = 0.5
 _MIN_QUOTED_CHARACTERS = 30
 """Minimum length, in characters, of the prompt sentences that a text must not repeat. Shorter sentences may be repeated."""
 
-_WORD = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
-_REFUSAL = re.compile(
+_WORD = regex("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
+_REFUSAL = regex(
     r"\W{0,9}(?:(?:i(?:'|’)?m|i am)(?: very| really| so)? sorry,? (?:but )?(?:i|as an)\b.{0,20}?(?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|unable|not able|ai)\b"
     r"|i (?:can(?:'|’)?t|cannot|can not|am unable to|(?:'|’)?m unable to|won(?:'|’)?t) "
     r"(?:help|assist|comply|provide|fulfil|do that|merge|summari[sz]e|process|answer|continue|complete|create|generate|combine)"
@@ -52,21 +53,21 @@ _REFUSAL = re.compile(
     r"|como (?:una? )?(?:ia|inteligencia artificial|modelo de lenguaje|asistente)\b)",
     re.IGNORECASE,
 )
-_CHATTER = re.compile(
+_CHATTER = regex(
     r"\W{0,9}(?:(?:sure|certainly|of course|okay|claro|por supuesto|desde luego)\b[^.\n]{0,20}?[,!.:]\s*)?"
     r"(?:(?:here(?:'|’)?s|here is|here are|below is)\b.{0,12}\b(?:the|your|a)\b.{0,20}?\b"
     r"(?:merged|combined|updated|summary|text|memory|json|version)\b"
     r"|(?:aqu[ií] (?:est[aá]|tienes|va))\b.{0,20}?\b(?:texto|resumen|memoria|recuerdo|json|versi[oó]n)\b)",
     re.IGNORECASE,
 )
-_HTML = re.compile(
+_HTML = regex(
     r"<!doctype|<!--|</?(?:html|head|body|div|span|p|br|hr|b|i|em|strong|a|ul|ol|li|table|tr|td|th|h[1-6]|script|style|img|pre|code|font)"
     r"(?:\s[^<>]{0,200})?/?>",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"</?[a-z_]{3,20}(?: id=\"[^\"<>]{0,80}\")?>|\{[a-z_]{3,20}\}", re.IGNORECASE)
-_JSON = re.compile(r"\s*(?:```|[\[{]\s*[\"'{\[]|\{\s*\})")
-_SAME_CHARACTER = re.compile(r"(\S)\1{19}")
+_TAG = regex(r"</?[a-z_]{3,20}(?: id=\"[^\"<>]{0,80}\")?>|\{[a-z_]{3,20}\}", re.IGNORECASE)
+_JSON = regex(r"\s*(?:```|[\[{]\s*[\"'{\[]|\{\s*\})")
+_SAME_CHARACTER = regex(r"(\S)\1{19}")
 
 
 def rejection_reason(text: str, *, replaces: Sequence[str], max_characters: int) -> str | None:
@@ -76,7 +77,7 @@ def rejection_reason(text: str, *, replaces: Sequence[str], max_characters: int)
     reason = _length_problem(text, replaces, max_characters)
     if reason:
         return reason
-    for has, had, trait in _TRAITS:
+    for has, had, trait in _traits():
         if has(text) and not any(had(replaced) for replaced in replaces):
             return trait
     return "the text is in another language" if _is_foreign(text, replaces) else None
@@ -177,16 +178,18 @@ def _scripts(text: str) -> Counter[str]:
     return Counter("CJK" if name in ("HIRAGANA", "KATAKANA") else name for name in names if name)
 
 
-_TRAITS: tuple[tuple[Callable[[str], Any], Callable[[str], Any], str], ...] = (
-    (_REFUSAL.match, _REFUSAL.search, "the text is a refusal"),
-    (_CHATTER.match, _CHATTER.search, "the text addresses the person who requested it"),
-    (_HTML.search, _HTML.search, "the text contains HTML"),
-    (_TAG.search, _TAG.search, "the text repeats placeholders or tags of the prompt"),
-    (_JSON.match, _JSON.match, "the text is JSON or code"),
-    (_repeats_prompt, _repeats_prompt, "the text repeats the prompt"),
-    (_loops, _loops, "the text repeats itself"),
-)
-"""Traits that a new text must not have unless a replaced text has them.
+@cache
+def _traits() -> tuple[tuple[Callable[[str], Any], Callable[[str], Any], str], ...]:
+    """Return the traits that a new text must not have unless a replaced text has them.
 
-Each entry has a test of the new text, a test of the replaced texts, and the reason to report.
-"""
+    Each entry has a test of the new text, a test of the replaced texts, and the reason to report.
+    """
+    return (
+        (_REFUSAL.match, _REFUSAL.search, "the text is a refusal"),
+        (_CHATTER.match, _CHATTER.search, "the text addresses the person who requested it"),
+        (_HTML.search, _HTML.search, "the text contains HTML"),
+        (_TAG.search, _TAG.search, "the text repeats placeholders or tags of the prompt"),
+        (_JSON.match, _JSON.match, "the text is JSON or code"),
+        (_repeats_prompt, _repeats_prompt, "the text repeats the prompt"),
+        (_loops, _loops, "the text repeats itself"),
+    )

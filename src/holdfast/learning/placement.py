@@ -16,6 +16,7 @@ from typing import Any, Final
 from holdfast.errors import ModelError
 from holdfast.learning.changes.slots import slots_of
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.language import detect_language
 from holdfast.types import Put
@@ -110,12 +111,12 @@ def _table() -> dict[str, Any]:
 
 @cache
 def _identity() -> re.Pattern[str]:
-    return re.compile(_joined(_table()["identity"]))
+    return regex(_joined(_table()["identity"]))
 
 
 @cache
 def _personal_keys() -> re.Pattern[str]:
-    return re.compile(_joined(_table()["personal_keys"]))
+    return regex(_joined(_table()["personal_keys"]))
 
 
 @cache
@@ -123,7 +124,7 @@ def _words(language: str) -> _Words:
     """Return the regular expressions of a language. If the language is unknown, they match the words of all languages."""
     tables = [_table()[each] for each in ([language] if language in _LANGUAGES else _LANGUAGES)]
     patterns = {name: "|".join(_joined(table[name]) for table in tables) for name in tables[0]}
-    return _Words(**{name: re.compile(rf"\b(?:{pattern})\b") for name, pattern in patterns.items()})
+    return _Words(**{name: regex(rf"\b(?:{pattern})\b") for name, pattern in patterns.items()})
 
 
 def _joined(pattern: str) -> str:

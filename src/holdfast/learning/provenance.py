@@ -5,10 +5,10 @@ memory's trust. Its trust is the lowest trust of all text that the model was sho
 own words.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
 from holdfast.learning.input_filter import OUTSIDE_ORIGINS, own_words
+from holdfast.runtime.regex import regex
 from holdfast.text.sentences import split_sentences
 from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import QUOTED_TRUST, Message
@@ -18,7 +18,7 @@ OWN_SHARE = 0.6
 PARAPHRASE_SHARE = 0.3
 """The same share, if the model was shown nothing but the user's words and ordinary replies. Models rephrase what people say."""
 _NARRATION = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
-_NAME = re.compile(r"[^\W_][\w@./:-]*[\w@/]|\w")
+_NAME = regex(r"[^\W_][\w@./:-]*[\w@/]|\w")
 _LANGUAGES = ("en", "es")
 
 

@@ -8,41 +8,43 @@ import itertools
 import re
 from collections.abc import Iterator
 
-_HEADER = re.compile(
+from holdfast.runtime.regex import regex
+
+_HEADER = regex(
     r"\s{0,4}\*{0,2}(?:from|to|cc|bcc|sent|date|subject|reply-to|de|para|enviado(?: el)?|fecha|asunto|responder a)\*{0,2}\s?:\*{0,2}\s?\S",
     re.IGNORECASE,
 )
-_MAIL_HEADER = re.compile(r"\s{0,4}\*{0,2}(?:subject|sent|date|asunto|enviado|fecha)\b", re.IGNORECASE)
-_SENDER = re.compile(r"\s{0,4}\*{0,2}(?:from|de)\*{0,2}\s?:", re.IGNORECASE)
-_FORWARDED = re.compile(
+_MAIL_HEADER = regex(r"\s{0,4}\*{0,2}(?:subject|sent|date|asunto|enviado|fecha)\b", re.IGNORECASE)
+_SENDER = regex(r"\s{0,4}\*{0,2}(?:from|de)\*{0,2}\s?:", re.IGNORECASE)
+_FORWARDED = regex(
     r"\s{0,4}(?:-{2,}\s{0,3}(?:original message|forwarded message|mensaje original|mensaje reenviado|begin forwarded message)\b.*"
     r"|begin forwarded message:|inicio del mensaje reenviado:"
     r"|on .{4,80} wrote:|el .{4,80} escribió:)\s*$",
     re.IGNORECASE,
 )
-_GREETING = re.compile(
+_GREETING = regex(
     r"\s{0,4}(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|estimad[oa]s?|querid[oa]s?|hola|buen(?:os|as) (?:días|tardes|noches)"
     r"|a quien corresponda|to whom it may concern)\b[^.!?\n]{0,60}[,:]\s*$",
     re.IGNORECASE,
 )
-_CLOSING = re.compile(
+_CLOSING = regex(
     r"\s{0,4}(?:(?:best|kind|warm|warmest) (?:regards|wishes)|regards|sincerely(?: yours)?|yours (?:sincerely|faithfully|truly)|cheers"
     r"|many thanks|thanks(?: in advance)?|thank you|love|all the best|best|saludos(?: cordiales)?|un (?:cordial )?saludo|cordialmente"
     r"|atentamente|un abrazo|(?:muchas )?gracias|besos|atte\.?)\s?[,.!]?\s*$",
     re.IGNORECASE,
 )
-_NAME_LINE = re.compile(r"\s{0,4}[-–—]{0,2}\s?[A-ZÁÉÍÓÚÑ][\w.'’-]{0,30}(?:,? [\w.'’&-]{1,30}){0,6}\s*$")
-_CHAT_LINE = re.compile(
+_NAME_LINE = regex(r"\s{0,4}[-–—]{0,2}\s?[A-ZÁÉÍÓÚÑ][\w.'’-]{0,30}(?:,? [\w.'’&-]{1,30}){0,6}\s*$")
+_CHAT_LINE = regex(
     r"\s{0,4}(?:\[\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4},? \d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]\.? ?m\.?)?\]|\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4},? "
     r"\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]\.? ?m\.?)? -|\[\d{1,2}:\d{2}(?::\d{2})?\])\s?[^:\n]{1,60}:",
     re.IGNORECASE,
 )
-_LOG_LINE = re.compile(
+_LOG_LINE = regex(
     r"\s{0,8}(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}|\[?\d{2}:\d{2}:\d{2}[.,\]\s]|[A-Z][a-z]{2} {1,2}\d{1,2} \d{2}:\d{2}:\d{2} "
     r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\]?[:\s]|at [\w.$<>]+\([^)\n]{0,200}\)\s*$"
     r"|File \"[^\"\n]{1,300}\", line \d+|Traceback \(most recent|\w+(?:\.\w+)*(?:Error|Exception)\b.{0,5}:?|npm (?:ERR!|WARN)|E  {2,}|\$ \w)"
 )
-_CODE_LINE = re.compile(
+_CODE_LINE = regex(
     r"\s{0,40}(?:def \w+\(.*\)?.*:\s*$|class \w+.*[:{]\s*$|(?:import|from) [\w.]+(?: import .+)?;?\s*$|(?:const|let|var) \w+ ?=|function \w*\(.*"
     r"|public |private |#include\b|return\b.*;?\s*$|\}?\s?else ?\{?\s*$|(?:if|for|while) ?\(.*\)\s?\{\s*$|[\]}){(;]{1,4},?;?\s*$"
     r"|SELECT .+ FROM\b.*|[\w.]+\(.*\);\s*$|[\w.\[\]]+ [+*-]?= .+;\s*$|</?\w[^>]*>.*</?\w+>\s*$|\"[\w-]+\": .+,?\s*$|[\w-]+: .+;\s*$)"
@@ -53,12 +55,12 @@ _TEXT_NOUN = (
     r"|correos?|cartas?|mensajes?|textos?|notas?|publicaci[oó]n|rese[nñ]a|redacci[oó]n|borrador(?:es)?|p[aá]rrafos?|art[ií]culos?|cuentos?|poemas?|informes?|discurso"
     r"|anuncios?|respuestas?|comentarios?|audios?|biograf[ií]a|curr[ií]culum|solicitud)"
 )
-_MENTIONED = re.compile(
+_MENTIONED = regex(
     rf"\b(?:this|these|the following|following|that|est[aeo]s?|(?:el|la) siguiente) (?:(?!my\b|mi\b|about\b|sobre\b)[\w'’-]+ ){{0,2}}{_TEXT_NOUN}\b",
     re.IGNORECASE,
 )
 """Matches words that point to a text. A line with such words that is not a full sentence announces it: "is this letter rude?"."""
-_ANNOUNCED = re.compile(
+_ANNOUNCED = regex(
     rf"\b(?:here(?:'s| is| are)|below is|aqu[ií] (?:va|tienes|est[aá]))(?: (?!my\b|mi\b)[\w'’-]+){{0,2}} {_TEXT_NOUN}\b"
     r"|\b(?:got|received|found|recib[ií]|me lleg[oó]|me ha llegado|encontr[eé]) (?:this|esto)\b"
     r"|\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso)"
@@ -71,16 +73,16 @@ _ANNOUNCED = re.compile(
     re.IGNORECASE,
 )
 """Matches a line that announces a text of somebody else, or a text to work on."""
-_ANNOUNCED_IN_LINE = re.compile(
+_ANNOUNCED_IN_LINE = regex(
     r"\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|says|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso)\b[^.!?:\n]{0,40}:\s*"
     r"(?=[\"“«'‘]?(?:(?:i|i[’']\w+|im|my|we|our|darling|dear|hi|hello|hey|yo|mi|mis|me|nos|estoy|soy|tengo|vivo|hola|cari[nñ]o|querid[oa])\b))",
     re.IGNORECASE,
 )
-_LETTER_IN_LINES = re.compile(
+_LETTER_IN_LINES = regex(
     r"\s{0,4}(?:dear|hi|hello|hey|darling|hola|querid[oa]s?|estimad[oa]s?)(?: [\w.'’-]+){0,3}[,:!]\s", re.IGNORECASE
 )
 """Matches a line that begins with the greeting of a letter and goes on."""
-_SIGNED_IN_LINES = re.compile(r"[.!?,]\s+[\w ]{2,30},?\s+[A-ZÁÉÍÓÚÑ][\w'’-]+(?: [A-ZÁÉÍÓÚÑ][\w'’-]+)?\.?\s*$")
+_SIGNED_IN_LINES = regex(r"[.!?,]\s+[\w ]{2,30},?\s+[A-ZÁÉÍÓÚÑ][\w'’-]+(?: [A-ZÁÉÍÓÚÑ][\w'’-]+)?\.?\s*$")
 _MAX_HEADERS = 12
 _MAX_LETTER_LINES = 200
 _MAX_LINE = 400

@@ -1,13 +1,13 @@
 """Remove hits that repeat a better hit, by text or by meaning."""
 
 import itertools
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.protocols import Store
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.traces.search_log import current_run
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.types import Hit
 
@@ -31,7 +31,7 @@ _MIN_WORDS = 3
 
 The count would mean little: in a language without spaces, a whole sentence may count as one word.
 """
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 _NEGATIONS = frozenset({"not", "no", "never", "nunca"})
 
 

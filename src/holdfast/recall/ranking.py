@@ -15,13 +15,13 @@ of the user gains strength. A strong answer of the assistant also raises the use
 
 import itertools
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from holdfast.protocols import MessagePlace
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.periods import Period
 
@@ -119,7 +119,7 @@ _MAX_MEDIAN: Final = 4.0
 
 If many candidates answer the question, their median is high. Without the limit, each candidate would seem less likely.
 """
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = regex(r"\w+")
 
 
 def strength(cosine: float | None, word_match: float, calibration: tuple[float, float] | None) -> float:

@@ -5,8 +5,9 @@ in the same way. The chunks cover the whole text, unless it needs more than MAX_
 largest accepted text needs far fewer.
 """
 
-import re
 from typing import Final
+
+from holdfast.runtime.regex import regex
 
 __all__ = ["MAX_CHUNKS", "SEPARATOR", "chunk_spans", "field_spans", "split_chunks"]
 
@@ -17,10 +18,10 @@ MAX_CHUNKS: Final = 4000
 """Maximum number of chunks per text."""
 
 _BOUNDARIES: Final = (
-    re.compile(r"\n\n"),
-    re.compile(r"[.!?…][\"'”’»)\]]?\s|[。！？]"),
-    re.compile(r"\n"),
-    re.compile(r"\s"),
+    regex(r"\n\n"),
+    regex(r"[.!?…][\"'”’»)\]]?\s|[。！？]"),
+    regex(r"\n"),
+    regex(r"\s"),
 )
 _SPACE: Final = _BOUNDARIES[-1]
 

@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-import re
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from holdfast.errors import InvalidInput, TextTooLong
+from holdfast.runtime.regex import regex
 from holdfast.text.chunks import SEPARATOR
 
 MAX_TEXT = 4 * 1024 * 1024
@@ -21,12 +21,12 @@ _MAX_NAMESPACE = 1024
 _MAX_DEPTH = 64
 """Maximum nesting depth of metadata."""
 _MAX_FLOAT = sys.float_info.max
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_LINE_BREAKS = re.compile(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
-INVISIBLE = re.compile(
+_UNSTORABLE = regex("[\x00\ud800-\udfff]")
+_LINE_BREAKS = regex(r"[\s\x1c-\x1f\x85\u2028\u2029]+")
+INVISIBLE = regex(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-_DENSE_SCRIPT = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_DENSE_SCRIPT = regex("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 

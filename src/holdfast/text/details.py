@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.language import STOP_WORDS
 from holdfast.text.names import find_names
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS, UNITS
 
 _STOP_WORDS = STOP_WORDS["en"] | STOP_WORDS["es"]
-_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CODE = regex(r"```.*?(?:```|\Z)", re.DOTALL)
 _NUM = r"\d{1,3}(?:[.,\u00a0 ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d+(?:[.,]\d+)?"
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _YEAR = r"(?:1[5-9]|20|21)\d\d"
@@ -262,7 +263,7 @@ def _patterns() -> Iterator[tuple[re.Pattern[str], Callable[[re.Match[str]], str
     ):
         # Patterns where case matters ("Title", "3M") require it themselves.
         exact = key_of is _title or r"[A-Z]{2,}" in source
-        yield re.compile(source, 0 if exact else re.IGNORECASE), key_of
+        yield regex(source, 0 if exact else re.IGNORECASE), key_of
 
 
 _PATTERNS = tuple(_patterns())

@@ -5,10 +5,10 @@ dictated messages have none. A message that states anything is a statement, even
 something. Only a short answer to the previous question is a reply instead.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Act
@@ -24,8 +24,8 @@ _MAX_REQUEST_WORDS: Final = 12
 _MIN_STATEMENT_WORDS: Final = 3
 """Minimum number of words of a statement, unless it begins with a subject such as "I" or "my"."""
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_CLAUSE = re.compile(
+_WORD = regex(r"[^\W_]+(?:['’][^\W_]+)*")
+_CLAUSE = regex(
     r"[,;:()—–]|\.{2,}|\b(?:because|cause|cuz|coz|cos|since|so|but|and|cause|as|porque|xq|pq|pero|y|ya que|es que|asi que|pues)\b"
 )
 _ADDRESS = (
@@ -51,7 +51,7 @@ _SUBJECTS: Final = frozenset(
     "i you he she it we they my your his her our their the this that these those there a an any anyone anybody someone somebody "
     "everyone me".split()
 )
-_ASKING: Final = re.compile(
+_ASKING: Final = regex(
     r"(?:do you (?:know|remember|recall|happen)|any idea|any chance|remind me (?:what|who|where|when|how|which|why)|"
     r"tell me (?:what|who|where|when|how|which|why|about)|what about|how about|how come|"
     r"sabes|sabe|sabras|sabe usted|recuerdas|recuerda usted|te acuerdas|se acuerda|te acordas|os acordais|"
@@ -59,12 +59,12 @@ _ASKING: Final = re.compile(
     r"(?:a|de|en|por|para|con|desde|hasta) (?:que|cual|quien|donde|cuanto|cuantos|cuantas)\b(?! (?:me|te|se|no|el|la|los|las) )|"
     r"por que|hay (?:algun|alguna|algo)|tengo (?:algun|alguna|algo))\b"
 )
-_LATE_QUESTION: Final = re.compile(
+_LATE_QUESTION: Final = regex(
     r"(?:[^\W_]+ ){1,3}(?:(?:what|who|where|when|which|why|how) (?:is|are|was|were|did|do|does|has|have|had|can|should|much|many|long|"
     r"old|far|often|come|u|you|i)|what(?:'s|s)|who(?:'s|s)|where(?:'s|s)|when(?:'s|s)|how(?:'s|s))\b"
 )
 """A question after a few words such as "yo quick" or "my love"."""
-_REQUEST: Final = re.compile(
+_REQUEST: Final = regex(
     r"(?:(?:can|could|would|will|wud|cud) (?:you|u|ya)|i (?:need|want) you to|i'd like you to|help me|let me (?:know|see)|let's|lets|"
     r"give me|tell me|show me|find me|get me|make me|send me|read me|wake me|set|play|stop|pause|skip|start|turn|add|"
     r"remove|delete|cancel|call|text|email|write|draft|word|rewrite|reword|translate|convert|calculate|explain|summarize|"
@@ -79,16 +79,16 @@ _REQUEST: Final = re.compile(
     r"cuenta|cuentame|contame|cuenteme|recomienda|recomiendame|recomendame|recomiendeme|sugiere|sugiereme|sugerime|dale|despiertame|"
     r"despierteme|redacta|redactame|corrige|corrigeme|revisa|checa|checame|fijate|compara|repite|quiero que|necesito que))\b"
 )
-_POLITE_REQUEST: Final = re.compile(
+_POLITE_REQUEST: Final = regex(
     r"(?:(?:can|could|would|will|wud|cud) (?:you|u|ya)|(?:me )?(?:puedes|podes|puede|podrias|podria|podeis|pueden)) (?!tell|remember|decir|recordar)"
 )
 """Matches a request in the form of a question: "could you read that again?"."""
-_SUBJECT_OPENING: Final = re.compile(
+_SUBJECT_OPENING: Final = regex(
     r"(?:i|i'm|im|i've|ive|i'd|id|i'll|ill|we|we're|we've|my|our|mine|he|he's|she|she's|they|they're|it's|its|there's|"
     r"yo|mi|mis|nuestro|nuestra|nuestros|nuestras|me|nos|el|ella|ellos|ellas|soy|somos|estoy|estamos|tengo|tenemos|vivo|trabajo|"
     r"voy|vamos|fui|fuimos|compre|compramos|empece|deje|cambie|odio|prefiero|necesito|no puedo|no me|no tengo|se me|le|les|su|sus)\b"
 )
-_EMPTY_STATEMENT: Final = re.compile(
+_EMPTY_STATEMENT: Final = regex(
     r"(?:i (?:need|want|wanna|wonder|was wondering|forgot|forget|don'?t (?:know|remember|recall)|can'?t remember|would like|mean|"
     r"think so|guess|see|got it|know|am not sure)|i'?m (?:not sure|wondering|sorry|asking|looking for|trying to remember)|i'?d like|"
     r"not sure|no idea|it'?s (?:ok|okay|fine|alright|all right)|"
@@ -96,12 +96,12 @@ _EMPTY_STATEMENT: Final = re.compile(
     r"me pregunto|se me olvido|ya no me acuerdo|olvide|lo siento|me parece bien|ni idea))\b"
 )
 """Openings of first-person clauses that state nothing about the person: "I need ...", "I don't remember ..."."""
-_NO_ANSWER: Final = re.compile(
+_NO_ANSWER: Final = regex(
     r"(?:i(?:'m| am) (?:not sure|sorry|afraid)|i (?:don'?t|do not) (?:know|have|remember|recall|see)|i have no|unfortunately|"
     r"you (?:haven'?t|have not) (?:told|mentioned)|i can'?t (?:find|recall|remember)|no (?:lo )?se|no (?:(?:la |lo |los |las )?tengo|(?:te |le )?(?:sabria|puedo) (?:decir|saber)|recuerdo|encuentro|me "
     r"(?:has|habias|lo has|consta|dijiste|lo dijiste|contaste))|lamentablemente|no estoy segur[oa])\b"
 )
-_SMALL_TALK: Final = re.compile(
+_SMALL_TALK: Final = regex(
     r"(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|morning|thanks?|thank you|thx|ta|cheers|ok|okay|k|kk|cool|nice|great|"
     r"perfect|awesome|lovely|brilliant|wow|lol|haha+|ha|hmm+|sure|fine|alright|all right|got it|will do|no worries|you'?re welcome|"
     r"bye|goodbye|see (?:you|ya)|night|sounds good|of course|yes|yeah|yep|yup|aye|no|nope|nah|maybe|please|sorry|never ?mind|"
@@ -111,7 +111,7 @@ _SMALL_TALK: Final = re.compile(
     r"\b"
 )
 _MAX_SMALL_TALK_WORDS: Final = 6
-_POLITE: Final = re.compile(
+_POLITE: Final = regex(
     r"(?:thanks?|thank you|thx|ta|cheers|never ?mind|bye|goodbye|see (?:you|ya)|good (?:morning|night|evening|afternoon)|hi|hello|hey|"
     r"lol|haha+|gracias|muchas gracias|mil gracias|olvidalo|dejalo|chao|chau|adios|hasta (?:luego|manana|pronto)|hola|jaja+)\b"
 )
@@ -166,7 +166,7 @@ def is_about_asking(query: str) -> bool:
     return _ABOUT_ASKING.search(fold(query)) is not None
 
 
-_ABOUT_ASKING: Final = re.compile(
+_ABOUT_ASKING: Final = regex(
     r"\b(?:(?:did|have|had|has) (?:i|we|you|he|she|they|\w+) (?:just |already |ever |even )?(?:ask|asked|request|requested)|"
     r"(?:i|we) (?:just |already |ever )?(?:asked|requested|wanted (?:to know|you to))|"
     r"(?:my|our|the|last|previous|earlier) (?:\w+ )?(?:question|questions|request|requests)|"

@@ -5,13 +5,14 @@ without such a word, at a pronoun with an auxiliary verb. So "bread and butter" 
 high" are not split.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from holdfast.runtime.regex import regex
+
 __all__ = ["split_at_conjunctions", "split_dictation"]
 
-_MARKS: Final = re.compile(r"[,;:()–—]|[.!?…]\s")
+_MARKS: Final = regex(r"[,;:()–—]|[.!?…]\s")
 """Matches punctuation inside a sentence."""
 _MIN_WORDS: Final = 3
 """Minimum number of words on each side of a cut."""
@@ -40,7 +41,7 @@ _AFTER_VERB: Final = (
     r"(?= (?:a|al|de|del|en|con|sin|un|una|unos|unas|el|la|los|las|mi|mis|su|sus|muy|que|para|por|como|dos|tres|cuatro|cinco|\d+|alergic\w+|alérgic\w+"
     r"|mas|más|casi|solo|sólo|desde|hasta|cada|todo\w*|\w+(?:ando|iendo|ado|ido|ero|era|ista|or|ora))\b)"
 )
-_STARTS: Final = re.compile(
+_STARTS: Final = regex(
     # After a coordinating word: a subject, in English with its verb.
     rf"(?P<and>(?: (?:and|but|so|plus|then|anyway|y|pero|luego|entonces|además|ademas|también|tambien))+) {_FILLER}"
     rf"(?=(?:(?:i|we|he|she|they|there|it) (?!and\b|or\b)[\w'’]+|{_SHORT} \w|[a-z]{{3,}} (?:is|has|lives|works)\b|{_NOUN_PHRASE}(?:{_AUXILIARY}|gets?|goes|lives?|works?|likes?|loves?|hates?|"
@@ -50,7 +51,7 @@ _STARTS: Final = re.compile(
     # Without one: a pronoun with an auxiliary verb, or a relative of the speaker with a verb.
     rf"|(?P<run_on> )(?=(?:i|he|she|they|we) {_AUXILIARY}\b|{_SHORT} \w|my (?:\w+ ){{1,2}}?(?:is|are|was|has|have)\b|(?:me|nos) (?:di[jo]\w*|\w+(?:ó|aron|ieron))\b|{_SPANISH_FIRST_PERSON}{_AFTER_VERB})"
 )
-_TIES: Final = re.compile(
+_TIES: Final = regex(
     r"\b(?:that|which|who|whom|whose|what|where|when|while|why|how|if|whether|because|cause|cuz|since|as|than|until|till|before|after|although|though|"
     r"think|thinks|thought|know|knows|knew|said|says|say|told|tell|me|guess|hope|sure|believe|feel|mean|means|wish|see|saw|glad|afraid|remember|forget|and|or|but|so|"
     r"then|to|of|for|with|in|on|at|by|from|about|like|do|does|did|is|are|was|were|have|has|had|can|could|will|would|should|the|a|an|all|everything|only|thing|way|time|day|"
@@ -59,7 +60,7 @@ _TIES: Final = re.compile(
     r"|\b(?:tell|told|ask|asked|show|remind|convince)(?: \w+){1,3}$"
 )
 """Matches a word before a clause that ties the clause to it, so that there is no cut."""
-_HAS_VERB: Final = re.compile(
+_HAS_VERB: Final = regex(
     rf"\b(?:{_SHORT}|{_AUXILIARY}|(?:i|we|they|he|she|you) \w+|(?:me|nos|se|yo) \w+|{_SPANISH_VERB}|^(?:y |pero )?(?!luego\b)\w{{3,}}o (?:a|en|un|una|el|la|los|las)|\w{{3,}}ed|called|went|got|likes|loves|hates|lives|works)\b"
 )
 _CONJUNCTIONS: Final = frozenset(

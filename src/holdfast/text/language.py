@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from functools import lru_cache
 
+from holdfast.runtime.regex import regex
+
 STOP_WORDS: dict[str, frozenset[str]] = {
     "en": frozenset(
         "a about after again all also am an and any are as at be because been before being but by can could did do does "
@@ -46,12 +48,10 @@ _MIN_VOTES = 2
 
 One is not enough: "tea au lait" is English.
 """
-_WORD = re.compile(r"[^\W\d_]+")
-_CYRILLIC = re.compile("[\u0400-\u04ff]")
-_SPANISH_SIGNS = re.compile("[¿¡ñ]", re.IGNORECASE)
-_NON_LATIN_LETTERS = re.compile(
-    "[\u0250-\u1dff\u2c00-\ua71f\ua800-\ufdff\uff66-\uffdc\U00010000-\U0001efff\U00020000-\U0003ffff]"
-)
+_WORD = regex(r"[^\W\d_]+")
+_CYRILLIC = regex("[\u0400-\u04ff]")
+_SPANISH_SIGNS = regex("[¿¡ñ]", re.IGNORECASE)
+_NON_LATIN_LETTERS = regex("[\u0250-\u1dff\u2c00-\ua71f\ua800-\ufdff\uff66-\uffdc\U00010000-\U0001efff\U00020000-\U0003ffff]")
 """Letters of scripts other than Latin."""
 _SPANISH_CONTENT_WORDS = frozenset(
     "buenos buenas casa compre cuales cuentame cumplo dime encanta gusta gustan gustaria hablo hijo hija llama llamo "

@@ -4,27 +4,28 @@ import re
 from collections.abc import Iterable
 from typing import Final, Literal
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.wordlists import GIVEN_NAMES, PERSON_VERBS
 
 NameKind = Literal["person", "place", "other"]
-_PLACE_BEFORE: Final = re.compile(
+_PLACE_BEFORE: Final = regex(
     r"\b(?:in|near|towards|around|outside|across|en|hacia|desde|hasta|cerca de|"
     r"(?:mov|travel|fl[ye]|flew|driv|drove|went|go|come|came)\w* (?:back )?(?:to|from)|(?:mud|viaj|vuel|vol)\w* a|(?:va|fue|ir|llego|vuelve|viene|vino) (?:a|de)) $"
 )
-_PLACE_PERHAPS: Final = re.compile(r"\b(?:to|from) $")
+_PLACE_PERHAPS: Final = regex(r"\b(?:to|from) $")
 """Words that stand before places, and before people as well."""
-_PERSON_BEFORE: Final = re.compile(
+_PERSON_BEFORE: Final = regex(
     r"(?:\b(?:with|and|by|dear|named|called|thanks|told|tell|asked|ask|met|meets?|meeting|visits?|visited|calls?|marr(?:y|ied)(?: to)?|"
     r"mr|mrs|ms|dr|prof|dra|sr|sra|srta|don|dona|"
     r"con|junto a|llamad[oa]|se llama|conoci\w*(?: a)?|vio a|visit\w* a|llam\w* a|casad[oa] con|de parte de)\.?|"
     r"\b(?:my|his|her|our|their|your|mi|mis|su|sus|nuestr[oa]s?|tu)(?: [a-z]+){1,2}) $"
 )
 """Words before a person: "with Clara", "her sister Clara", "su hermana Clara"."""
-_PERSON_AFTER: Final = re.compile(
+_PERSON_AFTER: Final = regex(
     r"^(?:['’]s\b|,? (?:and|y) (?:i|yo)\b| (?:is|was|has|can|will|does|doesn't|es|era|esta|tiene|puede|va)\b)"
 )
-_OTHER_BEFORE: Final = re.compile(r"\b(?:at|for|joined|joins|left|uses?|using|bought|en la empresa|para|usa|compr\w+) $")
+_OTHER_BEFORE: Final = regex(r"\b(?:at|for|joined|joins|left|uses?|using|bought|en la empresa|para|usa|compr\w+) $")
 
 
 def kind_of_name(name: str, texts: Iterable[str]) -> NameKind:

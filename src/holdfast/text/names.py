@@ -3,19 +3,20 @@
 import re
 from collections.abc import Iterator
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.language import STOP_WORDS
 from holdfast.text.sentences import split_sentences
 from holdfast.text.wordlists import CONNECTORS, GIVEN_NAMES, ORDINARY, PERSON_VERBS
 
-_TOKEN = re.compile(r"[^\W\d_]\w*(?:['’.&-][^\W_]+)*|\x00+|[^\w\s]")
-_HONORIFIC = re.compile(r"\b(Dr|Dra|Mr|Mrs|Ms|Sr|Sra|Srta|Prof|St|Lic|Ing)\.(?=\s)")
+_TOKEN = regex(r"[^\W\d_]\w*(?:['’.&-][^\W_]+)*|\x00+|[^\w\s]")
+_HONORIFIC = regex(r"\b(Dr|Dra|Mr|Mrs|Ms|Sr|Sra|Srta|Prof|St|Lic|Ing)\.(?=\s)")
 _TITLES = frozenset(
     "dr dra mr mrs ms sr sra srta prof lic ing don dona uncle aunt auntie tia tio doctor doctora senor senora profesor profesora".split()
 )
 _OPENERS = frozenset("new buenos san santa saint".split())
 """Ordinary words that can be the first word of a name, as in "New York" or "Buenos Aires"."""
-_NAMED = re.compile(r"\b(?:named|called|name is|name's|se llama|llamad[oa]|me llamo|nombre es) ([^\W\d_]{3,})\b(?!['’])")
+_NAMED = regex(r"\b(?:named|called|name is|name's|se llama|llamad[oa]|me llamo|nombre es) ([^\W\d_]{3,})\b(?!['’])")
 _COMMON_WORDS = STOP_WORDS["en"] | STOP_WORDS["es"] | ORDINARY
 _MAX_NAME_TOKENS = 8
 _MAX_SIGNS = 6

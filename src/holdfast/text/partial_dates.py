@@ -4,6 +4,7 @@ import re
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
+from holdfast.runtime.regex import regex
 from holdfast.text.relative_dates import written_day
 from holdfast.text.stated_dates import StatedDate, dates_without_year, is_past, nearest_year, year_of
 from holdfast.text.wordlists import MONTHS
@@ -13,7 +14,7 @@ __all__ = ["Tense", "names_day_or_season", "with_years"]
 Tense: TypeAlias = Literal["past", "future"]
 
 _SPANISH: Final = frozenset(name for name, month in MONTHS.items() if name not in month and len(name) > 3)
-_RECURS: Final = re.compile(
+_RECURS: Final = regex(
     r"\b(?:every|each|always|usually|birthday|anniversary|cada|todos los|siempre|cumplea\w*|aniversario)\b", re.IGNORECASE
 )
 _SEASON_STARTS: Final = {
@@ -21,12 +22,12 @@ _SEASON_STARTS: Final = {
 }  # fmt: skip
 """First month of each season in the north. Only the year is added, which is usually right for the south, too."""
 _SEASON_NAME: Final = rf"(?P<season>{'|'.join(_SEASON_STARTS)})"
-_SEASON: Final = re.compile(
+_SEASON: Final = regex(
     rf"\b(?:(?P<last>last|this past|past|el pasado|la pasada)|(?P<next>next|this coming|el próximo|la próxima|el proximo|la proxima)|this|in the|this year's|est[ae]|en|el|la)"
     rf" {_SEASON_NAME}\b(?P<after> pasad[oa]| que viene| próxim[oa]| proxim[oa])?(?! (?:of|de|del)? ?\d)(?!\s*\()",
     re.IGNORECASE,
 )
-_DAY_OF_MONTH: Final = re.compile(
+_DAY_OF_MONTH: Final = regex(
     r"(?<!\bno )(?<!\bnot )\b(?:on the (?P<day>\d{1,2}(?:st|nd|rd|th))|el (?P<day_es>(?:día |dia )?\d{1,2}))(?=[.,;!?]|$| at\b| a las?\b| in the\b| por la\b)",
     re.IGNORECASE,
 )

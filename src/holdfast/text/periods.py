@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.language import is_stop_word
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
@@ -47,9 +48,9 @@ _UNIT: Final = rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})"
 _MONTH: Final = rf"(?P<month>{'|'.join(sorted((m for m in MONTHS if len(m) > 3 or m == 'may'), key=len, reverse=True))})"
 _WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted(DAYS, key=len, reverse=True))})"
 _YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = regex(r"\w+")
 _HINTS: Final = frozenset({
-    *_UNITS, *MONTHS, *DAYS, *(word for feast in _HOLIDAYS for word in _WORD.findall(feast)), "yesterday", "anteayer", "antier",
+    *_UNITS, *MONTHS, *DAYS, *(word for feast in _HOLIDAYS for word in re.findall(r"\w+", feast)), "yesterday", "anteayer", "antier",
     "ayer", "anoche", "night", "today", "tonight", "morning", "afternoon", "evening", "hoy", "manana", "tarde", "noche", "weekend",
 })  # fmt: skip
 """Words that can name a time. A question with no such word and no digit is not parsed."""
@@ -200,7 +201,7 @@ def _year(match: re.Match[str], _now: datetime) -> _Spans:
 
 
 _RULES: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], _Spans]], ...]] = tuple(
-    (re.compile(pattern), make)
+    (regex(pattern), make)
     for pattern, make in (
         (rf"\b{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\b", _iso_date),
         (rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|o)?(?: of| de)? {_MONTH}\b(?:,? (?:del? )?{_YEAR})?", _date),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold_letters
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
@@ -24,14 +25,14 @@ _UNIT: Final = rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})"
 _PERIOD: Final = r"(?P<unit>week|month|year)"
 _SPANISH_PERIOD: Final = r"(?P<unit>semana|mes|ano)"
 _WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted((name for name in DAYS if len(name) > 3), key=len, reverse=True))})"
-_LASTING: Final = re.compile(
+_LASTING: Final = regex(
     rf"(?:\b(?:have|has)|['’](?:ve|s)) (?!to\b)(?:\w+ ){{1,7}}for (?:about |almost |over |nearly |the (?:last|past) )?{_AMOUNT} {_UNIT}\b"
     rf"|\bllev(?:o|a|amos|an) (?:casi |ya |como |mas de |unos )*{_AMOUNT.replace('amount', 'amount_es')} {_UNIT.replace('unit', 'unit_es')}\b"
 )
 """Matches how long a state has lasted."""
 _Found = tuple[datetime, str]
 """A day, and the precision with which it is known: ``day``, ``week``, ``month`` or ``year``."""
-_HAS_DATE: Final = re.compile(r"\s*[,(]?\s*(?:\d{1,2}\b|(?:the|el) \d)")
+_HAS_DATE: Final = regex(r"\s*[,(]?\s*(?:\d{1,2}\b|(?:the|el) \d)")
 
 
 def with_dates(text: str, at: datetime) -> str:
@@ -135,7 +136,7 @@ def _moved(at: datetime, number: int, unit: str) -> _Found:
 
 
 _RULES: Final[tuple[tuple[re.Pattern[str], bool, Callable[[re.Match[str], datetime], _Found]], ...]] = tuple(
-    (re.compile(pattern), spanish, make)
+    (regex(pattern), spanish, make)
     for pattern, spanish, make in (
         (r"\bthe day before yesterday\b", False, _days(-2)),
         (r"\bthe day after tomorrow\b", False, _days(2)),

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator
 
+from holdfast.runtime.regex import regex
 from holdfast.text.dictation import split_at_conjunctions, split_dictation
 
-_TERMINAL = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s|$)|[!?]+(?=[¿¡])|\.+(?=[¿¡])|[。！？]+)")
-_BULLET = re.compile(r"^\s*(?:[-*•·–—▪◦‣]|\d{1,3}[.)]|[a-zA-Z]\))\s+(?=\S)")
-_LAST_WORD = re.compile(r"([^\W_]+(?:[.'’-][^\W_]+)*)$")
-_NEXT_WORD = re.compile(r"[\s\"'“‘«(\[¿¡]*(\S)")
-_INITIALS = re.compile(r"[A-Z](?:\.[A-Z]){1,2}")
+_TERMINAL = regex(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s|$)|[!?]+(?=[¿¡])|\.+(?=[¿¡])|[。！？]+)")
+_BULLET = regex(r"^\s*(?:[-*•·–—▪◦‣]|\d{1,3}[.)]|[a-zA-Z]\))\s+(?=\S)")
+_LAST_WORD = regex(r"([^\W_]+(?:[.'’-][^\W_]+)*)$")
+_NEXT_WORD = regex(r"[\s\"'“‘«(\[¿¡]*(\S)")
+_INITIALS = regex(r"[A-Z](?:\.[A-Z]){1,2}")
 _NEVER_LAST = frozenset(
     "mr mrs ms dr prof st rev hon gen col capt sgt lt jr messrs mme sr sra srta sres dra dn dña d lic ing arq fr hno vs cf "
     "eg e.g ie i.e viz approx aprox ca tel tfno avda av c ctra pza esq ud uds vd vds ee ej p.ej gral cía sto sta".split()

@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold_letters
 from holdfast.text.relative_dates import lasting_since, spans_in
 from holdfast.text.wordlists import MONTHS
@@ -26,7 +27,7 @@ _MONTH_NUMBER: Final = {name: 1 + list(dict.fromkeys(MONTHS.values())).index(mon
 _MONTH: Final = "|".join(sorted((name for name in MONTHS), key=len, reverse=True))
 _YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
 _DATES: Final = tuple(
-    re.compile(pattern)
+    regex(pattern)
     for pattern in (
         r"\b(?P<year>(?:19|20)\d\d)-(?P<number>\d\d)(?:-(?P<day>\d\d))?\b",
         rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of| de)? (?P<month>{_MONTH})\b(?:,?(?: de| del)? {_YEAR})?",
@@ -36,23 +37,21 @@ _DATES: Final = tuple(
     )
 )
 AMBIGUOUS_MONTHS: Final = frozenset(("may", "march", "mar", "sep", "dec", "ago", "set", "jan", "ene", "dic"))
-_MONTH_AFTER: Final = re.compile(r"\b(?:in|of|since|until|by|early|late|en|de|desde|hasta) $")
-_SINCE: Final = re.compile(r"\b(?:since|from|starting|desde(?: el)?|a partir del?)(?: the)? $")
-_UNTIL: Final = re.compile(r"\b(?:until|till|til|hasta(?: el)?)(?: the| last| next| this)? $")
-_RANGE: Final = re.compile(r"\b(?:from|between|desde|entre|del?)(?: the| el)? $")
-_TO: Final = re.compile(r"\s*(?:to|until|till|through|and|a|al|hasta|y|-|–)(?: the| el)? ?")
+_MONTH_AFTER: Final = regex(r"\b(?:in|of|since|until|by|early|late|en|de|desde|hasta) $")
+_SINCE: Final = regex(r"\b(?:since|from|starting|desde(?: el)?|a partir del?)(?: the)? $")
+_UNTIL: Final = regex(r"\b(?:until|till|til|hasta(?: el)?)(?: the| last| next| this)? $")
+_RANGE: Final = regex(r"\b(?:from|between|desde|entre|del?)(?: the| el)? $")
+_TO: Final = regex(r"\s*(?:to|until|till|through|and|a|al|hasta|y|-|–)(?: the| el)? ?")
 """Matches the words between the beginning and the end of a period: "from 2015 to 2019"."""
-_DAYS_TO: Final = re.compile(
-    r"\b(?:del|from(?: the)?) (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)? (?:al|to|until|till|through)(?: the)? $"
-)
+_DAYS_TO: Final = regex(r"\b(?:del|from(?: the)?) (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)? (?:al|to|until|till|through)(?: the)? $")
 """Matches the first day of a period within a month: "del 3 al" before "9 de mayo"."""
 _ISO_DAY: Final = len("2026-05-09")
-_LAST: Final = re.compile(r"\b(?:last|this past) $")
-_NEXT: Final = re.compile(r"\b(?:next|this coming|proxim[oa]|este|esta) $")
-_FUTURE: Final = re.compile(
+_LAST: Final = regex(r"\b(?:last|this past) $")
+_NEXT: Final = regex(r"\b(?:next|this coming|proxim[oa]|este|esta) $")
+_FUTURE: Final = regex(
     r"\b(?:will|going to|gonna|tomorrow|voy a|vamos a|va a|van a)\b|'ll\b|\w{3,}(?:ré|rá|remos|rán)\b", re.IGNORECASE
 )
-_PAST: Final = re.compile(
+_PAST: Final = regex(
     r"\b(?:was|were|had|got|went|did|came|began|started|moved|left|quit|met|lost|bought|born|\w{3,}ed|fui|fue|fuimos|hice|hizo|tuve|tuvo|estuve"
     r"|\w{2,}(?:é|í|ó|aron|ieron))\b|\b(?:last|ago|pasad[oa])\b",
     re.IGNORECASE,

@@ -4,7 +4,6 @@ A token such as ``v2.5``, ``C++`` or ``a/b.py`` is indexed as its words and also
 letters and digits only, so the full-text engine never interprets characters of a text or query as syntax.
 """
 
-import re
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from functools import lru_cache
 
 import Stemmer
 
+from holdfast.runtime.regex import regex
 from holdfast.text.language import detect_language, is_stop_word
 
 _STEMMERS = {
@@ -24,11 +24,11 @@ _STEMMERS = {
     "ru": "russian",
 }
 _DEFAULT_LANGUAGES = ("en", "es")
-_WORD = re.compile(r"[^\W_]+")
-_OUTER_CODES = re.compile("^(?:z[0-9a-f]+z)+|(?:z[0-9a-f]+z)+$")
-_APOSTROPHE = re.compile("z27z|z2019z")
-_CODE = re.compile("z[0-9a-f]+z")
-_NO_SPACES = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
+_WORD = regex(r"[^\W_]+")
+_OUTER_CODES = regex("^(?:z[0-9a-f]+z)+|(?:z[0-9a-f]+z)+$")
+_APOSTROPHE = regex("z27z|z2019z")
+_CODE = regex("z[0-9a-f]+z")
+_NO_SPACES = regex("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
 _EDGES = ".,;:!?¡¿()[]{}\"'`«»“”‘’…<>"
 _OPERATORS = "*+-^~|&=%$#@/\\\ufffd"
 """Signs that decorate a token in queries and Markdown: ``*AT&T*``, ``+"v2.5"``."""

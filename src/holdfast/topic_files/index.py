@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from holdfast.runtime.regex import regex
 from holdfast.topic_files.markdown import Line, Page, flat
 from holdfast.types import Memory
 
 MAX_NOTES: Final = 20
-_SEPARATOR: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
-_STAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?")
+_SEPARATOR: Final = regex(r"(?<!\\)(?:\\\\)*\|")
+_STAMP: Final = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?")
 
 
 def note_line(memory: Memory) -> Line:

@@ -12,14 +12,15 @@ from datetime import UTC, date
 from typing import Final
 
 from holdfast.learning.topics.page_names import page_title
+from holdfast.runtime.regex import regex
 from holdfast.types import Memory
 
-_BREAKS: Final = re.compile("[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
-_BULLET: Final = re.compile(r"\s*(?:[-*+•‣–—]|\d{1,3}[.)])\s+(?=\S)")
-_BARE_BULLET: Final = re.compile(r"\s*(?:[-*+•‣–—]|\d{1,3}[.)])\s*")
-_DATE: Final = re.compile(r"\((\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\)\Z")
-_HEADING: Final = re.compile(r"#{1,6}(?:\s|\Z)")
-_RULE: Final = re.compile(r"\s*(?:-[ \t]*){3,}|\s*(?:\*[ \t]*){3,}|\s*(?:_[ \t]*){3,}")
+_BREAKS: Final = regex("[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+_BULLET: Final = regex(r"\s*(?:[-*+•‣–—]|\d{1,3}[.)])\s+(?=\S)")
+_BARE_BULLET: Final = regex(r"\s*(?:[-*+•‣–—]|\d{1,3}[.)])\s*")
+_DATE: Final = regex(r"\((\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\)\Z")
+_HEADING: Final = regex(r"#{1,6}(?:\s|\Z)")
+_RULE: Final = regex(r"\s*(?:-[ \t]*){3,}|\s*(?:\*[ \t]*){3,}|\s*(?:_[ \t]*){3,}")
 _FENCES: Final = ("```", "~~~")
 
 

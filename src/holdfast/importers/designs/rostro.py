@@ -4,7 +4,6 @@ A conclusion is in the database and often also on a topic page. It is imported o
 """
 
 import hashlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +12,11 @@ from holdfast.importers.databases import rows
 from holdfast.importers.fields import moment
 from holdfast.importers.records import Note, Record
 from holdfast.importers.texts import read_text
+from holdfast.runtime.regex import regex
 
 DATABASE = "memory.db"
 COLUMNS = frozenset({"id", "text", "embedding", "topic", "created_at"})
-_LINE = re.compile(r"\s*[-*+]\s+(.+?)\s*(?:\((\d{4}-\d{2}-\d{2})\))?\s*")
+_LINE = regex(r"\s*[-*+]\s+(.+?)\s*(?:\((\d{4}-\d{2}-\d{2})\))?\s*")
 _INDEX = "index.txt"
 
 

@@ -6,7 +6,6 @@ memory become memories. Nothing is learned from a conversation that ChatGPT itse
 """
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -18,14 +17,15 @@ from holdfast.importers.fields import Fields, moment
 from holdfast.importers.lines import json_items
 from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Note, Record, Said
+from holdfast.runtime.regex import regex
 
-_FILE = re.compile(r"conversations(-\d+)?\.json")
+_FILE = regex(r"conversations(-\d+)?\.json")
 _ROLES = {"user", "assistant", "tool", "system"}
 _SHOWN = frozenset({"text", "multimodal_text", "code", "audio_transcription"})
 """Content types whose text was said. Others, such as search results and thoughts, are kept as a payload."""
-_CITATION = re.compile(r"[ \t]*(?:\ue200[^\ue201]*\ue201|【\d+(?::\d+)?†[^】]*】)")
+_CITATION = regex(r"[ \t]*(?:\ue200[^\ue201]*\ue201|【\d+(?::\d+)?†[^】]*】)")
 """Marks that ChatGPT's pages show as links to sources. They name search results that the export does not contain."""
-_SAVED = re.compile(r"\s*\d+\.\s*\[(\d{4}-\d{2}-\d{2})\]\.?\s*(.*)")
+_SAVED = regex(r"\s*\d+\.\s*\[(\d{4}-\d{2}-\d{2})\]\.?\s*(.*)")
 """Start of a memory in the list that ChatGPT gives its model, such as ``2. [2024-08-02]. Owns a boat.``"""
 
 

@@ -17,15 +17,16 @@ from holdfast.importers.fields import Fields
 from holdfast.importers.lines import json_items
 from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Note, Record, Said
+from holdfast.runtime.regex import regex
 
-_BOLD_LINE = re.compile(r"^\*\*([^*\n]+)\*\*:?[ \t]*$", re.MULTILINE)
+_BOLD_LINE = regex(r"^\*\*([^*\n]+)\*\*:?[ \t]*$", re.MULTILINE)
 _ROLES = {"human": "user", "assistant": "assistant"}
 _SPOKEN = ("text", "voice_note")
 """Types of blocks whose text was said."""
-_THOUGHT = re.compile(r"<antThinking>.*?</antThinking>\s*", re.DOTALL)
-_ARTIFACT = re.compile(r"<antArtifact\b([^>]*)>(.*?)</antArtifact>\s*", re.DOTALL)
+_THOUGHT = regex(r"<antThinking>.*?</antThinking>\s*", re.DOTALL)
+_ARTIFACT = regex(r"<antArtifact\b([^>]*)>(.*?)</antArtifact>\s*", re.DOTALL)
 """Artifact inside the text of a message. Exports of 2024 have them there, and newer ones as blocks of a tool."""
-_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_ATTRIBUTE = regex(r'(\w+)="([^"]*)"')
 
 
 def read_claude(path: Path) -> Iterator[Record]:

@@ -1,6 +1,5 @@
 """Read transcripts of Claude Code: a ``.jsonl`` file, or a folder of them such as ``~/.claude/projects``."""
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,9 @@ from holdfast.importers.fields import Fields
 from holdfast.importers.lines import json_lines
 from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Record, Said
+from holdfast.runtime.regex import regex
 
-_WRAPPED = re.compile(r"<(command-name|command-message|local-command-\w+|system-reminder|bash-\w+)>")
+_WRAPPED = regex(r"<(command-name|command-message|local-command-\w+|system-reminder|bash-\w+)>")
 """Start of a message that the program wrote in the name of the user: a slash command, or its output."""
 
 

@@ -10,6 +10,7 @@ from holdfast.errors import InvalidInput
 from holdfast.importers.fields import Fields
 from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Note, Record, Said
+from holdfast.runtime.regex import regex
 from holdfast.types.translatable import translatable
 
 _ROLES = ("user", "assistant", "tool", "system")
@@ -17,7 +18,7 @@ _BACKGROUND_AGENTS = frozenset({"sleeptime_agent", "voice_sleeptime_agent"})
 """Types of agents to which only other agents speak. They share the blocks of the agent that they work for."""
 _UNSPOKEN = frozenset({"heartbeat", "login", "system_alert", "bootup"})
 """Types of user messages that the program wrote."""
-_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)\s*", re.DOTALL)
+_REMINDER = regex(r"<system-reminder>.*?(?:</system-reminder>|\Z)\s*", re.DOTALL)
 """Text that the program adds to messages of the user."""
 
 

@@ -19,17 +19,18 @@ from holdfast.importers.documents import sections
 from holdfast.importers.fields import moment
 from holdfast.importers.records import Note, Record
 from holdfast.importers.texts import read_text
+from holdfast.runtime.regex import regex
 
-_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(\r?\n|\Z)", re.DOTALL)
-_TAG = re.compile(r"(?<![\w/#&])#([A-Za-zÀ-ÿ_][\w/-]*)")
-_LINK = re.compile(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
-_SHOWN_LINK = re.compile(r"(!?)\[\[([^\]|#]*)(?:#([^\]|]*))?(?:\|([^\]]*))?\]\]")
+_FRONT = regex(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(\r?\n|\Z)", re.DOTALL)
+_TAG = regex(r"(?<![\w/#&])#([A-Za-zÀ-ÿ_][\w/-]*)")
+_LINK = regex(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
+_SHOWN_LINK = regex(r"(!?)\[\[([^\]|#]*)(?:#([^\]|]*))?(?:\|([^\]]*))?\]\]")
 """Parts of a link: the mark of an embedded file, the note, the heading in it, and the text that is shown."""
-_IMAGE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|bmp|avif|mp[34]|webm|wav|m4a|ogg|mov|pdf|canvas)\s*\Z", re.IGNORECASE)
-_BLOCK_ID = re.compile(r"[ \t]+\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
+_IMAGE = regex(r"\.(?:png|jpe?g|gif|svg|webp|bmp|avif|mp[34]|webm|wav|m4a|ogg|mov|pdf|canvas)\s*\Z", re.IGNORECASE)
+_BLOCK_ID = regex(r"[ \t]+\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
 """Name of a paragraph at its end, such as ``^gift1``, to which other notes can link."""
-_DAILY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_DAILY = regex(r"\d{4}-\d{2}-\d{2}")
+_CODE = regex(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _CREATED = ("created", "created_at", "date", "date created")
 
 

@@ -4,7 +4,6 @@ Each line is one memory, such as ``[2024-05-01] - Prefers tea`` or ``- Prefers t
 """
 
 import hashlib
-import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -13,11 +12,12 @@ from holdfast.errors import InvalidInput
 from holdfast.importers.fields import moment
 from holdfast.importers.records import Note, Record
 from holdfast.importers.texts import read_text
+from holdfast.runtime.regex import regex
 
-_DATED = re.compile(r"\s*(?:[-*•]\s+|\d+[.)]\s+)?\[([^\]]{2,40})\]\s*[-–—:]?\s*(\S.*)")
-_LISTED = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(\S.*)")
-_HEADING = re.compile(r"\s*(?:#{1,6}\s+(.+?)|\*\*(.+?):?\*\*:?)\s*")
-_FENCE = re.compile(r"\s*(```|~~~)")
+_DATED = regex(r"\s*(?:[-*•]\s+|\d+[.)]\s+)?\[([^\]]{2,40})\]\s*[-–—:]?\s*(\S.*)")
+_LISTED = regex(r"\s*(?:[-*•]|\d+[.)])\s+(\S.*)")
+_HEADING = regex(r"\s*(?:#{1,6}\s+(.+?)|\*\*(.+?):?\*\*:?)\s*")
+_FENCE = regex(r"\s*(```|~~~)")
 _UNKNOWN_DATES = frozenset({"unknown", "n/a", "no date", "undated", "date unknown"})
 _DATE_FORMATS = ("%Y-%m", "%Y/%m/%d", "%d %B %Y", "%B %d, %Y", "%b %d, %Y", "%B %Y", "%Y")
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from holdfast.learning.answer_check.sentences import bare, read_sentence
 from holdfast.learning.answer_check.words import table, words
+from holdfast.runtime.regex import regex
 from holdfast.text.details import details
 from holdfast.text.relative_dates import dates_in
 from holdfast.text.stated_dates import AMBIGUOUS_MONTHS, StatedDate, cut_dates
@@ -23,8 +24,8 @@ _FUZZ: Final = timedelta(days=4)
 _UNCLEAR_RANGE: Final = timedelta(days=420)
 """How far a date may be from the message if the message names a time that cannot be computed, such as "in summer"."""
 _MAX_COUNT: Final = 5
-_TIME: Final = re.compile(r"\d{1,2}:\d\d")
-_AMOUNT: Final = re.compile(r"\d+(?:\.\d+)?")
+_TIME: Final = regex(r"\d{1,2}:\d\d")
+_AMOUNT: Final = regex(r"\d+(?:\.\d+)?")
 _CURRENCIES: Final = frozenset("€$£") | {"pesos", "soles"}
 
 

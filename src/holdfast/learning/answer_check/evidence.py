@@ -9,13 +9,14 @@ from holdfast.learning.answer_check.check import Evidence, SourceSentence, sourc
 from holdfast.learning.answer_check.sentences import Polarity, bare
 from holdfast.learning.answer_check.words import words
 from holdfast.learning.statements.own_text import own_sentences
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Memory, Message
 
 __all__ = ["evidence_for", "evidence_in_texts"]
 
-_PASTED: Final = re.compile(r"(?<=[?:.!])\s*\n\s*(?:[-*_=]{3,}|(?:From|To|Subject|De|Para|Asunto): [^\n]+)[ \t]*\n")
+_PASTED: Final = regex(r"(?<=[?:.!])\s*\n\s*(?:[-*_=]{3,}|(?:From|To|Subject|De|Para|Asunto): [^\n]+)[ \t]*\n")
 """Matches the line between a request and the text that was pasted below it."""
 
 

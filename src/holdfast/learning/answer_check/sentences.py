@@ -1,6 +1,5 @@
 """Read a sentence word by word: whom each word is about, and whether it is negated, hypothetical or part of a question."""
 
-import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from itertools import accumulate
 from typing import Final, Literal, TypeAlias
 
 from holdfast.learning.answer_check.words import Person, people, table, words
+from holdfast.runtime.regex import regex
 from holdfast.text.language import STOP_WORDS, detect_language
 from holdfast.text.names import find_names
 from holdfast.text.terms import document_terms
@@ -19,15 +19,15 @@ Owner: TypeAlias = Person | str
 """Who a word is about: ``user``, ``other``, a sort of person, or a name with a capital letter."""
 Polarity: TypeAlias = Literal["yes", "no", "open"]
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['’.:,-][^\W_]+)*|[^\w\s]")
+_WORD: Final = regex(r"[^\W_]+(?:['’.:,-][^\W_]+)*|[^\w\s]")
 _PAUSES: Final = frozenset(',;:.!?()—–¿¡…"«»“”')
 _PRONOUNS: Final = frozenset("i i'm im i've ive i'd i'll we we're we've he she it they he's she's it's they're".split())
 _SPANISH_PRONOUNS: Final = frozenset("yo ella ellos ellas nosotros".split())
 _INVERTED: Final = frozenset("am do did have should was were are is can could will would has".split())
-_SPANISH_PAST: Final = re.compile(r"[^\W\d_]{2,}[éí]$")
+_SPANISH_PAST: Final = regex(r"[^\W\d_]{2,}[éí]$")
 _NO_VERBS: Final = frozenset("café así aquí ahí allí también qué sí mí té porqué después bebé jamás josé".split())
-_CONDITIONAL: Final = re.compile(r"[^\W\d_]{3,}(?:ría|rías|ríamos|rían)$|(?:vivi|tuvi|fue|hubi|pudi|quisi)(?:era|ese)(?:mos|n)?$")
-_PAST: Final = re.compile(r"[^\W\d_]{2,}(?:ed|aba|ían?|ía|ó)$")
+_CONDITIONAL: Final = regex(r"[^\W\d_]{3,}(?:ría|rías|ríamos|rían)$|(?:vivi|tuvi|fue|hubi|pudi|quisi)(?:era|ese)(?:mos|n)?$")
+_PAST: Final = regex(r"[^\W\d_]{2,}(?:ed|aba|ían?|ía|ó)$")
 _NUMBER_WORDS: Final = {
     word: str(number)
     for number, spelled in enumerate(

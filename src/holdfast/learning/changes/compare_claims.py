@@ -4,7 +4,6 @@ A memory may contain several claims, one per sentence: "Lives in Berlin. Locker 
 separately, so that a move to Munich ends the first claim and leaves the second.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +13,7 @@ from holdfast.learning.changes.parts.rest import points_to_thing, rest_of
 from holdfast.learning.changes.wording import shared_words, spoken_words
 from holdfast.protocols import Comparison, SentenceReader
 from holdfast.protocols.sentence_reader import Area
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
@@ -34,8 +34,8 @@ _MAX_NEAREST_CLAIMS: Final = 2
 _CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
 _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
 """Areas of a claim that an event or a plan can end: "we moved" ends where someone lives."""
-_NUMBER: Final = re.compile(r"\d+")
-_NAMING_NUMBER: Final = re.compile(r"(?:\b(?:number|numero|num|no|nro|n)\b\.?[oº°]?|[#nº°]) ?\d+")
+_NUMBER: Final = regex(r"\d+")
+_NAMING_NUMBER: Final = regex(r"(?:\b(?:number|numero|num|no|nro|n)\b\.?[oº°]?|[#nº°]) ?\d+")
 """Matches a number that names a thing instead of counting or measuring it. The text is folded."""
 _MAX_CLAIMS: Final = 6
 """Maximum number of claims of a memory that are compared. A memory with more is a summary."""

@@ -15,12 +15,13 @@ from holdfast.learning.changes.endings import change_phrases, languages_of
 from holdfast.learning.changes.phrases import LANGUAGES, phrases
 from holdfast.learning.changes.slot_clauses import USER, SlotClause, clauses_of, expanded
 from holdfast.learning.changes.wording import meaning
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold, one_line
 from holdfast.text.language import STOP_WORDS
 
-_NAME: Final = re.compile(r"\b[A-ZÁÉÍÓÚÑ][\w’'-]*\w|\b[A-ZÁÉÍÓÚÑ]\b")
+_NAME: Final = regex(r"\b[A-ZÁÉÍÓÚÑ][\w’'-]*\w|\b[A-ZÁÉÍÓÚÑ]\b")
 _NO_NAMES: Final = frozenset("i the user user's el la usuario usuaria my mi mis mr mrs ms dr sr sra i'm i've".split())
-_NUMBERED: Final = re.compile(r"\b([^\W\d_]{3,}) (?:v|version |versión )?(\d+(?:\.\d+)*)(?![\w%:/]|\.\d| (?:of|de|am|pm)\b)")
+_NUMBERED: Final = regex(r"\b([^\W\d_]{3,}) (?:v|version |versión )?(\d+(?:\.\d+)*)(?![\w%:/]|\.\d| (?:of|de|am|pm)\b)")
 _UNNUMBERED: Final = frozenset(
     "jan feb mar apr may jun jul aug sep oct nov dec january february march april june july august september october november december "
     "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre about around las los the for than "
@@ -37,10 +38,10 @@ _GONE: Final = (
     r"is history|was stolen|got stolen|broke for good|is out|muri[oó]|falleci[oó]|se muri[oó]|ha muerto|se ha muerto|ya no|cerr[oó]|se escap[oó]|se perdi[oó]|"
     r"qued[oó] descartad[oa]|se cancel[oó]|se cay[oó])"
 )
-_DEATH: Final = re.compile(
+_DEATH: Final = regex(
     r"\b(?:died|dead|passed|put|buried|rehomed|ran away|lost|muri|falleci|muerto|dormir|sacrific|enterr|escap)", re.IGNORECASE
 )
-_WRONG: Final = re.compile(
+_WRONG: Final = regex(
     r"\b(?:wrong|mistake|misspell\w*|misspelt|spelled|spelt|typo|correction|correcting|i meant|i misspoke|mixed up|autocorrect|me equivoqu[eé]|me confund[ií]|"
     r"correcci[oó]n|quise decir|quer[ií]a decir|lo dije mal|lo escrib[ií] mal|se escribe|est[aá] mal|error)\b",
     re.IGNORECASE,
@@ -92,7 +93,7 @@ def _is_work(clause: SlotClause, language: str) -> bool:
 def _loss_pattern(name: str) -> re.Pattern[str]:
     """Return a pattern for the loss of a named thing: a word such as "lost" shortly before the name or directly after it."""
     own = re.escape(name)
-    return re.compile(
+    return regex(
         rf"\b{fold(_LOST)}\s+(?:(?:my|our|the|a|al|el|la|mi|de|to|de lado)\s+)*(?:\w+\s+)?{own}\b(?!\s+\w+\s+(?:tickets?|trip|plan))"
         rf"|\b{own}(?: is| was| has been| got| fue)?\s+{fold(_GONE)}"
     )

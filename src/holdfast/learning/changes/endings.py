@@ -17,17 +17,18 @@ from typing import Final
 from holdfast.learning.changes.phrases import LANGUAGES, SlotPhrases, accent_free, phrases
 from holdfast.learning.changes.slot_clauses import USER, SlotClause, clauses_of
 from holdfast.learning.changes.wording import content_words, meaning
+from holdfast.runtime.regex import regex
 from holdfast.text.language import detect_language
 
-_PLURAL: Final = re.compile(
+_PLURAL: Final = regex(
     r"\b(?:two|three|four|five|six|several|many|some|[2-9]|dos|tres|cuatro|cinco|seis|vari[oa]s|algun[oa]s)\b|\b(?:and|y|e)\b",
     re.IGNORECASE,
 )
-_PLACE: Final = re.compile(r"\b(?:at|in|for|with|en|con|para)\s+([^,.;]+)", re.IGNORECASE)
-_TAIL: Final = re.compile(r"(?<=\w) (?:in|on|at|en|al) (?:my |the |our |mi |el |la |los |las )?\w+", re.IGNORECASE)
+_PLACE: Final = regex(r"\b(?:at|in|for|with|en|con|para)\s+([^,.;]+)", re.IGNORECASE)
+_TAIL: Final = regex(r"(?<=\w) (?:in|on|at|en|al) (?:my |the |our |mi |el |la |los |las )?\w+", re.IGNORECASE)
 _HYPHEN: Final = "z2dz"
 """Text that replaces the hyphen in a stem. So "sugar-free" is not taken for a longer form of "sugar"."""
-_BOTH: Final = re.compile(r"\b(?:all|both|the (?:two|three)|todos|todas|ambos|ambas|l[oa]s (?:dos|tres))\b", re.IGNORECASE)
+_BOTH: Final = regex(r"\b(?:all|both|the (?:two|three)|todos|todas|ambos|ambas|l[oa]s (?:dos|tres))\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,4 +268,4 @@ def _stems(names: str, language: str) -> frozenset[str]:
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(accent_free(pattern), re.IGNORECASE)
+    return regex(accent_free(pattern), re.IGNORECASE)

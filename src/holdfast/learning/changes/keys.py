@@ -3,7 +3,6 @@
 ``trabajo``, ``empleo`` and ``work`` are one key, in the spelling that the store already has.
 """
 
-import re
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,13 +10,14 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold, one_line
 from holdfast.text.language import is_stop_word
 from holdfast.text.terms import document_terms
 
-_SEPARATORS = re.compile(r"[\s_\-./]+")
-_CAMEL = re.compile(r"(?<=[a-záéíóúñ])(?=[A-ZÁÉÍÓÚÑ])")
-_KEY_LIKE = re.compile(r"[^\W\d_][\w-]{0,30}(?:[ _][\w-]{1,20}){0,2}")
+_SEPARATORS = regex(r"[\s_\-./]+")
+_CAMEL = regex(r"(?<=[a-záéíóúñ])(?=[A-ZÁÉÍÓÚÑ])")
+_KEY_LIKE = regex(r"[^\W\d_][\w-]{0,30}(?:[ _][\w-]{1,20}){0,2}")
 """Matches one to three words that look like the name of an attribute before a colon."""
 _MODIFIERS = frozenset("current actual user users usuario my mi present the el la del de of".split())
 """Words that do not distinguish keys: ``trabajo_actual`` means the same as ``trabajo``."""

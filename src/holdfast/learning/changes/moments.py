@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.learning.changes.phrases import LANGUAGES, phrases
+from holdfast.runtime.regex import regex
 
-_NUMERIC = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b|\b(\d{1,2})/(\d{1,2})\b")
+_NUMERIC = regex(r"\b(\d{4})-(\d{2})-(\d{2})\b|\b(\d{1,2})/(\d{1,2})\b")
 
 
 def moments_of(text: str) -> dict[str, frozenset[str]]:

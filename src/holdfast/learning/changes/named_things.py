@@ -1,16 +1,16 @@
 """Recognize statements that only name someone or something: "has a cat named Michi" and "their cat is called Michi"."""
 
-import re
 from typing import Final, NamedTuple
 
 from holdfast.learning.changes.wording import meaning
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold, one_line
 
 _NOUN: Final = r"(?P<noun>[\w-]{3,20}(?: [\w-]{3,20})?)"
 _NAME: Final = r"(?P<name>[\w'’-]{2,30}(?: [\w'’-]{2,30})?)"
 _WHO: Final = r"(?:the user|user|i|he|she|they|we|el usuario|la usuaria|usuario|yo)"
 _FORMS: Final = tuple(
-    re.compile(form)
+    regex(form)
     for form in (
         rf"(?:{_WHO} )?(?:has|have|have got|has got|got|owns?|adopted) (?:a|an|one) {_NOUN} (?:named|called|whose name is) {_NAME}",
         rf"(?:my|his|her|our|their|your|{_WHO}['’]s) {_NOUN}(?:['’]s name)? (?:is|are)(?: named| called)? {_NAME}",
@@ -22,7 +22,7 @@ _FORMS: Final = tuple(
     )
 )
 _BARE_IS: Final = _FORMS[1]
-_CALLED: Final = re.compile(r"['’]s name is |\b(?:named|called)\b")
+_CALLED: Final = regex(r"['’]s name is |\b(?:named|called)\b")
 
 
 class NamedThing(NamedTuple):

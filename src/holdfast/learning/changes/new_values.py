@@ -14,17 +14,18 @@ from holdfast.learning.changes.moments import moments_of, times_differ
 from holdfast.learning.changes.phrases import SlotPhrases, phrases
 from holdfast.learning.changes.slot_clauses import SlotClause, clauses_of
 from holdfast.learning.changes.wording import meaning, names
+from holdfast.runtime.regex import regex
 
-_CONTINUES: Final = re.compile(
+_CONTINUES: Final = regex(
     r"(?:it|that|this|so it|they|he|she|es|son|será|queda|sale|salgo|salimos|vamos|voy|viajo|empieza|empiezo|nueva fecha|new date|lo|la)\b",
     re.IGNORECASE,
 )
-_ORDINALS: Final = re.compile(r"\b(\d+)(?:st|nd|rd|th|[ºª]|\.[ºª])")
-_NOUN_FIRST: Final = re.compile(
+_ORDINALS: Final = regex(r"\b(\d+)(?:st|nd|rd|th|[ºª]|\.[ºª])")
+_NOUN_FIRST: Final = regex(
     r"(?:my|our|the|his|her|their|mi|mis|el|la|los|las|nuestr[oa]s?|su)\b|\w+ (?:is|are|es|son)\b", re.IGNORECASE
 )
 
-_THING: Final = re.compile(
+_THING: Final = regex(
     r"(?:my|our|the|mi|el|la|los|las|nuestr[oa]s?)?\s*\b(?P<thing>[\w' -]{2,40}?)\s+(?:is|are|runs?|uses?|meets?|ends?|starts?|lives?|sits?|opens?|closes?|"
     r"es|está|son|están|usa|corre|queda|sale|empieza|termina|vence|se llama)\b",
     re.IGNORECASE,

@@ -8,6 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, Final, Literal, TypeAlias
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 
 LANGUAGES: Final = ("en", "es")
@@ -145,7 +146,7 @@ def _traits() -> Mapping[str, AttributeTraits]:
 
 
 def _trait(entry: Mapping[str, Any]) -> AttributeTraits:
-    patterns = {name: re.compile(entry[name], re.IGNORECASE) for name in ("explicit", "studies") if name in entry}
+    patterns = {name: regex(entry[name], re.IGNORECASE) for name in ("explicit", "studies") if name in entry}
     return AttributeTraits(**{**entry, **patterns, "animals": frozenset(entry.get("animals", ()))})
 
 
@@ -164,7 +165,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(accent_free(pattern), re.IGNORECASE)
+    return regex(accent_free(pattern), re.IGNORECASE)
 
 
 def _bounded(name: str, text: str) -> str:

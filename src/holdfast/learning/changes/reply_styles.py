@@ -10,23 +10,24 @@ from typing import Final
 from holdfast.learning.changes.phrases import folded, shared_words
 from holdfast.learning.changes.slot_clauses import expanded
 from holdfast.learning.changes.wording import meaning
+from holdfast.runtime.regex import regex
 
-_WISH: Final = re.compile(
+_WISH: Final = regex(
     r"\b(?:prefers?|rather|wants?|likes?|keep|make|give|use|please|write|answer|respond|reply|explain|talk to|speak to|go into|stick to|switch to|more|"
     r"less|prefier[oe]s?|quier[oe]|mejor|usa|dame|dime|explica\w*|habla\w*|hablen|trat[aáe]\w*|tut[eé]\w*|responde\w*|contesta\w*|escribe\w*|deci\w*|hazlas?|haz|ponme)\b",
     re.IGNORECASE,
 )
-_OF_ANSWERS: Final = re.compile(
+_OF_ANSWERS: Final = regex(
     r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies)|sentences?|messages?|emails?|details?|depth|tone|style|ones|units|you|"
     r"respuestas?|explicaci[oó]n(?:es)?|res[uú]men(?:es)?|frases?|mensajes?|correos?|detalles?|tono|usted|tut\w+|vos|t[uú]|me|le|formal|informal)\b",
     re.IGNORECASE,
 )
-_REFUSED: Final = re.compile(
+_REFUSED: Final = regex(
     r"\b(?:not|no|never|without|less|too|stop|drop|skip|instead of|rather than|enough|dej[aáe]|sin|menos|demasiado|nada de|en vez de|basta de)\b[^,.;!]*"
     r"|\bthe \w+ ones [^,.;!]+|\b(?:las|los) \w+ (?:no|son|me)\b[^,.;!]*",
     re.IGNORECASE,
 )
-_WORD: Final = re.compile(r"[\w-]+")
+_WORD: Final = regex(r"[\w-]+")
 _STYLES: Final = 6
 """Number of scales that describe a reply style, such as the scale from short to long.
 
@@ -60,6 +61,6 @@ def _other_things(old: str, new: str) -> bool:
     return bool(kinds[0] and kinds[1]) and kinds[0].isdisjoint(kinds[1])
 
 
-_THING: Final = re.compile(
+_THING: Final = regex(
     r"\b(?:emails?|answers?|repl(?:y|ies)|responses?|summar(?:y|ies)|stories|story|reports?|correos?|respuestas?|resumen|cuentos?|informes?)\b"
 )

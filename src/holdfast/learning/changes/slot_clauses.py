@@ -10,25 +10,26 @@ from functools import lru_cache
 from typing import Final
 
 from holdfast.learning.changes.phrases import SlotPhrases, accent_free, folded, phrases
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import one_line
 
 USER: Final = "user"
 
 _CONTRACTIONS: Final = (
-    (re.compile(r"[’ʼ`]"), "'"),
-    (re.compile(r"\bi'?m\b", re.IGNORECASE), "I am"),
-    (re.compile(r"\b(you|we|they)'re\b", re.IGNORECASE), r"\1 are"),
-    (re.compile(r"\b(\w+)'ve\b", re.IGNORECASE), r"\1 have"),
-    (re.compile(r"\b(\w+)'ll\b", re.IGNORECASE), r"\1 will"),
-    (re.compile(r"\b(\w+)'d\b", re.IGNORECASE), r"\1 would"),
-    (re.compile(r"\bcan'?t\b", re.IGNORECASE), "cannot"),
-    (re.compile(r"\bcannot stand\b([^.;]*?) any ?more\b", re.IGNORECASE), r"now detest\1"),
-    (re.compile(r"\b(?:cannot|could not) stand\b|\bno (?:soporto|aguanto)\b", re.IGNORECASE), "detest"),
-    (re.compile(r"\bwon'?t\b", re.IGNORECASE), "will not"),
-    (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had)n'?t\b", re.IGNORECASE), r"\1 not"),
-    (re.compile(r"\b(\w+)'s (?=(?:at|on|now|moved|been|called|named|over|gone|done|dead|closed|not|no longer)\b)"), r"\1 is "),
+    (regex(r"[’ʼ`]"), "'"),
+    (regex(r"\bi'?m\b", re.IGNORECASE), "I am"),
+    (regex(r"\b(you|we|they)'re\b", re.IGNORECASE), r"\1 are"),
+    (regex(r"\b(\w+)'ve\b", re.IGNORECASE), r"\1 have"),
+    (regex(r"\b(\w+)'ll\b", re.IGNORECASE), r"\1 will"),
+    (regex(r"\b(\w+)'d\b", re.IGNORECASE), r"\1 would"),
+    (regex(r"\bcan'?t\b", re.IGNORECASE), "cannot"),
+    (regex(r"\bcannot stand\b([^.;]*?) any ?more\b", re.IGNORECASE), r"now detest\1"),
+    (regex(r"\b(?:cannot|could not) stand\b|\bno (?:soporto|aguanto)\b", re.IGNORECASE), "detest"),
+    (regex(r"\bwon'?t\b", re.IGNORECASE), "will not"),
+    (regex(r"\b(do|does|did|is|are|was|were|has|have|had)n'?t\b", re.IGNORECASE), r"\1 not"),
+    (regex(r"\b(\w+)'s (?=(?:at|on|now|moved|been|called|named|over|gone|done|dead|closed|not|no longer)\b)"), r"\1 is "),
     (
-        re.compile(
+        regex(
             r"\b(it|he|she|that|there|(?:sur|nick|user|last )?name|birthday|number|password)'s\b(?! (?:name|birthday))",
             re.IGNORECASE,
         ),
@@ -36,7 +37,7 @@ _CONTRACTIONS: Final = (
     ),
 )
 _PARAPHRASES: Final = tuple(
-    (re.compile(pattern, re.IGNORECASE), plain)
+    (regex(pattern, re.IGNORECASE), plain)
     for pattern, plain in (
         (r"\b(?:I|the user|user) reports? to (?=[A-ZÁÉÍÓÚÑ])", "my boss is "),
         (
@@ -52,14 +53,14 @@ _PARAPHRASES: Final = tuple(
     )
 )
 """Patterns that rewrite longer phrases as possessives: "I report to Ana" becomes "my boss is Ana"."""
-_ABBREVIATION: Final = re.compile(r"\b(Dr|Mr|Mrs|Ms|St|Sr|Sra|Dra|Av|vs|a\.m|p\.m|approx)\.", re.IGNORECASE)
+_ABBREVIATION: Final = regex(r"\b(Dr|Mr|Mrs|Ms|St|Sr|Sra|Dra|Av|vs|a\.m|p\.m|approx)\.", re.IGNORECASE)
 _NAME: Final = "(?-i:[A-ZÁÉÍÓÚÑ][\\wáéíóúñ-]*[a-záéíóúñ])"
 _NO_NAME: Final = (
     r"(?!(?:My|The|Our|His|Her|Mi|Mis|El|La|Los|Las|Me|Se|Nos|Ya|No|It|He|She|They|Un|Una|Favou?rite|Name|Job|Age)\b)"
 )
 _SUCCEEDED: Final = frozenset({"boss", "partner", "landlord", "roommate"})
 """Roles that only one person has at a time, such as boss. A new person in the role replaces the previous person."""
-_NEW: Final = re.compile(r"\S+(?: user's)? (?:new|nuev[oa])\b", re.IGNORECASE)
+_NEW: Final = regex(r"\S+(?: user's)? (?:new|nuev[oa])\b", re.IGNORECASE)
 _TRIED_CUES: Final = ("ended", "past", "not", "now", "also", "plain")
 
 
@@ -157,7 +158,7 @@ def _kin_pattern(language: str) -> re.Pattern[str]:
     words = phrases(language)
     my, adjectives = words.clauses["my"].pattern, words.clauses["adjectives"].pattern
     roles = "|".join(f"(?P<{role}>{accent_free(names)})" for role, names in words.kin.items())
-    return re.compile(
+    return regex(
         rf"(?:a )?(?:{my})\s+(?:{adjectives})*(?:{roles})\b(?:,?\s+(?P<name>{_NAME})\b,?)?(?:'s)?\s+",
         re.IGNORECASE,
     )
@@ -166,7 +167,7 @@ def _kin_pattern(language: str) -> re.Pattern[str]:
 @lru_cache(maxsize=4)
 def _name_pattern(language: str) -> re.Pattern[str]:
     third = phrases(language).clauses["third"].pattern
-    return re.compile(rf"{_NO_NAME}(?P<name>{_NAME}(?: {_NAME})?)(?:\s+(?={third})|'s\s+)", re.IGNORECASE)
+    return regex(rf"{_NO_NAME}(?P<name>{_NAME}(?: {_NAME})?)(?:\s+(?={third})|'s\s+)", re.IGNORECASE)
 
 
 def _without_cues(predicate: str, words: SlotPhrases) -> tuple[str, frozenset[str]]:

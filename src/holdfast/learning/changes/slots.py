@@ -17,17 +17,18 @@ from holdfast.learning.changes.moments import moments_of
 from holdfast.learning.changes.phrases import LANGUAGES, SlotPhrases, SlotRule, folded, phrases, shared_statuses, shared_words
 from holdfast.learning.changes.slot_clauses import USER, SlotClause, clauses_of, expanded
 from holdfast.learning.changes.wording import content_words, meaning, spoken_words
+from holdfast.runtime.regex import regex
 from holdfast.text.language import detect_language
 
-_LABELLED: Final = re.compile(r"(?P<key>[\w][\w -]{1,30}):\s+(?P<text>.+)", re.DOTALL)
+_LABELLED: Final = regex(r"(?P<key>[\w][\w -]{1,30}):\s+(?P<text>.+)", re.DOTALL)
 _MAX_CHARACTERS: Final = 1000
 _MAX_VALUE_WORDS: Final = 6
 """Maximum number of words of a value without a verb, such as "fintech startup in Buenos Aires". A longer text is a sentence."""
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation"})
-_WAS: Final = re.compile(r"(?:\w+ )*?(?:was|were|had been|era|eran|estaba|fue)\b", re.IGNORECASE)
-_IN_PLACE: Final = re.compile(r".*\b(?:in|en)\s+(?=\S)")
-_CAPITALIZED_WORD: Final = re.compile(r"\s[A-Z]")
-_NO_FIRM: Final = re.compile(r"(?:home|casa|night|noche|myself|me|it|this|that|eso|esto|night|least|first|fun)\b", re.IGNORECASE)
+_WAS: Final = regex(r"(?:\w+ )*?(?:was|were|had been|era|eran|estaba|fue)\b", re.IGNORECASE)
+_IN_PLACE: Final = regex(r".*\b(?:in|en)\s+(?=\S)")
+_CAPITALIZED_WORD: Final = regex(r"\s[A-Z]")
+_NO_FIRM: Final = regex(r"(?:home|casa|night|noche|myself|me|it|this|that|eso|esto|night|least|first|fun)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from holdfast.learning.changes.phrases import LANGUAGES, phrases, shared_words
 from holdfast.learning.changes.slot_clauses import USER, expanded
 from holdfast.learning.changes.slots import Slot
 from holdfast.learning.changes.wording import numbers
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold, one_line
 
 _FILLER_WORDS: Final = frozenset(
@@ -24,7 +25,7 @@ Two statements about such a role are about the same person or animal, even if on
 """
 _ANIMALS: Final = frozenset({"dog", "cat", "pet"})
 _TOOL_ATTRIBUTES: Final = ("tool", "current ")
-_TOKEN: Final = re.compile(r"[^\W_]+(?:['.@+-][^\W_]+)*")
+_TOKEN: Final = regex(r"[^\W_]+(?:['.@+-][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,16 +14,17 @@ from holdfast.learning.changes.endings import change_phrases, languages_of
 from holdfast.learning.changes.phrases import phrases, shared_kinds
 from holdfast.learning.changes.slot_clauses import SlotClause, clauses_of
 from holdfast.learning.changes.wording import meaning
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 
-_SWITCH: Final = re.compile(
+_SWITCH: Final = regex(
     r"(?:(?:i |we )?(?:have |has )?(?:finally )?(?:switched|moved|migrated|changed|converted|gone|went|going|swapped|traded up|moved over|gone over)"
     r"(?: over| back)?(?: from (?P<left>.+?))? (?:to|with|for) "
     r"|(?:me |nos |se )?(?:he |ha |hemos )?(?:cambi|pas|migr|mov)(?:é|ó|amos|ado|e|o)(?: de (?P<dejado>.+?))? (?:a|al) "
     r"|(?:he vuelto|volví|volvimos|ha vuelto|vuelvo) (?:a|al) )(?P<to>.+)",
     re.IGNORECASE,
 )
-_USE: Final = re.compile(
+_USE: Final = regex(
     r"(?:(?:am|is|are|have been|has been) )?(?:use|uses|using|drink|drinks|drinking|eat|eats|drive|drives|ride|rides|take|takes|taking|commute|commutes|"
     r"go|goes|get|gets|have|has|run|runs|write|writes|code|codes|program|programs|buy|buys|order|orders|on|with|play|plays|cycle|walk|wear|read|listen|watch|bank|train|"
     r"uso|usa|usamos|utilizo|utiliza|bebo|bebe|tomo|toma|como|come|conduzco|conduce|manejo|maneja|voy|va|vamos|tengo|tiene|tenemos|programo|programa|"
@@ -31,11 +32,11 @@ _USE: Final = re.compile(
     r"|(?:my|our|the|mi|nuestr[oa]|el|la) [\w ]{2,25}? (?:is|are|es|runs|corre)\b",
     re.IGNORECASE,
 )
-_PURPOSE: Final = re.compile(
+_PURPOSE: Final = regex(
     r"\b(?:for|para|at|on|in|en|to|al)\s+(?:my |the |our |mi |el |la |los |las )?(?P<what>[\w ]+)", re.IGNORECASE
 )
 
-_TIME: Final = re.compile(
+_TIME: Final = regex(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|ene|abr|ago|dic|week|month|year|semana|mes|año|spring|summer|verano|20\d\d)",
     re.IGNORECASE,
 )
@@ -96,7 +97,7 @@ class _Things:
             thing: (number, group[0]) for number, kind in enumerate(shared_kinds()) for group in kind for thing in group
         }
         names = sorted(self._kind, key=len, reverse=True)
-        self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
+        self._pattern = regex(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
 
     def findall_in(self, text: str) -> list[tuple[int, str]]:
         """Find the things, such as Chrome, that a text names. Return the kind number and canonical name of each thing.

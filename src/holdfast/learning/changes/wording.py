@@ -5,11 +5,12 @@ from functools import lru_cache
 from typing import Final
 
 from holdfast.learning.changes.phrases import shared_words as word_lists
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold, one_line
 from holdfast.text.language import STOP_WORDS
 from holdfast.text.terms import document_terms
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['.@:/+-][^\W_]+)*")
+_WORD: Final = regex(r"[^\W_]+(?:['.@:/+-][^\W_]+)*")
 _NUMBERS_IN_WORDS: Final = {
     word: str(number)
     for words in (
@@ -18,11 +19,11 @@ _NUMBERS_IN_WORDS: Final = {
     )
     for number, word in enumerate(words.split(), 1)
 }
-_REPORTED: Final = re.compile(
+_REPORTED: Final = regex(
     r"(?P<before>(?:[^\"«:]{0,40} )?(?:said|dijo): [\"«])(?P<text>.+)(?P<after>[\"»](?: [^\"«»]+)?)", re.DOTALL
 )
 """Matches a statement that is stored as a quotation of the user."""
-_NARRATION: Final = re.compile(r"\b(?:the user|user|el usuario|la usuaria|usuari[oa])\b", re.IGNORECASE)
+_NARRATION: Final = regex(r"\b(?:the user|user|el usuario|la usuaria|usuari[oa])\b", re.IGNORECASE)
 _MIN_STEM: Final = 4
 _MAX_SUFFIX: Final = 4
 """Two words are the same if one begins with the other: minimum length of the shorter one, maximum length of the rest."""

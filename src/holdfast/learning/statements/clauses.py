@@ -10,11 +10,12 @@ from itertools import islice
 
 from holdfast.learning.statements.quoted_text import without_quoted_text
 from holdfast.learning.statements.rulebook import Rulebook
+from holdfast.runtime.regex import regex
 
-_QUOTED = re.compile(r"\"[^\"\n]{2,}\"|“[^”\n]{2,}”|«[^»\n]{2,}»|(?<![\w])'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^’\n]{3,}’(?!\w)")
-_SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b[DM]r\.)(?<!\bSr\.)(?<!\b[DS]ra\.)(?<!\bMrs\.)[\"'”’)]*\s+|\n+")
+_QUOTED = regex(r"\"[^\"\n]{2,}\"|“[^”\n]{2,}”|«[^»\n]{2,}»|(?<![\w])'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^’\n]{3,}’(?!\w)")
+_SENTENCE_END = regex(r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b[DM]r\.)(?<!\bSr\.)(?<!\b[DS]ra\.)(?<!\bMrs\.)[\"'”’)]*\s+|\n+")
 _SKIPPED = (">", "|", "#", "$ ", "//", "/*", "<", "import ", "def ", "class ", "SELECT ")
-_CODE = re.compile(
+_CODE = regex(
     r"\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+=|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b"
 )
 """Matches a line of a program or of a log."""
@@ -28,38 +29,38 @@ _MAX_EXAMINED_CHARACTERS = 160
 _MIN_WORDS = 2
 _MIN_WORDS_WITHOUT_SUBJECT = 3
 """Minimum number of words of a clause without a subject. A shorter clause stays part of the clause before it."""
-_BOUNDARY = re.compile(
+_BOUNDARY = regex(
     r"(?:\s*[,;:(]\s*|\s+[–—-]+\s+|\s*(?:\.\.\.|…)\s*)(?:(?:and|but|so|because|cause|cuz|since|also|plus|y|e|pero|porque|asi que|ya que|aunque|ademas"
     r"|tambien|which is why|por eso|que|es que|cuz|bc)\s+)?"
     r"|\s+(?:and|but|so|because|cause|cuz|since|plus|y|pero|porque|asi que|ya que|aunque|although|though|while|es que|bc)\s+"
 )
-_PAUSE = re.compile(r"[,;:(.…–—-]")
-_SUBJECT = re.compile(
+_PAUSE = regex(r"[,;:(.…–—-]")
+_SUBJECT = regex(
     r"(?:i|i'\w+|im|ive|my|we|we'\w+|our|let'?s|it|the|turns|both|don'?t|dont|please|always|never|from|remind|he|she|his|her|their"
     r"|they|on|every|next)\b"
 )
-_POINTS_BACK = re.compile(r"\b(?:them|ones?|it|there|those|then|lo|entonces|eso|ahi|alla|alli)[.!]*$")
+_POINTS_BACK = regex(r"\b(?:them|ones?|it|there|those|then|lo|entonces|eso|ahi|alla|alli)[.!]*$")
 """Matches endings that refer to the previous clause ("... there", "... it"). A clause with such an ending is not split off."""
-_NEEDS_CONTEXT = re.compile(
+_NEEDS_CONTEXT = regex(
     r"(?:mine|ours|that'?s (?:where|what|who|why|how|when|my|our|the (?:one|place))"
     r"|(?:el|la|los|las) (?:mi[oa]s?|nuestr[oa]s?)\b|(?:ahi|alli|alla) (?:es|esta|vivo|vive|vivimos|tengo|trabajo)|(?:es|son) (?:donde|mi|mis|el mio|la mia))\b"
 )
 """Matches beginnings such as "mine" or "that's where", which are unclear without the previous clause."""
-_CONSEQUENCE = re.compile(r"\b(?:so|asi que|por eso|which is why)\b")
-_CONSEQUENT_WISH = re.compile(
+_CONSEQUENCE = regex(r"\b(?:so|asi que|por eso|which is why)\b")
+_CONSEQUENT_WISH = regex(
     r"(?:please )?(?:no|don'?t|dont|do not|stop|never|only|always|skip|avoid|nada de|sin|deja de|nunca|evita|siempre)\b"
 )
 """Matches the beginning of a wish: "no cheese" in "I'm vegan, so no cheese".
 
 A wish after "so" is not split from the statement before it.
 """
-_CONSENT = re.compile(r"(?:ok|okay|vale|dale|got it|understood|entendido|de acuerdo|alright|please|porfa|por favor|si|yeah)\W*$")
+_CONSENT = regex(r"(?:ok|okay|vale|dale|got it|understood|entendido|de acuerdo|alright|please|porfa|por favor|si|yeah)\W*$")
 """Matches a question that only asks for agreement with the statement before it: "I'm vegan, ok?"."""
-_INSTEAD = re.compile(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
+_INSTEAD = regex(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
 _ACCENTS = str.maketrans(
     "áàâäãéèêëíìîïóòôöõúùûüçñÁÀÂÄÃÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÇÑ’‘`´", "aaaaaeeeeiiiiooooouuuucnAAAAAEEEEIIIIOOOOOUUUUCN''''"
 )
-_LAST_O = re.compile(r"(?<=\w\w)ó(?!\w)", re.IGNORECASE)
+_LAST_O = regex(r"(?<=\w\w)ó(?!\w)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

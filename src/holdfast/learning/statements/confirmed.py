@@ -8,9 +8,10 @@ from holdfast.learning.statements.clauses import fold_clause, sentences
 from holdfast.learning.statements.conversation import SourcedStatement, is_spoken_by_user
 from holdfast.learning.statements.rulebook import LANGUAGES, rulebook
 from holdfast.learning.statements.statements import Statement
+from holdfast.runtime.regex import regex
 from holdfast.types import Message
 
-_QUESTION_TAG = re.compile(
+_QUESTION_TAG = regex(
     r"[, ]*(?:¿?(?:right|isn'?t it|is that (?:right|so|correct|true)|am i right|don'?t you|aren'?t you|correct|no|verdad|cierto"
     r"|es así|me equivoco|puede ser))?\?$",
     re.IGNORECASE,

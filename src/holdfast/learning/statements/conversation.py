@@ -9,6 +9,7 @@ from holdfast.learning.statements.read import read_statements
 from holdfast.learning.statements.repair import admits_mistake, correction_in, rejected_value, repaired, repaired_within
 from holdfast.learning.statements.statements import Statement, retracts, statements
 from holdfast.protocols import SentenceReader
+from holdfast.runtime.regex import regex
 from holdfast.types import Message
 
 _MAX_STATEMENTS_BACK = 4
@@ -34,7 +35,7 @@ _MIN_SHARED_WORDS = 0.6
 _MIN_SHARED_WITH_REJECTED = 0.3
 """Share of common words from which a correction ends the statement with the value that it rejects ("not on the 7th")."""
 _NOTES = ("note", "nota")
-_TRAILING_DOTS = re.compile(r"\s*(?:\.{2,}|…)$")
+_TRAILING_DOTS = regex(r"\s*(?:\.{2,}|…)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.quoted_text import without_quoted_text
 from holdfast.learning.statements.rulebook import Rulebook, rulebooks
 from holdfast.learning.statements.spoken_clauses import without_secret
+from holdfast.runtime.regex import regex
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_clauses, split_sentences
 
@@ -15,15 +16,15 @@ __all__ = ["own_clauses", "own_sentences"]
 
 _MAX_SENTENCE_CHARACTERS: Final = 500
 _MAX_TAG_WORDS: Final = 4
-_CODE: Final = re.compile(
+_CODE: Final = regex(
     r"^\W{0,3}\*\*[^*]{1,60}\*\*\W{0,2}:|\w\([^()\n]{0,60}\)\s*[:{;]|^[\w.]{2,40}\([^()\n]{0,80}\)$|[{};]\s*$|=>|[=!]=|\+="
     r"|^(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL|Traceback|\w{2,30}(?:Error|Exception):)\b|^(?:import|def|class|SELECT|from \w+ import)\s"
 )
-_LOG_LINE: Final = re.compile(r"^\s*(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL)\b.*$", re.MULTILINE)
-_QUOTED: Final = re.compile(r'"[^"\n]{3,}"|“[^”\n]{3,}”|«[^»\n]{3,}»')
+_LOG_LINE: Final = regex(r"^\s*(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL)\b.*$", re.MULTILINE)
+_QUOTED: Final = regex(r'"[^"\n]{3,}"|“[^”\n]{3,}”|«[^»\n]{3,}»')
 """Matches a text in quotation marks. What follows such a text is the user's own again."""
-_PAUSE: Final = re.compile(r"\s*[,;:(–—]\s+|\s+-+\s+")
-_CONTENT: Final = re.compile(
+_PAUSE: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
+_CONTENT: Final = regex(
     r"\s*(?:[:\"“«]|\b(?:saying|that says|telling|explaining|asking|apologi[sz]ing|stating|which says|who says|que diga|que digan|diciendo|explicando|pidiendo"
     r"|contando|en (?:el|la) que)\b)"
 )

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from holdfast.protocols.sentence_reader import Comparison, Reading, SentenceReader
+from holdfast.runtime.regex import regex
 
 _KEEP: Final = 0.9999
 """Probability that a fact about the project is worth keeping. The reader was trained on personal talk and gives it .00 to .30."""
-_COMPARES: Final = re.compile(
+_COMPARES: Final = regex(
     r"\b(?!(?:rather|other|over|under|after) )(?:\w+er|worse|more \w+|less \w+) than\b|\b(?:m[aá]s|menos) \w+ que\b|\b(?:mejor|peor) que\b",
     re.IGNORECASE,
 )

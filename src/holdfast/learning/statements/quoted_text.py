@@ -2,11 +2,13 @@
 
 import re
 
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_IN_LINE = re.compile(r"`[^`\n]{1,400}`")
-_TAG = re.compile(r"<(\w{1,30})(?:\s[^<>\n]{0,200})?>")
-_BLOCK = re.compile(r"\[[^\[\]\n]{0,60}(?:memor|recuerd|context)[^\[\]\n]{0,60}\]", re.IGNORECASE)
-_BLOCK_END = re.compile(r"\[(?:/|end|fin)[^\[\]\n]{0,80}\]", re.IGNORECASE)
+from holdfast.runtime.regex import regex
+
+_FENCED = regex(r"```.*?(?:```|\Z)", re.DOTALL)
+_IN_LINE = regex(r"`[^`\n]{1,400}`")
+_TAG = regex(r"<(\w{1,30})(?:\s[^<>\n]{0,200})?>")
+_BLOCK = regex(r"\[[^\[\]\n]{0,60}(?:memor|recuerd|context)[^\[\]\n]{0,60}\]", re.IGNORECASE)
+_BLOCK_END = regex(r"\[(?:/|end|fin)[^\[\]\n]{0,80}\]", re.IGNORECASE)
 
 
 def without_quoted_text(text: str, *, in_line: bool = True) -> str:

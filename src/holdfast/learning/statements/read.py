@@ -27,6 +27,7 @@ from holdfast.learning.statements.standalone import (
 from holdfast.learning.statements.trim import trimmed, without_lead
 from holdfast.learning.statements.worth import Candidate, mentions_user, worth
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
+from holdfast.runtime.regex import regex
 from holdfast.text.consent.cues import may_wish
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
@@ -52,10 +53,10 @@ _MIN_WORDS: Final = 2
 _MAX_LEADS: Final = 8
 _MAX_PAUSES: Final = 8
 _MAX_LEAD_WORDS: Final = 2
-_PAUSE: Final = re.compile(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
-_STOP: Final = re.compile(r"\s*[,;:(–—]\s+|\s+-+\s+")
-_REASON: Final = re.compile(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
-_POINTS_BACK: Final = re.compile(
+_PAUSE: Final = regex(r"\s*[,;:(–—]\s*|\s+-+\s+|\s+(?:and|but|so|because|y|pero|porque|así que|asi que)\s+")
+_STOP: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
+_REASON: Final = regex(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
+_POINTS_BACK: Final = regex(
     r"(?:(?:and|but|so|y|pero|o sea|also|too|well|oh|yeah|yes)\W+)*"
     r"(?:he|she|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá"
     r"|mine|ours|el mío|la mía|since then|that way|desde entonces)\b"
@@ -63,22 +64,22 @@ _POINTS_BACK: Final = re.compile(
     re.IGNORECASE,
 )
 """Matches a sentence whose subject, or the thing that it speaks of, was named before it."""
-_OWN_PHRASE: Final = re.compile(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
+_OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
 """Matches the beginning of a clause or noun phrase about the user or the user's people."""
-_ABOUT_THEM: Final = re.compile(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
+_ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
 """Matches the beginning of a clause that says more about the person named just before."""
-_CONCLUDED: Final = re.compile(
+_CONCLUDED: Final = regex(
     r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
     r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
     r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|acord[eé]|acordamos|(?:he|hemos) acordado|quedamos en"
     r"|me enter[eé] de|nos enteramos de|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
 )
 """Matches a decision or a discovery, which is kept even if the reader doubts it. The text is folded."""
-_VERB: Final = re.compile(
+_VERB: Final = regex(
     r"\b(?:is|are|am|was|were|has|have|had|will|\w+'s|\w{3,}s|es|son|era|fue|esta|estan|tiene|tengo|soy|vivo|se|me|sale|empieza|termina|llega|\w{2,}ó)\b \w"
 )
 """Matches a verb with something after it. A correction without one ("on Tuesday, not Monday") names only a value."""
-_NO_SUBJECT: Final = re.compile(
+_NO_SUBJECT: Final = regex(
     r"(?:been|born|no|not|never|always|used to|(?:ca|do|did|wo|have|could)n'?t|cannot|nada|nunca|siempre)\b"
 )
 """Matches the beginning of a folded sentence that leaves its subject out: "been vegan since May"."""

@@ -3,6 +3,7 @@
 import re
 
 from holdfast.learning.statements.clauses import fold_clause
+from holdfast.runtime.regex import regex
 
 _MARK = (
     r"(?:sorry|no,? wait|wait,? no|wait|i mean|i meant|actually|make that|correction|rather|or rather|my mistake|my bad"
@@ -14,22 +15,22 @@ _MARK_WITHIN = _MARK.removesuffix("|no)") + r"|no(?=\s*[,.:;…–—-]))"
 
 "El martes, no, el miércoles" corrects the day; "el martes, no el lunes" only rejects another day.
 """
-_OPENING = re.compile(
+_OPENING = regex(
     rf"^(?:(?:oh|ah|ay|hmm|ok|okay|uy|ups|oops|bueno|pero|but|y|and|che)[ ,.!-]+)*{_MARK}(?:[ ,.!:-]+{_MARK})*[ ,.!:-]+"
     r"(?:that'?s (?:wrong|not right)[ ,.]+)?(?P<rest>.+)$"
 )
-_BARE_OPENING = re.compile(
+_BARE_OPENING = regex(
     r"^(?:it'?s|it is|that'?s|make (?:it|that)|es|son|seria|era|que sea|mejor) (?:actually |en realidad )?(?P<rest>.+?,? (?:not|no|y no|instead of|en vez de|en lugar de) .+)$"
 )
-_ADMISSION = re.compile(
+_ADMISSION = regex(
     r"^(?:(?:oh|ah|ay|hmm|ok|okay|uy|no|wait|pero|but|che)[ ,.!-]+)*(?:sorry|oops|ups|my mistake|my bad|correction|perdon|perdona|disculpa|correccion"
     r"|(?:i|me|lo|le|la) (?:misread|misheard|mixed|got (?:it|that) wrong|was wrong|equivoque|confundi|lei mal|entendi mal))\b"
 )
-_WITHIN = re.compile(rf"^(?P<said>.{{8,}}?)(?:[\s,.…–—-]+){_MARK_WITHIN}(?:[ ,.!:…-]+{_MARK})*[ ,.!:…-]+(?P<rest>.{{1,40}})$")
-_NOT = re.compile(r"^(?P<new>.+?)[, ]+(?:and )?(?:not|y no|no|instead of|rather than|en vez de|en lugar de) (?P<old>.+)$")
-_REJECTED = re.compile(r",? (?:and )?(?:not|y no|no|instead of|rather than|en vez de|en lugar de) (?P<old>[^,;.]{1,40})$")
-_BUT = re.compile(r"^(?:not|no(?: es| era)?) (?P<old>.+?),? (?:but|sino(?: que)?|it'?s|es) (?P<new>.+)$")
-_LEADING_WORDS = re.compile(
+_WITHIN = regex(rf"^(?P<said>.{{8,}}?)(?:[\s,.…–—-]+){_MARK_WITHIN}(?:[ ,.!:…-]+{_MARK})*[ ,.!:…-]+(?P<rest>.{{1,40}})$")
+_NOT = regex(r"^(?P<new>.+?)[, ]+(?:and )?(?:not|y no|no|instead of|rather than|en vez de|en lugar de) (?P<old>.+)$")
+_REJECTED = regex(r",? (?:and )?(?:not|y no|no|instead of|rather than|en vez de|en lugar de) (?P<old>[^,;.]{1,40})$")
+_BUT = regex(r"^(?:not|no(?: es| era)?) (?P<old>.+?),? (?:but|sino(?: que)?|it'?s|es) (?P<new>.+)$")
+_LEADING_WORDS = regex(
     r"^(?:it'?s|it is|that'?s|it was|was|is|es|son|era|sera|sea|on|at|in|the|el|la|los|las|a|al|en|to|with|con|de|del|i mean|i meant|a las|on the|actually|en realidad)\s+"
 )
 _MONTH = (
@@ -37,7 +38,7 @@ _MONTH = (
     r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|sep?tiembre|octubre|noviembre|diciembre)"
 )
 _VALUES = tuple(
-    re.compile(pattern)
+    regex(pattern)
     for pattern in (
         r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:lunes|martes|miercoles|jueves|viernes|sabado|domingo)\b",
         rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of| de)? {_MONTH}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?)\b",

@@ -8,13 +8,15 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
+from holdfast.runtime.regex import regex
+
 StatementKind: TypeAlias = Literal["fact", "decision", "event"]
 StatementType: TypeAlias = Literal["personal", "preference", "knowledge", "event"]
 
 LANGUAGES = ("en", "es")
-_GROUP = re.compile(r"<([a-z_0-9]+)>")
+_GROUP = regex(r"<([a-z_0-9]+)>")
 _SUBJECTS: Mapping[str, Mapping[str, str]] = {"en": {"i": "i", "am": "i'm", "have": "i've"}, "es": {"am": "soy"}}
-_WHITESPACE = re.compile(r"\s+")
+_WHITESPACE = regex(r"\s+")
 _MAX_DEPTH = 4
 """Maximum nesting depth of word groups. A word group is a named part of a pattern, and can refer to other groups."""
 _MAX_DOUBT_WORDS = 6
@@ -130,10 +132,10 @@ def rulebook(language: str) -> Rulebook:
         asked=_any(leads["asked"], words),
         asked_after=_any(leads["asked_after"], words),
         correction=_any(leads["correction"], words),
-        when=re.compile(words["when"]),
-        prefix=re.compile(subject["prefix"]),
-        elided={first: re.compile(subject[name]) for name, first in _SUBJECTS[data["language"]].items()},
-        signs={name: re.compile(_fill(pattern, words)) for name, pattern in data["signs"].items()},
+        when=regex(words["when"]),
+        prefix=regex(subject["prefix"]),
+        elided={first: regex(subject[name]) for name, first in _SUBJECTS[data["language"]].items()},
+        signs={name: regex(_fill(pattern, words)) for name, pattern in data["signs"].items()},
     )
 
 
@@ -153,13 +155,13 @@ def _rule(row: Mapping[str, Any], words: Mapping[str, str]) -> StatementRule:
         importance=float(row["importance"]),
         temporary=row.get("temporary", False),
         pattern=_any(row["patterns"], words),
-        needs=re.compile(_fill(row["needs"], words)) if "needs" in row else None,
-        unless=re.compile(_fill(row["unless"], words)) if "unless" in row else None,
+        needs=regex(_fill(row["needs"], words)) if "needs" in row else None,
+        unless=regex(_fill(row["unless"], words)) if "unless" in row else None,
     )
 
 
 def _any(patterns: Sequence[str], words: Mapping[str, str], end: str = "") -> re.Pattern[str]:
-    return re.compile(f"(?:{'|'.join(_fill(pattern, words) for pattern in patterns)}){end}")
+    return regex(f"(?:{'|'.join(_fill(pattern, words) for pattern in patterns)}){end}")
 
 
 def _expand(words: Mapping[str, str]) -> dict[str, str]:

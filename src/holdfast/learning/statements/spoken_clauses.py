@@ -1,21 +1,21 @@
 """Yield the sentences of a message with the clauses that the speaker states. Jokes, role-play and secrets are left out."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from holdfast.learning.statements.clauses import StatementClause, clauses, fold_clause, sentences
 from holdfast.learning.statements.rulebook import Rulebook
+from holdfast.runtime.regex import regex
 
-_SECRET = re.compile(
+_SECRET = regex(
     r"\b(?:passwords?|passcode|passphrase|api[ _-]?keys?|secret[ _-]?keys?|access token|auth token|private key|cvv|cvc|ssn"
     r"|social security|credit card|card number|contrasenas?|clave (?:de|del|es)|mi clave|tarjeta de credito|numero de tarjeta"
     r"|my log-?in|login is|pin (?:de|del|is|es|for|number|code)|my pin|mi pin|seed phrase)\b"
     r"|\b(?:sk|pk|ghp|gho|xox[bp]|akia|eyj)[-_a-z0-9]{12,}|\b(?:\d[ -]?){13,19}\b|-----begin"
 )
-_PART = re.compile(r"[,;:] | (?:and|but|y|pero|with|con) ")
-_OWN_SUBJECT = re.compile(
+_PART = regex(r"[,;:] | (?:and|but|y|pero|with|con) ")
+_OWN_SUBJECT = regex(
     r"(?:(?:and|but|y|pero) )?(?:(?:i|we|my|our|he|she|they) (?!pin|pass|code|key|clave)|(?:i'?m|i'?ve|we'?re|yo|mi|mis|me|nos|soy|tengo|vivo|trabajo|estoy|somos|tenemos) )"
 )
 _WHOLE_MESSAGE = ("joke", "roleplay")

@@ -7,40 +7,42 @@ the words are a question or the rest of a sentence.
 import re
 from typing import Final
 
+from holdfast.runtime.regex import regex
+
 __all__ = ["is_english", "is_question", "is_unfinished", "points_nowhere", "without_subordinator"]
 
-_ENGLISH: Final = re.compile(r"\b(?:the|an|is|are|was|were|of|to|and|it|in|for|with|that|this|you|my|i|i'm|we|have|has)\b")
-_QUESTION: Final = re.compile(
+_ENGLISH: Final = regex(r"\b(?:the|an|is|are|was|were|of|to|and|it|in|for|with|that|this|you|my|i|i'm|we|have|has)\b")
+_QUESTION: Final = regex(
     r"(?:(?:and|but|so|also|then|or)\s+)*(?:(?:do|does|did|is|are|was|were|can|could|would|will|should|have|has|had)"
     r"(?:n'?t)?\s+(?:i|you|we|they|he|she|it|there|the|this|that|these|those|my|your|anyone|someone)\b"
     r"|(?:what|how|where|which|when|why|who)\s+(?:\w+\s+){0,2}(?:is|are|was|were|do|does|did|can|could|should|would|will|to)\b)"
 )
-_UNFINISHED: Final = re.compile(
+_UNFINISHED: Final = regex(
     r"\b(?:as|and|or|but|of|the|an?|because|if|than|my|your|our|y|o|pero|porque|de|el|la|los|las|mi|que)\W*$"
 )
-_SUBORDINATOR: Final = re.compile(
+_SUBORDINATOR: Final = regex(
     r"(?:because|since|although|though|whereas|plus|then|and|but|so|porque|aunque|ya que|y|pero)\s+(?=(?:i|we|my|our|i'm|i've|we're|we've|mi|yo|me)\b)",
     re.IGNORECASE,
 )
-_BACK: Final = re.compile(
+_BACK: Final = regex(
     r"\b(?:it|them|those|these|they|he|she|him|their|theirs|his|its|ones|there(?!\s+(?:is|are|was|were|has|have|will|'s)\b)"
     r"|that(?=\s*(?:[.,;!]|$|too\b|as well\b|one\b))|this(?=\s*(?:[.,;!]|$|one\b|is\b)))(?!\s+(?:days|months?|years?|weeks?|summer|winter))\b"
 )
 """Matches a word that refers to something named before."""
-_EMPTY_IT: Final = re.compile(
+_EMPTY_IT: Final = regex(
     r"\bit(?: when| if| that| to| how|'s| is| was| has been| takes?| took| feels?| felt| seems?| makes? (?:me|sense)| helps?)\b"
     r"|\bit (?:hard|easy|difficult|important|fun|weird|clear)\b"
 )
 """Matches "it" that may refer to nothing: "it's hard to ..."."""
-_THING: Final = re.compile(
+_THING: Final = regex(
     r"\b(?:my|our|the|an?|his|her|some|two|three|four|five|several|many|both|another|\d+)\s+(?:\w+\s+)?[a-z]{3,}"
     r"|\b[a-z]{4,}s\b(?<!always)(?<!sometimes)(?<!besides)(?<!perhaps)(?<!towards)(?<!across)(?<!this)"
 )
 """Matches a noun that a later pronoun can refer to, in lower case."""
-_CLAUSE: Final = re.compile(r"[,;:.!?–—]\s|\s(?:and|but|because|so|when|while|which|since|as|that|-)\s")
+_CLAUSE: Final = regex(r"[,;:.!?–—]\s|\s(?:and|but|because|so|when|while|which|since|as|that|-)\s")
 """Matches the boundary of two clauses."""
 _MIN_CLAUSE_CHARACTERS: Final = 8
-_NAME: Final = re.compile(
+_NAME: Final = regex(
     r"(?<=[a-z,] )[A-ZÁÉÍÓÚÑ][\w'-]+|^(?!I\b|I'|We\b|My\b|Our\b|It\b|They\b|He\b|She\b|This\b|That\b)[A-Z][a-z]+(?= (?:is|was|has|and)\b)"
 )
 

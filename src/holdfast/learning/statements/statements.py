@@ -13,6 +13,7 @@ from dataclasses import replace
 from holdfast.learning.statements.clauses import StatementClause, fold_clause
 from holdfast.learning.statements.rulebook import LANGUAGES, Rulebook, Statement, StatementRule, rulebook, rulebooks
 from holdfast.learning.statements.spoken_clauses import SpokenSentence, spoken, without_secret
+from holdfast.runtime.regex import regex
 from holdfast.text.language import detect_language
 from holdfast.types import Message
 
@@ -23,11 +24,11 @@ RULE_VERSION = "statements-5"
 _ASKED_IMPORTANCE = 8.0
 _MAX_IMPORTANCE = 10.0
 _MAX_ADDITION_WORDS = 9
-_GREETING = re.compile(r"(?:hi|hey|hello|good (?:morning|evening|afternoon)|hola|buenas|buenos dias|buen dia|que tal|ola)\b")
-_NAME = re.compile(
+_GREETING = regex(r"(?:hi|hey|hello|good (?:morning|evening|afternoon)|hola|buenas|buenos dias|buen dia|que tal|ola)\b")
+_NAME = regex(
     r"(?:I'?m|I am|i'?m|i am|soy|Soy|yo soy|Yo soy) (?P<name>[^\W\d_][\w'-]+)(?:(?: [^\W\d_a-z][\w'-]+){0,2})(?=[,.!]|$| (?:and|y|from|de|by|here|speaking)\b)"
 )
-_INTRODUCED = re.compile(
+_INTRODUCED = regex(
     r"(?:it'?s|It'?s|this is|This is|aquí|Aquí|habla|Habla|le habla) (?P<name>[A-ZÁÉÍÓÚÑ][\w'-]+)(?: \w+)? (?:from|here|again|speaking|del?)\b"
 )
 _NO_NAME = frozenset(
@@ -36,7 +37,7 @@ _NO_NAME = frozenset(
     "planning american british english spanish french german italian mexican catholic jewish muslim christian afraid alone single well better "
     "yo asi feliz nuevo nueva bueno buena malo mala de del un una el la muy mas consciente capaz todo toda otra otro quien lo".split()
 )
-_TIME_ADDITION = re.compile(
+_TIME_ADDITION = regex(
     r"(?:due|on|in|at|by|from|until|next|this|starting|around|el|la|en|para|desde|a las?|empieza|sale|nace|proximo|starts|leaving|back|the \d+|\d{1,2}(?:st|nd|rd|th|:\d\d| ?[ap]m| de| of)?)\b"
 )
 

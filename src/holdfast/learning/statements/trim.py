@@ -5,15 +5,16 @@ from collections.abc import Callable
 from typing import Final
 
 from holdfast.protocols.sentence_reader import Reading
+from holdfast.runtime.regex import regex
 
-_LEAD: Final = re.compile(
+_LEAD: Final = regex(
     r"(?:(?:oh|ah|and|but|so|also|plus|anyway|by the way|btw|y|pero|así que|asi que|además|ademas|por cierto|bueno|ah)\b[\s,]+)+",
     re.IGNORECASE,
 )
-_TAIL: Final = re.compile(
+_TAIL: Final = regex(
     r"\s*[,;(–—]\s*(?:(?:and|but|so|y|pero|así que|asi que)\s+)?|\s+-+\s+|\s+(?:and|but|so|y|pero|así que|asi que)\s+"
 )
-_ASKS: Final = re.compile(
+_ASKS: Final = regex(
     r"i(?:'m| am)(?: \w+)? (?:not sure|unsure|wondering|curious how|trying to|looking for|hoping)|i (?:was wondering|wonder|want to|need|would like|don'?t know)\b"
     r"|i'd (?:like|love|appreciate)\b|was wondering\b|(?:can|could|would|will|do) (?:you|someone|i)\b|please\b|help me\b|(?:what|how|where|which|when) "
     r"(?:is|are|do|does|can|could|should|would|will|to|about)\b|is (?:that|it|there|this)\b|any (?:tips|ideas|advice|recommendations|suggestions)\b"

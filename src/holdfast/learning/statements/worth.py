@@ -6,7 +6,6 @@ as worth keeping or not.
 """
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,21 +14,22 @@ from typing import Final
 from holdfast.learning.statements.clauses import fold_clause
 from holdfast.learning.statements.standalone import is_english, points_nowhere
 from holdfast.protocols.sentence_reader import Reading
+from holdfast.runtime.regex import regex
 from holdfast.text.partial_dates import names_day_or_season
 from holdfast.text.relative_dates import spans_in
 
 __all__ = ["Candidate", "mentions_user", "signals", "worth"]
 
-_FIRST_PERSON: Final = re.compile(
+_FIRST_PERSON: Final = regex(
     r"\b(?:i|me|my|mine|myself|we|us|our|ours|ourselves|im|ive|id|yo|mi|mis|mio|mia|nos|nuestr[oa]s?|nosotr[oa]s|\w{2,}(?:amos|emos|imos))\b"
 )
-_SECOND_PERSON: Final = re.compile(r"\b(?:you|your|yours|yourself|u|ur|tu|tus|te|ti|vos|usted)\b")
-_INTENTION: Final = re.compile(
+_SECOND_PERSON: Final = regex(r"\b(?:you|your|yours|yourself|u|ur|tu|tus|te|ti|vos|usted)\b")
+_INTENTION: Final = regex(
     r"(?:(?:yeah|yes|ok|okay|so|well|sure|and|but|maybe|then|thanks|also)\W+)*(?:i think |i guess |maybe )?(?:i'll|i will|we'll|we will|let me|(?:ya )?lo har[eé]|vere)\b"
 )
 _NEAR: Final = frozenset({("user", "plan"), ("other", "health"), ("other", "family"), ("other", "home"), ("other", "possession")})
 """Owner and area of sentences that are about the user's life without naming the user: "the wedding is on Friday"."""
-_PLURAL: Final = re.compile(r"\b(?:we|our|nosotr[oa]s|nuestr[oa]s?|\w{2,}(?:amos|emos|imos))\b")
+_PLURAL: Final = regex(r"\b(?:we|our|nosotr[oa]s|nuestr[oa]s?|\w{2,}(?:amos|emos|imos))\b")
 _MAX_LOGIT: Final = 8.0
 _ANY_DAY: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _BIAS: Final = -0.2

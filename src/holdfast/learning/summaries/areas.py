@@ -1,10 +1,10 @@
 """Assign a memory to one area of life, so that the facts about a person can be read by area."""
 
-import re
 from typing import Final, get_args
 
 from holdfast.learning.changes.keys import attribute_of
 from holdfast.learning.summaries.importance import areas_of
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.types import Memory
 from holdfast.types.common import Area
@@ -37,11 +37,11 @@ _BY_SIGN: Final[dict[str, Area]] = {
     "preference": "preferences",
 }
 """The area for each sign of importance. The first sign that a text has decides."""
-_WORK: Final = re.compile(
+_WORK: Final = regex(
     r"\b(?:work(?:s|ed|ing)? (?:as|at|for|in|on)|jobs?|employ(?:er|ed)|colleagues?|boss|promot(?:ed|ion)|retired|"
     r"trabaj(?:a|o|aba|ando|e)|empleo|colegas?|jef[ea]|ascendi\w*|jubilad[oa])\b"
 )
-_HOME: Final = re.compile(
+_HOME: Final = regex(
     r"\b(?:lives?|lived|living|moved|moving|resides?) (?:in|to|at|near|on|with)\b"
     r"|\b(?:apartment|flat|house|vive|vivo|vivia|viviendo|se mud[oa]|me mud[eo]|reside|piso|departamento|casa)\b"
 )

@@ -12,6 +12,7 @@ from holdfast.learning.summaries.centrality import content_terms
 from holdfast.learning.summaries.durable import is_notable
 from holdfast.learning.summaries.extractive import ALSO, clipped
 from holdfast.learning.summaries.importance import importance_of
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold, one_line
 from holdfast.text.details import Detail, details, find_details, missing
 from holdfast.text.language import detect_language
@@ -32,15 +33,15 @@ _RECENT_SUMMARIES = 3
 _MAX_LINE_CHARACTERS = 220
 _MIN_OVERLAP = 0.8
 """Two lines count as repetitions if at least this share of their words is the same (0 to 1)."""
-_PREFERENCE = re.compile(
+_PREFERENCE = regex(
     r"\b(?:prefer\w*|likes?|loves?|hates?|enjoys?|dislikes?|favou?rite|can'?t stand|gustan?|encantan?|prefier\w*|odi[ao]|favorit[oa]s?|detesta)\b"
 )
-_PLAN = re.compile(
+_PLAN = regex(
     r"\b(?:plans? to|planning|wants? to|is going to|working on|learning|preparing|looking for|training for|quiere|planea|va a|piensa"
     r"|aprendiendo|preparando|buscando|trabajando en)\b"
 )
 _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(rf"^(?P<who>.{{0,40}}?)\b(?:{words})"))
+    (name, regex(rf"^(?P<who>.{{0,40}}?)\b(?:{words})"))
     for name, words in (
         ("home", r"lives? in|moved to|relocated to|viv[eo] en|se mudo a|me mude a"),
         ("job", r"works? (?:as|at|for)|started (?:working )?at|trabaj[ao] (?:en|como|de|para)"),
@@ -50,7 +51,7 @@ _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("favorite", r"(?P<what>favou?rite \w+|\w+ favorit[oa]) (?:is|es)"),
     )
 )
-_SELF = re.compile(
+_SELF = regex(
     r"^(?:the user|user|i|he|she|they|my|their|el usuario|la usuaria|usuario|yo|mi|su)?(?:'s)?\s*(?:now|currently|ahora|ya)?\s*"
 )
 

@@ -11,6 +11,7 @@ from itertools import groupby, zip_longest
 
 from holdfast.learning.summaries.centrality import centrality
 from holdfast.learning.summaries.importance import importance_of
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold, one_line
 from holdfast.text.details import Detail, details, find_details, missing
 from holdfast.text.language import detect_language
@@ -19,19 +20,19 @@ from holdfast.types import Message
 
 RULE_VERSION = "report-rules-1"
 
-_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_SMALL_TALK = re.compile(
+_CODE = regex(r"```.*?(?:```|\Z)", re.DOTALL)
+_SMALL_TALK = regex(
     r"\W*(?:hi|hello|hey|thanks?|thank you|ok(?:ay)?|yes|no|sure|great|perfect|nice|cool|bye|good (?:morning|night|evening|idea|luck)"
     r"|you'?re welcome|got it|sounds good|hola|gracias|vale|s[ií]|claro|genial|perfecto|estupendo|adi[oó]s|buen[oa]s?(?: \w+)?|de nada"
     r"|entendido|muy bien)(?:[\s,]+(?:\w+[\s,]*){0,3})?\W*",
     re.IGNORECASE,
 )
-_FILLER = re.compile(
+_FILLER = regex(
     r"^(?:(?:yes|yeah|yep|no|ok(?:ay)?|sure|great|perfect|right|oh|well|so|and|thanks|s[ií]|vale|bueno|pues|claro|perfecto|genial|ah|y|exacto)"
     r"[,.!]+\s+|(?:and|so|y|pues) )(?=\w+ \w+)",
     re.IGNORECASE,
 )
-_DENIAL = re.compile(
+_DENIAL = regex(
     r"\W*(?:no|nope|not (?:really|quite)|wrong|actually|en realidad|qué va|te equivocas|incorrecto)\b(?! problem)", re.IGNORECASE
 )
 _MAX_SENTENCES = 240

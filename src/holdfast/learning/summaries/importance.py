@@ -1,9 +1,9 @@
 """Rate the importance of a text from 0 to 10, and choose tags for texts. The rules cover English and Spanish."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.details import details
 from holdfast.text.language import STOP_WORDS
@@ -94,18 +94,18 @@ _SIGNS: tuple[tuple[float, str, str], ...] = (
         r"prefer\w*|love|hate|favou?rite|can'?t stand|never|always|prefier\w*|encanta\w*|odio|favorit[oa]s?|nunca|siempre|no soporto",
     ),
 )
-_NAMED_PERMISSION = re.compile(
+_NAMED_PERMISSION = regex(
     r"\b(?!(?:You|I|We|It|This|That|What|How|Where|Who|Which|When|Why|There|One|Usted|Yo|Que|Qu[eé]|C[oó]mo|D[oó]nde|Qui[eé]n|Se|No)\b)"
     r"[A-ZÁÉÍÓÚÑ][a-záéíóúñü]+ (?:can|may|cannot|can't|could always|puede|podr[aá]|no puede)\b(?![^.!]*\?)"
 )
 """A named person who may or may not do something: "Priya can accept invitations"."""
-_RULE = re.compile(
+_RULE = regex(
     r"(?:^|[.!;:,]\s+(?:(?:and|but|so|y|pero)\s+)?)(?:(?:please|por favor),?\s+)?"
     r"(?:do not|don'?t|never|nunca|jamas)\s+(?!know|think|worry|care|mind|forget|olvid|se\b)\w+"
 )
 """A rule for the assistant at the start of a clause: "never book before nine"."""
-_PATTERNS = tuple((weight, area, re.compile(rf"\b(?:{words})\b")) for weight, area, words in _SIGNS)
-_SMALL_TALK = re.compile(
+_PATTERNS = tuple((weight, area, regex(rf"\b(?:{words})\b")) for weight, area, words in _SIGNS)
+_SMALL_TALK = regex(
     r"\W*(?:hi|hello|hey|thanks?|thank you|ok(?:ay)?|great|bye|lol|haha|hola|gracias|vale|genial|adios|jaja|de nada|good (?:morning|night)|buen[oa]s \w+)\b"
 )
 _REQUESTS = frozenset(
@@ -118,7 +118,7 @@ _POLITE_REQUESTS = frozenset("can could would will please puedes podrias puede p
 """First words of a request that has the form of a question."""
 _MIN_STATEMENT_WORDS = 4
 _BASE = 3.0
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORD = regex(r"[^\W\d_]{3,}")
 _NOT_TAGS = (
     frozenset(ORDINARY) | STOP_WORDS["en"] | STOP_WORDS["es"] | MONTHS.keys() | DAYS.keys() | NUMBERS.keys() | UNITS.keys()
 )

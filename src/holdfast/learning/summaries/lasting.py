@@ -1,17 +1,17 @@
 """Recognize memories that must not expire when unused: identity, health, family and standing instructions."""
 
-import re
 from typing import Final
 
 from holdfast.errors import ModelError
 from holdfast.learning.changes.keys import is_lasting_key
 from holdfast.learning.summaries.importance import areas_of
 from holdfast.protocols import SentenceReader
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.types import Memory
 
 _LASTING_AREAS: Final = frozenset({"identity", "health", "family", "instruction"})
-_INSTRUCTION: Final = re.compile(
+_INSTRUCTION: Final = regex(
     r"(?:please |por favor,? )?(?:always|never|do(?: not|n'?t) (?:ever )?|from now on|every time|siempre|nunca|jamas|de ahora en adelante|a partir de ahora)\b"
     r"|\b(?:(?:wants?|asks?|asked|prefers?|likes?) (?:you|me|the assistant|to be (?:called|addressed)|answers?|replies|responses)"
     r"|call (?:me|him|her|them|the user)|(?:answer|reply|respond|talk|write|speak)(?:s|ed)? (?:to )?(?:me|him|her|them|in|with|without|briefly|short))\b"

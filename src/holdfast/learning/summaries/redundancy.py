@@ -1,6 +1,5 @@
 """Measure the similarity and the value of memories, and merge two texts into one without losing a detail."""
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.learning.topics.clusters import RowVectors, common_language, content_terms
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold, one_line
 from holdfast.text.details import details
 from holdfast.types import Memory
@@ -24,9 +24,9 @@ The words of a shorter text occur in too many other texts.
 """
 _HALF_LIFE: Final = timedelta(days=30)
 _NEGATIONS: Final = frozenset("no not never none without nor cannot nunca jamas sin tampoco ni nadie nada".split())
-_WORD: Final = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
-_NUMBER: Final = re.compile(r"\d+(?:[.,\u00a0\u202f]\d{3}(?!\d))*")
-_GROUPING: Final = re.compile(r"\D")
+_WORD: Final = regex(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
+_NUMBER: Final = regex(r"\d+(?:[.,\u00a0\u202f]\d{3}(?!\d))*")
+_GROUPING: Final = regex(r"\D")
 _SENTENCE_ENDS: Final = ".!?…"
 
 

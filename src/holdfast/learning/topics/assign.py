@@ -22,6 +22,7 @@ from holdfast.learning.topics.clusters import RowVectors, content_terms, rows_fo
 from holdfast.learning.topics.naming import TopicName, name_topic, naming_terms, prompt_language, slug, title
 from holdfast.learning.topics.splitting import split, split_needed
 from holdfast.learning.topics.subjects import is_device_talk, subject_scores
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
 
@@ -53,7 +54,7 @@ _MIN_MEANING: Final = 0.55
 """Minimum score by meaning, if meanings can be compared. In the talks that it was tuned on, small talk scores at most 0.44."""
 _MIN_NAMED_MEANING: Final = 0.3
 """The same for a message that contains the topic's name."""
-_LIST_MARK: Final = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+_LIST_MARK: Final = regex(r"^(?:[-*•]|\d+[.)])\s+")
 _NO_TOPIC: Final = frozenset(("", "null", "none", "no topic", "n/a", "ninguno", "ninguna", "nada"))
 _SCHEMA: Final[Schema] = {
     "type": "object",

@@ -4,7 +4,6 @@ A name has only letters, digits and single hyphens, so it cannot point outside i
 such as ``nul`` on Windows, gets the prefix ``topic-``. Accents are kept: ``cumpleaños``.
 """
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from holdfast.chat import ChatModel, Schema, Usage, usage_of
 from holdfast.errors import ModelError
 from holdfast.learning import ask_model
 from holdfast.learning.topics.clusters import common_language, content_terms
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.language import detect_language, is_stop_word
 
@@ -27,7 +27,7 @@ _MAX_SHOWN_TEXTS = 40
 _MAX_TEXT_CHARACTERS = 300
 _MAX_SHOWN_NAMES = 200
 _RESERVED = frozenset({"con", "prn", "aux", "nul", "index"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
-_WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
+_WORD = regex(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
 _SCHEMA: Schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 # Words that occur in memories about any subject, so they cannot name one.

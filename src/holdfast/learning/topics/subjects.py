@@ -5,7 +5,6 @@ and a question about a topic is at 0.30 to 0.45. The decisive value is the lead 
 subjects.
 """
 
-import re
 import tomllib
 from collections.abc import Sequence
 from functools import cache
@@ -16,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.learning.topics.clusters import RowVectors, unit
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.text.sentences import split_sentences
 
-_DEVICE: Final = re.compile(
+_DEVICE: Final = regex(
     r"^(?:(?:hey|ok|okay|please|and|che|oye|por favor|y|now|ahora)[\s,]+)*(?:"
     r"(?:what(?:'s| is)|tell me) the (?:time|date|day|weather)\b|what (?:time|date|day) is (?:it|today)\b|(?:set|start|stop|cancel) (?:a |an |the |my )?(?:timer|alarm|reminder)|wake me"
     r"|(?:turn|switch) (?:it |that |the \w+ )?(?:up|down|on|off)|(?:tell|sing|play) me|(?:will|is) it (?:be |going to )?(?:rain|snow|sun|cold|hot|warm)\w*"

@@ -6,12 +6,13 @@ wish (:func:`may_wish_by_form`), the sentence reader must be at least 97 percent
 without accents.
 """
 
-import re
 from typing import Final, Literal
+
+from holdfast.runtime.regex import regex
 
 __all__ = ["may_wish", "may_wish_by_form"]
 
-_KEEPING: Final = re.compile(
+_KEEPING: Final = regex(
     r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
     r"archiv|fil(?:e|ed|ing)\b|profile|data\b|database|trace|forget|repeat|mention|hear|heard|say|said|tell|told|shar(?:e|ed|ing)\b|knows?\b|"
     r"hold\b|hang(?:ing)? (?:on )?(?:to|onto)\b|stick|brain|head\b|private|priva|secre|confid|sensitive|between|off\b|quiet|hush|incognito|ghost|mode\b|vault|"
@@ -20,28 +21,26 @@ _KEEPING: Final = re.compile(
     r"entre (?:nosotr|vos|tu|usted|nos)|privad|quede|repit|cuent|conta|dig[ao]s?\b|deci|saber|sabe|menci|"
     r"borr|olvid|ficha|perfil|historial|oido|callad|tumba|silencio|extraofi|incogn|ahi queda|no salga|sal(?:e|ga) de aqui|constancia|rastro|datos)"
 )
-_NEGATION: Final = re.compile(
+_NEGATION: Final = regex(
     r"\b(?:no|not|never|none|nothing|don'?t|dont|doesn'?t|didn'?t|can'?t|cannot|won'?t|wouldn'?t|shouldn'?t|mustn'?t|needn'?t|nobody|without|"
     r"stop|skip|off|out|pause|avoid|rather|ni|nunca|nada|nadie|jamas|sin|tampoco|evita|ningun\w*|dejes?|fuera|private|priva\w*|secre\w*|"
     r"between|entre|confid\w*|delete|erase|borr\w*|forget|olvid\w*|pretend|incogn\w*|ghost|pausa|apaga|only|solo)\b"
 )
-_REMOVING: Final = re.compile(
+_REMOVING: Final = regex(
     r"\b(?:forget|forgot|delete|erase|remove|drop|wipe|clear|scrub|scratch|strike|purge|discard|unlearn|lose|let go|get rid|throw|toss|"
     r"clean|cut|dump|ditch|rid\b|undo|scrap|stop|no longer|not need|don'?t|never|gone|out of|off\b|take|bury|unremember|disregard|ignore|cancel|void|"
     r"shred|bin\b|olvid|borr|elimin|quit|sac[ao]|saque|saca|tach|tira|descart|suprim|limpi|desech|deja|anul|ignor|no |nunca|fuera|retir|desapare|vaci)"
 )
-_MINDING: Final = re.compile(
+_MINDING: Final = regex(
     r"\b(?:mind|future|reference|from now on|always|heads[- ]up|important|for later|learn|bear|fyi|presente|cuenta|grab|grav[ae]|"
     r"importante|siempre|adelante|ahora en mas|aprend|fij[ae]|para despues|mas tarde)"
 )
 
 
-_THESE_WORDS: Final = re.compile(
+_THESE_WORDS: Final = regex(
     r"\b(?:this|the following|what follows|the next (?:bit|part|thing|message)|what i(?:'m| am) (?:about to|going to)|esto|lo siguiente|lo que (?:viene|sigue|te voy))\b"
 )
-_TO_THE_ASSISTANT: Final = re.compile(
-    r"\b(?:you|your|te|tu|tus|vos|ti)\b|\w{3,}(?:telo|tela|telos|telas)\b|^(?:make|haz|hace|let) "
-)
+_TO_THE_ASSISTANT: Final = regex(r"\b(?:you|your|te|tu|tus|vos|ti)\b|\w{3,}(?:telo|tela|telos|telas)\b|^(?:make|haz|hace|let) ")
 
 
 def may_wish_by_form(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:

@@ -12,6 +12,7 @@ from functools import cache
 from types import ModuleType
 from typing import Final, Literal, TypeAlias
 
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import Letters
 from holdfast.text.consent import english, spanish
 from holdfast.text.language import STOP_WORDS
@@ -38,36 +39,36 @@ Reach: TypeAlias = Literal["message", "previous", "next", "rest", "around"]
 """
 
 _BOOKS: Final[tuple[ModuleType, ...]] = (english, spanish)
-_QUOTED: Final = re.compile(r"[\"“«][^\"”»\n]{0,400}[\"”»]|(?<!\w)'[^'\n]{3,200}'(?!\w)")
+_QUOTED: Final = regex(r"[\"“«][^\"”»\n]{0,400}[\"”»]|(?<!\w)'[^'\n]{3,200}'(?!\w)")
 _MAX_CHARACTERS: Final = 600
 """Number of characters of a message that are read. A wish stands at the start of a long message, or in a short one."""
 _MIN_CONTENT_WORDS: Final = 4
 """Minimum number of words after a wish that count as the content that it covers."""
 _MIN_APART_WORDS: Final = 2
 """The same for words that a comma or a period separates from the wish."""
-_WORD: Final = re.compile(r"\w+")
-_PAUSE: Final = re.compile(r"(?P<introduces>\s*[:–—]\s*|\s+-+\s+)|\s*[,;.!?()]+\s*")
-_SUBJECT: Final = re.compile(
+_WORD: Final = regex(r"\w+")
+_PAUSE: Final = regex(r"(?P<introduces>\s*[:–—]\s*|\s+-+\s+)|\s*[,;.!?()]+\s*")
+_SUBJECT: Final = regex(
     r"\W*(?:(?:but|and|so|that|y|pero|que)\s+)*"
     r"(?:i(?:'m|'ve|'ll|'d)?|he(?:'s)?|she(?:'s)?|they(?:'re|'ve)?|we(?:'re|'ve)?|my|his|her|our|their|yo|mi|mis|ella|ellos|nosotros)\s+\w"
 )
 """Matches the beginning of a clause with a subject. Two words of such a clause are enough to count as content: "he drinks"."""
-_CONSUMED: Final = re.compile(r"(?:[\s.,:;!?)]+(?:i|i'm|i've|my|but|we|he|he's|she|she's|they|they're|his|her)?)+$")
+_CONSUMED: Final = regex(r"(?:[\s.,:;!?)]+(?:i|i'm|i've|my|but|we|he|he's|she|she's|they|they're|his|her)?)+$")
 """Matches the end of a pattern's match that is no part of the wish."""
-_NOTHING: Final = re.compile(
+_NOTHING: Final = regex(
     r"^(?:\W|\b(?:oh|ah|well|so|ok|okay|and|but|just|really|pretty much|almost|y|pero|pues|bueno|casi|la verdad)\b)*"
     r"(?:(?:there(?:'s| is| was)|it'?s|is|was|we had|i had|i have|i've got|no hay|no hubo|hay|no paso|no tengo)\s+)?"
     r"(?:nothing|not much|not a lot|no news|nothin|nowt|nada|ninguna? novedad(?:es)?|poca cosa|sin novedad(?:es)?)\b"
 )
 """Matches the beginning of a sentence that says that there is nothing: "nothing of note here"."""
-_MEANT: Final = re.compile(
+_MEANT: Final = regex(
     r"\b(?:please|pls|plz|por favor|porfa|should|must|goes?|about (?:my|our|me)|sobre mi|(?:va|vaya|vayan|salga) a?|th(?:is|at|ese|ose)|it|you|your|u|ur|us|memor\w+|records?|profile|chat|conversation|talk|session|message|"
     r"i (?:say|said|tell|told|write|wrote|mention\w*|share\w*)|es[oae]s?|est[oae]s?|t[ue]|ti|vos|usted|ustedes|charla|conversacion|mensaje|perfil|registro|"
     r"digo|dije|cuento|conte|diga|cuente)\b"
 )
 """Matches a reference to what is being said, to the assistant, or to its memory."""
-_COLON: Final = re.compile(r"[:–—]\s*\w|\s-+\s+\w")
-_ANNOUNCES: Final = re.compile(
+_COLON: Final = regex(r"[:–—]\s*\w|\s-+\s+\w")
+_ANNOUNCES: Final = regex(
     r"\b(?:(?:i|we)(?:'ve| have)?(?: got| have)? (?:a|another|something|one)(?: big| little| small| dark)? ?(?:secret|confession|private|personal)|"
     r"(?:can|could|may) (?:we|i) (?:talk|tell you|ask you|say)(?: something| this)?|(?:let me|i want to|i need to) tell you something|"
     r"you (?:can'?t|mustn'?t|must not|won'?t|shouldn'?t)(?: ever)? (?:remember|repeat|tell|keep|save)(?: it| this| that| anyone| anybody)?|"
@@ -120,21 +121,21 @@ def _patterns() -> tuple[_Patterns, ...]:
             forget=_compiled(book.FORGET),
             remember=_compiled(book.REMEMBER),
             resume=_compiled(book.RESUME),
-            not_off_record=re.compile(book.OFF_RECORD_UNLESS),
-            not_forget=re.compile(book.FORGET_UNLESS),
-            not_remember=re.compile(book.REMEMBER_UNLESS),
-            everything=re.compile(book.ALL),
-            text_command=re.compile(book.TEXT_COMMAND),
-            rest=re.compile(book.REST),
-            next=re.compile(book.NEXT),
-            previous=re.compile(book.PREVIOUS),
+            not_off_record=regex(book.OFF_RECORD_UNLESS),
+            not_forget=regex(book.FORGET_UNLESS),
+            not_remember=regex(book.REMEMBER_UNLESS),
+            everything=regex(book.ALL),
+            text_command=regex(book.TEXT_COMMAND),
+            rest=regex(book.REST),
+            next=regex(book.NEXT),
+            previous=regex(book.PREVIOUS),
         )
         for book in _BOOKS
     )
 
 
 def _compiled(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern) for pattern in patterns)
+    return tuple(regex(pattern) for pattern in patterns)
 
 
 def fold_places(text: str) -> str:
@@ -194,7 +195,7 @@ def _remembering(original: str, folded: str, book: _Patterns) -> RuledWish | Non
     return RuledWish(wish="remember", subject=fact) if _WORD.search(fact) else None
 
 
-_ASKS_TO_REMEMBER: Final = re.compile(r"^[¿¡ ]*(?:\w+,? ){0,3}(?:can|could|would|will|puedes|podes|podrias|puede|podria) ")
+_ASKS_TO_REMEMBER: Final = regex(r"^[¿¡ ]*(?:\w+,? ){0,3}(?:can|could|would|will|puedes|podes|podrias|puede|podria) ")
 """Matches a request in the form of a question: "can you remember that ...?"."""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.runtime.regex import regex
 from holdfast.text.json.conform import conform
 from holdfast.text.json.parse import Budget, Parsed, parse_at, parse_scalar
 
@@ -17,14 +18,14 @@ __all__ = ["MAX_CHARS", "ParsedText", "conform", "read", "read_json"]
 MAX_CHARS = 1_000_000
 """Maximum number of characters read from an answer. A longer answer counts as truncated."""
 
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w+-]*", re.MULTILINE)
-_START = re.compile(
+_FENCE = regex(r"^[ \t]*(?:```|~~~)[\w+-]*", re.MULTILINE)
+_START = regex(
     r"""\[\s*(?:["'“\[{\]]|[-+.]?\d|(?i:true|false|null|none|nan|undefined|[-+]?infinity)\b)|\{\s*(?:["'“}]|\w[\w-]*\s*:)""",
 )
-_THOUGHTS = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
-_END_OF_THOUGHTS = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_SEPARATORS = re.compile(r"[\s,;]*")
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_THOUGHTS = regex(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
+_END_OF_THOUGHTS = regex(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_SEPARATORS = regex(r"[\s,;]*")
+_UNSTORABLE = regex("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

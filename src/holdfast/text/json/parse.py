@@ -11,10 +11,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.runtime.regex import regex
+
 MAX_DEPTH = 64
 """Maximum nesting depth. Deeper levels are cut off, so that recursive callers cannot overflow the stack."""
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"""\s*(?:(?P<open>[\[{])|(?P<close>[\]}])|(?P<mark>[,:])|(?P<quote>["'“])"""
     r"""|(?P<comment>//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|(?P<bare>[^\s,:\[\]{}"'“][^\s,:\[\]{}]*))"""
 )
@@ -28,15 +30,15 @@ _AFTER_VALUE = (
     r"""GAP(?:[\]}]|\Z|,GAP(?:["'“][^"'”\\]{0,100}(?:["'”]\s*(?::|\Z)|\Z)|[\]}]|\w+\s*(?::|\Z)|\Z))"""
     r"""|[^\S\n]*\n\s*["'“]"""
 )
-_COLON = re.compile(r"\s*:")
-_NUMBER = re.compile(r"[+-]?(?:(\d+)|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)")
+_COLON = regex(r"\s*:")
+_NUMBER = regex(r"[+-]?(?:(\d+)|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?)")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "nan": None, "undefined": None, "infinity": None}
-_ESCAPE = re.compile(
+_ESCAPE = regex(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL
 )
 _SHORT_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", "\n": "\n"}
 _SHORT_ESCAPES |= {quote: quote for quote in "\"'“”"}
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_UNSTORABLE = regex("[\x00\ud800-\udfff]")
 _MAX_INTEGER_DIGITS = 4000
 _MISSING = object()
 
@@ -48,13 +50,13 @@ def _closing(quote: str, after: str) -> re.Pattern[str]:
     gap = rf"\s*(?:(?:{block}|//[^\n{end}]*\n)\s*)*"
     after = after.replace("GAP", gap)
     # The lookahead stands in for a possessive repeat, which is broken in Python 3.11.2: it never backtracks.
-    return re.compile(rf"(?=((?:[^\\{end}]|\\.|{end}(?!{after}))*))\1{end}", re.DOTALL)
+    return regex(rf"(?=((?:[^\\{end}]|\\.|{end}(?!{after}))*))\1{end}", re.DOTALL)
 
 
 _ITEM = {quote: _closing(quote, _AFTER_ITEM) for quote in _CLOSING_QUOTE}
 _VALUE = {quote: _closing(quote, _AFTER_VALUE) for quote in _CLOSING_QUOTE}
 _SWALLOWED = {
-    quote: re.compile(
+    quote: regex(
         rf"[,{{\n][^\S\n]*{quote}[^{quote}{end}\\\n]{{0,100}}{end}\s*:"  # a key
         rf"|(?<={end})[^\S\n]*,\s*(?://|/\*)"  # a comment after a comma
     )
@@ -64,7 +66,7 @@ _SWALLOWED = {
 
 A match means that the closing quote is missing, so the JSON after the string was read as part of the string.
 """
-_KEY = {quote: re.compile(rf"(?=((?:[^\\{end}]|\\.)*))\1{end}", re.DOTALL) for quote, end in _CLOSING_QUOTE.items()}
+_KEY = {quote: regex(rf"(?=((?:[^\\{end}]|\\.)*))\1{end}", re.DOTALL) for quote, end in _CLOSING_QUOTE.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

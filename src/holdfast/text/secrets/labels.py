@@ -8,6 +8,7 @@ the end of the sentence that does not describe a password.
 import re
 from collections.abc import Iterator
 
+from holdfast.runtime.regex import regex
 from holdfast.text.language import STOP_WORDS
 from holdfast.text.secrets.shapes import PLACEHOLDER, Span
 
@@ -31,25 +32,25 @@ _IS = (
     r"\s?:?\s{1,3}|(?:\s(?:for|to|of|on|at|de|del|para|en)(?:\s[\w.'’@-]{1,30}){1,4}?)?(?P<to>\s(?:to|a|por)\s))"
 )
 _VALUE = r"(?:[\"“«`](?P<quoted>[^\"”»`\n]{3,128})[\"”»`]|'(?P<single>[^'\n]{3,128})'|(?P<plain>[^\s\"“«`]\S{2,127}))"
-_LABELLED = re.compile(
+_LABELLED = regex(
     rf"(?P<label>(?P<password>{_PASSWORDS})|(?P<key>{_KEYS})|(?P<token>{_TOKENS})|(?P<short>{_SHORT})){_END}(?:\s(?:nueva|actual|antigua|anterior|wi-?fi|wlan|wpa2?)(?!\w))?\d?[\"'`*]{{0,3}}"
     rf"(?:(?P<equals>{_EQUALS})|{_IS}){_VALUE}",
     re.IGNORECASE,
 )
-_ADJOINING = re.compile(
+_ADJOINING = regex(
     r"(?:password|passcode|passwort|kennwort|mot\sde\spasse|senha|contraseña|clave\swi-?fi)\s(?P<plain>[^\s\"'“«`,;]{6,128})",
     re.IGNORECASE,
 )
-_BEARER = re.compile(
+_BEARER = regex(
     r"(?:bearer|authorization[\"']?:\s?[\"']?(?:basic|token))\s{1,3}(?P<plain>[A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE
 )
-_PIN = re.compile(
+_PIN = regex(
     rf"(?:pin(?:-?(?:code|nummer))?|nip|geheimzahl){_END}"
     r"(?:\s(?:code|number|de|del|da|do|du|der|la|el|le|for|to|my|mi|ma|tarjeta|cartão|carte|karte|banco|card|bank|phone|móvil|teléfono|número)){0,4}"
     rf"(?:\s(?:{_COPULA})(?:\s(?:el|le|now|ahora))?\s?:?\s|\s?[:=]\s{{0,2}})(?P<plain>\d{{4,8}})(?!\w)",
     re.IGNORECASE,
 )
-_CARD_CODE = re.compile(
+_CARD_CODE = regex(
     rf"(?:cvv2?|cvc2?|csc|security\scode|c[oó]digo\sde\ssegur(?:idad|ança)|code\sde\ss[ée]curité|kartenprüfnummer|prüfziffer){_END}"
     rf"(?:\s(?:de|la|tarjeta|of|on|my|the|card|number|code|da|do|cartão|carte)){{0,4}}(?:\s(?:{_COPULA})(?:\sel)?)?\s?[:=]?\s{{0,2}}"
     r"(?P<plain>\d{3,4})(?!\w)",
@@ -62,43 +63,43 @@ _CODE_NAMES = (
     r"|(?:bestätigungs|sicherheits|einmal)code|codice\sdi\sverifica"
 )
 _CODE_DIGITS = r"(?:[A-Z]-)?\d{3}[\s-]?\d{3,5}"
-_ONE_TIME = re.compile(
+_ONE_TIME = regex(
     rf"(?:{_CODE_NAMES}){_END}(?:\s(?:for|para|pour|für|de|del)(?:\s[\w.'’@-]{{1,30}}){{1,3}}?)?"
     rf"(?:\s(?:{_COPULA})(?:\s(?:el|now))?\s?:?\s|\s?[:=#]\s{{0,2}}|\s)(?P<plain>{_CODE_DIGITS})(?![\w.,]*\d)",
     re.IGNORECASE,
 )
-_ONE_TIME_FIRST = re.compile(
+_ONE_TIME_FIRST = regex(
     rf"(?<![\w.,/-])(?P<plain>{_CODE_DIGITS})\s(?:is|es|est|ist|é|è|as)\s(?:your|the|my|tu|su|el|votre|le|ihr|dein|seu|o|il)\s"
     rf"(?:[\w.'’-]{{1,30}}\s){{0,2}}?(?:{_CODE_NAMES}){_END}",
     re.IGNORECASE,
 )
-_TOTP = re.compile(
+_TOTP = regex(
     rf"(?:totp|2fa|mfa|otp|authenticator|two[\s-]factor)(?:\s(?:setup|app|backup))?\s(?:seed|secret|key|semilla){_END}"
     rf"(?:\s(?:for|of|de|para)(?:\s[\w.'’@-]{{1,30}}){{1,3}}?)?(?:\s(?:{_COPULA})\s?:?\s|\s?[:=]\s{{0,2}}|\s)[\"'`]?"
     r"(?P<plain>[A-Z2-7]{16,64}|[A-Z2-7]{4}(?:[\s-][A-Z2-7]{4}){3,15})(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
-_SEED = re.compile(
+_SEED = regex(
     rf"(?:(?:recovery|seed|mnemonic|backup|wallet)\s(?:phrase|words)|mnemonic"
     rf"|(?:frase|palabras)\s(?:semilla|de\srecuperaci[oó]n|secretas?|mnemotécnica)){_END}"
     r"(?:\s(?:for|of|to|de)(?:\s\w{1,20}){1,3}?)?\s?(?:(?:is|are|es|son)\s?:?|[:=])\s{0,3}[\"'“«`]?"
     r"(?P<plain>(?:(?:\d{1,2}[.)]\s?)?[a-záéíóúñ]{3,12}[\s,]{1,3}){11,23}(?:\d{1,2}[.)]\s?)?[a-záéíóúñ]{3,12})",
     re.IGNORECASE,
 )
-_KEY_PREFIX = re.compile(
+_KEY_PREFIX = regex(
     r"(?:api|secret|access|auth|encryption|client|signing|aws|app|account|private|master|service|storage|shared|license|session)[ _-]?$"
 )
-_IN_A_NAME = re.compile(r"(?:PASSWORD|PASSWD|SECRET|TOKEN|APIKEY)=|pass(?:word|wd)\s?[:=]")
+_IN_A_NAME = regex(r"(?:PASSWORD|PASSWD|SECRET|TOKEN|APIKEY)=|pass(?:word|wd)\s?[:=]")
 """A label at the end of a longer name, such as ``PGPASSWORD=`` and ``dbpassword:``."""
 _NOT_PASSWORD_PREFIXES = ("boarding ", "forward ", "backward ", "bus ", "ski ", "train ", "season ", "palabra ", "palabras ")
-_A_LENGTH = re.compile(
+_A_LENGTH = regex(
     r"\d+[-–]?(?:char|caract|digit|dígit|letter|letra|word|palabra|bit|day|día|dia|min|hour|hora|year|año|month|mes)|\d{1,3}[-–]\d{1,3}$",
     re.IGNORECASE,
 )
-_AT_END = re.compile(r"\s*(?:$|[\n.,;!?)|]|[-–—/]\s|(?:and|but|so|y|pero)\s)")
-_WORDS_TO_END = re.compile(r"(?:[a-záéíóúñ]{3,12} ){3,7}[a-záéíóúñ]{3,12}(?=\s*(?:$|[\n.,;!?]))", re.IGNORECASE)
-_DESCRIBES = re.compile(r".*(?:ed|en|ing|able|ible|[ai]d[oa]s?|[ae]nte|ly|mente|ée?s?|lich|bar)$", re.IGNORECASE)
-_SIGN_WITHIN = re.compile(r".[!@#$%^&*+=~]|[!@#$%^&*+=~].|[a-z][A-Z]")
+_AT_END = regex(r"\s*(?:$|[\n.,;!?)|]|[-–—/]\s|(?:and|but|so|y|pero)\s)")
+_WORDS_TO_END = regex(r"(?:[a-záéíóúñ]{3,12} ){3,7}[a-záéíóúñ]{3,12}(?=\s*(?:$|[\n.,;!?]))", re.IGNORECASE)
+_DESCRIBES = regex(r".*(?:ed|en|ing|able|ible|[ai]d[oa]s?|[ae]nte|ly|mente|ée?s?|lich|bar)$", re.IGNORECASE)
+_SIGN_WITHIN = regex(r".[!@#$%^&*+=~]|[!@#$%^&*+=~].|[a-z][A-Z]")
 _STOP_WORDS = frozenset().union(*(STOP_WORDS[language] for language in ("en", "es", "fr", "de", "it", "pt")))
 _NOT_SECRET_WORDS = frozenset(
     """strong weak wrong right long short safe secure insecure secret correct incorrect simple hard easy ready old new set here there

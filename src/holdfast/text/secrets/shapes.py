@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+from holdfast.runtime.regex import regex
+
 Span: TypeAlias = tuple[int, int, str]
 """Start and end position of a secret, and its kind."""
 
-PLACEHOLDER = re.compile(
+PLACEHOLDER = regex(
     r"\[redacted|[*•xX.#_-]+$|<[^<>]*>?$|\$\{|\$[A-Za-z_]+\b|\$\(|\{\{|%[sd(]|[^(]*\(|(?:process|os|env|settings|config|self)\.|.*://"
 )
 """Pattern of a value that stands for a secret, such as ``${PASSWORD}`` or ``<password>``."""
@@ -63,7 +65,7 @@ def _is_value(match: re.Match[str]) -> bool:
 
 
 def _keys(pattern: str, *hints: str, holds: Callable[[re.Match[str]], bool] = lambda match: True) -> _Shape:
-    return _Shape(kind="api key", hints=hints, pattern=re.compile(rf"(?<![A-Za-z0-9]){pattern}"), holds=holds)
+    return _Shape(kind="api key", hints=hints, pattern=regex(rf"(?<![A-Za-z0-9]){pattern}"), holds=holds)
 
 
 def _prefixed(characters: str, *prefixes: str, min_length: int = 20) -> _Shape:
@@ -73,7 +75,7 @@ def _prefixed(characters: str, *prefixes: str, min_length: int = 20) -> _Shape:
 
 
 def _password(pattern: str, *hints: str) -> _Shape:
-    return _Shape(kind="password", hints=hints, pattern=re.compile(rf"(?<![A-Za-z0-9]){pattern}"), holds=_is_value)
+    return _Shape(kind="password", hints=hints, pattern=regex(rf"(?<![A-Za-z0-9]){pattern}"), holds=_is_value)
 
 
 _DASHED = "A-Za-z0-9_-"
@@ -86,7 +88,7 @@ _SHAPES: tuple[_Shape, ...] = (
     _Shape(
         kind="private key",
         hints=("-----BEGIN ",),
-        pattern=re.compile(
+        pattern=regex(
             r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
             r"(?:[^-]{0,20000}(?:-{1,4}(?!-)[^-]{0,2000}){0,20}-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
             r"|(?:(?:\s|\\n)*[A-Za-z0-9+/=]{20,})*)"
@@ -95,17 +97,17 @@ _SHAPES: tuple[_Shape, ...] = (
     _Shape(
         kind="private key",
         hints=("Private-Lines:",),
-        pattern=re.compile(r"Private-Lines:\s{0,3}\d{1,3}((?:\s{1,3}[A-Za-z0-9+/=]{4,64})+)"),
+        pattern=regex(r"Private-Lines:\s{0,3}\d{1,3}((?:\s{1,3}[A-Za-z0-9+/=]{4,64})+)"),
     ),
     _Shape(
         kind="private key",
         hints=("AGE-SECRET-KEY-1", "age-secret-key-1", "AGE-PLUGIN-"),
-        pattern=re.compile(r"AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{1,30})-1?[A-Z0-9]{20,}", re.IGNORECASE),
+        pattern=regex(r"AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{1,30})-1?[A-Z0-9]{20,}", re.IGNORECASE),
     ),
     _Shape(
         kind="token",
         hints=("eyJ",),
-        pattern=re.compile(r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]*"),
+        pattern=regex(r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]*"),
     ),
     _keys(r"hf_[0-9a-z]{16}_[A-Za-z0-9_-]{20,}", "hf_"),
     _keys(r"sk-[A-Za-z0-9_-]{18,}", "sk-", holds=_has_digits),
@@ -153,11 +155,11 @@ _SHAPES: tuple[_Shape, ...] = (
     _keys(r"(?:AccountKey|SharedAccessKey|SharedSecretValue)=([A-Za-z0-9+/=]{20,})", "AccountKey=", "SharedAccessKey="),
     _keys(r"sig=([A-Za-z0-9%+/]{36,}={0,2})", "sig="),
     _keys(r"otpauth://[^\s]{0,200}?secret=([A-Za-z2-7=]{8,})", "otpauth://"),
-    _Shape(kind="api key", hints=(":AA",), pattern=re.compile(r"(?<=\d{8}):(AA[A-Za-z0-9_-]{32,})")),
+    _Shape(kind="api key", hints=(":AA",), pattern=regex(r"(?<=\d{8}):(AA[A-Za-z0-9_-]{32,})")),
     _Shape(
         kind="password",
         hints=("://",),
-        pattern=re.compile(r"://[^\s:/@]{0,100}:(?!\[redacted)([^\s/]{1,200})@(?=[^\s@])"),
+        pattern=regex(r"://[^\s:/@]{0,100}:(?!\[redacted)([^\s/]{1,200})@(?=[^\s@])"),
     ),
     _password(rf"(?:curl|http|https){_OPTIONS}(?:-u|--user|-a|--auth)[ =]['\"]?[^\s:'\"/]{{1,100}}:{_VALUE}", "curl ", "http "),
     _password(rf"(?:curl|http|https){_OPTIONS}(?:-u|--user|-a|--auth)[ =]'[^:'\n]{{1,100}}:([^'\n]{{3,200}})'", "curl ", "http "),
@@ -167,8 +169,8 @@ _SHAPES: tuple[_Shape, ...] = (
     _password(rf"machine\s\S{{1,200}}\s{{1,9}}login\s\S{{1,200}}\s{{1,9}}password\s{_ARGUMENT}", "machine "),
 )  # fmt: skip
 
-_DISCORD = re.compile(r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_-])")
-_FORTY = re.compile(r"(?<![A-Za-z0-9/+=_.%-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-]|\.\w)")
+_DISCORD = regex(r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_-])")
+_FORTY = regex(r"(?<![A-Za-z0-9/+=_.%-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-]|\.\w)")
 """A secret access key of AWS has no prefix. It has exactly 40 characters."""
 _MIN_CHANGES = 15
 """Minimum number of changes between digits, capitals and small letters in 40 random characters.
@@ -176,11 +178,11 @@ _MIN_CHANGES = 15
 Random text has about 24 of them. Names in camel case and file paths have fewer than 12.
 """
 
-_CARD = re.compile(r"\d(?<![\dA-Za-z.,/_-]\d)(?<!\d \d)(?:[ \u00a0\u202f-]?\d){13,18}(?![ -]?\d)(?![\d_])")
-_ISSUERS = re.compile(
+_CARD = regex(r"\d(?<![\dA-Za-z.,/_-]\d)(?<!\d \d)(?:[ \u00a0\u202f-]?\d){13,18}(?![ -]?\d)(?![\d_])")
+_ISSUERS = regex(
     r"4\d{15}(?:\d{3})?|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3[0689]\d{12}|35\d{14}|6(?:011|5\d\d|4[4-9]\d)\d{12,15}|62\d{14,17}"
 )
-_OTHER_NUMBER = re.compile(
+_OTHER_NUMBER = regex(
     r"(?:order|pedido|tracking|seguimiento|invoice|factura|reference|referencia|ref|ticket|serial|serie|imei|id|isbn|iban|shipment|envío|envio)"
     r"[\s.:#º°nºo]{0,4}(?:number|num(?:ber)?|número|numero|no|nr|id)?[\s.:#º°]{0,4}(?:is|es)?[\s:#]{0,3}$",
     re.IGNORECASE,

@@ -2,7 +2,9 @@
 
 import re
 
-_TOKEN = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)?|[^A-Za-z]+")
+from holdfast.runtime.regex import regex
+
+_TOKEN = regex(r"[A-Za-z]+(?:'[A-Za-z]+)?|[^A-Za-z]+")
 _ADVERBS = frozenset(
     "also always never usually often still just now currently really actually recently finally already only sometimes rarely mostly mainly "
     "generally normally typically personally absolutely especially particularly definitely hardly ever no longer both even regularly almost "
@@ -24,19 +26,19 @@ _FIXED = {
 _WORDS = {"my": "their", "our": "their", "me": "them", "mine": "theirs", "myself": "themselves"}
 _AUXILIARY = {"am": ("is", "are"), "was": ("was", "were"), "have": ("has", "have"), "do": ("does", "do"), "don't": ("doesn't", "don't"),
               "haven't": ("hasn't", "haven't"), "wasn't": ("wasn't", "weren't"), "dont": ("doesn't", "don't")}  # fmt: skip
-_SUBJECTLESS = re.compile(
+_SUBJECTLESS = regex(
     r"^(?:(?:just|recently|finally|also) )*(?:moved|quit|got|started|bought|sold|adopted|signed|lost|broke|turned|finished|graduated|joined|"
     r"became|switched|decided|booked|studied|worked|lived|passed|failed|retired|settled|enrolled|inherited|hired|launched|published|stopped|gave)\b"
 )
-_IS_WHAT = re.compile(
+_IS_WHAT = regex(
     r"^(?:allergic|vegan|vegetarian|based|married|training|learning|working|living|studying|freelancing|renting|pregnant|diabetic|retired|saving)\b"
 )
-_ADDRESSED = re.compile(r"\b(?:you|your|yours|we|us|ourselves|let's|lets|we'\w+)\b", re.IGNORECASE)
-_ORDER = re.compile(
+_ADDRESSED = regex(r"\b(?:you|your|yours|we|us|ourselves|let's|lets|we'\w+)\b", re.IGNORECASE)
+_ORDER = regex(
     r"^(?:please|always|never|don't|do not|from now on|use|keep|call|answer|reply|respond|speak|talk|give|avoid|stop|treat|be|remind|when|going forward)\b",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(r"\bif i\b", re.IGNORECASE)
+_CONDITION = regex(r"\bif i\b", re.IGNORECASE)
 
 
 def turn_english(text: str, place: str) -> str | None:

@@ -5,24 +5,23 @@ A clause that cannot be rewritten safely becomes a quotation, which is always co
 
 import re
 
+from holdfast.runtime.regex import regex
 from holdfast.text.third_person.english import turn_english
 from holdfast.text.third_person.spanish import speaks_as_woman, turn_spanish
 
 _THE_USER = {"en": "The user", "es": "El usuario"}
 _PLACEHOLDER = "\x00"
 """Character that stands for the subject in a rewritten clause until the subject is inserted."""
-_SPANISH_AT = re.compile(rf"\b[aA] {_PLACEHOLDER}")
-_SPANISH_OF = re.compile(rf"\bde {_PLACEHOLDER}")
-_SPANISH_OWNED = re.compile(
-    rf"^(?:(?P<to>Al|A(?= l))? ?(?P<article>El|La|Los|Las|la|los|las)? ?)(?P<what>[\w ]+?) de {_PLACEHOLDER}"
-)
+_SPANISH_AT = regex(rf"\b[aA] {_PLACEHOLDER}")
+_SPANISH_OF = regex(rf"\bde {_PLACEHOLDER}")
+_SPANISH_OWNED = regex(rf"^(?:(?P<to>Al|A(?= l))? ?(?P<article>El|La|Los|Las|la|los|las)? ?)(?P<what>[\w ]+?) de {_PLACEHOLDER}")
 _NAME = {
-    "en": re.compile(
+    "en": regex(
         r"^(?:my (?:full |first |real )?name(?:'s| is)|i'?m called|i am called|(?:you can |please |just |everyone calls me |people )*call me|i go by|i'?m|i am)"
         r"\s+(?P<name>[^\W\d_][\w'’-]*(?:\s[^\W\d_a-z][\w'’-]*){0,3})(?=$|[.,!]| (?:and|but|from)\b)",
         re.IGNORECASE,
     ),
-    "es": re.compile(
+    "es": regex(
         r"^(?:(?:yo )?me llamo|mi nombre (?:completo )?es|(?:puedes |podés |podes )?(?:llamarme|decirme|ll[aá]mame|decime|dime)|(?:todos )?me (?:dicen|llaman)|(?:yo )?soy)"
         r"\s+(?P<name>[^\W\d_][\w'’-]*(?:\s[^\W\d_a-z][\w'’-]*){0,3})(?=$|[.,!]| (?:y|pero|de)\b)",
         re.IGNORECASE,
@@ -39,9 +38,9 @@ _AS_OWN = {
     "yourself": "myself",
     "you are": "I am",
 }
-_YOU = re.compile(r"\b(?:you are|you're|you've|you'd|yourself|yours|your|you)\b", re.IGNORECASE)
-_TO_YOU = re.compile(r"\byou(?:r|'\w+)?\b", re.IGNORECASE)
-_OBSERVER = re.compile(
+_YOU = regex(r"\b(?:you are|you're|you've|you'd|yourself|yours|your|you)\b", re.IGNORECASE)
+_TO_YOU = regex(r"\byou(?:r|'\w+)?\b", re.IGNORECASE)
+_OBSERVER = regex(
     r"^(?:(?:so|well|ah|oh|ok|okay|hm+)[, ]+)*(?:i (?:notice|noticed|think|see|suspect|gather)(?: that)? |i've noticed (?:that )?|it (?:seems|sounds|looks)"
     r"(?: like)?(?: that)? |it appears (?:that )?|(?:sounds|seems|looks) like )(?=i\b|i'|my\b)",
     re.IGNORECASE,

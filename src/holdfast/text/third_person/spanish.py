@@ -2,7 +2,9 @@
 
 import re
 
-_TOKEN = re.compile(r"[^\W\d_]+|[\W\d_]+")
+from holdfast.runtime.regex import regex
+
+_TOKEN = regex(r"[^\W\d_]+|[\W\d_]+")
 _IRREGULAR = {
     "soy": "es", "estoy": "está", "tengo": "tiene", "voy": "va", "he": "ha", "hago": "hace", "puedo": "puede", "quiero": "quiere", "prefiero": "prefiere",
     "vengo": "viene", "salgo": "sale", "pongo": "pone", "traigo": "trae", "sé": "sabe", "doy": "da", "veo": "ve", "digo": "dice", "oigo": "oye", "juego": "juega",
@@ -26,11 +28,11 @@ _AR = (
 ).split()
 _ER_IR = "viv com beb aprend corr escrib vend asist resid comparti compart recib cumpl sub abr sufr insist decid descubr part tos barr cos tem deb permit imprim crec nac promet"
 _BOTH = tuple(_ER_IR.split())
-_SECOND_PERSON = re.compile(
+_SECOND_PERSON = regex(
     r"\b(?:tú|vos|usted|te|ti|contigo|tu|tus|nos|nosotros|nosotras|nuestr[oa]s?|somos|estamos|tenemos|vamos|hemos|\w{2,}[aei]mos)\b",
     re.IGNORECASE,
 )
-_ORDER = re.compile(
+_ORDER = regex(
     r"^(?:por favor|siempre (?:usa|respond)|nunca (?:me|uses)|no me (?:llames|digas|hables|trates|escribas|mandes|recomiendes|sugieras)|a partir de|de ahora|desde ahora|"
     r"tutéame|tuteame|háblame|hablame|respóndeme|respondeme|contéstame|contestame|llámame|llamame|decime|dime|usa|us[áa] |trátame|tratame|puedes|podés|podes|recuérdame|recordame)\b",
     re.IGNORECASE,
@@ -50,7 +52,7 @@ _TIMES = frozenset(
     "año años verano invierno vez ayer anoche hoy".split()
 )
 _BEFORE_VERB = _JOINTS | _LEADS | _CLITICS | _TIMES | {"me"}
-_FEMININE_SPEAKER = re.compile(
+_FEMININE_SPEAKER = regex(
     r"\b(?:soy|estoy|era|fui|he sido|estaba) (?:muy |ya |bastante |felizmente )?(?!\w*(?:ista|nauta|cida)\b|una\b|la\b|(?:hincha|poeta|colega|atleta|belga|policía|guía)\b)"
     r"\w+(?:ada|ida|ica|íaca|iaca|ana|era|ora|osa|iva|esta|eta|ina|nda|rta|rda|lta|gada|aria|ra)\b",
     re.IGNORECASE,

@@ -7,6 +7,8 @@ chemistry". Only words of the sentence are used. A list ("tea and coffee") is on
 import re
 from typing import Final
 
+from holdfast.runtime.regex import regex
+
 _ENGLISH_VERBS: Final = (
     r"(?:am|is|are|was|were|have|has|had|do|does|did|can|will|live|work|go|play|run|teach|study|take|drink|eat|drive|ride|bike|cycle|walk|swim"
     r"|sing|dance|paint|cook|bake|write|read|speak|own|rent|keep|grow|make|volunteer|train|coach|practice|practise|collect|use|prefer|like|love|hate"
@@ -35,26 +37,26 @@ _ADVERB: Final = {
     "es": r"(?:(?:también|ahora|todavía|siempre|además)\s+)?",
 }
 _NEW_SUBJECT: Final = {
-    code: re.compile(
+    code: regex(
         rf"(?:\s*[,;–—]\s*|\s+-\s+|\s+)(?:{_AND[code]}\s+)(?={_OWN_SUBJECT[code]})|\s*[,;–—]\s+(?={_OWN_SUBJECT[code]})",
         re.IGNORECASE,
     )
     for code in _AND
 }
 _NEW_VERB: Final = {
-    code: re.compile(rf"\s*,?\s+{_AND[code]}\s+(?={_ADVERB[code]}(?-i:{_VERB[code]})\s+\S)", re.IGNORECASE) for code in _AND
+    code: regex(rf"\s*,?\s+{_AND[code]}\s+(?={_ADVERB[code]}(?-i:{_VERB[code]})\s+\S)", re.IGNORECASE) for code in _AND
 }
-_THIRD_PERSON_VERB: Final = re.compile(r"\s*,?\s+and\s+(?=[a-z]{2,}s\s+\S)")
+_THIRD_PERSON_VERB: Final = regex(r"\s*,?\s+and\s+(?=[a-z]{2,}s\s+\S)")
 """Matches a second verb in the third person: "lives in Leeds and teaches chemistry"."""
 _SUBJECT: Final = {
-    "en": re.compile(
+    "en": regex(
         r"(?:I|We|They|He|She|It|The user|User)\b(?!\s+and\b|['’]s\s+(?!(?:been|got)\b))"
         r"|(?:(?:My|Our|The|His|Her|Their)(?:\s+(?:and\s+)?[\w’'-]+){1,4}?"
         r"|(?-i:[A-Z])[\w’'-]+(?:\s+(?:(?-i:[A-Z])[\w’'-]+|and\s+(?:I|my\s+\w+|(?-i:[A-Z])\w+)))*?)"
         rf"(?<!['’]s)(?=['’](?:m|ve|re|s)\s+(?:been|got|an?|the|in|at|on|not|\w+ing)\b|\s+{_ADVERB['en']}(?-i:{_ENGLISH_VERBS}\b|[a-z]{{2,}}(?:s|ed)\s+\S))",
         re.IGNORECASE,
     ),
-    "es": re.compile(
+    "es": regex(
         r"(?:Yo|Nosotr[oa]s|El usuario|La usuaria)\b"
         r"|(?:(?:Mi|Mis|Nuestr[oa]s?|El|La|Los|Las|Su|Sus)(?:\s+(?:y\s+)?[\w-]+){1,4}?"
         r"|(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+(?:\s+(?:(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+|y\s+(?:yo|mi\s+\w+|(?-i:[A-ZÁÉÍÓÚÑ])\w+)))*?)"
@@ -67,8 +69,8 @@ _PERSON: Final = {
     "es": r"(?:(?:mi|nuestr[oa]|su)\s+[\w-]+(?:\s+[A-ZÁÉÍÓÚÑ][\w-]+)?|[A-ZÁÉÍÓÚÑ][\w-]+(?:\s+[A-ZÁÉÍÓÚÑ][\w-]+)?)",
 }
 _ABOUT_PERSON: Final = {
-    "en": re.compile(rf"(?P<who>{_PERSON['en']}),\s+who\s+(?P<what>[^,;.]+?)(?P<end>,\s*|(?=[;.]|$))", re.IGNORECASE),
-    "es": re.compile(rf"(?P<who>{_PERSON['es']}),\s+(?:que|quien)\s+(?P<what>[^,;.]+?)(?P<end>,\s*|(?=[;.]|$))", re.IGNORECASE),
+    "en": regex(rf"(?P<who>{_PERSON['en']}),\s+who\s+(?P<what>[^,;.]+?)(?P<end>,\s*|(?=[;.]|$))", re.IGNORECASE),
+    "es": regex(rf"(?P<who>{_PERSON['es']}),\s+(?:que|quien)\s+(?P<what>[^,;.]+?)(?P<end>,\s*|(?=[;.]|$))", re.IGNORECASE),
 }
 _MIN_WORDS: Final = 2
 

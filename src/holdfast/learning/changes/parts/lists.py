@@ -5,26 +5,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.learning.changes.parts.segments import segments_of, verb_end
+from holdfast.runtime.regex import regex
 
 _AND: Final = {"en": r"(?:and|or|plus|&)", "es": r"(?:y|e|o|más)"}
-_LAST_AND: Final = {code: re.compile(rf"\s*,?\s+{words}\s+(?=\S)", re.IGNORECASE) for code, words in _AND.items()}
+_LAST_AND: Final = {code: regex(rf"\s*,?\s+{words}\s+(?=\S)", re.IGNORECASE) for code, words in _AND.items()}
 _NAME: Final = r"[A-ZÁÉÍÓÚÑ][\w’'-]+(?:\s+[A-ZÁÉÍÓÚÑ][\w’'-]+)*"
 _NAMES: Final = {
-    code: re.compile(rf"(?P<first>{_NAME}(?:,\s+{_NAME})*),?(?P<and>\s+{words}\s+)(?P<last>{_NAME})")
-    for code, words in _AND.items()
+    code: regex(rf"(?P<first>{_NAME}(?:,\s+{_NAME})*),?(?P<and>\s+{words}\s+)(?P<last>{_NAME})") for code, words in _AND.items()
 }
 _PREPOSITION: Final = {
-    "en": re.compile(r"(?:to|for|in|at|on|with|of|about|from|against|into)\s+", re.IGNORECASE),
-    "es": re.compile(r"(?:al|a|del|de|en|con|por|para|contra)\s+", re.IGNORECASE),
+    "en": regex(r"(?:to|for|in|at|on|with|of|about|from|against|into)\s+", re.IGNORECASE),
+    "es": regex(r"(?:al|a|del|de|en|con|por|para|contra)\s+", re.IGNORECASE),
 }
 _FAMILY: Final = {"al": "a", "del": "de"}
-_ARTICLE: Final = re.compile(r"(?:el|la|los|las|un|una|unos|unas|mi|mis)\b", re.IGNORECASE)
-_STANDS_FOR: Final = re.compile(
+_ARTICLE: Final = regex(r"(?:el|la|los|las|un|una|unos|unas|mi|mis)\b", re.IGNORECASE)
+_STANDS_FOR: Final = regex(
     r"(?:(?:another|the other )?ones?|another|the other|otr[oa]s?|un[oa]|l[oa]s? otr[oa]s?)(?= (?:in|at|on|after|before|for|en|a|al|antes|después|para|por)\b|$)",
     re.IGNORECASE,
 )
 """Matches an item that stands for the thing named before it: "one after lunch"."""
-_COUNT: Final = re.compile(
+_COUNT: Final = regex(
     r"\b(?:two|three|four|five|six|both|\d+|dos|tres|cuatro|cinco|seis|amb[oa]s)\s+(?=[\w-]+[,:]?\s*$)", re.IGNORECASE
 )
 """Matches a number before a noun at the end of a text: "two" in "I have two cats, ". Without one item, it is wrong."""

@@ -13,10 +13,11 @@ from holdfast.learning.changes.slot_clauses import SlotClause, clauses_of
 from holdfast.learning.changes.slots import Slot, slots_of
 from holdfast.learning.changes.supersede import retires
 from holdfast.learning.changes.wording import spoken_words
+from holdfast.runtime.regex import regex
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Memory, Put
 
-_POINTS_BACK: Final = re.compile(
+_POINTS_BACK: Final = regex(
     r"\b(?:it|its|it's|there|that|that's|this|he|she|they|them|him|her|his|their|ahí|allí|allá|eso|esto|él|ella|ellos|ellas)\b",
     re.IGNORECASE,
 )
@@ -24,7 +25,7 @@ _POINTS_BACK: Final = re.compile(
 
 "Loves it there." If that sentence no longer holds, neither does this one.
 """
-_SUBJECT: Final = re.compile(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )")
+_SUBJECT: Final = regex(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )")
 
 
 def remainder(old: Memory | Put, put: Put, chance: Chance | None = None) -> list[Put]:

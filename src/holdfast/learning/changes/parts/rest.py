@@ -19,16 +19,17 @@ from holdfast.learning.changes.phrases import LANGUAGES, folded
 from holdfast.learning.changes.slots import Slot, slots_of
 from holdfast.learning.changes.supersede import retires
 from holdfast.learning.changes.wording import meaning, shared_words
+from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 
-_POINTS_TO_THING: Final = re.compile(r"\b(?:it|its|it's|there|that|this|ahí|allí|allá|eso|esto)\b", re.IGNORECASE)
-_LIVES: Final = re.compile(r"\s*(?:['’]\w+\s+)?(?:\w+\s+)?(?:liv(?:e|es|ing)|viv\w+|resid\w+)\b", re.IGNORECASE)
-_ALONE: Final = re.compile(r"\b(?:alone|sol[oa]s?|by (?:my|him|her)self)\b", re.IGNORECASE)
-_DWELLING: Final = re.compile(
+_POINTS_TO_THING: Final = regex(r"\b(?:it|its|it's|there|that|this|ahí|allí|allá|eso|esto)\b", re.IGNORECASE)
+_LIVES: Final = regex(r"\s*(?:['’]\w+\s+)?(?:\w+\s+)?(?:liv(?:e|es|ing)|viv\w+|resid\w+)\b", re.IGNORECASE)
+_ALONE: Final = regex(r"\b(?:alone|sol[oa]s?|by (?:my|him|her)self)\b", re.IGNORECASE)
+_DWELLING: Final = regex(
     r"\b(?:flat|apartment|house|studio|room|condo|place|piso|casa|departamento|depto|depa|apartamento|habitación|cuarto)\b",
     re.IGNORECASE,
 )
-_RENTS: Final = re.compile(r"\b(?:rent|rents|share|shares|own|owns|alquil\w+|rent[oa]|compart\w+)\b", re.IGNORECASE)
+_RENTS: Final = regex(r"\b(?:rent|rents|share|shares|own|owns|alquil\w+|rent[oa]|compart\w+)\b", re.IGNORECASE)
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation", "school"})
 _MIN_TOKEN: Final = 3
 _MIN_CHANCE: Final = 0.5

@@ -6,6 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from holdfast.learning.changes.moments import moments_of
 from holdfast.learning.changes.parts.claims import subject_of
+from holdfast.runtime.regex import regex
 
 Sort: TypeAlias = Literal["core", "place", "time", "company", "role", "other"]
 
@@ -14,12 +15,12 @@ _DAYS: Final = {
     "es": r"(?:lunes|martes|miércoles|miercoles|jueves|viernes|sábados?|sabados?|domingos?|fin(?:es)? de semana|findes?|mañanas?|tardes?|noches?)",
 }
 _STARTS: Final = {
-    "en": re.compile(
+    "en": regex(
         rf"(?:(?<=\s)|(?<=,))(?P<word>with|together with|alongside|in|at|on|near|next to|behind|by|inside|outside|to|from|for|as|since|until|during|before|after"
         rf"|every|each|twice|once|(?:on )?(?:the )?(?={_DAYS['en']}\b))(?=\s|\b)",
         re.IGNORECASE,
     ),
-    "es": re.compile(
+    "es": regex(
         rf"(?:(?<=\s)|(?<=,))(?P<word>junto con|con|en|cerca de|al lado de|detrás de|para|desde|hasta|por|como|durante|antes de|después de|cada|al|a las?|a"
         rf"|(?:tod[oa]s )?(?:los|el|las) (?={_DAYS['es']}\b))(?=\s|\b)",
         re.IGNORECASE,
@@ -33,20 +34,20 @@ _SORTS: Final[dict[str, Sort]] = {
     **dict.fromkeys(("since", "until", "during", "before", "after", "every", "each", "twice", "once"), "time"),
     **dict.fromkeys(("desde", "hasta", "durante", "antes de", "después de", "cada", "a la", "a las"), "time"),
 }
-_ROLE: Final = re.compile(r"(?<=\s)(?P<word>de)(?=\s)", re.IGNORECASE)
-_PERSON: Final = re.compile(
+_ROLE: Final = regex(r"(?<=\s)(?P<word>de)(?=\s)", re.IGNORECASE)
+_PERSON: Final = regex(
     r"\b(?:my|our|his|her|their|mis?|sus?|nuestr[oa]s?|friends|kids|roommates|housemates|flatmates|colleagues|amig[oa]s|compañer[oa]s)\b"
     r"|\s(?-i:[A-ZÁÉÍÓÚÑ])\w|\b(?:la|el) (?:profesora?|señora?|dra?|doctora?)\b",
     re.IGNORECASE,
 )
-_WORKS: Final = re.compile(r"(?:trabaj|labur|curr)\w+\s+", re.IGNORECASE)
-_TIME: Final = {code: re.compile(rf"\b{days}\b", re.IGNORECASE) for code, days in _DAYS.items()}
+_WORKS: Final = regex(r"(?:trabaj|labur|curr)\w+\s+", re.IGNORECASE)
+_TIME: Final = {code: regex(rf"\b{days}\b", re.IGNORECASE) for code, days in _DAYS.items()}
 _VERB_GROUP: Final = {
-    "en": re.compile(
+    "en": regex(
         r"\s*(?:['’](?:m|ve|re|s|d)|(?:am|is|are|was|have|has|had|been|gets?|got|do|does|will|can|also|now|still|usually|always|only|not|never)\b|\s)*\s*(?!(?:an?|the|my|our|no|some|two|three|\d+|in|at|on|with|to|for|from|near|by|as|every)\b)[\w’'-]*",
         re.IGNORECASE,
     ),
-    "es": re.compile(
+    "es": regex(
         r"\s*(?:(?:ya|no|también|ahora|siempre|me|nos|se|le|les|he|ha|hemos|estoy|está|estamos|suelo|suele|solemos|sigo|sigue)\s+|(?:soy|es|somos|son)\s+(?=\w+\s+(?:al?|del?|en|con|por|para)\s))*(?!(?:un|una|el|la|los|las|mi|mis|en|con|a|al|de|para|por|cada)\b)[\w-]*",
         re.IGNORECASE,
     ),

@@ -1,0 +1,71 @@
+"""Regular expressions that are compiled when they are first used."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from holdfast.runtime.regex import regex
+
+TEXT = "Ana lives in Lima since 2021, Bruno in Quito since 2024"
+YEAR = r"(?P<year>\d{4})"
+
+
+@pytest.mark.parametrize("method", ["finditer", "findall", "fullmatch", "match", "search", "split"])
+def test_it_answers_as_a_compiled_pattern_does_the_first_time_and_later(method: str) -> None:
+    ours, compiled = regex(YEAR), re.compile(YEAR)
+    for _ in range(2):
+        found, expected = getattr(ours, method)(TEXT), getattr(compiled, method)(TEXT)
+        assert _plain(found) == _plain(expected)
+
+
+def test_it_replaces_as_a_compiled_pattern_does() -> None:
+    ours = regex("ANA|bruno", re.IGNORECASE)
+    assert ours.sub("someone", TEXT) == TEXT.replace("Ana", "someone").replace("Bruno", "someone")
+    assert ours.subn("someone", TEXT)[1] == 2
+    assert (ours.pattern, ours.flags & re.IGNORECASE) == ("ANA|bruno", re.IGNORECASE)
+
+
+def test_a_mistake_is_reported_when_it_is_used() -> None:
+    unbalanced = regex("(")
+    with pytest.raises(re.error):
+        unbalanced.search(TEXT)
+
+
+COUNT = """
+import gc, pkgutil
+from importlib import import_module
+
+import holdfast.engine
+from holdfast.runtime.regex import _Regex
+
+def expressions():
+    return [thing for thing in gc.get_objects() if type(thing) is _Regex]
+
+compiled = sum("search" in vars(expression) for expression in expressions())
+for package in ("text", "learning", "recall", "importers", "topic_files", "consent"):
+    for module in pkgutil.walk_packages(import_module(f"holdfast.{package}").__path__, f"holdfast.{package}."):
+        import_module(module.name)
+for expression in expressions():
+    assert expression.pattern == expression._source
+print(compiled, len(expressions()))
+"""
+
+
+def test_importing_the_engine_compiles_few_of_the_expressions_and_all_of_them_are_valid() -> None:
+    ran = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    compiled, every = map(int, ran.stdout.split())
+    assert compiled < 10
+    assert every > 300
+
+
+def _plain(found: object) -> object:
+    if found is None or isinstance(found, list):
+        return found
+    if isinstance(found, re.Match):
+        return found.span(), found.groupdict()
+    return [_plain(match) for match in cast("Iterator[re.Match[str]]", found)]
