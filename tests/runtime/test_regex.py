@@ -29,6 +29,13 @@ def test_it_replaces_as_a_compiled_pattern_does() -> None:
     assert (ours.pattern, ours.flags & re.IGNORECASE) == ("ANA|bruno", re.IGNORECASE)
 
 
+@pytest.mark.parametrize("attribute", [name for name in dir(re.Pattern) if not name.startswith("_") and name != "scanner"])
+def test_only_the_first_use_compiles(attribute: str) -> None:
+    ours = regex(YEAR)
+    assert getattr(ours, attribute) is not None
+    assert attribute in vars(ours)
+
+
 def test_a_mistake_is_reported_when_it_is_used() -> None:
     unbalanced = regex("(")
     with pytest.raises(re.error):

@@ -7,11 +7,16 @@ command needs to start.
 import re
 from typing import Any, Final, cast
 
-_METHODS: Final = ("finditer", "findall", "fullmatch", "match", "search", "split", "sub", "subn")
+_ATTRIBUTES: Final = (
+    "finditer", "findall", "flags", "fullmatch", "groupindex", "groups", "match", "pattern", "search", "split", "sub", "subn",
+)  # fmt: skip
 
 
 class _Regex:
-    """Looks like a compiled pattern. The first use compiles it and stores the pattern's own methods here, so later uses are direct."""
+    """Looks like a compiled pattern.
+
+    The first use compiles it and stores the attributes of the compiled pattern here, so later uses do not call ``__getattr__``.
+    """
 
     def __init__(self, source: str, flags: int) -> None:
         self._source = source
@@ -19,7 +24,7 @@ class _Regex:
 
     def __getattr__(self, name: str) -> Any:
         compiled = re.compile(self._source, self._flags)
-        self.__dict__.update((method, getattr(compiled, method)) for method in _METHODS)
+        self.__dict__.update((attribute, getattr(compiled, attribute)) for attribute in _ATTRIBUTES)
         return getattr(compiled, name)
 
 

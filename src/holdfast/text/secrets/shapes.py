@@ -37,13 +37,12 @@ def shaped(text: str) -> Iterator[Span]:
     which its matches start.
     """
     for shape in _SHAPES:
-        group = min(shape.pattern.groups, 1)
         for hint in shape.hints:
             at = text.find(hint)
             while at >= 0:
                 match = shape.pattern.match(text, at)
                 if match and shape.holds(match):
-                    yield (*match.span(group), shape.kind)
+                    yield (*match.span(min(match.re.groups, 1)), shape.kind)
                 at = text.find(hint, match.end() if match else at + 1)
     yield from ((*match.span(), "token") for match in _DISCORD.finditer(text) if _has_digits(match))
 
