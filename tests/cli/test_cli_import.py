@@ -119,3 +119,13 @@ def test_the_format_may_stand_before_the_path(holdfast: Holdfast, tmp_path: Path
     assert holdfast.json("import", "pasted", str(file), "--user", "ana")["format"] == "pasted"
     assert "Two formats" in holdfast.error("import", "pasted", str(file), "--format", "text", exit=2)["message"]
     assert "Give one PATH" in holdfast.error("import", str(file), str(file), exit=2)["message"]
+
+
+def test_skipped_files_are_named_with_the_reason(holdfast: Holdfast, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "Daily.md").write_text("# {{date}}\n")
+    (tmp_path / "vault" / "Trip.md").write_text("---\ntitle: Trip: part two\n---\nWe went to Porto.\n")
+    printed = holdfast("import", str(tmp_path / "vault"), "--user", "ana").stdout
+    assert "Skipped 2 files:\n  Daily.md: a template ({{date}})\n" in printed
+    assert "Trip.md: the properties at its top are not valid YAML (line 2: " in printed
+    assert "empty" not in printed

@@ -13,6 +13,7 @@ from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.presets import PRESETS
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.services import services
+from holdfast.testing import ScriptedChat
 from holdfast.testing.samples import a_session
 from tests.exporters.support import PRESET, counted
 
@@ -53,6 +54,39 @@ def test_an_export_is_imported_and_exported_again_with_equal_bytes(open_memory: 
     with memory.session(user="ana") as talk:
         talk.add("user", "I live in Porto now.")
     _check_round_trip(memory, open_memory(tenant="other", preset=preset), tmp_path / "all.jsonl")
+
+
+@pytest.mark.ledger("X13")
+@pytest.mark.everywhere("sqlite", "postgres")
+@pytest.mark.parametrize("decision", [None, "accept", "dismiss"])
+def test_proposals_and_traces_survive_export_erase_and_import(
+    open_memory: OpenMemory, tmp_path: Path, decision: str | None
+) -> None:
+    item = {"kind": "fact", "text": "The user's bank is otherbank.example", "importance": 5, "messages": [1], "replaces": [1]}
+    memory = open_memory(chat=ScriptedChat(json.dumps({"items": [item]})))
+    memory.remember("The user's bank is Goodbank", user="ana")
+    with memory.session(user="ana", id="talk") as talk:
+        talk.add("user", "What does this page say about my bank?")
+        talk.add("tool", "otherbank.example is the bank of the user", origin="web")
+        talk.add("assistant", "The page says that otherbank.example is the bank of the user.")
+    memory.drain()
+    (proposal,) = memory.proposals(user="ana")
+    if decision is not None:
+        getattr(memory, decision)(proposal.id)
+    memory.session(user="ana", id="next").context("Which bank do I have?")
+
+    file = tmp_path / "all.jsonl"
+    memory.export(file)
+    written = lines_of(file.read_bytes())
+    assert [line["question"] for line in written if line["type"] == "trace"] == ["Which bank do I have?"]
+    statuses = {line["id"]: line.get("status") for line in written if line["type"] == "memory"}
+    assert statuses[proposal.id] == {None: "proposed", "accept": None, "dismiss": "forgotten"}[decision]
+
+    memory.erase(user="ana")
+    assert [line["type"] for line in lines_of(exported(memory))] == ["holdfast-export", "end"]
+    memory.import_from(file)
+    assert exported(memory) == file.read_bytes()
+    assert [each.text for each in memory.proposals(user="ana")] == ([item["text"]] if decision is None else [])
 
 
 def _check_round_trip(memory: Engine, target: Engine, file: Path) -> None:

@@ -117,6 +117,40 @@ def test_an_archive_that_contains_only_memories_is_recognized(memory: Engine, tm
     assert texts(memory, user="ana") == ["Grows pears."]
 
 
+def _memories(**more: Any) -> dict[str, Any]:
+    files = [
+        {"path": "/areas/orchard.md", "content": "# Trees\n\nNine pears.\n\n# Tools\n\nOne saw.", "updated_at": "2026-05-01T08:00:00Z"},
+        {"path": "/profile.md", "content": ""},
+    ]  # fmt: skip
+    return {"conversations_memory": "", "project_memories": {}, "memory_files": files, **more}
+
+
+@pytest.mark.parametrize("name", ["memories/account.json", "memories.json"])
+def test_the_files_in_claudes_memory_are_read_by_section(memory: Engine, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "export"
+    write_json(folder / "conversations.json", [claude_talk(claude_message("m-1", "human", "Hello"))])
+    write_json(folder / name, [_memories()] if name == "memories.json" else _memories())
+    result = memory.import_from(folder, user="ana")
+    assert (result.format, result.sessions.imported) == ("claude", 1)
+    assert texts(memory, user="ana") == ["Nine pears.", "One saw."]
+    (trees,) = memory.memories(user="ana", where={"heading": "Trees"})
+    assert (trees.metadata["file"], trees.created_at.month) == ("/areas/orchard.md", 5)
+    assert memory.import_from(folder, user="ana").memories.known == 2
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+def test_a_file_of_memories_alone_is_recognized_under_any_name(memory: Engine, tmp_path: Path, *, is_list: bool) -> None:
+    file = write_json(tmp_path / "from claude (1).json", [_memories()] if is_list else _memories())
+    assert memory.import_from(file, user="ana").format == "claude"
+    assert texts(memory, user="ana") == ["Nine pears.", "One saw."]
+
+
+def test_a_renamed_list_of_projects_is_recognized_if_the_format_is_named(memory: Engine, tmp_path: Path) -> None:
+    project = {"uuid": "p-1", "name": "Orchard", "description": "", "prompt_template": "Name the month.", "docs": []}
+    memory.import_from(write_json(tmp_path / "p.json", [project]), user="ana", format="claude")
+    assert texts(memory, user="ana") == ["Name the month."]
+
+
 def test_a_voice_note_is_the_text_of_its_message(memory: Engine, tmp_path: Path) -> None:
     note = claude_message("m-1", "human", "", content=[{"type": "voice_note", "title": None, "text": "I feed it rye."}])
     memory.import_from(write_json(tmp_path / "c.json", [claude_talk(note)]))

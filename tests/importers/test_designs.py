@@ -125,9 +125,23 @@ def test_lobugs_facts_summaries_base_and_log_are_read(open_memory: OpenMemory, t
     assert set(found) == {"fact", "summary", base}
     assert (found["fact"].metadata["fact_type"], found["fact"].created_at.year) == ("personal", 2023)
     assert (found[base].text, found[base].pinned) == ("User Profile:\n- Name: Alex", True)
-    assert said(memory, "lobug-lobug_memory") == [("user", "My name is Alex."), ("assistant", "Hello Alex.")]
+    (talk,) = memory.sessions(user="alex")
+    assert said(memory, talk.id) == [("user", "My name is Alex."), ("assistant", "Hello Alex.")]
     memory.drain()
     assert len(memory.memories(user="alex")) == 3, "nothing is learned again"
+
+
+def test_a_renamed_database_of_lobug_is_imported_once_and_another_one_is_another(memory: Engine, tmp_path: Path) -> None:
+    def write(name: str, fact: str) -> Path:
+        log = [(1, "user", f"Hello. {fact}.", 1_700_000_000.5, 1), (2, "assistant", "Hello.", 1_700_000_001.5, 0)]
+        facts = [(1, fact, "conversation", "personal", 1_700_000_002.0)]
+        return database(tmp_path / name, LOBUG, conversation_log=log, memory_facts_auxiliary=facts)
+
+    memory.import_from(write("lobug_memory.db", "Owns a red bicycle"), user="alex")
+    again = memory.import_from(write("backup of may.db", "Owns a red bicycle"), user="alex")
+    assert (again.memories.known, again.messages.known, again.sessions.known) == (1, 2, 1)
+    other = memory.import_from(write("other/lobug_memory.db", "Sings in a choir"), user="alex")
+    assert (other.memories.imported, other.messages.imported, other.sessions.imported) == (1, 2, 1)
 
 
 def test_the_memories_of_an_app_host_keep_their_apps(open_memory: OpenMemory, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Import of documents: Markdown and Obsidian, text, PDF, and memories pasted as text."""
 
+import json
 import os
 import zipfile
 from pathlib import Path
@@ -66,14 +67,65 @@ class TestMarkdown:
         memory.import_from(file)
         assert memory.memories()[0].created_at.year == 2020
 
-    @pytest.mark.parametrize("wrong", ["tags: [a", "created: {{date}}", "date: 2024-13-45"])
-    def test_wrong_properties_are_text_and_stop_no_import(self, memory: Engine, tmp_path: Path, wrong: str) -> None:
+    @pytest.mark.parametrize(
+        ("wrong", "detail"),
+        [("tags: [a", "line 4"), ("date: 2024-13-45", "month must be in"), ("title: Trip: part two", "line 3")],
+    )
+    def test_a_file_with_wrong_properties_is_skipped_and_named(
+        self, memory: Engine, tmp_path: Path, wrong: str, detail: str
+    ) -> None:
         write(tmp_path / "notes" / "bad.md", f"---\nok: 1\n{wrong}\n---\nThe key is under the mat.")
         write(tmp_path / "notes" / "good.md", "Something else.")
-        assert memory.import_from(tmp_path / "notes").memories.imported == 2
-        (bad,) = (each for each in memory.memories() if each.metadata["file"] == "bad.md")
-        assert wrong in bad.text
-        assert "The key is under the mat." in bad.text
+        result = memory.import_from(tmp_path / "notes")
+        assert texts(memory) == ["good: Something else."]
+        (skipped,) = result.skipped
+        assert (skipped.file, skipped.reason) == ("bad.md", "properties")
+        assert detail in skipped.detail
+
+    def test_properties_without_a_closing_line_are_wrong(self, memory: Engine, tmp_path: Path) -> None:
+        result = memory.import_from(write(tmp_path / "cut.md", "---\ntags: a\nThe key is under the mat.\n"))
+        assert [(each.reason, each.detail) for each in result.skipped] == [("properties", "the closing line --- is missing")]
+        assert texts(memory) == []
+
+    def test_text_between_two_lines_of_dashes_is_no_properties(self, memory: Engine, tmp_path: Path) -> None:
+        memory.import_from(write(tmp_path / "quote.md", "---\nRain again\n---\nStayed in."))
+        (found,) = texts(memory)
+        assert "Rain again" in found
+        assert "Stayed in." in found
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "---\ncreated: {{date}}\n---\n## Tasks\n",
+            "# {{title}}\n\nWho was there:\n",
+            "Written at {{ time:HH:mm }}.\n",
+            "# Meeting\n<% tp.file.cursor() %>\nNotes",
+            "<%*\nconst name = await tp.system.prompt('Name');\n%>\nHello",
+            "Book: {{VALUE:author}}\n",
+        ],
+    )
+    def test_a_template_is_skipped_and_named(self, memory: Engine, tmp_path: Path, text: str) -> None:
+        write(tmp_path / "vault" / "Meeting.md", text)
+        write(tmp_path / "vault" / "Ida.md", "Plays the oboe.")
+        result = memory.import_from(tmp_path / "vault")
+        assert texts(memory) == ["Ida: Plays the oboe."]
+        assert [(each.file, each.reason) for each in result.skipped] == [("Meeting.md", "template")]
+
+    def test_a_note_that_shows_a_placeholder_as_code_is_no_template(self, memory: Engine, tmp_path: Path) -> None:
+        text = "My template starts with `{{date}}`.\n\n```\n<% tp.date.now() %>\n```\n\nThe shop's page has {{ price }}."
+        result = memory.import_from(write(tmp_path / "howto.md", text))
+        assert (result.skipped, result.memories.imported) == ((), 1)
+
+    @pytest.mark.parametrize(
+        ("file", "setting"), [("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder")]
+    )
+    def test_the_vaults_own_folder_of_templates_is_skipped(self, memory: Engine, tmp_path: Path, file: str, setting: str) -> None:
+        write(tmp_path / "vault" / ".obsidian" / file, json.dumps({setting: "Meta/Forms"}))
+        write(tmp_path / "vault" / "Meta" / "Forms" / "Person.md", "Born:\nWork:\n")
+        write(tmp_path / "vault" / "Meta" / "Forms and papers.md", "The passport is in the drawer.")
+        result = memory.import_from(tmp_path / "vault")
+        assert [each.file for each in result.skipped] == ["Meta/Forms/Person.md"]
+        assert texts(memory) == ["Forms and papers: The passport is in the drawer."]
 
 
 class TestText:

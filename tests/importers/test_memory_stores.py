@@ -221,7 +221,11 @@ class TestLetta:
         file = write_json(tmp_path / "helper.af", {"agents": [agent], "blocks": blocks, "tools": []})
         result = memory.import_from(file, user="ana")
         assert (result.format, result.memories.imported, result.messages.imported) == ("letta", 1, 3)
-        assert said(memory, "helper-agent-0") == [("user", "I live in Lyon."), ("assistant", "Nice!"), ("tool", "")]
+        assert said(memory, memory.sessions(user="ana")[0].id) == [
+            ("user", "I live in Lyon."),
+            ("assistant", "Nice!"),
+            ("tool", ""),
+        ]
         (block,) = memory.memories(user="ana", key="human")
         assert block.text == "Ana is a surgeon."
 
@@ -247,8 +251,28 @@ class TestLetta:
             {"id": "agent-1", "name": "night", "agent_type": "sleeptime_agent", "block_ids": [], "messages": talk},
         ]
         memory.import_from(write_json(tmp_path / "h.af", {"agents": agents, "blocks": []}), user="ana")
-        assert [session.id for session in memory.sessions(user="ana")] == ["h-agent-0"]
-        assert said(memory, "h-agent-0") == [("user", "I live in Lyon.")]
+        (talk,) = memory.sessions(user="ana")
+        assert said(memory, talk.id) == [("user", "I live in Lyon.")]
+
+    @pytest.mark.parametrize("newer", [True, False])
+    def test_a_renamed_file_is_imported_once_and_a_changed_block_again(
+        self, memory: Engine, tmp_path: Path, *, newer: bool
+    ) -> None:
+        def write(name: str, plan: str) -> Path:
+            blocks = [{"id": "block-0", "label": "persona", "value": "Calm."}, {"id": "block-1", "label": "plan", "value": plan}]
+            talk = [
+                {"id": "message-0", "role": "user", "text": "I sail at noon.", "created_at": "2025-04-01T10:00:00+00:00"},
+                {"id": "message-1", "role": "assistant", "text": "Good.", "created_at": "2025-04-01T10:00:09+00:00"},
+            ]
+            agent = {"id": "agent-0", "name": "skipper", "block_ids": ["block-0", "block-1"], "messages": talk}
+            old = {"agent_type": "memgpt_agent", "core_memory": blocks, "messages": talk}
+            return write_json(tmp_path / name, {"agents": [agent], "blocks": blocks} if newer else old)
+
+        memory.import_from(write("skipper.af", "Sail to Porto."), user="ana")
+        again = memory.import_from(write("copy of skipper.af", "Sail to Porto."), user="ana")
+        assert (again.memories.known, again.messages.known, again.sessions.known) == (2, 2, 1)
+        changed = memory.import_from(write("skipper.af", "Sail to Brest."), user="ana")
+        assert (changed.memories.imported, changed.memories.known) == (1, 1)
 
     def test_the_older_version(self, memory: Engine, tmp_path: Path) -> None:
         wrapped = json.dumps({"type": "user_message", "message": "Hello there", "time": "2025-04-01"})
@@ -267,5 +291,5 @@ class TestLetta:
             "messages": messages,
         }
         memory.import_from(write_json(tmp_path / "old.af", value), user="ana")
-        assert said(memory, "old") == [("user", "Hello there")]
+        assert said(memory, memory.sessions(user="ana")[0].id) == [("user", "Hello there")]
         assert texts(memory, user="ana") == ["old: I am kind."]

@@ -249,6 +249,22 @@ def test_a_wrong_tool_call_returns_a_text_that_says_what_to_do(memory: Engine, n
     assert memory.memories() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "problem"),
+    [
+        ("add_messages", {"messages": "hello"}, "messages is a text, not a list"),
+        ("store_memory", {"content": ["a", "b"]}, "content is a list, not a text"),
+        ("store_memory", {"memory_type": "fact"}, "lacks content"),
+        ("store_memory", {"memory_type": "rumor"}, "lacks content; memory_type is not one of fact"),
+    ],
+)
+def test_each_wrong_argument_is_reported_once(memory: Engine, name: str, arguments: dict[str, Any], problem: str) -> None:
+    text = text_of(_call(memory, name, arguments))
+    reported = text.partition(": ")[2].partition(". Its arguments are")[0]
+    assert reported.startswith(problem)
+    assert len(reported.split("; ")) == len(problem.split("; "))
+
+
 def test_nulls_are_arguments_left_out(memory: Engine) -> None:
     stored = _call(memory, "store_memory", {"content": "prefers tea", "memory_type": None, "metadata": None})
     assert stored.structured_content["type"] == "fact"

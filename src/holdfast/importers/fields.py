@@ -1,5 +1,6 @@
 """Checked access to the fields of a JSON object from a file. Errors name the place in the file."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -135,6 +136,11 @@ def moment(value: object) -> datetime | None:
     if not 0 <= value <= MAX_YEAR_SECONDS:
         raise InvalidInput(translatable("field.seconds", "{found} is not a number of seconds since 1970.", found=str(value)))
     return datetime.fromtimestamp(value, UTC)
+
+
+def digest(*parts: object) -> str:
+    """Return a short hash of a record's content. As an id, it does not depend on the name of the record's file."""
+    return hashlib.sha256("\n".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _name_of(value: object) -> str:

@@ -14,7 +14,7 @@ from holdfast.importers.readers import claude_code, documents, letta, markdown, 
 from holdfast.importers.readers.chatgpt import read_chatgpt
 from holdfast.importers.readers.claude import has_memories, read_claude
 from holdfast.importers.readers.jsonl import read_jsonl
-from holdfast.importers.records import Record
+from holdfast.importers.records import Found, Record
 from holdfast.types.translatable import translatable
 
 
@@ -34,7 +34,7 @@ class Format:
     name: str
     title: str
     fits: Callable[[Probe], bool]
-    read: Callable[[Path, Options], Iterator[Record]]
+    read: Callable[[Path, Options], Iterator[Found]]
     preset: str | None = None
     """Preset to open if the command line names none."""
     has_scope: bool = False

@@ -6,7 +6,7 @@ A reader only computes records. ``run.py`` stores them.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from holdfast.exporters.entries import Entry
 from holdfast.types import Kind, MessageOrigin
@@ -78,4 +78,22 @@ class Note:
     """Agent of the memory, if the foreign store names one. It is used if the import names no agent."""
 
 
+SkipReason: TypeAlias = Literal["template", "properties"]
+"""Why a file was not imported: it is a template, or the properties at its top are not valid YAML."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedFile:
+    """A file of a folder that was not imported."""
+
+    file: str
+    """Path of the file in the folder."""
+    reason: SkipReason
+    detail: str
+    """The placeholder of the template, or the error in the properties."""
+
+
 Record: TypeAlias = Entry | Kind | Conversation | Said | Note
+"""What is stored."""
+Found: TypeAlias = Record | SkippedFile
+"""What a reader yields."""

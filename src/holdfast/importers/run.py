@@ -23,7 +23,7 @@ from holdfast.importers.conversations import (
     make_said,
 )
 from holdfast.importers.notes import NoteWriter
-from holdfast.importers.records import Conversation, Note, Record, Said
+from holdfast.importers.records import Conversation, Found, Note, Record, Said, SkippedFile
 from holdfast.importers.restore import Outcome, Restore, check_kinds, record_kind, searched_texts
 from holdfast.learning.wishes import lifts_off_record, read_wish
 from holdfast.messages import Acts
@@ -79,6 +79,8 @@ class ImportResult:
     """Users, apps, jobs and traces of an export of Holdfast."""
     learning: int = 0
     """Number of imported sessions from which background work will learn."""
+    skipped: tuple[SkippedFile, ...] = ()
+    """Files that were not imported: templates, and files with invalid properties."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,7 @@ class Source:
     """The records of an import, the name of their format, and the target scope. The records can be read twice."""
 
     name: str
-    records: Callable[[], Iterator[Record]]
+    records: Callable[[], Iterator[Found]]
     scope: Scope
 
 
@@ -104,6 +106,7 @@ class Import:
         self._talk: OpenConversation | None = None
         self._newest: set[str] | None = None
         self._learning = 0
+        self._skipped: list[SkippedFile] = []
         self.vectors: dict[str, bytes] = {}
         """Vectors of imported memories, by text."""
         self._ready: dict[int, ReadySaid] = {}
@@ -123,7 +126,8 @@ class Import:
         if not dry_run:
             adopt_kinds(own, self._preset.kinds)
         done = 0
-        for batch in _batches(self._source.records(), _BATCH_SIZE):
+        records = (record for record in self._source.records() if not isinstance(record, SkippedFile))
+        for batch in _batches(records, _BATCH_SIZE):
             if dry_run:
                 self._look_up(batch)
             else:
@@ -136,7 +140,8 @@ class Import:
                 self._close(tx)
         self._counts["memories"]["redacted"] = self._notes.redacted
         found = {name: ImportCounts(**counts) for name, counts in self._counts.items()}
-        return ImportResult(format=self._source.name, dry_run=dry_run, learning=self._learning, **found)
+        skipped = tuple(self._skipped)
+        return ImportResult(format=self._source.name, dry_run=dry_run, learning=self._learning, skipped=skipped, **found)
 
     def _store_batch(self, batch: Sequence[Record]) -> None:
         """Store records in one transaction. All slow work on their texts is done before it."""
@@ -163,6 +168,9 @@ class Import:
         for record in self._source.records():
             if isinstance(record, Kind):
                 self._preset = with_kinds(self._preset, [record])
+                continue
+            if isinstance(record, SkippedFile):
+                self._skipped.append(record)
                 continue
             total += 1
             self._counts[_type_of(record)]["found"] += 1

@@ -24,6 +24,12 @@ FORMATS = (
 """Names of the formats. They are repeated here, because ``--help`` must not import the readers."""
 _SKIPPED = {"known": "already stored", "repeated": "repeated", "expired": "expired", "empty": "without text"}
 
+_REASONS = {
+    "template": "a template ({})",
+    "properties": "the properties at its top are not valid YAML ({}). Correct them and import again.",
+}
+_MAX_SKIPPED_LINES = 20
+
 
 def _format_and_path(_context: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> tuple[str | None, Path]:
     """Parse ``PATH`` or ``FORMAT PATH``."""
@@ -126,11 +132,22 @@ def _lines(result: "ImportResult") -> list[str]:
     )
     verb = "Found" if result.dry_run else "Imported"
     lines = [_line(verb, noun, counts) for noun, counts in parts if counts.found]
+    lines += _skipped_lines(result)
     if not lines:
         return [f"{verb} nothing: the {result.format} file is empty."]
     if result.learning:
         lines.append(f"Queued for learning: {count(result.learning, 'session')}.")
     return [f"Format: {result.format}.", *lines, *(["Nothing was stored."] if result.dry_run else [])]
+
+
+def _skipped_lines(result: "ImportResult") -> list[str]:
+    """Return a line for each file that was not imported, up to a limit."""
+    if not result.skipped:
+        return []
+    shown = [f"  {each.file}: {_REASONS[each.reason].format(each.detail)}" for each in result.skipped[:_MAX_SKIPPED_LINES]]
+    more = len(result.skipped) - len(shown)
+    rest = [f"  and {count(more, 'more file')}; --json lists all"] if more else []
+    return [f"Skipped {count(len(result.skipped), 'file')}:", *shown, *rest]
 
 
 def _line(verb: str, noun: str, counts: "ImportCounts") -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.importers.databases import rows, tables
-from holdfast.importers.fields import moment
+from holdfast.importers.fields import digest, moment
 from holdfast.importers.records import Conversation, Note, Record, Said
 
 COLUMNS = frozenset({"id", "role", "content", "created_at", "summarized"})
@@ -47,7 +47,8 @@ def _facts(path: Path, known: Any) -> Iterator[Note]:
 
 
 def _note(what: str, row: dict[str, Any], **more: Any) -> Note:
-    return Note(id=f"{what}-{row['id']}", text=str(row["content"] or ""), created_at=moment(row["created_at"]), **more)
+    text, at = str(row["content"] or ""), moment(row["created_at"])
+    return Note(id=f"{what}-{digest(at, text)}", text=text, created_at=at, **more)
 
 
 def _log(path: Path) -> Iterator[Record]:
@@ -56,5 +57,5 @@ def _log(path: Path) -> Iterator[Record]:
         at = moment(row["created_at"])
         if first:
             first = False
-            yield Conversation(id=f"lobug-{path.stem}", at=at, learn=False)
+            yield Conversation(id=f"lobug-{digest(at, row['role'], row['content'])}", at=at, learn=False)
         yield Said(id=str(row["id"]), role=str(row["role"]), text=str(row["content"]), at=at)

@@ -20,6 +20,10 @@ from holdfast.importers.records import Conversation, Note, Record, Said
 from holdfast.runtime.regex import regex
 
 _BOLD_LINE = regex(r"^\*\*([^*\n]+)\*\*:?[ \t]*$", re.MULTILINE)
+_MEMORY_FIELDS = ("conversations_memory", "project_memories", "memory_files")
+"""Fields of an object with memories."""
+_HEAD = 100
+"""Number of bytes that are read to see whether a file contains a list."""
 _ROLES = {"human": "user", "assistant": "assistant"}
 _SPOKEN = ("text", "voice_note")
 """Types of blocks whose text was said."""
@@ -45,33 +49,42 @@ def read_claude(path: Path) -> Iterator[Record]:
 def has_memories(path: Path) -> bool:
     """Return True if an archive, folder or file contains memories of Claude, with or without conversations."""
     try:
-        return any("conversations_memory" in item.values for item in _items(path, "memories"))
-    except InvalidInput:
+        return any(_is_part(item.values, "memories") for item in _items(path, "memories"))
+    except (InvalidInput, ValueError):
         return False
 
 
 def _items(path: Path, wanted: str) -> Iterator[Fields]:
     """Yield the objects of one part of an export, such as its projects."""
-    listed = find_files(path, lambda name: name == f"{wanted}.json") or _alone(path, wanted)
-    for name in listed:
-        with opened(path, name) as file:
+    if path.is_file() and path.suffix == ".json":
+        if _is_part(next((item.values for item in _objects(path, path.name)), {}), wanted):
+            yield from _objects(path, path.name)
+        return
+    listed = find_files(path, lambda name: name == f"{wanted}.json")
+    for name in listed or json_files_under(path, wanted):
+        yield from _objects(path, name)
+
+
+def _is_part(item: Mapping[str, Any], wanted: str) -> bool:
+    """Return True if an object belongs to this part of an export. A file that is given alone may have any name."""
+    if any(name in item for name in _MEMORY_FIELDS):
+        return wanted == "memories"
+    return wanted == ("projects" if "prompt_template" in item or "docs" in item else "conversations")
+
+
+def _objects(path: Path, name: str) -> Iterator[Fields]:
+    """Yield the objects of a JSON file: the items of a list, or the only object."""
+    with opened(path, name) as file:
+        is_list = file.read(_HEAD).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    with opened(path, name) as file:
+        if is_list:
             for number, item in json_items(file, name):
                 yield Fields(item, f"{PurePosixPath(name).name}, item {number}")
-    for name in [] if listed else json_files_under(path, wanted):
-        with opened(path, name) as file:
-            try:
-                yield Fields(json.loads(file.read()), name)
-            except ValueError as error:
-                raise InvalidInput(f"{name} is not valid JSON: {error}. Nothing was imported.") from error
-
-
-def _alone(path: Path, wanted: str) -> list[str]:
-    """Return a list with the name of the file at ``path`` if it can be a renamed ``conversations.json``.
-
-    This is so if ``wanted`` is ``conversations.json`` and the path is a single JSON file. Otherwise the list is empty.
-    """
-    is_other = path.name in ("projects.json", "memories.json")
-    return [path.name] if wanted == "conversations" and path.is_file() and path.suffix == ".json" and not is_other else []
+            return
+        try:
+            yield Fields(json.loads(file.read()), name)
+        except ValueError as error:
+            raise InvalidInput(f"{name} is not valid JSON: {error}. Nothing was imported.") from error
 
 
 def _conversation(talk: Fields) -> Iterator[Record]:
@@ -147,6 +160,20 @@ def _memories(item: Fields, projects: Mapping[str, str]) -> Iterator[Record]:
             namespace = ("projects", projects.get(project, project)[:200]) if project else ()
             metadata |= {"project": project} if project else {}
             yield Note(id=f"memory {project} {section.digest}", text=section.text, metadata=metadata, namespace=namespace)
+    for file in item.objects("memory_files"):
+        yield from _memory_file(file)
+
+
+def _memory_file(file: Fields) -> Iterator[Note]:
+    """Yield the sections of a file that Claude keeps about the user, such as ``/areas/garden.md``."""
+    path = file.maybe("path") or "memory"
+    for section in sections(file.maybe("content") or ""):
+        yield Note(
+            id=f"memory file {path} {section.digest}",
+            text=section.text,
+            metadata={"file": path, **({"heading": section.heading} if section.heading else {})},
+            created_at=file.maybe_time("created_at") or file.maybe_time("updated_at"),
+        )
 
 
 def _project(project: Fields, projects: dict[str, str]) -> Iterator[Record]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import InvalidInput
-from holdfast.importers.fields import Fields
+from holdfast.importers.fields import Fields, digest
 from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Note, Record, Said
 from holdfast.runtime.regex import regex
@@ -51,39 +51,46 @@ def read_letta(path: Path) -> Iterator[Record]:
     """Yield the memory blocks, then the messages of each agent."""
     file = load(path)
     if "agents" not in file.values:
-        yield from _blocks(file.objects("core_memory"), file.maybe("name") or path.stem)
-        yield from _messages(file, file.maybe("id") or file.maybe("name") or path.stem)
+        yield from _blocks(file.objects("core_memory"), file.maybe("name"))
+        yield from _messages(file)
         return
     blocks = {block.maybe("id"): block for block in file.objects("blocks")}
     for agent in file.objects("agents"):
         has_list = agent.values.get("block_ids") is not None
         own = [blocks[id] for id in agent.texts("block_ids") if id in blocks] if has_list else list(blocks.values())
-        name = agent.maybe("name") or agent.name("id")
-        yield from _blocks(own, name)
+        yield from _blocks(own, agent.maybe("name"))
         if agent.maybe("agent_type") not in _BACKGROUND_AGENTS:
-            yield from _messages(agent, f"{path.stem}-{agent.maybe('id') or name}")
+            yield from _messages(agent)
 
 
-def _blocks(blocks: list[Fields], agent: str) -> Iterator[Note]:
-    for number, block in enumerate(blocks):
+def _blocks(blocks: list[Fields], agent: str | None) -> Iterator[Note]:
+    for block in blocks:
         label, text = block.maybe("label") or "memory", block.maybe("value") or ""
+        id = f"block-{digest(agent, label, text)}"
         if label == "persona" and text.strip():  # the agent speaks of itself, not of the user
-            text = f"{agent}: {text}"
+            text = f"{agent or 'The assistant'}: {text}"
         yield Note(
-            id=f"{agent}/{block.maybe('id') or number}/{label}",
+            id=id,
             text=text,
             key=label,
-            metadata={"agent": agent, "block": label},
+            metadata={"block": label, **({"agent": agent} if agent else {})},
             created_at=block.maybe_time("created_at"),
         )
 
 
-def _messages(agent: Fields, conversation: str) -> Iterator[Record]:
+def _messages(agent: Fields) -> Iterator[Record]:
+    """Yield the conversation with an agent.
+
+    Its id is derived from its first message, because ids in agent files only count: ``agent-0``, ``agent-1``.
+    """
     messages = agent.objects("messages")
     if not messages:
         return
-    metadata = {"agent": name} if (name := agent.maybe("name")) else {}
-    yield Conversation(id=conversation, at=messages[0].maybe_time("created_at"), metadata=metadata)
+    name = agent.maybe("name")
+    metadata = {"agent": name} if name else {}
+    first = next((each for each in messages if each.maybe("role") != "system"), messages[0])
+    id = f"letta-{digest(name, first.values.get('created_at'), first.maybe('role'), _text(first))}"
+    yield Conversation(id=id, at=messages[0].maybe_time("created_at"), metadata=metadata)
     for number, message in enumerate(messages):
         yield from _said(message, number)
 

@@ -1,7 +1,7 @@
 """Read Markdown files: one file, or a folder such as an Obsidian vault. Each section of a file becomes a memory.
 
-The properties at the top of a file set tags and dates. Hidden folders, such as ``.obsidian`` and ``.trash``, are
-skipped.
+The properties at the top of a file set tags and dates. Hidden folders, such as ``.obsidian`` and ``.trash``, are not
+read. Templates and files with invalid properties are skipped, and the result names them.
 """
 
 import json
@@ -10,18 +10,20 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from holdfast.errors import InvalidInput
 from holdfast.importers.documents import sections
 from holdfast.importers.fields import moment
-from holdfast.importers.records import Note, Record
+from holdfast.importers.records import Note, SkippedFile
 from holdfast.importers.texts import read_text
 from holdfast.runtime.regex import regex
 
 _FRONT = regex(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(\r?\n|\Z)", re.DOTALL)
+_UNCLOSED = regex(r"\A---[ \t]*\r?\n[A-Za-z][\w -]*:(?:[ \t]|\r?\n)")
+"""Properties without a closing line. A line of dashes with other text below it is only a line."""
 _TAG = regex(r"(?<![\w/#&])#([A-Za-zÀ-ÿ_][\w/-]*)")
 _LINK = regex(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
 _SHOWN_LINK = regex(r"(!?)\[\[([^\]|#]*)(?:#([^\]|]*))?(?:\|([^\]]*))?\]\]")
@@ -31,6 +33,12 @@ _BLOCK_ID = regex(r"[ \t]+\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
 """Name of a paragraph at its end, such as ``^gift1``, to which other notes can link."""
 _DAILY = regex(r"\d{4}-\d{2}-\d{2}")
 _CODE = regex(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_PLACEHOLDER = regex(
+    r"<%.*?%>|\{\{\s*(?:date|time|title|value|name|linkcurrent)\s*(?:[:|][^{}\n]*)?\}\}", re.DOTALL | re.IGNORECASE
+)
+"""Place that a template fills in: a command of Templater, or a variable of Obsidian's templates or of QuickAdd."""
+_TEMPLATE_SETTINGS = (("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder"))
+"""Files in ``.obsidian`` that name the folder of templates, and the name of the setting."""
 _CREATED = ("created", "created_at", "date", "date created")
 
 
@@ -42,16 +50,46 @@ def pages(path: Path) -> list[Path]:
     return sorted(file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
 
 
-def read_markdown(path: Path) -> Iterator[Record]:
+def read_markdown(path: Path) -> Iterator[Note | SkippedFile]:
     """Yield the sections of all files."""
+    folders = _template_folders(path)
     for file in pages(path):
         name = file.name if path.is_file() else file.relative_to(path).as_posix()
-        yield from _page(file, name)
+        folder = next((each for each in folders if name.startswith(f"{each}/")), None)
+        if folder is None:
+            yield from _page(file, name)
+        else:
+            yield SkippedFile(file=name, reason="template", detail=f"{folder}/")
 
 
-def _page(file: Path, name: str) -> Iterator[Note]:
+def _template_folders(vault: Path) -> list[str]:
+    """Return the folders of templates that the settings of an Obsidian vault name, relative to the vault."""
+    found = []
+    for file, setting in _TEMPLATE_SETTINGS:
+        try:
+            settings = json.loads((vault / ".obsidian" / file).read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        folder = settings.get(setting) if isinstance(settings, Mapping) else None
+        if isinstance(folder, str) and folder.strip("/ "):
+            found.append(folder.strip("/ "))
+    return found
+
+
+def _page(file: Path, name: str) -> Iterator[Note | SkippedFile]:
     text = read_text(file, name)
-    properties, body = _properties(text)
+    placeholder = _PLACEHOLDER.search(_CODE.sub(" ", text))
+    if placeholder is not None:
+        yield SkippedFile(file=name, reason="template", detail=placeholder[0][:80])
+        return
+    properties, body, problem = _properties(text)
+    if problem is not None:
+        yield SkippedFile(file=name, reason="properties", detail=problem)
+        return
+    yield from _notes(file, name, properties, body)
+
+
+def _notes(file: Path, name: str, properties: Mapping[str, Any], body: str) -> Iterator[Note]:
     at = _created(properties) or _daily(file.stem) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
     title = str(properties.get("title") or Path(name).stem)
     tags = _tags(properties.get("tags", properties.get("tag")))
@@ -115,20 +153,35 @@ def _labels(name: str) -> list[str]:
     return [part[:100] for part in Path(name).with_suffix("").parts][-5:]
 
 
-def _properties(text: str) -> tuple[Mapping[str, Any], str]:
-    """Return the properties at the top of a file, and the rest of its text.
+class _Properties(NamedTuple):
+    """The properties at the top of a file, the rest of its text, and the problem if they are not valid YAML."""
 
-    If the properties are not valid YAML, they stay in the text. For example, a template of a vault contains ``created:
-    {{date}}``.
-    """
+    values: Mapping[str, Any]
+    body: str
+    problem: str | None = None
+
+
+def _properties(text: str) -> _Properties:
     found = _FRONT.match(text)
     if found is None:
-        return {}, text
+        return _Properties({}, text, "the closing line --- is missing" if _UNCLOSED.match(text) else None)
+    body = text[found.end() :]
     try:
-        properties = yaml.safe_load(found[1] or "")
-    except (yaml.YAMLError, ValueError):  # ValueError: a date such as 2024-13-45
-        return {}, f"{found[1] or ''}\n{text[found.end() :]}"
-    return (properties if isinstance(properties, Mapping) else {}), text[found.end() :]
+        values = yaml.safe_load(found[1] or "")
+    except yaml.YAMLError as error:
+        return _Properties({}, body, _describe(error))
+    except ValueError as error:  # a date such as 2024-13-45
+        return _Properties({}, body, str(error))
+    if isinstance(values, str):  # a text between two lines of dashes
+        return _Properties({}, text)
+    return _Properties(values if isinstance(values, Mapping) else {}, body)
+
+
+def _describe(error: yaml.YAMLError) -> str:
+    """Return the first line of an error, with the line of the file if it is known."""
+    mark = getattr(error, "problem_mark", None)
+    problem = str(getattr(error, "problem", None) or error).splitlines()[0]
+    return problem if mark is None else f"line {mark.line + 2}: {problem}"  # counted from 0, after the first line of ---
 
 
 def _tags(value: Any) -> list[str]:

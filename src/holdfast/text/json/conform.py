@@ -6,7 +6,7 @@ states the position and the problem but never the text, because flaws are logged
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,9 @@ _MAX_FLAWS = 20
 class _Unfit(ValueError):
     """Raised for a value that cannot be converted safely to a valid one."""
 
-    def __init__(self, where: str, why: str) -> None:
-        super().__init__(f"{where or 'the answer'} {why}")
+    def __init__(self, where: str, why: str | None, more: Sequence[str] = ()) -> None:
+        own = [] if why is None else [f"{where or 'the answer'} {why}"]
+        super().__init__("; ".join([*own, *more]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +129,10 @@ def _fit_object(value: Any, schema: Schema, where: str) -> _Fit:
         kept[name] = fit.value
         flaws += fit.flaws
         lost += fit.lost
-    missing = [name for name in schema.get("required", ()) if name not in kept]
-    if missing:
-        raise _Unfit(where, "; ".join([f"lacks {', '.join(missing)}", *flaws[:_MAX_FLAWS]]))
+    required = [name for name in schema.get("required", ()) if name not in kept]
+    if required:
+        missing = [name for name in required if found.get(name) is None]  # the others are among the flaws
+        raise _Unfit(where, f"lacks {', '.join(missing)}" if missing else None, flaws[:_MAX_FLAWS])
     return _Fit(kept, tuple(flaws), lost)
 
 

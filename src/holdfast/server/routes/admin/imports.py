@@ -16,6 +16,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.errors import Conflict, HoldfastError, InvalidInput, NotFound
+from holdfast.importers.records import SkipReason
 from holdfast.importers.run import ImportResult
 from holdfast.importers.unpack import MAX_UNPACKED_BYTES
 from holdfast.server.api.fields import Name
@@ -74,6 +75,17 @@ class ImportCounts(Model):
     """The number of stored records in which secrets were replaced."""
 
 
+class SkippedFile(Model):
+    """A file of a folder that was not imported."""
+
+    file: Annotated[str, Field(examples=["Templates/daily.md"])]
+    """The path of the file in the folder."""
+    reason: SkipReason
+    """`template`: it is a template. `properties`: the properties at its top are not valid YAML."""
+    detail: str
+    """The placeholder of the template, or the error in the properties."""
+
+
 class ImportReport(Model):
     """The result of an import."""
 
@@ -91,6 +103,8 @@ class ImportReport(Model):
     """Counts of the users, apps and jobs of an export of Holdfast."""
     learning: int
     """The number of imported sessions from which background work will learn."""
+    skipped: list[SkippedFile]
+    """The files that were not imported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import { Problem, download, events } from "../../api.js";
 import { h, replace } from "../../dom.js";
-import { bytes, number, t } from "../../i18n.js";
+import { bytes, named, number, t } from "../../i18n.js";
 import { me, renew } from "../../known.js";
 import { scope } from "../../settings.js";
 import { attempt, button, field, load, problem, select } from "../../ui.js";
@@ -112,7 +112,7 @@ function report(found) {
   const used = COUNTS.filter((name) => TYPES.some((type) => found[type][name]));
   const rows = TYPES.filter((type) => found[type].found);
   return [
-    h("p.good", {}, t(found.dry_run ? "import.dry" : "import.stored", { format: t(`format.${found.format}`) })),
+    h("p.good", {}, t(found.dry_run ? "import.dry" : "import.stored", { format: named("format", found.format) })),
     rows.length > 0 &&
       h(
         "div.scroll",
@@ -144,16 +144,33 @@ function report(found) {
           ),
         ),
       ),
+    found.skipped.length > 0 && skippedFiles(found.skipped),
     found.learning > 0 && h("p", {}, t("import.learning", { n: found.learning })),
     !found.dry_run && h("div.actions", {}, h("a.button", { href: "#/memories" }, t("import.see"))),
   ];
 }
 
+/** The files that were not imported, with the reason. */
+function skippedFiles(files) {
+  return h(
+    "details.skipped-files",
+    { open: files.length <= 10 },
+    h("summary", {}, t("import.skipped", { n: files.length })),
+    h(
+      "ul",
+      {},
+      files.map((each) =>
+        h("li", {}, h("code", {}, each.file), " ", t(`import.skipped.${each.reason}`, { detail: each.detail })),
+      ),
+    ),
+  );
+}
+
 function exporting() {
   const here = scope();
-  const named = Object.values(here).join(" · ");
-  const state = { what: named ? "scope" : "all", format: "jsonl" };
-  const options = [...(named ? [["scope", named]] : []), ["all", t("export.all")]];
+  const own = Object.values(here).join(" · ");
+  const state = { what: own ? "scope" : "all", format: "jsonl" };
+  const options = [...(own ? [["scope", own]] : []), ["all", t("export.all")]];
   const save = (event) => {
     const query = state.what === "scope" ? here : {};
     const name = `${state.what === "scope" ? Object.values(here).join("-") : "holdfast"}.${ENDINGS[state.format]}`;
