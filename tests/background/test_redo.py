@@ -283,7 +283,9 @@ def test_work_that_waits_for_the_model_is_counted_separately_from_the_lag(memory
     clock.advance(timedelta(hours=1))
     assert (memory.stats().jobs["queued"], memory.stats().waiting_for_model) == (1, 1)
     assert services(memory).jobs.lag() == timedelta(0)
-    assert _finding(memory) == "0 waiting, 0 dead; rules digested 1 conversations, which wait until test:model answers again"
+    assert (
+        _finding(memory) == "0 waiting, 0 dead; conversations that rules digested and that wait until test:model answers again: 1"
+    )
 
 
 @pytest.mark.ledger("X32")
@@ -294,7 +296,10 @@ def test_without_a_model_a_redo_is_given_up_after_a_month_and_the_rules_stand(
     memory.drain()
     memory.close()
     alone = open_memory(chat=None)
-    assert _finding(alone) == "0 waiting, 0 dead; rules digested 1 conversations, which wait for a chat model, but none is set"
+    assert (
+        _finding(alone)
+        == "0 waiting, 0 dead; conversations that rules digested and that wait for a chat model, but none is set: 1"
+    )
     for days, waiting in ((29, 1), (2, 0)):
         clock.advance(timedelta(days=days))
         alone.trust_clock()

@@ -184,7 +184,7 @@ def test_context_keeps_to_its_budget_and_lists_hits_that_were_left_out(holdfast:
 
     assert result.stdout.startswith("<memory")
     assert "Left out" not in result.stdout
-    assert "Left out, too weak or no space" in result.stderr
+    assert "Left out, no space: " in result.stderr
     assert block["text"].split("\n")[1:-1] == result.stdout.splitlines()[1:-1]
     assert block["tokens"] <= 70
     assert len(block["hits"]) >= 1

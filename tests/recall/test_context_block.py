@@ -119,6 +119,10 @@ def test_the_budget_is_kept_and_what_did_not_fit_is_reported(memory: Engine, bud
     assert {hit.text for hit in (*block.hits, *block.left_out)} == texts
     assert not {hit.id for hit in block.hits} & {hit.id for hit in block.left_out}
     assert bool(block.text) is bool(block.hits)
+    assert {hit.left_out_by for hit in block.hits} <= {None}
+    for hit in block.left_out:
+        is_weak = not hit.is_relevant and hit.memory is not None and not hit.memory.pinned
+        assert hit.left_out_by == ("floor" if is_weak else "budget")
 
 
 def test_without_content_there_is_no_block(memory: Engine) -> None:

@@ -269,14 +269,14 @@ def _queue(*, waiting: int, dead: int, redos: int, chat: str | None) -> str:
     if chat is None:
         return translatable(
             "jobs.redo_no_model",
-            "{waiting} waiting, {dead} dead; rules digested {n} conversations, which wait for a chat model, but none is set",
+            "{waiting} waiting, {dead} dead; conversations that rules digested and that wait for a chat model, but none is set: {n}",
             waiting=waiting,
             dead=dead,
             n=redos,
         )
     return translatable(
         "jobs.redo",
-        "{waiting} waiting, {dead} dead; rules digested {n} conversations, which wait until {chat} answers again",
+        "{waiting} waiting, {dead} dead; conversations that rules digested and that wait until {chat} answers again: {n}",
         waiting=waiting,
         dead=dead,
         n=redos,

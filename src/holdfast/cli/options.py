@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 import click
 
 from holdfast.cli.console import note, notes, say
+from holdfast.cli.output import count
 from holdfast.errors import StoreForeign
 from holdfast.services import services
 
@@ -235,7 +236,7 @@ def convert_store(flags: Flags, *, yes: bool = False) -> None:
     confirm(f"{file} is {found.title}. Convert it? The file itself is kept under another name.", yes=yes)
     with moved_aside(file, found.name) as kept, _open(flags) as memory:
         result = memory.import_from(kept, format=found.name, **flags.scope)
-    imported = f"{result.memories.imported:,} memories and {result.messages.imported:,} messages"
+    imported = f"{count(result.memories.imported, 'memory')} and {count(result.messages.imported, 'message')}"
     say(f"Converted {file}: {imported}. The original is {kept}.", as_json=flags.json)
 
 

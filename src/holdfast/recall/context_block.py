@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
-from holdfast.recall.traces.search_log import exclude
+from holdfast.recall.traces.search_log import leave_out
 from holdfast.text.clean import count_tokens, escape_line
 from holdfast.types import Context, Hit
 
@@ -76,14 +76,12 @@ def render_block(
     for part, hits in enumerate((pinned, relevant)):
         for hit in hits:
             if part and not hit.is_relevant:
-                exclude(hit, "floor")
-                left_out.append(hit)
+                left_out.append(leave_out(hit, "floor"))
                 continue
             line = _line(hit, words)
             cost = count_tokens(line + "\n")
             if cost > budget:
-                exclude(hit, "budget")
-                left_out.append(hit)
+                left_out.append(leave_out(hit, "budget"))
                 continue
             budget -= cost
             parts[part].append(line)

@@ -15,7 +15,7 @@ from holdfast.learning.summaries.importance import importance_of
 from holdfast.learning.summaries.lasting import is_lasting
 from holdfast.presets.base import PromptLayout, Section
 from holdfast.recall.context_block import with_persona
-from holdfast.recall.traces.search_log import exclude
+from holdfast.recall.traces.search_log import leave_out
 from holdfast.text.clean import count_tokens, escape_line, one_line
 from holdfast.text.dates import ago
 from holdfast.types import Context, Hit
@@ -147,15 +147,13 @@ def _fill(
         foreign = hit.message is not None and hit.provenance != "user"  # these layouts do not label their lines
         too_weak = section.source == "relevant" and not hit.is_relevant
         if foreign or too_weak or (fitting is not None and hit.id not in fitting):
-            exclude(hit, "origin" if foreign else "floor" if too_weak else "budget")
-            left_out.append(hit)
+            left_out.append(leave_out(hit, "origin" if foreign else "floor" if too_weak else "budget"))
             continue
         shortened = _shortened(hit.text if hit.message is None else _quoted(hit, line_context.language), section.max_characters)
         line = _line(hit, shortened, words.line, number=len(lines) + 1, whole=section.source == "pinned", context=line_context)
         cost = count_tokens(line + "\n")
         if used + cost > budget:
-            exclude(hit, "budget")
-            left_out.append(hit)
+            left_out.append(leave_out(hit, "budget"))
             continue
         used += cost
         lines.append(line)

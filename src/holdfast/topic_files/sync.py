@@ -34,9 +34,9 @@ The next sync reads all files anyway, because file times can be wrong.
 """
 _QUESTION_TEXTS: Final[Mapping[str, str]] = {
     "gone": "{gone} of the {of} lines were deleted from {name}. Confirm to forget them; refuse to restore them.",
-    "deleted": "{name} was deleted, with {gone} lines. Confirm to forget them; refuse to restore the page.",
-    "all deleted": "All pages were deleted, with {gone} lines. Confirm to forget them; refuse to restore the pages.",
-    "empty": "{name} is empty; it had {of} lines. Confirm to forget them; refuse to restore the page.",
+    "deleted": "{name} was deleted (lines: {gone}). Confirm to forget them; refuse to restore the page.",
+    "all deleted": "All pages were deleted (lines: {gone}). Confirm to forget them; refuse to restore the pages.",
+    "empty": "{name} is empty (lines before: {of}). Confirm to forget them; refuse to restore the page.",
     "no title": "{name} has lost its title. Confirm to import it as it is; refuse to restore the page.",
     "cut off": "{name} ends in the middle of a line. Confirm to import it as it is; refuse to restore the page.",
     "not text": "{name} is not UTF-8 text. Confirm to read it as Windows-1252; refuse to restore the page.",

@@ -40,7 +40,7 @@ from holdfast.types.records import (
     UserRecord,
     is_forgotten,
 )
-from holdfast.types.results import Context, Finding, Hit, Hits, Reason, Receipt, Stats
+from holdfast.types.results import Context, Finding, Hit, Hits, LeftOutBy, Reason, Receipt, Stats
 from holdfast.types.scope import Scope
 from holdfast.types.traces import Explanation, Outcome, Trace, TracedCandidate
 
@@ -70,6 +70,7 @@ __all__ = [
     "KeyRecord",
     "Keyed",
     "Kind",
+    "LeftOutBy",
     "Lifetime",
     "Memory",
     "MemoryOrigin",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from holdfast.types.common import TRUST, Provenance, short_repr
 from holdfast.types.memory import Memory
@@ -25,6 +25,14 @@ class Reason:
         return f"{self.arm} #{self.rank} ({self.score:.2f})"
 
 
+LeftOutBy: TypeAlias = Literal["floor", "budget", "origin"]
+"""Why a context does not show a hit.
+
+``floor``: it is too weak to be relevant. ``budget``: it did not fit into the token budget. ``origin``: it is not the user's own
+text, and the preset has no label for such text.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A memory or message that a recall returned."""
@@ -44,6 +52,8 @@ class Hit:
     """The live memory that superseded a fact in this message. None if the message states no outdated fact."""
     is_quoted: bool = False
     """True if the text is a user's message that contains a quotation, such as a pasted e-mail, and the quotation is shown."""
+    left_out_by: LeftOutBy | None = None
+    """Why a context does not show the hit. None if it is shown, or belongs to no context."""
 
     def score_by(self, arm: str) -> float | None:
         """Return the score of one arm (search method), or None if that arm did not find the hit."""
@@ -130,7 +140,7 @@ class Context:
     """The part that depends on the query."""
     hits: tuple[Hit, ...] = ()
     left_out: tuple[Hit, ...] = ()
-    """Hits that are not shown: they are too weak to be relevant, or did not fit into the token budget."""
+    """Hits that are not shown. ``left_out_by`` of each hit says why."""
     notices: tuple[str, ...] = ()
     """Notices for people about parts that the recall could not use, such as "Searched by words only: ...". Usually empty."""
     trace: str | None = None

@@ -229,7 +229,7 @@ def test_the_check_reports_differing_vectors_and_the_remedy(file: Path) -> None:
         index = feed.opened(build)
         index.remove(sorted(index.keys())[:3])
         (bad,) = [finding for finding in store.check() if not finding.ok]
-        assert "3 vectors differ" in bad.detail
+        assert "vectors that differ from the store: 3" in bad.detail
         assert bad.remedy == "holdfast doctor --rebuild-index"
         store.rebuild_index()
         assert all(finding.ok for finding in store.check())

@@ -9,7 +9,7 @@ import click
 
 from holdfast.cli.commands.recall import hit_lines
 from holdfast.cli.options import Flags, open_memory
-from holdfast.cli.output import brief, echo
+from holdfast.cli.output import brief, count, echo
 from holdfast.recall.notices import words_only
 from holdfast.services import services
 
@@ -108,4 +108,6 @@ def _forget(memory: "Engine") -> None:
     echo(f"  undo:    it is back; recall finds it {len(back)} time")
     receipt = memory.erase(user=_USER)
     result = "a scan of the files found nothing left" if receipt.verified else f"not verified: {receipt.status}"
-    echo(f"  erase:   {receipt.memories} memories, {receipt.messages} messages, {receipt.vectors} vectors removed; {result}")
+    echo(
+        f"  erase:   {count(receipt.memories, 'memory')}, {count(receipt.messages, 'message')}, {count(receipt.vectors, 'vector')} removed; {result}"
+    )

@@ -44,7 +44,7 @@ def forget(flags: Flags, *, id: str | None, key: str | None, kind: str | None, r
         else:
             ids = [each.id for each in _of_key(memory, flags, key, kind)]
             if len(ids) > 1 and sys.stdin.isatty():  # scripts are not asked, since this can be undone
-                confirm(f"Forget {len(ids)} memories with the key {key!r}?", yes=yes)
+                confirm(f"Forget {count(len(ids), 'memory')} with the key {key!r}?", yes=yes)
             forgotten = memory.forget(key=key, kind=kind, reason=reason, **flags.scope)
         change = memory.history(ids[0])[-1].id if forgotten and ids else None
     value = {"forgotten": forgotten, "ids": ids if forgotten else [], "undo": change}

@@ -10,6 +10,9 @@ from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memor
 from holdfast.cli.output import brief, count, day, emit
 from holdfast.types import Hit
 
+_LEFT_OUT = {"budget": "no space", "floor": "too weak", "origin": "not your own text"}
+"""Reasons for which a context block leaves out hits."""
+
 
 @click.command(epilog='Example: holdfast recall "what does she drink?" --user ana --limit 3 --explain')
 @click.argument("query", nargs=-1, required=True)
@@ -87,9 +90,11 @@ def context(flags: Flags, query: tuple[str, ...], *, max_tokens: int | None, unt
         show_notices(block.notices)
         hint = None if block.text else unknown_user(memory, flags.user)
     emit(block, [block.text] if block.text else [], as_json=flags.json)
-    if block.left_out:
-        say(f"Left out, too weak or no space: {count(len(block.left_out), 'hit')}", as_json=flags.json)
-        for hit in block.left_out:
+    for reason, why in _LEFT_OUT.items():
+        hits = [hit for hit in block.left_out if hit.left_out_by == reason]
+        if hits:
+            say(f"Left out, {why}: {count(len(hits), 'hit')}", as_json=flags.json)
+        for hit in hits:
             say(f"  {hit.score:.2f}  {day(hit.at)}  {brief(str(hit))}  ({hit.id})", as_json=flags.json)
-    elif not block.text:
+    if not block.left_out and not block.text:
         say(hint or "No memory matters for this query.", as_json=flags.json)

@@ -6,7 +6,7 @@ import click
 
 from holdfast.cli.console import say
 from holdfast.cli.options import Flags, open_memory, with_flags
-from holdfast.cli.output import emit, safe
+from holdfast.cli.output import count, emit, safe
 from holdfast.services import services
 from holdfast.topic_files import SyncReport, TopicPage
 
@@ -18,7 +18,11 @@ def _print_topics(flags: Flags) -> None:
     with open_memory(flags) as memory:
         found = memory.topics.list(**flags.scope)
     rows = [_entry(page) for page in found]
-    emit(rows, [f"{row['topic']:30}  {row['lines']:4} lines  {row['updated_at'][:10]}" for row in rows], as_json=flags.json)
+    emit(
+        rows,
+        [f"{row['topic']:30}  {count(row['lines'], 'line'):>9}  {row['updated_at'][:10]}" for row in rows],
+        as_json=flags.json,
+    )
     if not found:
         say("No topics.", as_json=flags.json)
 
@@ -73,7 +77,9 @@ def edit_topic(flags: Flags, topic: str, source: Any, *, yes: bool) -> None:
             say("Nothing changed.", as_json=flags.json)
             return
         page = memory.topics.edit(topic, text, base=before if topic in known else None, confirm=yes, **flags.scope)
-    emit({**_entry(page), "markdown": page.markdown}, [f"{safe(page.topic)}: {len(page.lines)} lines"], as_json=flags.json)
+    emit(
+        {**_entry(page), "markdown": page.markdown}, [f"{safe(page.topic)}: {count(len(page.lines), 'line')}"], as_json=flags.json
+    )
 
 
 @topics.command("sync", epilog="Example: holdfast topics sync --user ana")
@@ -138,6 +144,6 @@ def _print_sync(report: SyncReport, flags: Flags, *, where: str) -> None:
         "questions": [{"id": q.id, "file": q.file, "text": q.text} for q in report.questions],
         "problems": report.problems,
     }
-    lines = [f"{report.read_in} edits read, {report.written} files written"]
+    lines = [f"{count(report.read_in, 'edit')} read, {count(report.written, 'file')} written"]
     lines += [f"{q.id}  {safe(q.text)}" for q in report.questions]
     emit(data, lines, as_json=flags.json)

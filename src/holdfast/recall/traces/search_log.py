@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from holdfast.recall.query import RecallQuery
-from holdfast.types import Hit, Outcome
+from holdfast.types import Hit, LeftOutBy, Outcome
 
 
 class Vote(Protocol):
@@ -135,3 +135,9 @@ def exclude(hit: Hit, reason: Outcome) -> None:
     log = _current.get()
     if log is not None:
         log.excluded.setdefault(hit.id, reason)
+
+
+def leave_out(hit: Hit, reason: LeftOutBy) -> Hit:
+    """Record why a context block does not show a hit. Return the hit with that reason."""
+    exclude(hit, reason)
+    return replace(hit, left_out_by=reason)

@@ -57,6 +57,7 @@ def hit(found: types.Hit) -> responses.Hit:
         why=[responses.Reason(arm=each.arm, rank=each.rank, score=each.score) for each in found.why],
         memory=memory(found.memory) if found.memory else None,
         message=message(found.message) if found.message else None,
+        left_out_by=found.left_out_by,
         successor=memory(found.successor) if found.successor else None,
     )
 

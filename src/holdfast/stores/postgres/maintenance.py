@@ -167,10 +167,10 @@ def _full_text(connection: PostgresSession, tenant: str) -> Finding:
         return Finding(
             check="full text",
             ok=False,
-            detail=translatable("text.missing", "{indexed} of {n} chunks indexed", indexed=units - unindexed, n=units),
+            detail=translatable("text.missing", "chunks indexed: {indexed} of {n}", indexed=units - unindexed, n=units),
             remedy=translatable("text.restore", "Text search misses the other chunks: restore a backup, or report this"),
         )
-    return Finding(check="full text", ok=True, detail=translatable("text.ok", "{n} chunks indexed", n=units))
+    return Finding(check="full text", ok=True, detail=translatable("text.ok", "chunks indexed: {n}", n=units))
 
 
 def _rows(connection: PostgresSession, tenant: str, table: str, columns: str) -> Iterator[Row]:

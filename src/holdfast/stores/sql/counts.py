@@ -57,10 +57,12 @@ def vectors_finding(connection: Connection, tenant: str) -> Finding:
         return Finding(
             check="vectors",
             ok=False,
-            detail=translatable("vectors.stray", "{n} vectors without a chunk", n=stray),
+            detail=translatable("vectors.stray", "vectors without a chunk: {n}", n=stray),
             remedy=translatable("vectors.report", "Report this; searches are unaffected"),
         )
-    return Finding(check="vectors", ok=True, detail=translatable("vectors.ok", "in order, {n} chunks wait for one", n=waiting))
+    return Finding(
+        check="vectors", ok=True, detail=translatable("vectors.ok", "in order; chunks that wait for one: {n}", n=waiting)
+    )
 
 
 def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
@@ -74,11 +76,11 @@ def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
             check=f"{table} hashes",
             ok=False,
             detail=translatable(
-                "hashes.bad", "{bad} of {n} rows do not match their hash: {shown}", bad=len(bad), n=seen, shown=shown
+                "hashes.bad", "rows that do not match their hash: {bad} of {n}: {shown}", bad=len(bad), n=seen, shown=shown
             ),
             remedy=translatable("hashes.compare", "Compare with a backup: something other than Holdfast changed these rows"),
         )
-    return Finding(check=f"{table} hashes", ok=True, detail=translatable("hashes.ok", "{n} rows match their hash", n=seen))
+    return Finding(check=f"{table} hashes", ok=True, detail=translatable("hashes.ok", "rows that match their hash: {n}", n=seen))
 
 
 def altered(rows: Iterable[Sequence[Any]], expected: Expected) -> tuple[int, list[str]]:

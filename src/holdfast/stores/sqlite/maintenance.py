@@ -102,7 +102,7 @@ def _acknowledged(connection: FileConnection, path: Path) -> Finding:
                 file=f"{path.name}{SUFFIX}",
             ),
         )
-    detail = translatable("rows.ok", "{n} rows were stored, and none is missing at the end", n=present)
+    detail = translatable("rows.ok", "rows stored: {n}; none is missing at the end", n=present)
     return Finding(check="acknowledged rows", ok=True, detail=detail)
 
 
@@ -138,10 +138,10 @@ def _full_text(connection: FileConnection) -> Finding:
         return Finding(
             check="full text",
             ok=False,
-            detail=translatable("text.missing", "{indexed} of {n} chunks indexed", indexed=indexed, n=units),
+            detail=translatable("text.missing", "chunks indexed: {indexed} of {n}", indexed=indexed, n=units),
             remedy=_RESTORE,
         )
-    return Finding(check="full text", ok=True, detail=translatable("text.ok", "{n} chunks indexed", n=units))
+    return Finding(check="full text", ok=True, detail=translatable("text.ok", "chunks indexed: {n}", n=units))
 
 
 def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, expected: counts.Expected) -> Finding:

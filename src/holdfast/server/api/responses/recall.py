@@ -7,7 +7,7 @@ from pydantic import Field
 
 from holdfast.server.api.responses.base import Model, TextCode
 from holdfast.server.api.responses.items import Memory, Message
-from holdfast.types import Provenance
+from holdfast.types import LeftOutBy, Provenance
 
 
 class Reason(Model):
@@ -48,6 +48,11 @@ class Hit(Model):
     """The memory, or null if the hit is a message."""
     message: Message | None = None
     """The message, or null if the hit is a memory."""
+    left_out_by: LeftOutBy | None = None
+    """Why a context block does not show the hit, or null if it shows it.
+
+    `floor`: it is too weak to be relevant. `budget`: it did not fit into the token budget. `origin`: it is not the user's own text, and
+    the preset has no label for such text."""
     successor: Memory | None = None
     """The live memory that superseded the memory derived from this message. Null if there is none, or if the hit is a memory."""
 
@@ -79,7 +84,7 @@ class Context(Model):
     hits: list[Hit]
     """The hits that the block shows."""
     left_out: list[Hit]
-    """The hits that the block does not show: they are too weak to be relevant, or did not fit into the token budget."""
+    """The hits that the block does not show. `left_out_by` of each hit says why."""
     notices: list[str]
     """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
     notice_codes: list[TextCode | None]

@@ -122,7 +122,7 @@ export function hitCard(hit, { open = true } = {}) {
   );
 }
 
-/** A context block with its hits and the hits that did not fit. */
+/** A context block with its hits, and the hits that it does not show, by reason. */
 export function contextPanel(context) {
   const hits = context.hits ?? [];
   const leftOut = context.left_out ?? [];
@@ -138,22 +138,32 @@ export function contextPanel(context) {
           hits.map((hit, index) => hitCard(hit, { open: index < 3 })),
         )
       : h("p.quiet", {}, t("context.nothing")),
-    leftOut.length > 0 &&
-      h(
-        "details",
-        {},
-        h("summary", {}, t("context.leftOut", { n: leftOut.length })),
-        h(
-          "div.hits",
-          {},
-          leftOut.map((hit) => hitCard(hit, { open: false })),
-        ),
+    ["budget", "floor", "origin"].map((reason) =>
+      notShown(
+        reason,
+        leftOut.filter((hit) => hit.left_out_by === reason),
       ),
+    ),
     h(
       "details.told",
       {},
       h("summary", {}, t("context.text")),
       context.text ? told(context) : h("p.quiet", {}, t("context.empty")),
+    ),
+  );
+}
+
+/** The hits that a block left out for one reason. */
+function notShown(reason, hits) {
+  if (!hits.length) return null;
+  return h(
+    "details",
+    {},
+    h("summary", {}, t(`context.leftOut.${reason}`, { n: hits.length })),
+    h(
+      "div.hits",
+      {},
+      hits.map((hit) => hitCard(hit, { open: false })),
     ),
   );
 }

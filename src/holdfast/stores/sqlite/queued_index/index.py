@@ -264,11 +264,11 @@ class QueuedIndex:
             detail = translatable("index.invalid", "{place}: {error}; the next search rebuilds it", place=where, error=str(error))
             return Finding(check="index", ok=True, detail=detail)
         if differences:
-            detail = translatable("index.differs", "{place}: {n} vectors differ from the store", place=where, n=differences)
+            detail = translatable("index.differs", "{place}: vectors that differ from the store: {n}", place=where, n=differences)
             remedy = translatable("index.rebuild", "holdfast doctor --rebuild-index")
             return Finding(check="index", ok=False, detail=detail, remedy=remedy)
         return Finding(
-            check="index", ok=True, detail=translatable("index.ok", "{place}, {n} changes queued", place=where, n=waiting)
+            check="index", ok=True, detail=translatable("index.ok", "{place}, changes queued: {n}", place=where, n=waiting)
         )
 
     def release(self) -> None:

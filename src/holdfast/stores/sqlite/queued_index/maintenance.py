@@ -69,7 +69,7 @@ def check(connections: SQLiteConnections, tenant: str, index: QueuedIndex | None
             ok=True,
             detail=translatable(
                 "index.unused",
-                "{place} is not used by this process; {n} changes are queued for it. To remove it: holdfast doctor --rebuild-index",
+                "{place} is not used by this process; changes queued for it: {n}. To remove it: holdfast doctor --rebuild-index",
                 place=where,
                 n=waiting,
             ),

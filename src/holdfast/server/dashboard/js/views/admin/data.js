@@ -96,7 +96,7 @@ async function send(file, options, dryRun, result, signal) {
     for await (const { event, data } of events("POST", "/v1/import", { file, query, signal })) {
       if (event === "progress") {
         bar.value = data.total ? data.done / data.total : 1;
-        replace(state, t("import.done", { done: number(data.done), total: number(data.total) }));
+        replace(state, t("import.done", { done: data.done, n: data.total }));
       } else if (event === "error") throw new Problem(data.status, data);
       else replace(result, report(data));
     }
