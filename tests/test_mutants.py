@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutants.coverage_map import CoverageMap
+from tools.mutants.__main__ import nearest_first
+from tools.mutants.coverage_map import CoverageMap, some_of, without_case
 from tools.mutants.operators import compiles, mutants_of
 
 pytestmark = pytest.mark.long
@@ -35,7 +36,7 @@ from tools.mutants.runner import Runner, copy_tree
 runner = Runner(copy_tree(Path(sys.argv[1]), Path(sys.argv[2])), time_limit_seconds=60)
 path = "src/holdfast/tiny.py"
 found = {mutant.after: mutant for mutant in mutants_of(path, (runner.copy / path).read_bytes())}
-tests = {"(3)": ["::test_it"], "x >= 0": ["::test_it"], "None": ["::test_gone"], "(-1)": []}
+tests = {"(3)": ["::test_it"], "x >= 0": ["::test_it", "::test_fails_anyway"], "None": ["::test_gone"], "(-1)": []}
 run = {after: [f"tests/test_tiny.py{name}" for name in names] for after, names in tests.items()}
 print(json.dumps({after: runner.run(found[after], names, covering=1).verdict for after, names in run.items()}))
 """
@@ -92,10 +93,13 @@ def test_every_mutant_differs_from_the_file_in_one_place_and_keeps_its_lines() -
 def test_a_line_is_covered_by_the_tests_that_ran_it_also_after_the_file_has_changed() -> None:
     known = CoverageMap(seconds={"slow": 2.0, "quick": 0.1, "other": 0.2}, sources={"m.py": ["LIMIT = 1", "a()", "b()"]})
     known.lines["m.py"] = {2: {"slow", "quick"}, 3: {"other"}}
-    assert known.tests_of("m.py", 2, 2, ["LIMIT = 1", "a()", "b()"]) == ["quick", "slow"]
-    assert known.tests_of("m.py", 3, 3, ["LIMIT = 1", "new()", "a()", "b()"]) == ["quick", "slow"]
-    assert known.tests_of("m.py", 1, 1, ["LIMIT = 1", "a()", "b()"]) == ["quick", "other", "slow"], "it only runs at import"
-    assert known.tests_of("unknown.py", 1, 1, []) == []
+    lines = ["LIMIT = 1", "a()", "b()"]
+    assert known.tests_of("m.py", range(2, 3), range(2, 4), lines) == ["quick", "slow"]
+    assert known.tests_of("m.py", range(3, 4), range(2, 5), ["LIMIT = 1", "new()", "a()", "b()"]) == ["quick", "slow"]
+    assert known.tests_of("m.py", range(2, 3), range(2, 5), ["LIMIT = 1", "new()", "a()", "b()"]) == ["quick", "other", "slow"]
+    assert known.tests_of("m.py", range(1, 2), None, lines) == ["quick", "other", "slow"], "it only runs at import"
+    assert known.tests_of("m.py", range(1, 2), range(1, 2), lines) == [], "no test runs the function"
+    assert known.tests_of("unknown.py", range(1, 2), None, []) == []
     assert known.tests_in("") == ["quick", "other", "slow"]
     assert known.tests_in("o") == ["other"]
 
@@ -110,10 +114,21 @@ def test_a_new_recording_replaces_the_old_one_of_its_tests(tmp_path: Path) -> No
     saved = CoverageMap.load(tmp_path / "map.json")
     source = ["new()", "a()", "b()"]
     assert set(saved.seconds) == {"tests/a/t.py::z", "tests/b/t.py::y"}
-    assert (saved.tests_of("m.py", 1, 1, source), saved.tests_of("m.py", 3, 3, source)) == (
-        ["tests/a/t.py::z"],
-        ["tests/b/t.py::y"],
-    )
+    assert saved.tests_of("m.py", range(1, 2), range(1, 4), source) == ["tests/a/t.py::z"]
+    assert saved.tests_of("m.py", range(3, 4), range(1, 4), source) == ["tests/b/t.py::y"]
+
+
+def test_a_few_cases_of_a_test_are_recorded_among_them_the_first_and_the_last() -> None:
+    assert some_of(range(100), 3) == [0, 49, 99]
+    assert some_of([1, 2], 3) == [1, 2]
+    assert [without_case(each) for each in ("t.py::test_it[a[1]::b]", "t.py::test_it")] == ["t.py::test_it"] * 2
+
+
+def test_the_tests_nearest_to_the_mutated_file_run_first() -> None:
+    tests = ["tests/server/t.py::a", "tests/recall/t.py::b", "tests/recall/test_traces.py::c", "tests/mcp/test_traces.py::d"]
+    near = nearest_first(tests, "recall", "src/holdfast/recall/traces/keeper.py")
+    assert [test[-1] for test in near] == ["c", "b", "d", "a"]
+    assert nearest_first(["tests/mcp/t.py::a", "tests/engine/t.py::b"], "writing", "src/holdfast/write.py")[0][-1] == "b"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="mutants run in forked processes")
@@ -125,7 +140,9 @@ def test_a_run_separates_killed_from_surviving_mutants_and_does_not_change_the_w
     module = root / "src" / "holdfast" / "tiny.py"
     module.write_text("def double(x: int) -> int:\n    return x * 2 if x > 0 else 0\n")
     (root / "tests").mkdir()
-    (root / "tests" / "test_tiny.py").write_text("from holdfast.tiny import double\ndef test_it():\n    assert double(3) == 6\n")
+    (root / "tests" / "test_tiny.py").write_text(
+        "from holdfast.tiny import double\ndef test_it():\n    assert double(3) == 6\ndef test_fails_anyway():\n    assert False\n"
+    )
     (root / "pytest.ini").write_text("[pytest]\n")
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     before = module.read_bytes()

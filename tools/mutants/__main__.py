@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tools.mutants.coverage_map import CoverageMap, record
 from tools.mutants.operators import Mutant, compiles, mutants_of
-from tools.mutants.runner import Result, Runner, copy_tree, places
+from tools.mutants.runner import Result, Runner, body_at, copy_tree, places
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = Path("src/holdfast")
@@ -58,9 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         runner = Runner(copy, time_limit_seconds=chosen.time_limit, files=files)
         results = []
         for number, (area, mutant) in enumerate(sample, 1):
-            source = (copy / mutant.path).read_text("utf-8").splitlines()
-            covering = known.tests_of(mutant.path, mutant.line, mutant.last_line, source) or known.tests_in(_own_folder(area))
-            tests = _within(_own_first(covering, area), known.seconds, chosen.test_seconds)
+            covering = _covering(known, area, mutant, (copy / mutant.path).read_text("utf-8"))
+            tests = _within(nearest_first(covering, area, mutant.path), known.seconds, chosen.test_seconds)
             result = runner.run(mutant, tests, covering=len(covering))
             results.append((area, result))
             _print(f"{number:4}/{len(sample)} {result.seconds:5.1f} s  {result.verdict:8} {area:8} {mutant}")
@@ -147,9 +146,26 @@ def _alike(mutant: Mutant) -> tuple[str, str, str]:
     return mutant.operator, mutant.before, mutant.after
 
 
-def _own_first(tests: Sequence[str], area: str) -> list[str]:
-    """Put the tests of the mutated area first."""
-    return sorted(tests, key=lambda test: not test.startswith(_own_folder(area)))
+def _covering(known: CoverageMap, area: str, mutant: Mutant, source: str) -> list[str]:
+    """Return the tests that may notice a mutant. If its file is newer than the recording, return all tests of the area."""
+    if mutant.path not in known.sources:
+        return known.tests_in(_own_folder(area))
+    lines = range(mutant.line, mutant.last_line + 1)
+    return known.tests_of(mutant.path, lines, body_at(source, mutant.line), source.splitlines())
+
+
+def nearest_first(tests: Sequence[str], area: str, path: str) -> list[str]:
+    """Put the tests first whose path has most names in common with the mutated file, then the other tests of its area."""
+    names = set(_names(path))
+    return sorted(
+        tests, key=lambda test: (-len(names.intersection(_names(test.split("::")[0]))), not test.startswith(_own_folder(area)))
+    )
+
+
+def _names(path: str) -> Iterator[str]:
+    """Yield the names in a path, such as ``recall`` and ``traces`` for ``tests/recall/test_traces.py``."""
+    for part in Path(path).with_suffix("").parts[1:]:
+        yield part.removeprefix("test_")
 
 
 def _own_folder(area: str) -> str:

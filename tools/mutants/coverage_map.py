@@ -1,4 +1,7 @@
-"""A map of the tests that run each line. It is recorded with coverage.py and kept for later runs."""
+"""A map of the tests that run each line. It is recorded with coverage.py and kept for later runs.
+
+A test with many cases (parameters) is one test here. Only a few of its cases are recorded, but all of them run for a mutant.
+"""
 
 import difflib
 import json
@@ -7,9 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+
+T = TypeVar("T")
+MAX_CASES = 2
+"""Maximum number of cases of a test that are recorded. Most cases of a test run the same lines."""
 
 
 @dataclass(slots=True)
@@ -21,15 +28,19 @@ class CoverageMap:
     sources: dict[str, list[str]] = field(default_factory=dict)
     """The lines of each file at the time of the recording. They are used to find a line in a file that has changed since."""
 
-    def tests_of(self, path: str, first: int, last: int, source: Sequence[str]) -> list[str]:
+    def tests_of(self, path: str, lines: range, function: range | None, source: Sequence[str]) -> list[str]:
         """Return the tests that run any of the given lines of a file, quickest first.
 
-        A line that only runs at import, such as a constant, is covered by the tests of the whole module.
+        If no recorded case runs them, return the tests that run other lines of the same function. Without a function, the
+        lines run at import, such as a constant. These are covered by the tests of the whole module.
         """
         known = self.lines.get(path, {})
         old = self.old_lines(path, source)
-        found = {test for line in range(first, last + 1) for test in known.get(old.get(line, 0), ())}
-        found = found or {test for tests in known.values() for test in tests}
+        found = {test for line in lines for test in known.get(old.get(line, 0), ())}
+        if not found and function is not None:
+            found = {test for line in function for test in known.get(old.get(line, 0), ())}
+        elif not found:
+            found = {test for tests in known.values() for test in tests}
         return sorted(found, key=lambda test: (self.seconds[test], test))
 
     def tests_in(self, folder: str) -> list[str]:
@@ -89,19 +100,53 @@ class _Contexts:
     def __init__(self, coverage: Any) -> None:
         self.seconds: dict[str, float] = {}
         self._coverage = coverage
+        self._ran: set[str] = set()
+        self._failed: set[str] = set()
+        self._cases: dict[str, tuple[int, int]] = {}
+        """The number of all cases of each test, and of the recorded ones."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out all but a few cases of each test."""
+        cases = defaultdict(list)
+        for item in items:
+            cases[without_case(item.nodeid)].append(item)
+        chosen = {test: some_of(found, MAX_CASES) for test, found in cases.items()}
+        self._cases = {test: (len(found), len(chosen[test])) for test, found in cases.items()}
+        kept = {id(item) for found in chosen.values() for item in found}
+        items[:] = [item for item in items if id(item) in kept]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._coverage.switch_context(item.nodeid)
+        self._coverage.switch_context(without_case(item.nodeid))
         result = yield
         self._coverage.switch_context("")
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.passed and (report.when == "setup" or report.nodeid in self.seconds):
-            self.seconds[report.nodeid] = round(self.seconds.get(report.nodeid, 0.0) + report.duration, 3)
-        else:
-            self.seconds.pop(report.nodeid, None)
+        test = without_case(report.nodeid)
+        if report.failed:
+            self._failed.add(test)
+        elif report.when == "call" and report.passed:
+            self._ran.add(test)
+        every, recorded = self._cases[test]
+        self.seconds[test] = round(self.seconds.get(test, 0.0) + report.duration * every / recorded, 3)
+
+    def passed(self) -> dict[str, float]:
+        """Return the seconds of all cases of each test. Tests that failed or were skipped are left out."""
+        return {test: seconds for test, seconds in self.seconds.items() if test in self._ran - self._failed}
+
+
+def without_case(nodeid: str) -> str:
+    """Return the name of a test, without its case: ``t.py::test_it`` for ``t.py::test_it[3]``."""
+    return nodeid.partition("[")[0]
+
+
+def some_of(items: Sequence[T], number: int) -> list[T]:
+    """Return at most ``number`` items, spread evenly. The first and the last item are among them."""
+    if len(items) <= number:
+        return list(items)
+    return [items[index * (len(items) - 1) // (number - 1)] for index in range(number)]
 
 
 def record(root: Path, files: Sequence[Path], tests: Sequence[str]) -> CoverageMap:
@@ -110,12 +155,12 @@ def record(root: Path, files: Sequence[Path], tests: Sequence[str]) -> CoverageM
         contexts = _Contexts(coverage)
         pytest.main(["-n", "0", "-p", "no:cacheprovider", "-m", "not long", *tests], plugins=[contexts])
     data = coverage.get_data()
-    found = CoverageMap(seconds=contexts.seconds)
+    found = CoverageMap(seconds=contexts.passed())
     for file in files:
         path = str(file.relative_to(root))
         found.sources[path] = file.read_text("utf-8").splitlines()
         for line, names in data.contexts_by_lineno(str(file)).items():
-            found.lines[path][line] = {name for name in names if name in contexts.seconds}
+            found.lines[path][line] = {name for name in names if name in found.seconds}
     return found
 
 

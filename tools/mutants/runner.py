@@ -10,6 +10,7 @@ import compileall
 import contextlib
 import gc
 import importlib
+import importlib.util
 import os
 import re
 import shutil
@@ -31,6 +32,8 @@ from tools.mutants.operators import Mutant
 _SHARED_FOLDERS = ("src/holdfast_models",)
 """Folders with large files that no mutant changes. The copy links to them."""
 _OPTIONS = ("-n", "0", "-x", "-q", "-rfE", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
+_FIRST_TESTS = 12
+"""Number of tests that run first. Most mutants are killed by one of them, so that the others need not be collected."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
 Verdict = Literal["killed", "survived", "timeout", "untested", "broken"]
 
@@ -53,6 +56,14 @@ class Result:
         return self.verdict in {"killed", "timeout"}
 
 
+def _verdict(code: int | None, output: str) -> Verdict:
+    """Return the verdict for the exit code of pytest. The code is None if the tests took too long."""
+    if code == pytest.ExitCode.USAGE_ERROR and not _FAILED.search(output) and "while loading conftest" not in output:
+        return "broken"  # the tests did not run: they were renamed since they were recorded
+    verdicts: dict[int | None, Verdict] = {0: "survived", None: "timeout"}
+    return verdicts.get(code, "killed")
+
+
 def copy_tree(root: Path, target: Path) -> Path:
     """Copy the files that git tracks or would add, and compile them. Return the target."""
     listed = subprocess.run(
@@ -67,11 +78,21 @@ def copy_tree(root: Path, target: Path) -> Path:
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, path)
+        if path.suffix == ".py":
+            _copy_bytecode(source, path)
     for name in _SHARED_FOLDERS:
         (target / name).symlink_to(root / name, target_is_directory=True)
     for folder in ("src/holdfast", "tests"):
         compileall.compile_dir(target / folder, quiet=2)
     return target
+
+
+def _copy_bytecode(source: Path, path: Path) -> None:
+    """Copy the cached bytecode of a file, so that it need not be compiled again. Python ignores it if the file is newer."""
+    cached, target = (Path(importlib.util.cache_from_source(str(each))) for each in (source, path))
+    if cached.is_file():
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy2(cached, target)
 
 
 def places(copy: Path) -> list[str]:
@@ -86,6 +107,8 @@ class Runner:
         self.copy = copy
         self.time_limit_seconds = time_limit_seconds
         self._touched = 0
+        self._sound: dict[str, bool] = {}
+        """Whether a test that failed with a mutant passes without one."""
         os.chdir(copy)
         os.environ |= {"PYTHONPATH": os.pathsep.join(places(copy)), "PYTHONDONTWRITEBYTECODE": "1"}
         sys.path[:0] = places(copy)
@@ -95,29 +118,44 @@ class Runner:
                 importlib.import_module(file.removesuffix(".py").replace("/", "."))
 
     def run(self, mutant: Mutant, tests: Sequence[str], *, covering: int) -> Result:
-        """Run tests on a mutant until the first one fails."""
+        """Run tests on a mutant until the first one fails. A test that also fails without the mutant does not count."""
+        tests = [test for test in tests if self._sound.get(test.partition("[")[0], True)]
         if not tests:
             return Result(mutant, "untested", 0, 0, 0.0)
+        started = time.monotonic()
+        for part in filter(None, (tests[:_FIRST_TESTS], tests[_FIRST_TESTS:])):
+            with self._applied(mutant):
+                code, output = self._pytest(mutant, part)
+            verdict = _verdict(code, output)
+            if verdict != "survived":
+                break
+        by = "" if verdict != "killed" else (_FAILED.findall(output) or ["at import"])[0]
+        if "::" in by and not self._is_sound(by.partition("[")[0]):
+            return self.run(mutant, tests, covering=covering)
+        return Result(mutant, verdict, len(tests), covering, time.monotonic() - started, by)
+
+    def _is_sound(self, test: str) -> bool:
+        """Return True if a test passes without a mutant."""
+        if test not in self._sound:
+            code, _ = self._pytest(None, [test])
+            self._sound[test] = code != pytest.ExitCode.TESTS_FAILED
+        return self._sound[test]
+
+    @contextlib.contextmanager
+    def _applied(self, mutant: Mutant) -> Iterator[None]:
+        """Change the file inside the ``with`` block."""
         path = self.copy / mutant.path
         original, times = path.read_bytes(), path.stat()
-        started = time.monotonic()
         path.write_bytes(mutant.apply(original))
         self._touched += 1  # a time of its own, or Python may take cached bytecode of the same second
         os.utime(path, (self._touched, self._touched))
         try:
-            code, output = self._pytest(mutant, tests)
+            yield
         finally:
             path.write_bytes(original)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        seconds = time.monotonic() - started
-        verdicts: dict[int | None, Verdict] = {0: "survived", None: "timeout"}
-        verdict = verdicts.get(code, "killed")
-        if code == pytest.ExitCode.USAGE_ERROR and not _FAILED.search(output) and "while loading conftest" not in output:
-            verdict = "broken"  # the tests did not run: they were renamed since they were recorded
-        by = "" if verdict != "killed" else (_FAILED.findall(output) or ["at import"])[0]
-        return Result(mutant, verdict, len(tests), covering, seconds, by)
 
-    def _pytest(self, mutant: Mutant, tests: Sequence[str]) -> tuple[int | None, str]:
+    def _pytest(self, mutant: Mutant | None, tests: Sequence[str]) -> tuple[int | None, str]:
         """Run pytest in a forked process. Return its exit code (None if it took too long) and the end of its output."""
         log = self.copy / "pytest.log"
         log.write_text("", "utf-8")
@@ -136,7 +174,7 @@ class Runner:
             time.sleep(0.02)
 
 
-def _become_pytest(copy: Path, mutant: Mutant, tests: Sequence[str], log: Path) -> None:
+def _become_pytest(copy: Path, mutant: Mutant | None, tests: Sequence[str], log: Path) -> None:
     """Run pytest on the copy, then exit. The process leads its own process group, so that its children end with it."""
     code = 1
     try:
@@ -146,7 +184,7 @@ def _become_pytest(copy: Path, mutant: Mutant, tests: Sequence[str], log: Path) 
         with log.open("w", encoding="utf-8") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
-        if not patch_function(copy, mutant):
+        if mutant is not None and not patch_function(copy, mutant):
             for name in [name for name in sys.modules if name.split(".")[0] in {"tests", "holdfast", "holdfast_bench"}]:
                 del sys.modules[name]
         code = pytest.main([*_OPTIONS, f"@{chosen}"])
@@ -166,7 +204,7 @@ def patch_function(copy: Path, mutant: Mutant) -> bool:
     if name not in sys.modules:
         return True  # it will be imported from the mutated file
     node = _function_at(ast.parse(source), mutant.line)
-    if node is None or mutant.line < node.body[0].lineno:
+    if node is None or body_at(source, mutant.line) is None:
         return False
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     codes = [code for code in _codes(compile(source, str(path), "exec")) if _place(code) == (node.name, first)]
@@ -188,6 +226,13 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
         if isinstance(constant, CodeType):
             yield constant
             yield from _codes(constant)
+
+
+def body_at(source: str | bytes, line: int) -> range | None:
+    """Return the lines of the function body that contains a line. None if the line runs at import."""
+    node = _function_at(ast.parse(source), line)
+    body = None if node is None else range(node.body[0].lineno, (node.end_lineno or 0) + 1)
+    return body if body is not None and line in body else None
 
 
 def _function_at(node: ast.AST, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
