@@ -241,7 +241,8 @@ class Writer:
         expires_at = put.expires_at or self._expiry(kind, memory, self.now)
         if added or new_sources:
             if put.trust > memory.trust and not put.doubtful:  # the user stated it, or a person stored it
-                added["trust"] = min(values.trust(put.trust), self._min_trust(put.sources))
+                trust = min(values.trust(put.trust), self._min_trust(put.sources))
+                added["trust"] = max(memory.trust, trust)  # a web page that repeats it does not lower the trust
             merged = replace(memory, **added, sources=memory.sources + new_sources, expires_at=expires_at, last_seen_at=self.now)
             return self._store(self._stamped(merged), batch, "revised", put.reason or "stated again, with more detail")
         self.tx.touch([memory.id], seen=self.now)
