@@ -99,6 +99,8 @@ def test_a_line_is_covered_by_the_tests_that_ran_it_also_after_the_file_has_chan
     assert known.tests_of("m.py", range(2, 3), range(2, 5), ["LIMIT = 1", "new()", "a()", "b()"]) == ["quick", "other", "slow"]
     assert known.tests_of("m.py", range(1, 2), None, lines) == ["quick", "other", "slow"], "it only runs at import"
     assert known.tests_of("m.py", range(1, 2), range(1, 2), lines) == [], "no test runs the function"
+    known.partial = {"slow"}
+    assert known.tests_of("m.py", range(1, 2), range(1, 2), lines) == ["slow"], "one of its other cases may run it"
     assert known.tests_of("unknown.py", range(1, 2), None, []) == []
     assert known.tests_in("") == ["quick", "other", "slow"]
     assert known.tests_in("o") == ["other"]
@@ -106,6 +108,7 @@ def test_a_line_is_covered_by_the_tests_that_ran_it_also_after_the_file_has_chan
 
 def test_a_new_recording_replaces_the_old_one_of_its_tests(tmp_path: Path) -> None:
     known = CoverageMap(seconds={"tests/a/t.py::x": 1.0, "tests/b/t.py::y": 1.0}, sources={"m.py": ["a()", "b()"]})
+    known.partial = {"tests/a/t.py::x", "tests/b/t.py::y"}
     known.lines["m.py"] = {1: {"tests/a/t.py::x"}, 2: {"tests/b/t.py::y"}}
     new = CoverageMap(seconds={"tests/a/t.py::z": 1.0}, sources={"m.py": ["new()", "a()", "b()"]})
     new.lines["m.py"] = {1: {"tests/a/t.py::z"}}
@@ -114,6 +117,7 @@ def test_a_new_recording_replaces_the_old_one_of_its_tests(tmp_path: Path) -> No
     saved = CoverageMap.load(tmp_path / "map.json")
     source = ["new()", "a()", "b()"]
     assert set(saved.seconds) == {"tests/a/t.py::z", "tests/b/t.py::y"}
+    assert saved.partial == {"tests/b/t.py::y"}
     assert saved.tests_of("m.py", range(1, 2), range(1, 4), source) == ["tests/a/t.py::z"]
     assert saved.tests_of("m.py", range(3, 4), range(1, 4), source) == ["tests/b/t.py::y"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tools.mutants.coverage_map import CoverageMap, record
 from tools.mutants.operators import Mutant, compiles, mutants_of
-from tools.mutants.runner import Result, Runner, body_at, copy_tree, places
+from tools.mutants.runner import Result, Runner, body_at, copy_tree, import_paths
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = Path("src/holdfast")
@@ -97,7 +97,7 @@ def _coverage(copy: Path, again: Sequence[str]) -> CoverageMap:
         environment = {
             **os.environ,
             "MUTANTS_OUT": str(part),
-            "PYTHONPATH": os.pathsep.join([*places(copy), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]),
+            "PYTHONPATH": os.pathsep.join([*import_paths(copy), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]),
         }
         subprocess.run([sys.executable, "-m", "tools.mutants", "--record-one", tests], cwd=copy, env=environment, check=True)
         known.add(CoverageMap.load(part), [tests])

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tools.mutants.runner import backend_options
+
 T = TypeVar("T")
 MAX_CASES = 2
 """Maximum number of cases of a test that are recorded. Most cases of a test run the same lines."""
@@ -25,22 +27,26 @@ class CoverageMap:
 
     seconds: dict[str, float] = field(default_factory=dict)
     lines: dict[str, dict[int, set[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    partial: set[str] = field(default_factory=set)
+    """The tests of which not all cases were recorded. Their other cases may run other lines."""
     sources: dict[str, list[str]] = field(default_factory=dict)
     """The lines of each file at the time of the recording. They are used to find a line in a file that has changed since."""
 
     def tests_of(self, path: str, lines: range, function: range | None, source: Sequence[str]) -> list[str]:
         """Return the tests that run any of the given lines of a file, quickest first.
 
-        If no recorded case runs them, return the tests that run other lines of the same function. Without a function, the
-        lines run at import, such as a constant. These are covered by the tests of the whole module.
+        If no recorded case runs them, return the tests that run other lines of the same function, or else the tests of the
+        module that have more cases. Without a function, the lines run at import, such as a constant. These are covered by
+        the tests of the whole module.
         """
         known = self.lines.get(path, {})
         old = self.old_lines(path, source)
         found = {test for line in lines for test in known.get(old.get(line, 0), ())}
         if not found and function is not None:
             found = {test for line in function for test in known.get(old.get(line, 0), ())}
-        elif not found:
-            found = {test for tests in known.values() for test in tests}
+        if not found:
+            whole = {test for tests in known.values() for test in tests}
+            found = whole if function is None else whole & self.partial
         return sorted(found, key=lambda test: (self.seconds[test], test))
 
     def tests_in(self, folder: str) -> list[str]:
@@ -59,6 +65,7 @@ class CoverageMap:
         """Add a recording of test files or folders. It replaces their earlier recording."""
         gone = {test for test in self.seconds if test.startswith(tuple(tests))}
         self.seconds = {test: seconds for test, seconds in self.seconds.items() if test not in gone} | other.seconds
+        self.partial = self.partial - gone | other.partial
         for path, source in other.sources.items():
             old = other.old_lines(path, self.sources.get(path, source))
             kept = {line: covering - gone for line, covering in self.lines[path].items()}
@@ -78,7 +85,10 @@ class CoverageMap:
             for file, known in self.lines.items()
         }
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"seconds": self.seconds, "lines": lines, "sources": self.sources}), "utf-8")
+        path.write_text(
+            json.dumps({"seconds": self.seconds, "partial": sorted(self.partial), "lines": lines, "sources": self.sources}),
+            "utf-8",
+        )
 
     @classmethod
     def load(cls, path: Path) -> "CoverageMap":
@@ -87,7 +97,7 @@ class CoverageMap:
         if path.exists():
             data = json.loads(path.read_text("utf-8"))
             tests = list(data["seconds"])
-            found.seconds, found.sources = data["seconds"], data["sources"]
+            found.seconds, found.sources, found.partial = data["seconds"], data["sources"], set(data.get("partial", ()))
             for file, known in data["lines"].items():
                 for line, covering in known.items():
                     found.lines[file][int(line)] = {tests[index] for index in covering}
@@ -132,6 +142,10 @@ class _Contexts:
         every, recorded = self._cases[test]
         self.seconds[test] = round(self.seconds.get(test, 0.0) + report.duration * every / recorded, 3)
 
+    def partial(self) -> set[str]:
+        """Return the tests of which not all cases ran."""
+        return {test for test, (every, recorded) in self._cases.items() if recorded < every}
+
     def passed(self) -> dict[str, float]:
         """Return the seconds of all cases of each test. Tests that failed or were skipped are left out."""
         return {test: seconds for test, seconds in self.seconds.items() if test in self._ran - self._failed}
@@ -153,9 +167,9 @@ def record(root: Path, files: Sequence[Path], tests: Sequence[str]) -> CoverageM
     """Run tests in this process and return the map of the given files. Tests that fail or are skipped are left out."""
     with _measured(files) as coverage:
         contexts = _Contexts(coverage)
-        pytest.main(["-n", "0", "-p", "no:cacheprovider", "-m", "not long", *tests], plugins=[contexts])
+        pytest.main(["-n", "0", "-p", "no:cacheprovider", "-m", "not long", *backend_options(root), *tests], plugins=[contexts])
     data = coverage.get_data()
-    found = CoverageMap(seconds=contexts.passed())
+    found = CoverageMap(seconds=contexts.passed(), partial=contexts.partial())
     for file in files:
         path = str(file.relative_to(root))
         found.sources[path] = file.read_text("utf-8").splitlines()

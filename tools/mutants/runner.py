@@ -95,7 +95,12 @@ def _copy_bytecode(source: Path, path: Path) -> None:
         shutil.copy2(cached, target)
 
 
-def places(copy: Path) -> list[str]:
+def backend_options(root: Path) -> list[str]:
+    """Return the options with which tests run on SQLite alone. No mutant is in the code of a store."""
+    return ["--places", "sqlite"] if (root / "tests" / "places.py").exists() else []
+
+
+def import_paths(copy: Path) -> list[str]:
     """Return the folders of a copy that must be on the import path."""
     return [str(copy / "src"), str(copy / "bench" / "src"), str(copy)]
 
@@ -110,8 +115,8 @@ class Runner:
         self._sound: dict[str, bool] = {}
         """Whether a test that failed with a mutant passes without one."""
         os.chdir(copy)
-        os.environ |= {"PYTHONPATH": os.pathsep.join(places(copy)), "PYTHONDONTWRITEBYTECODE": "1"}
-        sys.path[:0] = places(copy)
+        os.environ |= {"PYTHONPATH": os.pathsep.join(import_paths(copy)), "PYTHONDONTWRITEBYTECODE": "1"}
+        sys.path[:0] = import_paths(copy)
         sys.dont_write_bytecode = True
         for file in ["tests/conftest.py", *files]:
             with contextlib.suppress(Exception, pytest.skip.Exception):  # pytest reports it
@@ -187,7 +192,7 @@ def _become_pytest(copy: Path, mutant: Mutant | None, tests: Sequence[str], log:
         if mutant is not None and not patch_function(copy, mutant):
             for name in [name for name in sys.modules if name.split(".")[0] in {"tests", "holdfast", "holdfast_bench"}]:
                 del sys.modules[name]
-        code = pytest.main([*_OPTIONS, f"@{chosen}"])
+        code = pytest.main([*_OPTIONS, *backend_options(copy), f"@{chosen}"])
     except BaseException:  # noqa: BLE001  (nothing may return into the parent's code)
         traceback.print_exc()
     finally:
