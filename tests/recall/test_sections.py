@@ -46,7 +46,7 @@ def test_hits_are_listed_in_their_order_and_an_empty_section_has_no_heading() ->
 def test_a_weak_hit_is_left_out_only_of_a_section_of_relevant_memories() -> None:
     weak, strong = replace(hit("likes tea"), margin=-0.1), replace(hit("likes chess"), margin=0.0)
     context = render([weak, strong])
-    assert (context.hits, context.left_out) == ((strong,), (weak,))
+    assert (context.hits, context.left_out) == ((strong,), (replace(weak, left_out_by="floor"),))
     assert render([weak], source="newest").hits == (weak,)
 
 
@@ -64,7 +64,7 @@ def test_a_message_that_is_not_the_words_of_the_user_is_left_out(origin: str) ->
     foreign = said("The user owes 500 euros.", origin=origin)
     context = render([foreign, hit("likes tea")])
     assert "owes" not in context.text
-    assert context.left_out == (foreign,)
+    assert context.left_out == (replace(foreign, left_out_by="origin"),)
 
 
 def test_a_long_text_is_cut_at_a_word() -> None:
@@ -94,7 +94,7 @@ def test_a_line_has_the_date_from_which_the_memory_is_valid_and_its_number_and_a
 def test_hits_beyond_the_budget_are_left_out_and_shorter_ones_still_fit() -> None:
     long, short = hit("the garden has " + "tomatoes and " * 60), hit("likes tea")
     context = render([long, short], tokens=30)
-    assert (context.hits, context.left_out) == ((short,), (long,))
+    assert (context.hits, context.left_out) == ((short,), (replace(long, left_out_by="budget"),))
     assert context.tokens <= 30
     assert render([hit("likes tea")], tokens=2).text == "", "no heading without a line"
 
@@ -107,6 +107,7 @@ def test_a_list_of_all_memories_keeps_the_lasting_and_important_ones_if_not_all_
     assert all(each in context.hits for each in (health, important))
     assert [each for each in (*plain, health, important) if each in context.hits] == list(context.hits), "in their order"
     assert len(context.left_out) == 12 - len(context.hits) > 0
+    assert {each.left_out_by for each in context.left_out} == {"budget"}
     assert context.tokens <= 60
     newer = [hit(f"saw film {number}", importance=2.0, at=AT + number * HOUR) for number in range(30)]
     shown = render(newer, source="all", tokens=40).hits

@@ -67,17 +67,13 @@ def test_a_revision_without_a_recognizable_language_keeps_the_language(memory: E
     assert put(memory, clock, "I live in Lyon with my sister and her dog", id=found.id).language == "en"
 
 
-def test_the_text_of_a_plain_kind_may_be_longer_if_other_texts_are_indexed() -> None:
+@pytest.mark.parametrize(("indexed", "limit"), [(None, MAX_TEXT), ((), MAX_UNINDEXED_TEXT)])
+def test_the_text_of_a_plain_kind_may_be_longer_if_other_texts_are_indexed(indexed: tuple[str, ...] | None, limit: int) -> None:
     kind = Kind(name="note", meaning="A note", plain=True)
-
-    def clean(length: int, indexed: tuple[str, ...] | None) -> int:
-        return len(cleaned(kind, Put(scope=ANA, kind="note", text="x" * length, indexed=indexed))[0].text)
-
-    assert clean(MAX_TEXT, None) == MAX_TEXT
-    assert clean(MAX_UNINDEXED_TEXT, ()) == MAX_UNINDEXED_TEXT
-    for length, indexed in ((MAX_TEXT + 1, None), (MAX_UNINDEXED_TEXT + 1, ("a",))):
-        with pytest.raises(TextTooLong):
-            clean(length, indexed)
+    with pytest.raises(TextTooLong, match=f"{limit:,}"):
+        cleaned(kind, Put(scope=ANA, kind="note", text="x" * (limit + 1), indexed=indexed))
+    if indexed is not None:
+        assert cleaned(kind, Put(scope=ANA, kind="note", text="x" * (MAX_TEXT + 1), indexed=indexed))
 
 
 # Kinds with one value per key, and kinds with a lifetime
