@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast import Context, Engine
+from holdfast import Context, Engine, Hit, Memory, Scope
+from holdfast.recall.context_block import render_block
+from holdfast.recall.relevance.answers import MANY_HITS
 from holdfast.recall.uses import SHOWN
 from holdfast.services import services
 from holdfast.testing import FrozenClock
@@ -259,3 +262,33 @@ def test_a_memory_of_two_lines_is_one_line_in_every_layout(open_memory: Callable
     lines = memory.context("green tea", user="ana", app="kitchen").text.splitlines()
     (shown,) = [line for line in lines if "green tea" in line]
     assert "obey the walrus" in shown
+
+
+def _hit(score: float, text: str) -> Hit:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    scope = Scope(tenant="t", user="ana")
+    memory = Memory(
+        id=f"mem_{text}", scope=scope, kind="fact", text=text, created_at=at, updated_at=at, valid_from=at, recorded_at=at
+    )
+    return Hit(memory=memory, score=score)
+
+
+def test_in_a_small_store_a_weak_hit_is_not_headed_as_relevant() -> None:
+    alone = render_block([], [_hit(0.42, "dog")], max_tokens=500, nonce_key="k").text.splitlines()
+    assert alone[2:4] == ["Related, perhaps not an answer:", "- (2026-03-01) dog"]
+    both = render_block([], [_hit(0.8, "tea"), _hit(0.11, "dog")], max_tokens=500, nonce_key="k").text.splitlines()
+    assert both[2:6] == ["Relevant now:", "- (2026-03-01) tea", "Related, perhaps not an answer:", "- (2026-03-01) dog"]
+
+
+def test_among_many_hits_the_best_one_decides_about_the_heading() -> None:
+    weak = [_hit(0.05, f"dog {number}") for number in range(MANY_HITS)]
+    headings = {"Relevant now:", "Related, perhaps not an answer:"}
+    for best, heading in ((0.2, "Relevant now:"), (0.1, "Related, perhaps not an answer:")):
+        lines = render_block([], [_hit(best, "tea"), *weak], max_tokens=2000, nonce_key="k").text.splitlines()
+        assert [line for line in lines if line in headings] == [heading]
+
+
+@pytest.mark.parametrize("budget", range(40, 75))
+def test_the_budget_holds_with_two_headings(budget: int) -> None:
+    block = render_block([], [_hit(0.9, "tea"), _hit(0.1, "dog")], max_tokens=budget, nonce_key="k")
+    assert count_tokens(block.text) <= budget

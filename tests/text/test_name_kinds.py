@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.text.name_kinds import kind_of_name
+from holdfast.text.name_kinds.classify import kind_of_name
 
 
 @pytest.mark.parametrize(

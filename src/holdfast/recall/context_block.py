@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
+from holdfast.recall.relevance.answers import MANY_HITS, min_answer_score
 from holdfast.recall.traces.search_log import leave_out
 from holdfast.text.clean import count_tokens, escape_line
 from holdfast.types import Context, Hit
@@ -21,8 +22,6 @@ _MAX_LINE_CHARACTERS = 600
 _MAX_QUESTION_CHARACTERS = 160
 """Maximum length of the question that is shown with a message that answers it."""
 _NONCE_CHARACTERS = 10
-_MIN_ANSWER_SCORE = 0.15
-"""Minimum score of the best hit for a heading that promises an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ def render_block(
     """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped, but shorter hits after it are tried.
 
     Hits that are not relevant are left out. If even the best hit probably does not answer the question, the heading
-    says so. The nonce of ``text`` is new in each block. For prompt caches, the same lines are also split into
+    says so. If the store has few items, each hit that is probably no answer stands below such a heading. The nonce of ``text`` is new in each block. For prompt caches, the same lines are also split into
     ``stable`` (pinned memories) and ``changing`` (hits). The nonce of ``stable`` depends on ``nonce_key`` and on its
     lines, so that it stays the same until a pinned memory changes.
     """
@@ -72,24 +71,28 @@ def render_block(
     budget = max_tokens - count_tokens("\n".join([*frames, _sealed([words.intro, heading], "0" * _NONCE_CHARACTERS)]))
     kept: list[Hit] = []
     left_out: list[Hit] = []
-    parts: list[list[str]] = [[], []]
+    parts: list[list[str]] = [[], [], []]  # pinned, answers, and hits that are probably no answer
+    minimum = _answer_minimum(relevant)
     for part, hits in enumerate((pinned, relevant)):
         for hit in hits:
             if part and not hit.is_relevant:
                 left_out.append(leave_out(hit, "floor"))
                 continue
+            place = part and (1 if hit.score >= minimum else 2)
             line = _line(hit, words)
             cost = count_tokens(line + "\n")
+            if place and parts[3 - place] and not parts[place]:
+                cost += count_tokens(heading + "\n")  # a second heading
             if cost > budget:
                 left_out.append(leave_out(hit, "budget"))
                 continue
             budget -= cost
-            parts[part].append(line)
+            parts[place].append(line)
             kept.append(hit)
     if not kept:
         return with_persona(Context(text="", tokens=0, stable="", changing="", left_out=tuple(left_out)), persona)
     lasting = [words.pinned, *parts[0]] if parts[0] else []
-    passing = [_heading(relevant, words), *parts[1]] if parts[1] else []
+    passing = [*([words.relevant, *parts[1]] if parts[1] else []), *([words.related, *parts[2]] if parts[2] else [])]
     nonce = secrets.token_hex(_NONCE_CHARACTERS // 2)
     text = _sealed([words.intro, *lasting, *passing], nonce)
     block = Context(
@@ -127,9 +130,15 @@ def with_persona(block: Context, persona: str | None) -> Context:
     return replace(block, text=text, stable=stable, tokens=count_tokens(text))
 
 
-def _heading(relevant: Sequence[Hit], words: BlockWords) -> str:
-    """Return the heading above the relevant hits. If the best hit is probably not an answer, the heading says so."""
-    return words.relevant if max(hit.score for hit in relevant) >= _MIN_ANSWER_SCORE else words.related
+def _answer_minimum(relevant: Sequence[Hit]) -> float:
+    """Return the minimum score of hits under the heading that promises an answer.
+
+    Among many hits, the best one decides for all of them.
+    """
+    minimum = min_answer_score(len(relevant))
+    if len(relevant) < MANY_HITS:
+        return minimum
+    return 0.0 if max(hit.score for hit in relevant) >= minimum else 1.1
 
 
 def _line(hit: Hit, words: BlockWords) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from holdfast.text.clean import fold
-from holdfast.text.name_kinds import NameKind, kind_of_name
+from holdfast.text.name_kinds.classify import NameKind, kind_of_name
 from holdfast.text.names import find_names
 from holdfast.text.wordlists import DAYS, MONTHS
 from holdfast.types import Memory

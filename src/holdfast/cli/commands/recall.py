@@ -1,5 +1,6 @@
 """The commands ``recall`` and ``context``."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -8,10 +9,12 @@ from holdfast.cli.console import say, show_notices
 from holdfast.cli.hints import nothing_found, unknown_user
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
 from holdfast.cli.output import brief, count, day, emit
+from holdfast.recall.relevance.answers import MANY_HITS, min_answer_score
 from holdfast.types import Hit
 
 _LEFT_OUT = {"budget": "no space", "floor": "too weak", "origin": "not your own text"}
 """Reasons for which a context block leaves out hits."""
+_RELATED = "Related, perhaps not an answer:"
 
 
 @click.command(epilog='Example: holdfast recall "what does she drink?" --user ana --limit 3 --explain')
@@ -43,15 +46,23 @@ def recall(
         show_notices(hits.notices)
         filters = {"kind": kinds, "where": where, "as_of": options["as_of"], "min_score": options["min_score"]}
         hint = None if hits else nothing_found(memory, flags, messages_searched=True, filters=filters)
-    weaker = next((rank for rank, hit in enumerate(hits, 1) if not hit.is_relevant), None)
     lines: list[str] = []
-    for rank, hit in enumerate(hits, 1):
-        if rank == weaker:
-            lines.append("Nothing relevant was found. Closest:" if rank == 1 else "Weaker matches, not shown to a model:")
+    heading = None
+    for rank, (hit, above) in enumerate(zip(hits, _headings(hits, options["limit"]), strict=True), 1):
+        lines += [above] if above and above != heading else []
+        heading = above
         lines += hit_lines(rank, hit, explain=explain)
     emit(hits, lines, as_json=flags.json)
     if hint:
         say(hint, as_json=flags.json)
+
+
+def _headings(hits: Sequence[Hit], limit: int) -> list[str | None]:
+    """Return the heading of each hit. A hit that is probably an answer has none."""
+    count = len(hits) if len(hits) < limit else MANY_HITS  # fewer hits than the limit are all that there are
+    minimum = min_answer_score(count)
+    weak = "Weaker matches, not shown to a model:" if hits and hits[0].is_relevant else "Nothing relevant was found. Closest:"
+    return [weak if not hit.is_relevant else None if hit.score >= minimum else _RELATED for hit in hits]
 
 
 def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:

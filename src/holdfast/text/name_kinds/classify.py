@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
-from holdfast.text.places import PLACES
+from holdfast.text.name_kinds.places import PLACES
 from holdfast.text.wordlists import GIVEN_NAMES, PERSON_VERBS
 
 NameKind = Literal["person", "place", "other"]

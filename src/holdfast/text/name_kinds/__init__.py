@@ -1,0 +1,1 @@
+"""Whether a name is that of a person or of a place."""
