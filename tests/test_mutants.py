@@ -80,6 +80,10 @@ def test_text_annotations_messages_and_logging_are_not_mutated() -> None:
     assert changes(b'"""A text: 1."""\ndef f(a: int | None) -> int | None:\n    log.info("%d", 1)\n') == set()
 
 
+def test_the_arguments_of_min_and_max_are_not_swapped_because_their_order_does_not_matter() -> None:
+    assert changes(b"x = max(a, b)") == {("swap built-in", "min")}
+
+
 def test_every_mutant_differs_from_the_file_in_one_place_and_keeps_its_lines() -> None:
     found = mutants_of("m.py", SOURCE)
     assert len(found) > 12

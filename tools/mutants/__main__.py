@@ -55,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         sample = _again(copy, chosen.again) if chosen.again else _sample(copy, chosen.count, chosen.seed, chosen.area or AREAS)
         files = sorted({test.split("::")[0] for test in known.seconds})
-        runner = Runner(copy, time_limit_seconds=chosen.time_limit, files=files)
+        passing = known.seconds.keys() - known.partial
+        runner = Runner(copy, time_limit_seconds=chosen.time_limit, files=files, passing=passing)
         results = []
         for number, (area, mutant) in enumerate(sample, 1):
             covering = _covering(known, area, mutant, (copy / mutant.path).read_text("utf-8"))

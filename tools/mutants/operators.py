@@ -143,8 +143,9 @@ def _call_changes(node: ast.Call) -> Iterator[Change]:
         return  # of a dataclass: the module could not be imported
     if isinstance(node.func, ast.Name) and node.func.id in _BUILTINS:
         yield "swap built-in", node.func, _BUILTINS[node.func.id]
+    is_extreme = isinstance(node.func, ast.Name) and node.func.id in {"min", "max"}  # the order of arguments does not matter
     plain = not any(isinstance(argument, ast.Starred) for argument in node.args)
-    if len(node.args) >= 2 and plain and not isinstance(node.args[0], ast.Constant):
+    if len(node.args) >= 2 and plain and not is_extreme and not isinstance(node.args[0], ast.Constant):
         yield "swap arguments", node, _edited(node, lambda new: new.args.__setitem__(slice(0, 2), new.args[1::-1]))
     for index, keyword in enumerate(node.keywords):
         if keyword.arg is not None and keyword.arg not in {"key", "strict"} and not _is_logging(node.func):

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -108,11 +108,14 @@ def import_paths(copy: Path) -> list[str]:
 class Runner:
     """Applies mutants to a copy of the source tree, and runs tests on it. The code of the copy is imported into this process."""
 
-    def __init__(self, copy: Path, *, time_limit_seconds: float, files: Sequence[str] = ()) -> None:
+    def __init__(
+        self, copy: Path, *, time_limit_seconds: float, files: Sequence[str] = (), passing: Collection[str] = ()
+    ) -> None:
+        """``passing`` are the tests of which all cases are known to pass without a mutant."""
         self.copy = copy
         self.time_limit_seconds = time_limit_seconds
         self._touched = 0
-        self._sound: dict[str, bool] = {}
+        self._sound = dict.fromkeys(passing, True)
         """Whether a test that failed with a mutant passes without one."""
         os.chdir(copy)
         os.environ |= {"PYTHONPATH": os.pathsep.join(import_paths(copy)), "PYTHONDONTWRITEBYTECODE": "1"}
