@@ -1,6 +1,7 @@
 """Shared fixtures: a memory with a real store on each backend, a frozen clock, and a search of the bytes on disk."""
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,8 +35,11 @@ pytest.register_assert_rewrite(
 from holdfast import Engine  # noqa: E402  (after its asserts were registered for rewriting)
 from holdfast.config.opening import open_engine  # noqa: E402
 from holdfast.testing import FrozenClock, HashEmbedder  # noqa: E402
-from tests.places import Place, a_place, parametrize  # noqa: E402
+from tests.places import Place, a_place, memory_folder, parametrize  # noqa: E402
 from tools.order_tests import shared_out  # noqa: E402
+
+if (in_memory := memory_folder()) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", in_memory)  # where pytest makes the folders of ``tmp_path``
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

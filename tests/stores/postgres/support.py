@@ -20,6 +20,7 @@ psycopg = pytest.importorskip("psycopg", reason="the extra postgres is not insta
 
 from holdfast.stores.bundled_postgres import BundledServer, Probe, probe  # noqa: E402
 from holdfast.stores.postgres import PostgresStore  # noqa: E402
+from tests.places import memory_folder  # noqa: E402
 
 NAMED = "HOLDFAST_TEST_POSTGRES"
 """Environment variable with the address of a PostgreSQL to test on; its user must be a superuser."""
@@ -131,7 +132,7 @@ def _start_bundled() -> BundledServer:
     found = _probe_once()
     if not found.works:
         pytest.skip(f"no PostgreSQL: {found.problem}. Set {NAMED} to a server's address to use that one.")
-    return BundledServer(tempfile.mkdtemp(prefix="holdfast-pg-"), library=found.library)
+    return BundledServer(tempfile.mkdtemp(prefix="holdfast-pg-", dir=memory_folder()), library=found.library)
 
 
 @functools.cache
