@@ -41,6 +41,8 @@ KILLS_PER_STORE = 40
 WORKER_KILLS_PER_STORE = 10
 _TIMEOUT = 200.0
 """Seconds after which a run counts as stuck, on a busy machine too. The first child also waits for the fork server."""
+_PAUSE = 0.1
+"""Seconds between two operations of a writer that is not killed any more, so that the worker can keep up with it."""
 
 WRITER_POINTS = (
     "before statement",
@@ -60,7 +62,10 @@ WORKER_POINTS = (
     "after finishing commit",
     "embedding",
 )
-_RARE = {"file:database sync": 2, "file:log sync": 8, "before commit": 8, "after commit": 8, "embedding": 4}
+_RARE = {
+    "file:database sync": 2, "file:log sync": 8, "before commit": 8, "after commit": 8, "embedding": 2, "digesting": 2, "digested": 2,
+    "before finishing commit": 2, "after finishing commit": 2,
+}  # fmt: skip
 _OFTEN = {"before statement": 80, "file:log write": 60, "before finishing statement": 25, "file:database write": 30}
 
 
@@ -94,6 +99,8 @@ def run_writer(part: Part, pipe: Connection) -> None:
         id = perform(engine, operation(part.name, index))
         pipe.send((index, id))
         index += 1
+        if part.kill_point is None and clock.stage == 0:
+            time.sleep(_PAUSE)
     engine.close()
 
 
@@ -111,7 +118,7 @@ def run_worker(part: Part, pipe: Connection) -> None:
         elif stage == 2:
             break
         else:
-            time.sleep(0.001)
+            time.sleep(0.01)
     engine.close()
 
 
@@ -155,8 +162,9 @@ class Run:
         return self.kills.total() >= KILLS_PER_STORE and self.worker_kills >= WORKER_KILLS_PER_STORE
 
     def kill_point(self, name: str) -> KillPoint | None:
-        if self.enough:
-            return None
+        writer_kills = self.kills.total() - self.worker_kills
+        if self.enough or (name != "worker" and writer_kills >= KILLS_PER_STORE - WORKER_KILLS_PER_STORE):
+            return None  # a writer that is not killed any more gives the worker something to do
         point = next(self._points["k" if name == "worker" else "w"])
         return KillPoint(point, self.chance.randint(1, _OFTEN.get(point, _RARE.get(point, 6))))
 
