@@ -8,6 +8,7 @@ import ast
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.parsing import parse
@@ -28,6 +29,7 @@ def promises() -> dict[str, dict[str, str]]:
     return tomllib.loads((Path(__file__).parent / "promises.toml").read_text("utf-8"))
 
 
+@cache
 def claims() -> dict[str, list[str]]:
     """Return the tests that prove each promise, as ``path::name``. A mark on a module applies to all its tests."""
     found: dict[str, list[str]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Generate the pages of ``docs/reference/`` from the code: ``python -m holdfast.cli.reference [PAGE]``."""
+"""Generate the pages of ``docs/reference/`` from the code: ``python -m holdfast.cli.reference [PAGE ...]``."""
 
 import sys
 from collections.abc import Iterator
@@ -113,10 +113,10 @@ PAGES = {"api.md": api_page, "cli.md": commands_page, "settings.md": settings_pa
 
 
 def main() -> None:
-    """Print the page named on the command line, or write all pages."""
+    """Print the pages named on the command line, or write all pages."""
     if len(sys.argv) > 1:
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-        sys.stdout.write(PAGES[sys.argv[1]]())
+        sys.stdout.writelines(PAGES[name]() for name in sys.argv[1:])
         return
     for name, page in PAGES.items():
         (_DOCS / name).write_text(page(), "utf-8")
