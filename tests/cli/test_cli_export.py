@@ -33,6 +33,7 @@ def test_the_extension_chooses_the_format(filled: Holdfast, tmp_path: Path) -> N
         assert (tmp_path / name).read_bytes().startswith(start), name
 
 
+@pytest.mark.long
 def test_standard_output_has_only_the_export(filled: Holdfast) -> None:
     ran = filled.run("export", "-", "--user", "ana")
     lines = [json.loads(line) for line in ran.stdout.splitlines()]

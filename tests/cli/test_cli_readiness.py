@@ -124,6 +124,7 @@ def test_the_doctor_says_that_the_reader_is_ready(holdfast: Holdfast) -> None:
     assert not [each for each in off if each["check"] == "reader"]
 
 
+@pytest.mark.long
 def test_an_unknown_reader_is_an_error_that_lists_the_known_ones(holdfast: Holdfast) -> None:
     ran = holdfast.run("remember", "prefers tea", "--shared", exit=1, HOLDFAST_READER="gpt")
     assert ran.stderr.decode() == "error: Unknown reader 'gpt'. Use talk-reader-s or none.\n"

@@ -168,6 +168,7 @@ def test_a_reply_that_comes_in_pieces_is_wrapped_at_words(holdfast: Holdfast) ->
     assert LONG in " ".join(lines)
 
 
+@pytest.mark.long
 @posix_only
 def test_json_is_not_wrapped(holdfast: Holdfast) -> None:
     holdfast("remember", LONG)

@@ -232,6 +232,7 @@ def _add_and_die(path: Path, text: str) -> None:
     assert died.returncode == -9
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_withheld_message_stays_withheld_after_a_kill(folder: Path, open_memory: OpenMemory, clock: FrozenClock) -> None:
     folder.mkdir()
@@ -245,6 +246,7 @@ def test_a_withheld_message_stays_withheld_after_a_kill(folder: Path, open_memor
     assert not [file for file in folder.rglob("*") if file.is_file() and b"Quxzel" in file.read_bytes()]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_an_explicit_memory_is_known_after_a_kill(folder: Path, open_memory: OpenMemory) -> None:
     folder.mkdir()

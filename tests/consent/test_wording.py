@@ -33,6 +33,7 @@ def test_the_wording_file_is_unchanged() -> None:
     assert hashlib.sha256(WORDING.read_bytes()).hexdigest() == FROZEN
 
 
+@pytest.mark.long
 def test_unseen_wishes_are_obeyed_and_look_alikes_are_left_alone() -> None:
     counts = _counts(make_sentence_reader("talk-reader-s"))
     wishes = ("off_record", "forget", "remember")

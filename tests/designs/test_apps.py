@@ -54,6 +54,7 @@ def test_ending_a_conversation_makes_one_memory_for_its_app(open_memory: OpenMem
     assert len(kept.sources) == 2
 
 
+@pytest.mark.long
 @pytest.mark.everywhere
 @pytest.mark.ledger("A2", "A6")
 def test_each_app_keeps_ten_memories_and_none_is_in_the_context_of_another_app(
@@ -390,6 +391,7 @@ def test_metrics_of_an_empty_memory_are_zero(open_memory: OpenMemory) -> None:
 # The whole flow.
 
 
+@pytest.mark.long
 @pytest.mark.ledger("A14")
 def test_it_stays_in_order_with_many_apps_and_memories(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps")

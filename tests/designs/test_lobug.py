@@ -107,6 +107,7 @@ def test_the_prompts_sections_stand_in_their_order_and_an_empty_one_is_left_out(
     )
 
 
+@pytest.mark.long
 @pytest.mark.everywhere
 @pytest.mark.ledger("L10")
 def test_extraction_and_the_cascades_fail_independently(open_memory: OpenMemory) -> None:

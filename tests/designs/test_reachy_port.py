@@ -140,6 +140,7 @@ class LocalEmbedder(HashEmbedder):
     computes = True
 
 
+@pytest.mark.long
 @pytest.mark.ledger("C8")
 def test_imported_memories_are_found_by_meaning_at_once(tmp_path: Path, clock: FrozenClock) -> None:
     lines = [json.dumps({"text": f"Fact number {number} about shelf {number * 3}"}) for number in range(300)]

@@ -223,6 +223,7 @@ def test_each_closed_conversation_is_listed_with_its_topic_and_relative_time(ros
     assert f"- 2 days ago: {note.topic}: {note.text}" in prompt
 
 
+@pytest.mark.long
 @pytest.mark.ledger("R9")
 def test_only_the_newest_twenty_closes_stay_in_the_index(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")

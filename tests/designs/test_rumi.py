@@ -63,6 +63,7 @@ def test_the_block_is_the_designs_to_the_letter_and_absent_without_facts(rumi: E
     )
 
 
+@pytest.mark.long
 @pytest.mark.everywhere
 @pytest.mark.ledger("U6")
 def test_up_to_a_hundred_facts_are_all_there_and_above_only_the_relevant(rumi: Engine) -> None:
@@ -114,6 +115,7 @@ def test_a_process_that_never_ended_its_session_loses_nothing(open_memory: OpenM
 # --- What lasts ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.everywhere
 @pytest.mark.ledger("U8", "X33")
 def test_facts_that_are_in_every_prompt_outlive_the_year(rumi: Engine, clock: FrozenClock) -> None:

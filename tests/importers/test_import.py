@@ -49,6 +49,7 @@ def test_nothing_is_learned_if_learning_is_off(memory: Engine, tmp_path: Path) -
         memory.import_from(tmp_path / "c.json", learn=-1)
 
 
+@pytest.mark.long
 def test_unlearned_conversations_are_not_summarized_either(memory: Engine, tmp_path: Path) -> None:
     memory.import_from(write_json(tmp_path / "c.json", talks(3, size=40)), user="ana", learn=1)
     with memory.session(user="ana", id="talk-0") as talk:  # an old conversation goes on
@@ -128,6 +129,7 @@ def test_replaced_secrets_are_counted(memory: Engine, tmp_path: Path) -> None:
     assert (b"hunter2" in written, b"abcdefghijklmnopqrstuvwx" in written) == (False, False)
 
 
+@pytest.mark.long
 def test_progress_is_reported(memory: Engine, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     memory.import_from(

@@ -148,6 +148,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
 def test_no_combination_of_tags_leaves_injected_text(text: str) -> None:

@@ -34,6 +34,7 @@ def test_a_pasted_e_mail_becomes_no_memory_of_the_user(memory: Engine) -> None:
     assert "vilcorp" not in memory.context("which bank? where do I live?", user="ana").text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [2_000])
 def test_long_messages_are_read_in_linear_time(size: int) -> None:
     for line in ("From: a", "def f(" + "x" * 50, "[10:11] " + "a" * 50, "hi b,", "at a.b(" + "c" * 80):

@@ -58,6 +58,7 @@ def test_twenty_web_pages_full_of_keywords_never_rank_above_the_users_words(memo
         assert len(every) == 10
 
 
+@pytest.mark.long
 def test_many_web_pages_full_of_keywords_do_not_displace_an_answer(memory: Engine) -> None:
     _said(memory, "user", "my bank is Goodbank, since last year")
     talk = memory.session(user="ana")

@@ -49,6 +49,7 @@ def test_the_best_of_many_similar_hits_is_less_likely_than_a_single_hit() -> Non
     assert likelihood(2.0, Background.of([2.0] * 20)) < 0.5 * likelihood(2.0, Background.of([2.0]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("embedder", ["arctic-embed-s", "none"])
 @pytest.mark.weights
 def test_an_answer_has_a_high_likelihood_and_an_unanswered_question_has_no_likely_hit(

@@ -399,6 +399,7 @@ ANSWERS = st.one_of(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(memories=MEMORIES, cap=st.integers(0, 12), script=st.none() | st.lists(ANSWERS, max_size=8), with_vectors=st.booleans())
 def test_after_any_compaction_at_most_the_cap_is_left(

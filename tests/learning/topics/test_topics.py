@@ -293,6 +293,7 @@ def test_any_texts_get_a_safe_or_a_known_name(texts: list[str], known: list[str]
         assert_safe(name)
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=80))
 def test_any_model_name_becomes_a_safe_one(proposed: str) -> None:

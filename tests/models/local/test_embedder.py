@@ -144,6 +144,7 @@ def test_a_forked_child_embeds_as_its_parent_does(arctic: LocalEmbedder) -> None
     assert in_a_forked_child(lambda: arctic.embed(["text"], role="query").tobytes()) == expected.tobytes()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux counts it")
 def test_a_process_that_embeds_long_texts_stays_below_200_megabytes(
     weights_of: Callable[[str], Path],

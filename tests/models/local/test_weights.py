@@ -277,6 +277,7 @@ def test_threads_that_pull_at_once_all_succeed(tmp_path: Path) -> None:
     assert len(files_below(tmp_path / "models")) == 2
 
 
+@pytest.mark.long
 def test_processes_that_pull_at_once_all_succeed(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "usb")
     code = (

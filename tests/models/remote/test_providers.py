@@ -76,6 +76,7 @@ def test_an_ollama_address_may_leave_out_the_version() -> None:
         assert server.requests[0].path == "/v1/chat/completions"
 
 
+@pytest.mark.long
 def test_the_account_in_the_environment_is_sent_to_openai_only() -> None:
     script = (
         "from holdfast.models.remote.providers import chat_model; from holdfast.chat import Turn; import sys;"

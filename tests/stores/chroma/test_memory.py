@@ -122,6 +122,7 @@ def test_nothing_is_fetched_and_nobody_is_told(tmp_path: Path) -> None:
     assert list(home.rglob("*")) == []
 
 
+@pytest.mark.long
 def test_a_memory_is_restored_with_chroma_in_use(open_memory: OpenMemory, folder: Path, tmp_path: Path) -> None:
     with contextlib.closing(open_memory(settings={"index": "chroma"})) as memory:
         memory.remember("likes the sea", user="ana")

@@ -37,6 +37,7 @@ store.close()
 """
 
 
+@pytest.mark.long
 @pytest.mark.ledger("C8")
 def test_one_process_has_the_folder_and_others_search_in_memory(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     owner = subprocess.Popen(

@@ -99,6 +99,7 @@ def test_a_server_that_hangs_costs_the_limit_once_and_the_stores_own_vectors_ans
     assert services(memory).reader.notices == list(hits.notices)
 
 
+@pytest.mark.long
 @pytest.mark.ledger("C8")
 def test_opening_a_server_that_accepts_and_says_nothing_gives_up(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:

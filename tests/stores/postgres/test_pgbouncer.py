@@ -92,6 +92,7 @@ def open_pooled(pooled: str, url: str) -> Iterator[OpenPostgres]:
         store.close()
 
 
+@pytest.mark.long
 def test_an_engine_works_through_the_pooler(pooled: str, url: str, clock: FrozenClock) -> None:
     settings = {"store_direct": url, "scrub_interval": 0}
     with holdfast.open(pooled, embedder=HashEmbedder(), worker="none", clock=clock, settings=settings) as memory:

@@ -267,6 +267,7 @@ def test_tidying_leaves_one_segment_of_the_full_text_index(open_store: OpenStore
     assert len(segments(tmp_path / "memory.db")) == 1
 
 
+@pytest.mark.long
 def test_tidying_merges_small_segments_and_leaves_the_large_one_unchanged(open_store: OpenStore, tmp_path: Path) -> None:
     store = open_store()
     for batch in range(5):
@@ -371,6 +372,7 @@ def _damage_is_seen(path: Path) -> bool:
         store.close()
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X6")
 def test_the_doctor_survives_any_flipped_bit(full_file: Path, tmp_path: Path) -> None:
     data = full_file.read_bytes()

@@ -56,6 +56,7 @@ def rounded(matches: Sequence[Match]) -> list[tuple[int, int, float]]:
     return [(match.item, match.chunk, round(match.score, 9)) for match in matches]
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, query=TEXTS)
 def test_it_finds_what_the_full_text_index_finds_after_every_change(

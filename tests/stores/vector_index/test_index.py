@@ -192,6 +192,7 @@ def assert_sieve_describes_rows(index: VectorIndex) -> None:
         np.testing.assert_array_equal(sieve._sketches.bits[:, places], sieve._sketcher.sketch(rows.vectors(every)).bits)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REGIMES)
 @settings(max_examples=120, deadline=None)
 @given(steps=steps)
@@ -242,12 +243,14 @@ def test_recall_at_ten_is_at_least_098(count: int, dimensions: int, sieve: type)
     assert index.nbytes < count * (1.25 * dimensions + 60)
 
 
+@pytest.mark.long
 def test_recall_stays_high_if_many_vectors_are_nearly_equal() -> None:
     """The hard case for sketches (short bit codes): a fifth of all vectors are in one subtopic and differ only by noise."""
     points, queries = mixture(20_000, 60, 384, crowd=0.2)
     assert recall(filled(points), points, queries, None) >= 0.95
 
 
+@pytest.mark.long
 def test_recall_holds_after_growth_and_removal() -> None:
     points, queries = mixture(110_000, 30, 64)
     index = filled(points[:102_000])
@@ -418,6 +421,7 @@ def test_memory_is_freed_after_removal() -> None:
     assert index.nbytes < full / 5
 
 
+@pytest.mark.long
 def test_searches_during_changes_see_complete_states() -> None:
     """A writer replaces and removes vectors while readers search. Each result matches some complete state of the index."""
     index = filled(mixture(4_500, 1, DIMENSIONS)[0])
