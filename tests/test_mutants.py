@@ -133,10 +133,16 @@ def test_a_few_cases_of_a_test_are_recorded_among_them_the_first_and_the_last() 
 
 
 def test_the_tests_nearest_to_the_mutated_file_run_first() -> None:
-    tests = ["tests/server/t.py::a", "tests/recall/t.py::b", "tests/recall/test_traces.py::c", "tests/mcp/test_traces.py::d"]
+    tests = [
+        "tests/server/test_other.py::a",
+        "tests/recall/test_other.py::b",
+        "tests/recall/test_traces.py::c",
+        "tests/mcp/test_traces.py::d",
+    ]
     near = nearest_first(tests, "recall", "src/holdfast/recall/traces/keeper.py")
     assert [test[-1] for test in near] == ["c", "b", "d", "a"]
-    assert nearest_first(["tests/mcp/t.py::a", "tests/engine/t.py::b"], "writing", "src/holdfast/write.py")[0][-1] == "b"
+    tests = ["tests/mcp/test_other.py::a", "tests/engine/test_other.py::b", "tests/engine/test_writer.py::c"]
+    assert [test[-1] for test in nearest_first(tests, "writing", "src/holdfast/write.py")] == ["c", "b", "a"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="mutants run in forked processes")

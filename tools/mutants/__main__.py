@@ -157,16 +157,18 @@ def _covering(known: CoverageMap, area: str, mutant: Mutant, source: str) -> lis
 
 def nearest_first(tests: Sequence[str], area: str, path: str) -> list[str]:
     """Put the tests first whose path has most names in common with the mutated file, then the other tests of its area."""
-    names = set(_names(path))
-    return sorted(
-        tests, key=lambda test: (-len(names.intersection(_names(test.split("::")[0]))), not test.startswith(_own_folder(area)))
-    )
+    names = _names(path)
+
+    def shared(test: str) -> int:
+        others = _names(test.split("::", maxsplit=1)[0])
+        return sum(any(name.startswith(other) or other.startswith(name) for other in others) for name in names)
+
+    return sorted(tests, key=lambda test: (-shared(test), not test.startswith(_own_folder(area))))
 
 
-def _names(path: str) -> Iterator[str]:
-    """Yield the names in a path, such as ``recall`` and ``traces`` for ``tests/recall/test_traces.py``."""
-    for part in Path(path).with_suffix("").parts[1:]:
-        yield part.removeprefix("test_")
+def _names(path: str) -> set[str]:
+    """Return the names in a path, such as ``recall`` and ``traces`` for ``tests/recall/test_traces.py``."""
+    return {part.removeprefix("test_") for part in Path(path).with_suffix("").parts[1:]}
 
 
 def _own_folder(area: str) -> str:
