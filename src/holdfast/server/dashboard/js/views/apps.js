@@ -56,7 +56,6 @@ function card(app, show) {
       {},
       icon("apps", 22),
       h("h2", {}, app.name || app.appId),
-      !app.installed && chip(t("apps.notInstalled"), { class: "retired" }),
       h(
         "div.actions",
         {},
@@ -70,6 +69,7 @@ function card(app, show) {
       h("code", {}, app.appId),
       app.installedAt && ` · ${t("apps.since", { day: shortDay(app.installedAt) })}`,
     ),
+    !app.installed && h("p", {}, chip(t("apps.notInstalled"), { class: "retired" })),
     h("p", {}, t("apps.memories", { n: app.memoryCount ?? 0 })),
     h(
       "p.quiet",

@@ -71,15 +71,18 @@ function draw(stats, range) {
       "div.charts",
       {},
       growth(stats, days),
-      latency(),
+      samples.some((one) => one.p50) && latency(),
       lag(),
-      spend(stats, days),
-      energy(stats, days),
-      tokens(stats, days),
+      has(stats, "cost") && spend(stats, days),
+      has(stats, "energy") && energy(stats, days),
+      has(stats, "input_tokens") && tokens(stats, days),
     ),
     facts(stats),
   ];
 }
+
+/** True if models are used, or some use of this kind was ever counted. Other charts would stay empty. */
+const has = (stats, name) => Boolean(stats.chat) || (stats.spend ?? []).some((row) => row[name]);
 
 export function lastDays(count) {
   const today = new Date();
