@@ -337,6 +337,7 @@ def test_a_server_with_keys_asks_for_one_and_keeps_it_only_in_the_tab(browser: A
         made = httpx.post(f"{server.url}/v1/keys", json={"scope": "admin"}).json()
         visitor = visit(browser, server.url)
         visitor.go("memories")
+        assert visitor.see(".problem").inner_text().count("keys create") == 1
         visitor.click(".problem a")
         visitor.see("input[type=password]").fill(made["key"])
         visitor.click("form button[type=submit]")
@@ -355,6 +356,8 @@ def test_problems_say_what_to_do(ana: Visitor) -> None:
     note = ana.see(".problem").inner_text()
     assert "Not found" in note
     assert "It may have been erased" in note
+    backgrounds = ana.page.eval_on_selector_all(".problem p", "(all) => all.map((p) => getComputedStyle(p).backgroundColor)")
+    assert set(backgrounds) == {"rgba(0, 0, 0, 0)"}, "no box inside the message"
 
 
 def _memories(url: str, **wanted: str) -> list[dict[str, Any]]:

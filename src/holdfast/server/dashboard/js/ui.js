@@ -166,8 +166,8 @@ export function serverText(text, code) {
  * @param {any} error
  */
 function detailOf(error) {
-  if (!error.detail) return null;
-  if (current() === "en" || error.detailCode) return h("p.detail", {}, serverText(error.detail, error.detailCode));
+  if (!error.detail || error.detailCode?.code === "key.needed") return null; // the title says the same
+  if (current() === "en" || error.detailCode) return h("p.problem-detail", {}, serverText(error.detail, error.detailCode));
   return original(error.detail);
 }
 
