@@ -223,13 +223,15 @@ class Maintenance:
         learn: int | None = None,
         dry_run: bool = False,
         collection: str = "memories",
+        shared: bool = True,
         progress: "ImportProgress | None" = None,
     ) -> "ImportResult":
         """Import a file or folder of another program, or an export of Holdfast. Without ``format``, the format is detected.
 
         Everything is checked first: if the file is damaged, nothing is stored. You can repeat an import: records that
         are already in the store are skipped. Imported conversations are queued for learning; ``learn`` limits that to
-        the newest N of them. ``collection`` names the collection of a Chroma or Qdrant folder.
+        the newest N of them. ``collection`` names the collection of a Chroma or Qdrant folder. All users share records that
+        name no user, app or agent, if you name none either; with ``shared=False``, such a record raises an error.
         """
         from holdfast.importers.start import MAX_EMBEDDED_AT_ONCE, import_path  # noqa: PLC0415  (most programs import nothing)
 
@@ -245,6 +247,7 @@ class Maintenance:
             learn=learn,
             dry_run=dry_run,
             collection=collection,
+            shared=shared,
             progress=progress,
             keep_vectors=services.embedding.adopt,
         )

@@ -43,7 +43,7 @@ def make_message(
         session=session,
         scope=scope,
         role=_required(role, "role"),
-        text=clean_text(text, may_be_empty=payload is not None),
+        text=clean_text(text, may_be_empty=payload is not None, expected="a text that is not only spaces, or a payload"),
         at=now if at is None else as_utc(at, what="at"),
         speaker=clean_label(speaker, what="speaker"),
         client_id=clean_name(id, what="id"),

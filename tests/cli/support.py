@@ -45,9 +45,9 @@ class Holdfast:
         """Run a command with --json and return its parsed output."""
         return json.loads(self(*args, "--json", input=input).stdout)
 
-    def error(self, *args: str, exit: int = 1) -> dict[str, str]:
+    def error(self, *args: str, exit: int = 1, input: str | None = None) -> dict[str, str]:
         """Run a command that fails and return the error from its JSON output."""
-        result = self(*args, "--json", exit=exit)
+        result = self(*args, "--json", exit=exit, input=input)
         assert result.stdout == ""
         error: dict[str, str] = json.loads(result.stderr.splitlines()[-1])["error"]
         return error

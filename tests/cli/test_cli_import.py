@@ -51,6 +51,24 @@ def test_pasted_text_comes_from_standard_input(holdfast: Holdfast) -> None:
     assert (tea["text"], tea["created_at"][:10]) == ("Prefers tea", "2024-05-01")
 
 
+@pytest.mark.parametrize(("pasted", "problem"), [("", "is empty"), ('{"colour": "green"}', "was not recognized")])
+def test_standard_input_without_an_import_is_refused_without_the_path_of_a_temporary_file(
+    holdfast: Holdfast, pasted: str, problem: str
+) -> None:
+    message = holdfast.error("import", "-", "--user", "ana", input=pasted)["message"]
+    assert message.startswith(("pasted.txt", "The format of pasted.txt"))
+    assert problem in message
+    assert "Nothing was imported." in message
+    assert holdfast.json("list", "--user", "ana") == []
+
+
+def test_text_without_a_user_goes_to_the_default_user_and_is_shared_only_on_request(holdfast: Holdfast) -> None:
+    holdfast("import", "-", input="The cellar has a second door.")
+    assert holdfast.json("list", "--shared") == []
+    holdfast("import", "-", "--shared", input="The office has a garden.")
+    assert len(holdfast.json("list", "--shared")) == 1
+
+
 def test_the_command_knows_all_formats() -> None:
     assert [each.name for each in formats.FORMATS] == list(FORMATS)
 

@@ -150,7 +150,9 @@ def test_add_all_stores_all_messages_or_none(memory: Engine) -> None:
     assert [message.payload for message in talk.messages()] == [{"n": n} for n in range(5)]
     assert [message.seq for message in stored] == sorted(message.seq for message in stored)
     assert [again.id for again in talk.add_all(many)] == [message.id for message in stored]
-    with pytest.raises(InvalidInput, match=r"messages\[1\]: text is empty. Nothing was stored"):
+    with pytest.raises(
+        InvalidInput, match=r"messages\[1\]: text is empty. Give a text that is not only spaces, or a payload. Nothing was stored"
+    ):
         talk.add_all([{"role": "user", "text": "fine"}, {"role": "user", "text": " "}])
     with pytest.raises(Conflict):
         talk.add_all([{"role": "user", "text": "fine"}, {"role": "user", "text": "other", "id": "1"}])

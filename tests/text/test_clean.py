@@ -36,7 +36,7 @@ def test_a_text_up_to_the_limit_is_taken() -> None:
 
 @pytest.mark.parametrize("empty", ["", " ", "\n\t\u2028"])
 def test_an_empty_text_is_refused_by_name(empty: str) -> None:
-    with pytest.raises(InvalidInput, match="the note is empty"):
+    with pytest.raises(InvalidInput, match=r"the note is empty\. Give at least one character that is not a space."):
         clean_text(empty, what="the note")
 
 

@@ -78,6 +78,8 @@ def _is_claude_code(probe: Probe) -> bool:
 
 
 def _is_text(probe: Probe) -> bool:
+    if any(isinstance(found, Mapping) for found in (probe.document, probe.first_line, probe.first_item)):
+        return False  # JSON of a program that is not known
     return probe.path.suffix.lower() in (".txt", ".text", ".rst", ".org", "") and bool(probe.text.strip())
 
 
@@ -206,6 +208,8 @@ def find_format(path: Path, name: str | None = None) -> Format:
     for each in FORMATS:
         if each.fits(probe):
             return each
+    if path.is_file() and not probe.head.strip():
+        raise InvalidInput(translatable("import.file_empty", "{file} is empty. Nothing was imported.", file=str(path)))
     if "partitions" in probe.tables and "provenance" in probe.tables:
         raise InvalidInput(
             translatable(

@@ -32,6 +32,7 @@ from holdfast.protocols import Clock, MemoryFilter, MessageFilter, Store, TraceF
 from holdfast.runtime.priority import with_pauses
 from holdfast.text.index_terms import tokenized
 from holdfast.types import Kind, Scope, Trace
+from holdfast.types.translatable import translatable
 from holdfast.values import Prepared
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class Source:
     name: str
     records: Callable[[], Iterator[Found]]
     scope: Scope
+    shared: bool = True
+    """False if a record without a user, app and agent is an error. Such records become data that all users share."""
 
 
 class Import:
@@ -172,6 +175,7 @@ class Import:
             if isinstance(record, SkippedFile):
                 self._skipped.append(record)
                 continue
+            self._check_owner(record)
             total += 1
             self._counts[_type_of(record)]["found"] += 1
             if isinstance(record, MemoryEntry):
@@ -184,6 +188,20 @@ class Import:
         _note_newest(newest, talk, ended, learn)
         self._newest = None if learn is None else {id for _, id in newest}
         return total
+
+    def _check_owner(self, record: Record) -> None:
+        """Raise InvalidInput if a note or conversation belongs to nobody, and the caller did not choose to share it."""
+        if self._source.shared or not isinstance(record, Note | Conversation):
+            return
+        named = (self._source.scope, record)
+        if not any(each.user or each.app or each.agent for each in named):
+            raise InvalidInput(
+                translatable(
+                    "import.no_owner",
+                    "Nothing says whose data this is. Nothing was imported. Name the user, app or agent that it belongs to. If all "
+                    "users are to share it, set shared to true.",
+                )
+            )
 
     def _look_up(self, batch: Sequence[Record]) -> None:
         """Count the records that the store already has."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -33,18 +34,20 @@ def import_path(
     learn: int | None = None,
     dry_run: bool = False,
     collection: str = "memories",
+    shared: bool = True,
     progress: Progress | None = None,
     keep_vectors: Callable[[Mapping[str, bytes]], object] | None = None,
 ) -> ImportResult:
     """Import a file or folder into the scope that ``owner`` names. A zip archive of a folder is unpacked first.
 
-    If the file contains vectors, ``keep_vectors`` is called with the vectors of the imported texts.
+    If ``shared`` is False, a record for which neither ``owner`` nor the file names a user, app or agent raises an error. If
+    the file contains vectors, ``keep_vectors`` is called with the vectors of the imported texts.
     """
     if learn is not None and learn < 0:
         raise InvalidInput(f"learn is {learn}; it must be 0 or more. Nothing was imported.")
     with prepared(Path(path).expanduser(), format) as place:
         chosen = find_format(place, format)
-        source = _source(store, place, chosen, owner, collection)
+        source = replace(_source(store, place, chosen, owner, collection), shared=shared)
         run = Import(store, preset, clock, digester, source)
         result = run.run(learn=learn, dry_run=dry_run, progress=progress)
         if not _has_found(result) and not _is_empty(Probe(place), chosen):

@@ -27,18 +27,22 @@ INVISIBLE = regex(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _DENSE_SCRIPT = regex("[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_VISIBLE = "at least one character that is not a space"
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False) -> str:
-    """Return the text with NUL and lone surrogates replaced by U+FFFD. Raise an error if the text is empty or too long."""
+def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False, expected: str = _VISIBLE) -> str:
+    """Return the text with NUL and lone surrogates replaced by U+FFFD. Raise an error if the text is empty or too long.
+
+    The error about an empty text says what is expected.
+    """
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
     if len(text) > MAX_TEXT:
         raise TextTooLong(f"{what} has {len(text):,} characters; the limit is {MAX_TEXT:,}. Split it into parts.")
     cleaned = _UNSTORABLE.sub("\ufffd", text)
     if not cleaned.strip() and not may_be_empty:
-        raise InvalidInput(f"{what} is empty.")
+        raise InvalidInput(f"{what} is empty. Give {expected}.")
     return cleaned
 
 
@@ -55,7 +59,7 @@ def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
     if len(cleaned) > limit:
         raise TextTooLong(f"{what} has {len(cleaned):,} characters; the limit is {limit:,}.")
     if not cleaned:
-        raise InvalidInput(f"{what} is empty.")
+        raise InvalidInput(f"{what} is empty. Give {_VISIBLE}.")
     return cleaned
 
 
@@ -83,7 +87,7 @@ def clean_key(key: str | None, *, exact: bool = False) -> str | None:
     if key is None or not exact:
         return clean_name(storable(key) if isinstance(key, str) else key, what="key", limit=MAX_KEY)
     if not exact_text(key, what="key", limit=MAX_KEY):
-        raise InvalidInput("key is empty.")
+        raise InvalidInput("key is empty. Give at least one character.")
     return key
 
 

@@ -1,5 +1,6 @@
 """The ``import`` command: import conversations, memories and documents of other programs."""
 
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import click
 from holdfast.cli.options import Flags, convert_store, open_memory, with_flags, with_user, yes_option
 from holdfast.cli.output import count, emit
 from holdfast.cli.progress import Progress
+from holdfast.errors import InvalidInput
+from holdfast.types.translatable import without
 
 if TYPE_CHECKING:
     from holdfast.importers.run import ImportCounts, ImportResult
@@ -113,14 +116,20 @@ def _is_store(flags: Flags, path: Path) -> bool:
 
 @contextmanager
 def _file(path: Path) -> Iterator[Path]:
-    """Yield the path. Standard input is written to a temporary file, because an import reads its file twice."""
+    """Yield the path. Standard input is written to a temporary file, because an import reads its file twice.
+
+    Errors name that file without its folder.
+    """
     if str(path) != "-":
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
         pasted = Path(folder) / "pasted.txt"
         pasted.write_bytes(sys.stdin.buffer.read())
-        yield pasted
+        try:
+            yield pasted
+        except InvalidInput as error:
+            raise InvalidInput(without(str(error), f"{folder}{os.sep}")) from error
 
 
 def _lines(result: "ImportResult") -> list[str]:

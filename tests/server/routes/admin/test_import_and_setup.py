@@ -166,3 +166,54 @@ def test_sample_data_never_touches_a_real_user_of_the_same_name(served: Served) 
     assert served.client.post("/v1/samples", json={"language": "en"}).status_code == 409
     assert served.client.delete("/v1/samples").json()["receipts"] == []
     assert served.client.get("/v1/memories", params={"user": "Marta (sample)"}).json()["total"] == 1
+
+
+def stored(served: Served) -> bool:
+    return not served.client.get("/v1/setup").json()["empty"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("upload", b"garbage"), ("notes.md", b"# Pets\n\nThe cat is called Olga."), ("notes.txt", NOTES)],
+)
+def test_a_file_without_an_owner_is_refused_unless_sharing_it_is_chosen(served: Served, name: str, content: bytes) -> None:
+    refused = served.client.post("/v1/import", params={"name": name}, content=content)
+    assert refused.status_code == 400
+    assert "Nothing was imported. Name the user, app or agent" in refused.json()["detail"]
+    assert not stored(served)
+    chosen = served.client.post("/v1/import", params={"name": name, "shared": True}, content=content)
+    assert (chosen.status_code, chosen.json()["memories"]["imported"] > 0) == (200, True)
+
+
+@pytest.mark.parametrize("owner", ["user", "app", "agent"])
+def test_naming_an_owner_is_enough_to_import_a_file(served: Served, owner: str) -> None:
+    assert served.client.post("/v1/import", params={"name": "n.txt", owner: "fern"}, content=NOTES).status_code == 200
+
+
+def test_a_file_that_names_its_users_needs_no_owner(served: Served) -> None:
+    owned = {"results": [{"id": "1", "memory": "Prefers tea", "user_id": "ana"}]}
+    assert served.client.post("/v1/import", params={"name": "m.json"}, json=owned).status_code == 200
+    mixed = {"results": [*owned["results"], {"id": "2", "memory": "Has a boat"}]}
+    assert served.client.post("/v1/import", params={"name": "m.json"}, json=mixed).status_code == 400
+    assert served.client.get("/v1/memories", params={"user": "ana"}).json()["total"] == 1
+
+
+@pytest.mark.parametrize("content", [b"garbage", b'"garbage"', b"12", b"{'text': 'tea'}", b"%PDF-1.4"])
+def test_a_body_that_is_sent_as_json_and_is_none_is_refused(served: Served, content: bytes) -> None:
+    for query in ({}, {"user": "ana"}, {"shared": True}, {"user": "ana", "format": "text"}):
+        answer = served.client.post("/v1/import", params=query, content=content, headers={"content-type": "application/json"})
+        assert answer.status_code == 400
+        assert "the body is not a JSON export" in answer.json()["detail"]
+        assert "Send the bytes of one file" in answer.json()["detail"]
+    assert not stored(served)
+
+
+@pytest.mark.parametrize("content", [b'{"colour": "green"}', b'[{"colour": "green"}]', b'{"a": 1}\n{"a": 2}\n'])
+def test_json_of_an_unknown_program_is_not_stored_as_a_text_document(served: Served, content: bytes) -> None:
+    for name in ("upload", "notes.txt"):
+        answer = served.client.post("/v1/import", params={"name": name, "user": "ana"}, content=content)
+        assert answer.status_code == 400
+        assert "was not recognized" in answer.json()["detail"]
+    assert not stored(served)
+    named = served.client.post("/v1/import", params={"name": "notes.txt", "user": "ana", "format": "text"}, content=content)
+    assert named.json()["memories"]["imported"] == 1

@@ -1,5 +1,6 @@
 """Route that imports a file of another program, with progress."""
 
+import json
 import logging
 import queue
 import re
@@ -117,6 +118,7 @@ class ImportQuery:
     dry_run: bool
     stream: bool
     collection: str
+    shared: bool
 
 
 async def _import_query(
@@ -127,8 +129,13 @@ async def _import_query(
     dry_run: Annotated[bool, Query(description="Only check and count; store nothing.")] = False,
     stream: Annotated[bool, Query(description="Stream the progress as events.")] = False,
     collection: Annotated[Name, Query(description="The collection of a Chroma or Qdrant folder.")] = "memories",
+    shared: Annotated[
+        bool, Query(description="All users share what the file and the query name no user, app or agent for.")
+    ] = False,
 ) -> ImportQuery:
-    return ImportQuery(name=name, format=format, learn=learn, dry_run=dry_run, stream=stream, collection=collection)
+    return ImportQuery(
+        name=name, format=format, learn=learn, dry_run=dry_run, stream=stream, collection=collection, shared=shared
+    )
 
 
 Wanted: TypeAlias = Annotated[ImportQuery, Depends(_import_query)]
@@ -154,14 +161,15 @@ async def import_file(
     """Import a file.
 
     Send the bytes of one file: an export of Holdfast or of another program, a document, or a zip archive of a folder,
-    such as an Obsidian vault. The whole file is checked first; if it is damaged, nothing is stored. A repeated import adds nothing twice. If the connection ends, the import
-    continues. The key must not be bound to a user, app or agent.
+    such as an Obsidian vault. The whole file is checked first; if it is damaged, nothing is stored. A repeated import adds nothing
+    twice. Name the user, app or agent that the file belongs to, unless the file names them itself. For data that all users
+    share, set `shared`. If the connection ends, the import continues. The key must not be bound to a user, app or agent.
     """
     parts = caller.may("admin", **whose.parts, whole=True)
-    job = _Job(caller.pool, caller.principal.tenant, await request.body(), wanted.name)
-    job.start(
-        {**parts, "format": wanted.format, "learn": wanted.learn, "dry_run": wanted.dry_run, "collection": wanted.collection}
-    )
+    is_json = request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+    job = _Job(caller.pool, caller.principal.tenant, await request.body(), wanted.name, is_json=is_json)
+    chosen = asdict(wanted)
+    job.start({**parts, **{name: chosen[name] for name in ("format", "learn", "dry_run", "collection", "shared")}})
     # Wait for the first event before the stream starts: an error until then gets its HTTP status instead of an event.
     first = await run_in_threadpool(job.next)
     if isinstance(first, HoldfastError):
@@ -191,17 +199,22 @@ async def _events(job: "_Job", first: Any) -> AsyncGenerator[bytes, None]:
 class _Job:
     """An import in its own thread, with its own lease of the engine. It continues if the client disconnects."""
 
-    def __init__(self, pool: EnginePool, tenant: str, content: bytes, name: str) -> None:
+    def __init__(self, pool: EnginePool, tenant: str, content: bytes, name: str, *, is_json: bool) -> None:
         self._pool = pool
         self._tenant = tenant
         self._content = content
+        self._is_json = is_json
         self._name = _UNSAFE.sub("-", Path(name.replace("\\", "/")).name).strip(" .-")[-120:] or "upload"
         self._steps: queue.Queue[tuple[int, int] | ImportReport | HoldfastError] = queue.Queue()
 
     def start(self, options: dict[str, Any]) -> None:
         """Start the import. Raise ``Conflict`` if another import is running."""
         if not self._content:
-            raise InvalidInput(translatable("import.empty", "The file is empty. Nothing was imported."))
+            raise InvalidInput(
+                translatable(
+                    "import.empty", "The file is empty. Nothing was imported. Send the bytes of a file as the request body."
+                )
+            )
         if not _RUNNING.acquire(blocking=False):
             raise Conflict(
                 translatable("import.running", "Another import is running. Nothing was imported. Retry when it has ended.")
@@ -230,6 +243,8 @@ class _Job:
             _RUNNING.release()
 
     def _imported(self, options: dict[str, Any]) -> ImportReport:
+        if self._is_json:
+            _check_json(self._content)
         with tempfile.TemporaryDirectory(prefix="holdfast-import-") as folder, self._pool.lease(self._tenant) as memory:
             file = Path(folder) / self._name
             file.write_bytes(self._content)
@@ -240,6 +255,25 @@ class _Job:
             except (InvalidInput, NotFound) as error:  # the client knows the file by its name, not by its place on the server
                 raise type(error)(without(without(str(error), f"{folder}/"), f"{folder}\\")) from error
         return _report(result)
+
+
+def _check_json(content: bytes) -> None:
+    """Raise InvalidInput if a body is neither a JSON object or list nor lines of JSON, as an export of Holdfast is."""
+    text = content.decode("utf-8-sig", "replace").strip()
+    for part in (text, text.partition("\n")[0]):
+        try:
+            found = json.loads(part)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict | list) or (isinstance(found, str) and found.lstrip().startswith("{")):
+            return
+    raise InvalidInput(
+        translatable(
+            "import.body_not_json",
+            "The content type of the request is application/json, but the body is not a JSON export. Nothing was imported. Send the bytes "
+            "of one file: an export of Holdfast or of another program. For other files, use the content type application/octet-stream.",
+        )
+    )
 
 
 def _check_size(file: Path) -> None:

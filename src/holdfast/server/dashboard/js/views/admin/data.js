@@ -5,7 +5,7 @@ import { h, replace } from "../../dom.js";
 import { bytes, named, number, t } from "../../i18n.js";
 import { me, renew } from "../../known.js";
 import { scope } from "../../settings.js";
-import { attempt, button, field, load, problem, select } from "../../ui.js";
+import { attempt, button, checkbox, field, load, problem, select } from "../../ui.js";
 
 const FORMATS = [
   "holdfast",
@@ -54,6 +54,10 @@ function importForm(signal) {
     },
   );
   const learn = h("input", { type: "number", min: "0", placeholder: t("import.learnAll") });
+  let shared = false;
+  const sharing = checkbox(t("import.shared"), false, (checked) => {
+    shared = checked;
+  });
   const run = (dryRun) => (event) => {
     const control = event.currentTarget;
     if (!file.files?.length) {
@@ -61,7 +65,7 @@ function importForm(signal) {
       replace(result, h("p.bad", {}, t("import.choose")));
       return;
     }
-    const options = { user: user.value.trim(), format, learn: learn.value };
+    const options = { user: user.value.trim(), format, learn: learn.value, shared };
     const [chosen] = file.files;
     attempt(control, () => send(chosen, options, dryRun, result, signal));
   };
@@ -75,6 +79,7 @@ function importForm(signal) {
       field(t("import.format"), formats),
       field(t("import.learn"), learn, { hint: t("import.learnHint") }),
     ),
+    sharing,
     h(
       "div.actions",
       {},
@@ -92,7 +97,10 @@ async function send(file, options, dryRun, result, signal) {
   try {
     const ownScope = (await file.slice(0, 200).text()).includes('"holdfast-export"');
     const query = { name: file.name, dry_run: dryRun, stream: true, format: options.format, learn: options.learn };
-    if (!ownScope) query.user = options.user;
+    if (!ownScope) {
+      query.user = options.user;
+      query.shared = options.shared;
+    }
     for await (const { event, data } of events("POST", "/v1/import", { file, query, signal })) {
       if (event === "progress") {
         bar.value = data.total ? data.done / data.total : 1;
