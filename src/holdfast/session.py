@@ -1,7 +1,7 @@
 """A session: adding messages, recall and context within a conversation."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -166,25 +166,44 @@ class Session:
     def _store(self, tx: Transaction, messages: Sequence[Message], plans: Sequence[Plan], acts: Acts) -> list[Message]:
         """Store messages, and obey the user's wishes about memory in them.
 
-        The session is read and written once, because other writers wait for the transaction.
+        The session is read and written once, and messages without a wish are written together, because other writers wait
+        for the transaction.
         """
         stored: list[Message] = []
+        unwritten: list[tuple[Message, SessionRecord]] = []
         session: SessionRecord | None = None
         last: Message | None = None
-        wishes = self._services.wishes
+        numbers: Iterator[int] = iter(())
+        wishes, each_turn = self._services.wishes, self._services.preset.extract_at == "turn"
         for message, plan in zip(messages, plans, strict=True):
+            if message.client_id is not None and any(message.client_id == other.client_id for other, _ in unwritten):
+                self._write(tx, unwritten)
             if (known := earlier(tx, message)) is not None:
                 stored.append(known)
                 continue
             if session is None:
                 session, last = self._opened(tx, message), self._last_message(tx)
+                numbers = iter(tx.new_seqs(self.scope, len(messages) - len(stored)))
             marked, session = wishes.mark(session, message, last, plan)
-            last = tx.add_message(acts.with_act(marked, last))
-            self._services.digester.after_message(tx, session, last)
+            last = replace(acts.with_act(marked, last), seq=next(numbers))
+            unwritten.append((last, session))
+            if plan.is_empty and not each_turn:
+                stored.append(last)
+                continue
+            self._write(tx, unwritten)
             stored.append(wishes.obey(tx, session, last, plan))
+        self._write(tx, unwritten)
         if session is not None:
             tx.set_session(session)
         return stored
+
+    def _write(self, tx: Transaction, unwritten: list[tuple[Message, SessionRecord]]) -> None:
+        """Write messages, queue the jobs for them, and empty the list."""
+        if unwritten:
+            tx.add_messages([message for message, _ in unwritten])
+        for message, session in unwritten:
+            self._services.digester.after_message(tx, session, message)
+        unwritten.clear()
 
     def _opened(self, tx: Transaction, message: Message) -> SessionRecord:
         """Return the session in its state for a new message. Store the session if it is new."""

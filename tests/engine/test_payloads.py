@@ -12,6 +12,7 @@ import pytest
 import holdfast
 from holdfast import Conflict, Engine, InvalidInput, NewMessage, NotFound, TextTooLong
 from holdfast.presets.default import DEFAULT
+from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import FrozenClock
 from holdfast.testing.engines import build_engine
@@ -157,7 +158,36 @@ def test_add_all_stores_all_messages_or_none(memory: Engine) -> None:
     with pytest.raises(Conflict):
         talk.add_all([{"role": "user", "text": "fine"}, {"role": "user", "text": "other", "id": "1"}])
     assert len(talk.messages()) == 5
+    twice = talk.add_all([{"role": "user", "text": "once", "id": "n"}, {"role": "user", "text": "once", "id": "n"}])
+    assert twice[0].id == twice[1].id
+    assert len(talk.messages()) == 6
     assert talk.add_all([]) == []
+
+
+@pytest.mark.everywhere("sqlite", "postgres")
+def test_a_wish_within_a_batch_is_obeyed_for_the_messages_around_it(memory: Engine) -> None:
+    talk = memory.session(user="ana")
+    said = ["My heron is called Otto.", "Don't save this message: my pin is 4711.", "My boat is called Nuna."]
+    stored = talk.add_all([{"role": "user", "text": text} for text in said])
+    assert [message.consent.wish if message.consent else None for message in stored] == [None, "off_record", None]
+    assert [message.seq for message in stored] == sorted({message.seq for message in stored})
+    found = {hit.message.text for hit in memory.recall("what are my heron, pin and boat called?", user="ana") if hit.message}
+    assert found == {said[0], said[2]}
+
+
+def test_a_batch_is_indexed_by_few_statements(memory: Engine) -> None:
+    statements = list[str]()
+
+    def note(_cursor: object, sql: str, _values: object) -> bool:
+        statements.append(sql)
+        return True
+
+    store: Any = services(memory).store
+    with store.write() as tx:
+        tx.connection.exec_trace = note
+    memory.session(user="ana").add_all([{"role": "user", "text": f"heron number {n}"} for n in range(200)])
+    written = [sql for sql in statements if sql.startswith(("INSERT INTO units", "INSERT INTO fulltext", "UPDATE"))]
+    assert 0 < len(written) < 20
 
 
 def test_add_all_names_an_unknown_or_missing_field(memory: Engine) -> None:

@@ -24,6 +24,7 @@ APPS = (
     "Use these memories to provide context-aware responses."
 )
 SAID = "I moved to Oslo last week."
+LONG = "the harbor and the orchard of my aunt " * 6000
 
 INJECTED = {
     "our block": BLOCK,
@@ -165,3 +166,16 @@ def test_long_texts_take_bounded_time(piece: str) -> None:
     began = time.thread_time()
     without_injected_text(piece * (2_000_000 // len(piece)))
     assert time.thread_time() - began < 15
+
+
+def test_a_long_text_without_marks_of_injected_text_is_read_quickly() -> None:
+    def seconds(text: str) -> float:
+        times = []
+        for _ in range(5):
+            begin = time.thread_time()
+            without_injected_text(text)
+            times.append(time.thread_time() - begin)
+        return min(times)
+
+    assert without_injected_text(LONG) == LONG
+    assert seconds(LONG) < seconds(f"{LONG}```x```<y>") / 3

@@ -11,7 +11,7 @@ import pytest
 
 import holdfast
 from holdfast.config.settings import Settings
-from holdfast.runtime.priority import give_way
+from holdfast.runtime.priority import give_way, urgent
 from holdfast.server.middleware.lanes import Lane, LaneName, Lanes, QueueFull, lane_of
 from holdfast.server.middleware.limits import Rate, RateLimiter
 from tests.server.http_support import Served, serving
@@ -62,6 +62,74 @@ def test_a_tenant_never_has_all_places_of_a_lane() -> None:
         return running
 
     assert asyncio.run(run()) == ["a", "a", "a", "b"]
+
+
+def test_a_tenant_whose_requests_take_long_waits_behind_neighbors_with_short_ones() -> None:
+    async def run(*, by_time: bool) -> str:
+        lane, served = Lane(capacity=1, per_tenant=1, by_time=by_time), list[str]()
+        for tenant, seconds in (("slow", 4.0), ("x", 0.1), ("y", 0.1)):
+            await lane.enter(tenant)
+            lane.leave(tenant, seconds)
+        await lane.enter("z")
+        tasks = [asyncio.create_task(_served(lane, tenant, served)) for tenant in ("slow", "x", "y", "x", "y")]
+        await asyncio.sleep(0)
+        lane.leave("z", 0.1)
+        await asyncio.gather(*tasks)
+        return " ".join(served)
+
+    assert asyncio.run(run(by_time=True)) == "x y x y slow"
+    assert asyncio.run(run(by_time=False)) == "slow x y x y"
+
+
+async def _served(lane: Lane, tenant: str, served: list[str]) -> None:
+    await lane.enter(tenant)
+    served.append(tenant)
+    lane.leave(tenant, 0.1)
+
+
+@pytest.mark.parametrize(("neighbors", "running"), [(("x", "y"), 1), ((), 2)])
+def test_a_tenant_that_uses_more_than_its_share_runs_one_request_at_a_time(neighbors: tuple[str, ...], running: int) -> None:
+    async def run() -> int:
+        lanes = Lanes.of(computes=True)
+        lane, started = lanes.lanes["quick"], list[str]()
+        for tenant, seconds in (("slow", 4.0), *((name, 0.1) for name in neighbors)):
+            await lane.enter(tenant)
+            lane.leave(tenant, seconds)
+
+        async def hold() -> None:
+            await lane.enter("slow")
+            started.append("slow")
+            await asyncio.sleep(60)
+
+        tasks = [asyncio.create_task(hold()) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return len(started)
+
+    assert asyncio.run(run()) == running
+
+
+def test_the_time_that_a_request_takes_in_its_lane_is_counted() -> None:
+    async def run() -> tuple[int, int]:
+        lanes = Lanes.of(computes=True)
+        for tenant, seconds in (("slow", 0.2), ("x", 0.01), ("y", 0.01)):
+            turn = lanes.turn("quick", tenant)
+            await turn.enter()
+            await asyncio.sleep(seconds)
+            turn.leave()
+        first, second = lanes.turn("quick", "slow"), lanes.turn("quick", "slow")
+        await first.enter()
+        waiting = asyncio.create_task(second.enter())
+        await asyncio.sleep(0.01)
+        was_waiting = not waiting.done()
+        first.leave()
+        await waiting
+        second.leave()
+        return was_waiting, urgent._running
+
+    assert asyncio.run(run()) == (True, 0)
 
 
 def test_a_cancelled_request_gives_its_place_back_whether_it_waits_or_runs() -> None:

@@ -58,6 +58,11 @@ class Plan:
     puts: tuple[Put, ...] = ()
     """The memories to store."""
 
+    @property
+    def is_empty(self) -> bool:
+        """True if the message contains no wish."""
+        return self.wish is None and not self.lifts and not self.puts
+
 
 class Wishes:
     """Reads and obeys users' wishes about memory."""

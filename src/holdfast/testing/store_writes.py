@@ -44,6 +44,22 @@ class TransactionPromises:
         remember(store, a_memory("fine"))
         assert [m.text for m in store.memories(MemoryFilter())] == ["fine"]
 
+    def test_messages_written_together_are_stored_and_found_like_single_ones(self, store: Store) -> None:
+        """Messages of ``add_messages`` have ascending numbers, are found by their words, and are queued for embedding."""
+        with store.write() as tx:
+            tx.add_session(a_session())
+            tx.use_model("a")
+            single = tx.add_message(a_message("a heron by the pond"))
+            numbers = tx.new_seqs(single.scope, 120)
+            many = [replace(a_message(f"heron number {seq}"), seq=seq) for seq in numbers]
+            tx.add_messages(many)
+        assert list(numbers) == sorted(set(numbers))
+        assert single.seq < numbers[0]
+        stored = store.messages(MessageFilter())
+        assert [(message.seq, message.text) for message in stored] == [(each.seq, each.text) for each in (single, *many)]
+        assert find(store, f"number {numbers[60]}")[0] == f"heron number {numbers[60]}"
+        assert store.count_missing_vectors("a", reader=single.scope) == 121
+
     def test_a_transaction_sees_its_own_writes(self, store: Store) -> None:
         """A transaction sees its own writes. Others see them only after the commit."""
         with store.write() as tx:

@@ -9,7 +9,9 @@ import contextlib
 import http.client
 import json
 import multiprocessing
+import os
 import random
+import signal
 import statistics
 import tempfile
 import threading
@@ -184,8 +186,8 @@ def _with_queue(
 ) -> dict[str, Any]:
     """Compare the response times of two servers: one with a long job queue, and one without.
 
-    The chat model of both servers does not work, so the queue is not processed. The neighbors send requests to the two
-    servers by turns.
+    The chat model of both servers does not work. The neighbors send requests to the two servers by turns. Meanwhile the other
+    server is stopped, so that work on its queue does not slow down the server without a queue.
     """
     with contextlib.ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
@@ -196,14 +198,18 @@ def _with_queue(
         for waiting in (0, queue):
             place = folder / str(waiting)
             keys = prepare(place, neighbors, memories=memories, queue=waiting)
-            port, _ = held.enter_context(server(place, *chosen))
+            port, process = held.enter_context(server(place, *chosen))
+            held.callback(os.kill, process, signal.SIGCONT)
             Client(port, keys[0]).post("/v1/recall", {"query": "wake up", "user": "u"})  # opens the tenant, whose worker starts
             _attend(port, keys[1:], 1.0)
-            sides.append((port, keys, Times()))
+            os.kill(process, signal.SIGSTOP)
+            sides.append((port, process, keys, Times()))
         for _ in range(_ROUNDS):
-            for port, keys, times in sides:
+            for port, process, keys, times in sides:
+                os.kill(process, signal.SIGCONT)
                 _attend(port, keys[1:], seconds / _ROUNDS, times)
-    return _row(sides[0][2], sides[1][2], Counter())
+                os.kill(process, signal.SIGSTOP)
+    return _row(sides[0][3], sides[1][3], Counter())
 
 
 def prepare(folder: Path, neighbors: int, *, memories: int, queue: int) -> list[str]:

@@ -4,9 +4,14 @@ A lane is a queue with its own concurrency limit. There is one lane for quick re
 requests and one for chats. A lane runs a limited number of requests at a time, and a limited number per tenant. Its other
 requests wait in one queue per tenant. When a request ends, the next tenant in line is served. A tenant that sends a
 thousand requests therefore delays its neighbors no more than a tenant that sends two.
+
+In the lane for quick requests, the time that requests take counts, too: the next tenant is the one that used the least time lately,
+and a tenant that used more than its share runs one request at a time. So a tenant with slow recalls, such as recalls of very long
+messages, does not slow down the others.
 """
 
 import asyncio
+import time
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +29,10 @@ _LARGE_BYTES = 16 << 10
 """Bodies from this size on use the lane for large requests."""
 _MAX_WAITING = 256
 """Maximum number of waiting requests per tenant and lane."""
+_MEMORY_SECONDS = 2.0
+"""Time after which half of the time that a tenant used is forgotten."""
+_TOO_MUCH = 1.5
+"""Multiple of its fair share that a tenant may use of a lane before it runs only one request at a time."""
 _LONG_PATHS = ("/v1/backups", "/v1/erase", "/v1/export", "/v1/import", "/v1/memories/bulk", "/v1/work")
 _CHAT_PATHS = ("/chat/text", "/chat/audio")
 
@@ -43,13 +52,14 @@ class _Waiting:
 class Lane:
     """A queue that runs at most ``capacity`` requests at a time, and at most ``per_tenant`` requests of one tenant.
 
-    Must be used on one event loop only.
+    With ``by_time``, tenants that used little time lately are served first. Must be used on one event loop only.
     """
 
-    def __init__(self, *, capacity: int, per_tenant: int, max_waiting: int = _MAX_WAITING) -> None:
+    def __init__(self, *, capacity: int, per_tenant: int, max_waiting: int = _MAX_WAITING, by_time: bool = False) -> None:
         self._capacity = capacity
         self._per_tenant = per_tenant
         self._max_waiting = max_waiting
+        self._used = UsedTime() if by_time else None
         self._running = 0
         self._tenants: OrderedDict[str, _Waiting] = OrderedDict()
         """The tenants with requests, the one that was served longest ago first."""
@@ -72,8 +82,10 @@ class Lane:
                 self.leave(tenant)
             raise
 
-    def leave(self, tenant: str) -> None:
-        """End a request, and start the next one."""
+    def leave(self, tenant: str, seconds: float = 0.0) -> None:
+        """End a request that took ``seconds``, and start the next one."""
+        if self._used is not None:
+            self._used.add(tenant, seconds)
         mine = self._tenants[tenant]
         mine.running -= 1
         self._running -= 1
@@ -87,15 +99,43 @@ class Lane:
 
     def _start_next(self) -> None:
         while self._running < self._capacity:
-            ready = ((name, each) for name, each in self._tenants.items() if each.queue and each.running < self._per_tenant)
-            found = next(ready, None)
-            if found is None:
+            ready = [name for name, each in self._tenants.items() if each.queue and each.running < self._limit(name)]
+            if not ready:
                 return
-            tenant, mine = found
+            tenant = ready[0] if self._used is None else min(ready, key=self._used.seconds)
+            mine = self._tenants[tenant]
             mine.running += 1
             self._running += 1
             self._tenants.move_to_end(tenant)
             mine.queue.popleft().set_result(None)
+
+    def _limit(self, tenant: str) -> int:
+        return 1 if self._used is not None and self._used.is_too_much(tenant) else self._per_tenant
+
+
+class UsedTime:
+    """The time that the requests of each tenant took lately. Older times count less."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._at = time.monotonic()
+
+    def add(self, tenant: str, seconds: float) -> None:
+        """Count a request that took ``seconds``."""
+        now = time.monotonic()
+        faded = 0.5 ** ((now - self._at) / _MEMORY_SECONDS)
+        self._seconds = {name: left for name, used in self._seconds.items() if (left := used * faded) > 0.001}
+        self._at = now
+        self._seconds[tenant] = self._seconds.get(tenant, 0.0) + seconds
+
+    def seconds(self, tenant: str) -> float:
+        """Return the time that a tenant used lately, compared with other tenants."""
+        return self._seconds.get(tenant, 0.0)
+
+    def is_too_much(self, tenant: str) -> bool:
+        """Return True if a tenant used much more time lately than its fair share. With one active tenant, the result is False."""
+        active = len(self._seconds)
+        return active > 1 and self.seconds(tenant) > _TOO_MUCH * sum(self._seconds.values()) / active
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +154,7 @@ class Lanes:
         requests run at a time, but only one per tenant, so that a tenant waits only for its own ones. Several long requests
         and many chats run at a time, because they mostly wait.
         """
-        quick = Lane(capacity=3, per_tenant=2) if computes else Lane(capacity=40, per_tenant=20)
+        quick = Lane(capacity=3, per_tenant=2, by_time=True) if computes else Lane(capacity=40, per_tenant=20)
         lanes: dict[LaneName, Lane] = {
             "quick": quick,
             "large": Lane(capacity=2, per_tenant=1),
@@ -147,12 +187,12 @@ class Turn:
         self._lane = lane
         self._tenant = tenant
         self._priority = priority
-        self._entered = False
+        self._entered: float | None = None
 
     async def enter(self) -> None:
         """Wait until the request may run. With low priority, lower the priority of the calling task."""
         await self._lane.enter(self._tenant)
-        self._entered = True
+        self._entered = time.monotonic()
         if self._priority == "urgent":
             urgent.enter()
         elif self._priority == "low":
@@ -160,8 +200,8 @@ class Turn:
 
     def leave(self) -> None:
         """Let the next request run. Further calls do nothing."""
-        if self._entered:
-            self._entered = False
-            self._lane.leave(self._tenant)
+        if self._entered is not None:
+            seconds, self._entered = time.monotonic() - self._entered, None
+            self._lane.leave(self._tenant, seconds)
             if self._priority == "urgent":
                 urgent.leave()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from holdfast.stores.sql.connection import Candidates, Connection, Part, fetch_value
+from holdfast.stores.sql.connection import Candidates, Connection, Part, fetch
 
 _OUTSIDE_QUOTES = re.compile(r"('(?:[^']|'')*')")
 _MARK = re.compile(r"\?(\d*)")
@@ -34,10 +34,10 @@ class PostgresDialect:
 
     no_limit: int | None = None
 
-    def next_number(self, connection: Connection, name: str) -> int:
-        """Return the next number of a sequence. Numbers are never reused; after a rollback, the number stays unused."""
-        number: int = fetch_value(connection, f"SELECT nextval('{name}_numbers')")
-        return number
+    def next_numbers(self, connection: Connection, name: str, count: int) -> Sequence[int]:
+        """Return the next numbers of a sequence. Numbers are never reused; after a rollback, they stay unused."""
+        rows = fetch(connection, f"SELECT nextval('{name}_numbers') FROM generate_series(1, ?)", (count,))
+        return sorted(row[0] for row in rows)
 
     def among(self, column: str, values: Sequence[object]) -> Part:
         """Return the SQL condition that a column equals one of the values. The values are bound as one array."""

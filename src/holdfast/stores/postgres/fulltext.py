@@ -16,6 +16,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql import bm25
 from holdfast.stores.sql.connection import Row, fetch
 from holdfast.stores.sql.filters import Clauses
+from holdfast.stores.sql.indexes import IndexedText
 from holdfast.text.index_terms import chunk_terms, heading_terms
 from holdfast.text.terms import query_terms
 
@@ -33,22 +34,16 @@ class Postings:
         self._added: dict[int, list[int]] = {}
 
     def index(
-        self,
-        connection: PostgresSession,
-        tenant: str,
-        place: tuple[int, int],
-        text: str,
-        language: str | None,
-        *,
-        heading: str = "",
-    ) -> int:
-        """Index the chunks of an item in a partition and return the number of chunks.
+        self, connection: PostgresSession, tenant: str, partition: int, texts: Sequence[IndexedText]
+    ) -> list[tuple[int, int]]:
+        """Index the texts of items in a partition. Return their chunks, each as the item and the number of the chunk in it."""
+        counts = [(text.item, self._index(connection, tenant, partition, text)) for text in texts]
+        return [(item, window) for item, count in counts for window in range(count)]
 
-        ``heading`` is text such as the speaker's name and the day. Its terms are added to each chunk.
-        """
-        partition, item = place
-        chunks = chunk_terms(text, language)
-        above = heading_terms(heading, language)
+    def _index(self, connection: PostgresSession, tenant: str, partition: int, text: IndexedText) -> int:
+        """Index the text of one item, and return the number of its chunks."""
+        chunks = chunk_terms(text.text, text.language)
+        above = heading_terms(text.heading, text.language)
         terms = [[*above, *chunk.terms] for chunk in chunks]
         connection.execute(
             "INSERT INTO units (tenant, item, window, partition, start, length, terms) "
@@ -56,14 +51,14 @@ class Postings:
             "FROM unnest(?::bigint[], ?::bigint[], ?::text[]) WITH ORDINALITY AS span (start, length, terms, number)",
             (
                 tenant,
-                item,
+                text.item,
                 partition,
                 [chunk.start for chunk in chunks],
                 [chunk.end - chunk.start for chunk in chunks],
                 [" ".join(of_chunk) for of_chunk in terms],
             ),
         )
-        self._post(connection, tenant, place, terms)
+        self._post(connection, tenant, (partition, text.item), terms)
         return len(chunks)
 
     def _post(self, connection: PostgresSession, tenant: str, place: tuple[int, int], terms: Sequence[Sequence[str]]) -> None:

@@ -194,10 +194,10 @@ class PostgresTransaction(SQLTransaction):
         self._locks.hold([_user(session.scope.user)])
         super().set_session(session)
 
-    def add_message(self, message: Message) -> Message:
-        """Store a message. Its number is assigned while the user is locked, so a user's numbers increase in commit order."""
-        self._locks.hold([_user(message.scope.user)])
-        return super().add_message(message)
+    def new_seqs(self, scope: Scope, count: int) -> Sequence[int]:
+        """Return numbers for new messages. The user is locked, so that a user's numbers increase in commit order."""
+        self._locks.hold([_user(scope.user)])
+        return super().new_seqs(scope, count)
 
     def add_trace(self, trace: Trace) -> None:
         """Store a trace. The user is locked, so that no trace is added while the user's data is erased."""

@@ -39,8 +39,8 @@ class SQLDialect(Protocol):
     no_limit: int | None
     """The value to bind after LIMIT when the number of rows is not limited."""
 
-    def next_number(self, connection: "Connection", name: str) -> int:
-        """Return the next number of a sequence. Numbers are never reused, even if the row that used one was removed."""
+    def next_numbers(self, connection: "Connection", name: str, count: int) -> Sequence[int]:
+        """Return the next numbers of a sequence, in ascending order. Numbers are never reused, even if their rows were removed."""
         ...
 
     def among(self, column: str, values: Sequence[object]) -> Part:

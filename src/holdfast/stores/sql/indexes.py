@@ -1,20 +1,28 @@
 """Interfaces through which a transaction writes the full-text index and the vectors."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
+class IndexedText(NamedTuple):
+    """The text of an item to index."""
+
+    item: int
+    text: str
+    language: str | None
+    heading: str = ""
+    """Text such as the speaker's name and the day. Its terms are added to each chunk."""
+
+
 class TextIndex(Protocol):
     """Interface for writing the full-text index."""
 
-    def index(
-        self, connection: Any, tenant: str, place: tuple[int, int], text: str, language: str | None, *, heading: str = ""
-    ) -> int:
-        """Index the chunks of an item in a partition, and return the number of chunks."""
+    def index(self, connection: Any, tenant: str, partition: int, texts: Sequence[IndexedText]) -> list[tuple[int, int]]:
+        """Index the texts of items in a partition. Return their chunks, each as the item and the number of the chunk in it."""
         ...
 
     def unindex(self, connection: Any, tenant: str, item: int) -> None:
@@ -29,8 +37,8 @@ class TextIndex(Protocol):
 class VectorTable(Protocol):
     """Interface for writing the vectors, and the queue of chunks that have no vector yet."""
 
-    def want(self, connection: Any, tenant: str, partition: int, item: int, chunks: int) -> None:
-        """Queue the chunks of a new item for embedding with every model in use."""
+    def want(self, connection: Any, tenant: str, partition: int, chunks: Sequence[tuple[int, int]]) -> None:
+        """Queue the chunks of new items for embedding with every model in use. A chunk is an item and its number in the item."""
         ...
 
     def put(

@@ -4,7 +4,7 @@ A search first gets the numbers of the partitions that the reader may see. It th
 partitions.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from holdfast.protocols import Space
 from holdfast.stores.sql.connection import Connection, cached_fetch, fetch_value
@@ -92,7 +92,12 @@ def scopes_of(connection: Connection, tenant: str, numbers: Collection[int]) -> 
 
 def next_number(connection: Connection, name: str) -> int:
     """Return the next number of a sequence. Numbers are never reused, even if the row that used one was removed."""
-    return connection.dialect.next_number(connection, name)
+    return next_numbers(connection, name, 1)[0]
+
+
+def next_numbers(connection: Connection, name: str, count: int) -> Sequence[int]:
+    """Return the next numbers of a sequence, in ascending order. There may be gaps between them."""
+    return connection.dialect.next_numbers(connection, name, count)
 
 
 def _parts(owner: Mapping[str, str]) -> list[str]:

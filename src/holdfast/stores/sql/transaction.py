@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.stores.sql import partitions
 from holdfast.stores.sql.connection import Connection, fetch, fetch_one, fetch_value, upsert
-from holdfast.stores.sql.indexes import TextIndex, VectorTable
+from holdfast.stores.sql.indexes import IndexedText, TextIndex, VectorTable
 from holdfast.stores.sql.jobs import JobWrites
 from holdfast.stores.sql.reads import SQLReads
 from holdfast.stores.sql.rows import (
@@ -72,23 +72,39 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
 
     def add_message(self, message: Message) -> Message:
         """Store a message, index its text and queue it for embedding. Return the message with its sequence number."""
-        stored = replace(message, seq=partitions.next_number(self._connection, "item"))
-        partition = partitions.ensure(self._connection, stored.scope, "message")
-        self._insert("messages", MESSAGE_COLUMNS, message_row(stored, partition))
-        self._index_message(partition, stored)
-        if stored.action == OFF_RECORD:  # a context for it may have been built before it was stored
-            self.remove_traces_of_messages([stored.id])
+        stored = replace(message, seq=self.new_seqs(message.scope, 1)[0])
+        self.add_messages([stored])
         return stored
 
-    def _index_message(self, partition: int, message: Message) -> None:
-        """Index a message by its text, speaker and day. A reply is also found by the question that it answers.
+    def new_seqs(self, scope: Scope, count: int) -> Sequence[int]:  # noqa: ARG002  (PostgreSQL locks the user)
+        """Return the sequence numbers of messages that :meth:`add_messages` is to store, in ascending order."""
+        return partitions.next_numbers(self._connection, "item", count)
 
-        A message that has only a payload is not indexed. A message that is off the record is not indexed either.
+    def add_messages(self, messages: Sequence[Message]) -> None:
+        """Store messages of one scope that have their sequence numbers, index their texts and queue them for embedding.
+
+        The rows of all messages are written by a few bulk statements, because other writers wait for the transaction.
         """
-        if not message.text.strip() or message.action == OFF_RECORD:
-            return
-        heading = f"{message.speaker or ''} {day_in_words(message.at, message.language)} {message.asked or ''}"
-        self._index(partition, message.seq, message.text, message.language, heading=heading)
+        partition = partitions.ensure(self._connection, messages[0].scope, "message")
+        sql = f"INSERT INTO messages (tenant, {MESSAGE_COLUMNS}) VALUES (?, {marks(MESSAGE_COLUMNS.split(','))})"
+        self._connection.executemany(sql, [(self.tenant, *message_row(message, partition)) for message in messages])
+        self._index_messages(partition, messages)
+        withheld = [message.id for message in messages if message.action == OFF_RECORD]
+        if withheld:  # a context for them may have been built before they were stored
+            self.remove_traces_of_messages(withheld)
+
+    def _index_messages(self, partition: int, messages: Sequence[Message]) -> None:
+        """Index messages by their text, speaker and day. A reply is also found by the question that it answers.
+
+        Messages that have only a payload or are off the record are not indexed.
+        """
+        texts = []
+        for message in messages:
+            if message.text.strip() and message.action != OFF_RECORD:
+                heading = f"{message.speaker or ''} {day_in_words(message.at, message.language)} {message.asked or ''}"
+                texts.append(IndexedText(message.seq, message.text, message.language, heading))
+        if texts:
+            self._index(partition, texts)
 
     def _detach_replies(self, questions: Sequence[int]) -> None:
         """Remove the text of these questions from the replies to them. The replies are then indexed only by their own text."""
@@ -99,7 +115,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
                 "UPDATE messages SET asked = NULL, answers = NULL WHERE tenant = ? AND seq = ?", (self.tenant, row[0])
             )
             reply = to_message(row, partitions.scopes_of(self._connection, self.tenant, [row[3]]))
-            self._index_message(row[3], replace(reply, asked=None))
+            self._index_messages(row[3], [replace(reply, asked=None)])
 
     def add_revision(self, memory: Memory) -> Memory:
         """Store a new current revision of a memory. The previous revision is archived, with its terms and vectors."""
@@ -125,7 +141,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
                 self._archive_text(before[0], before[2], stored)
             if text.strip():
                 heading = day_in_words(stored.valid_from, stored.language)
-                self._index(partition, item, text, stored.language, heading=heading)
+                self._index(partition, [IndexedText(item, text, stored.language, heading)])
         return stored
 
     def _close_revision(self, item: int, successor: Memory) -> None:
@@ -146,9 +162,9 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
             [(self.tenant, source, memory.id) for source in memory.sources],
         )
 
-    def _index(self, partition: int, item: int, text: str, language: str | None, *, heading: str) -> None:
-        count = self._text.index(self._connection, self.tenant, (partition, item), text, language, heading=heading)
-        self._vectors.want(self._connection, self.tenant, partition, item, count)
+    def _index(self, partition: int, texts: Sequence[IndexedText]) -> None:
+        chunks = self._text.index(self._connection, self.tenant, partition, texts)
+        self._vectors.want(self._connection, self.tenant, partition, chunks)
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
         """Record when memories were last used by a recall (``used``), or last stated again (``seen``)."""

@@ -59,12 +59,12 @@ def checked(vectors: "NDArray[np.float32]", count: int) -> "NDArray[np.float32]"
     return array
 
 
-def want(connection: Connection, tenant: str, partition: int, item: int, chunks: int) -> None:
-    """Queue the chunks of a new item for embedding with every model in use."""
+def want(connection: Connection, tenant: str, partition: int, chunks: Sequence[tuple[int, int]]) -> None:
+    """Queue the chunks of new items for embedding with every model in use. A chunk is an item and its number in the item."""
     for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
         connection.executemany(
             "INSERT INTO unembedded (tenant, model, partition, item, window) VALUES (?, ?, ?, ?, ?)",
-            [(tenant, model, partition, item, window) for window in range(chunks)],
+            [(tenant, model, partition, item, window) for item, window in chunks],
         )
 
 

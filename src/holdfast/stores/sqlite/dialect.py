@@ -20,15 +20,15 @@ class SQLiteDialect:
 
     no_limit: int | None = -1
 
-    def next_number(self, connection: Connection, name: str) -> int:
-        """Return the next number of a sequence. Numbers are never reused, even if the row that used one was removed."""
+    def next_numbers(self, connection: Connection, name: str, count: int) -> Sequence[int]:
+        """Return the next numbers of a sequence. Numbers are never reused, even if the row that used one was removed."""
         # RETURNING or ON CONFLICT would need one statement, but SQLite opens a savepoint for them, and each savepoint makes
         # the full-text index flush its pending terms as a separate segment. A large batch took five times as long.
-        connection.execute("UPDATE sequences SET value = value + 1 WHERE name = ?", (name,))
+        connection.execute("UPDATE sequences SET value = value + ? WHERE name = ?", (count, name))
         if not connection.changes():
-            connection.execute("INSERT INTO sequences (name, value) VALUES (?, 1)", (name,))
-        value: int = fetch_value(connection, "SELECT value FROM sequences WHERE name = ?", (name,))
-        return value
+            connection.execute("INSERT INTO sequences (name, value) VALUES (?, ?)", (name, count))
+        last: int = fetch_value(connection, "SELECT value FROM sequences WHERE name = ?", (name,))
+        return range(last - count + 1, last + 1)
 
     def among(self, column: str, values: Sequence[object]) -> Part:
         """Return the SQL condition that a column equals one of the values. A long list is bound as one JSON array."""

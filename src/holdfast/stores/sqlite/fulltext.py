@@ -13,6 +13,7 @@ import apsw
 from holdfast.protocols import Match, Space
 from holdfast.stores.sql import bm25
 from holdfast.stores.sql.connection import Connection, Row, cached_fetch, fetch
+from holdfast.stores.sql.indexes import IndexedText
 from holdfast.stores.sql.rows import marks
 from holdfast.stores.sqlite.allowed_items import AllowedItems
 from holdfast.stores.sqlite.dialect import FileConnection
@@ -26,26 +27,23 @@ _FEW_ALLOWED = 200
 """If a filter allows at most this many items, score all of them. That is faster than searching the full-text index."""
 FEW_SEGMENTS = 3
 """Number of segments (separately stored parts of the full-text index) that are tolerated before a merge starts."""
+_ROWS_AT_ONCE = 50
+"""Maximum number of rows that one statement inserts."""
 _MERGED_AT_ONCE = 128
 """Number of pages to merge per transaction. It is small, so that other writers wait only a few milliseconds."""
 
 
-def index(
-    connection: apsw.Connection, tenant: str, place: tuple[int, int], text: str, language: str | None, *, heading: str = ""
-) -> int:
-    """Index the chunks of an item in a partition and return the number of chunks.
-
-    ``heading`` is text such as the speaker's name and the day. Its terms are added to each chunk.
-    """
-    partition, item = place
-    chunks = chunk_terms(text, language)
-    above = heading_terms(heading, language)
-    rows = [
-        (tenant, item, window, partition, start, end - start, " ".join([*above, *own]))
-        for window, (start, end, own) in enumerate(chunks)
-    ]
+def index(connection: apsw.Connection, tenant: str, partition: int, texts: Sequence[IndexedText]) -> list[tuple[int, int]]:
+    """Index the texts of items in a partition. Return their chunks, each as the item and the number of the chunk in it."""
+    rows = []
+    for item, text, language, heading in texts:
+        above = heading_terms(heading, language)
+        rows += [
+            (tenant, item, window, partition, start, end - start, " ".join([*above, *own]))
+            for window, (start, end, own) in enumerate(chunk_terms(text, language))
+        ]
     _add_units(connection, tenant, partition, rows)
-    return len(chunks)
+    return [(row[1], row[2]) for row in rows]
 
 
 def unindex(connection: apsw.Connection, tenant: str, item: int) -> None:
@@ -224,18 +222,25 @@ def merge(connection: apsw.Connection, *, everything: bool) -> bool:
 def _add_units(
     connection: apsw.Connection, tenant: str, partition: int, rows: Sequence[tuple[str, int, int, int, int, int, str]]
 ) -> None:
-    """Add the chunks of an item to the index with a few bulk statements.
+    """Add chunks of items to the index with a few bulk statements.
 
-    A long text has hundreds of chunks. One statement per chunk would take longer, and other writers wait meanwhile.
+    A long text has hundreds of chunks, and so has a batch of messages. One statement per chunk would take longer, and other writers wait meanwhile.
     """
-    connection.executemany(
-        "INSERT INTO units (tenant, item, window, partition, start, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?)", rows
-    )
-    connection.executemany(
-        "INSERT INTO fulltext (rowid, terms) VALUES (?, ?)",
-        [(item * _MAX_CHUNKS + window, _prefixed(partition, terms)) for _, item, window, _, _, _, terms in rows],
-    )
+    _insert(connection, "units (tenant, item, window, partition, start, length, terms)", rows)
+    indexed = [(item * _MAX_CHUNKS + window, _prefixed(partition, terms)) for _, item, window, _, _, _, terms in rows]
+    _insert(connection, "fulltext (rowid, terms)", indexed)
     _count(connection, tenant, partition, len(rows), sum(_length(row[-1]) for row in rows))
+
+
+def _insert(connection: apsw.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
+    """Insert rows, many with each statement.
+
+    While a statement starts or ends, another thread may take the interpreter. Fewer statements end the transaction sooner.
+    """
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[start : start + _ROWS_AT_ONCE]
+        values = ", ".join([f"({marks(some[0])})"] * len(some))
+        connection.execute(f"INSERT INTO {table} VALUES {values}", [value for row in some for value in row])
 
 
 def add_copied(connection: Connection, units: Iterable[tuple[int, int, int, str]]) -> None:
