@@ -128,7 +128,7 @@ def cuts(recording: Recording) -> Iterator[tuple[int, Remains]]:
     for place in recording.acknowledgements:
         yield place, "nothing"
         yield place, chance.choice(others)
-    for place in chance.sample(range(len(recording.events)), 120):
+    for place in chance.sample(range(len(recording.events)), 200):
         yield place, chance.choice(("nothing", *others))
 
 

@@ -295,7 +295,7 @@ def test_cleanup_reads_only_retired_memories(open_store: OpenStore) -> None:
 
 
 _ROWS = 300
-_FLIPS = 200
+_FLIPS = 300
 
 
 @pytest.fixture(scope="module")
