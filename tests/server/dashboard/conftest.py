@@ -8,8 +8,8 @@ import pytest
 from tests.server.dashboard.support import launched
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """Return one headless browser for all tests of a module."""
+    """Return one headless browser for all tests of the dashboard that run in a row."""
     with launched() as found:
         yield found
