@@ -1,6 +1,8 @@
 """The OpenAPI document of a server. It describes the kinds of memory of the server's own preset."""
 
-from typing import Any
+import json
+from collections.abc import Hashable
+from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -18,7 +20,7 @@ _WITH_KEYS = ("MemoryFields", "NewMemory")
 def describe(api: FastAPI, preset: Preset) -> None:
     """Replace FastAPI's OpenAPI document with one that lists Holdfast's error responses instead of FastAPI's 422.
 
-    The document is built on first use and then cached until the preset gets another kind.
+    The document is made on first use and then cached until the preset gets another kind.
     """
     described: tuple[Kind, ...] = ()
 
@@ -26,25 +28,44 @@ def describe(api: FastAPI, preset: Preset) -> None:
         nonlocal described
         kinds = preset.kinds
         if api.openapi_schema is None or described != kinds:
-            schema = get_openapi(
-                title=api.title, version=api.version, description=api.description, routes=api.routes, openapi_version="3.1.0"
-            )
-            for operations in schema["paths"].values():
-                for operation in operations.values():
-                    operation["responses"].pop("422", None)
-                    _describe_filter(operation)
-                    _split_summary(operation)
-            schema["components"].setdefault("securitySchemes", {})["key"] = {"type": "http", "scheme": "bearer"}
-            schema["security"] = [{"key": []}, {}]
-            for unused in ("HTTPValidationError", "ValidationError"):
-                schema["components"]["schemas"].pop(unused, None)
-            _resolve_references(schema)
-            add_schemas(schema)
+            schema = _without_kinds(api)
             _add_kinds(schema["components"]["schemas"], preset)
             api.openapi_schema, described = schema, kinds
         return api.openapi_schema
 
     api.openapi = document  # type: ignore[method-assign]
+
+
+_made: Final[dict[Hashable, str]] = {}
+"""The documents without kinds as JSON, by the operations that they describe. Making one takes about a second."""
+
+
+def _without_kinds(api: FastAPI) -> dict[str, Any]:
+    """Return a new copy of the document without what depends on the kinds. It is made once for the same operations."""
+    operations = tuple((getattr(route, "path", ""), getattr(route, "name", "")) for route in api.routes)
+    key = (api.title, api.version, api.description, operations)
+    if key not in _made:
+        _made[key] = json.dumps(_make(api))
+    copy: dict[str, Any] = json.loads(_made[key])
+    return copy
+
+
+def _make(api: FastAPI) -> dict[str, Any]:
+    schema = get_openapi(
+        title=api.title, version=api.version, description=api.description, routes=api.routes, openapi_version="3.1.0"
+    )
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            _describe_filter(operation)
+            _split_summary(operation)
+    schema["components"].setdefault("securitySchemes", {})["key"] = {"type": "http", "scheme": "bearer"}
+    schema["security"] = [{"key": []}, {}]
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schema["components"]["schemas"].pop(unused, None)
+    _resolve_references(schema)
+    add_schemas(schema)
+    return schema
 
 
 def _add_kinds(schemas: dict[str, Any], preset: Preset) -> None:
