@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
-from holdfast.recall.relevance.answers import MANY_HITS, min_answer_score
+from holdfast.recall.relevance.answers import MANY_HITS, is_probable_answer
 from holdfast.recall.traces.search_log import leave_out
 from holdfast.text.clean import count_tokens, escape_line
 from holdfast.types import Context, Hit
@@ -72,13 +72,13 @@ def render_block(
     kept: list[Hit] = []
     left_out: list[Hit] = []
     parts: list[list[str]] = [[], [], []]  # pinned, answers, and hits that are probably no answer
-    minimum = _answer_minimum(relevant)
+    answers = _find_answers(relevant)
     for part, hits in enumerate((pinned, relevant)):
         for hit in hits:
             if part and not hit.is_relevant:
                 left_out.append(leave_out(hit, "floor"))
                 continue
-            place = part and (1 if hit.score >= minimum else 2)
+            place = part and (1 if hit.id in answers else 2)
             line = _line(hit, words)
             cost = count_tokens(line + "\n")
             if place and parts[3 - place] and not parts[place]:
@@ -130,15 +130,13 @@ def with_persona(block: Context, persona: str | None) -> Context:
     return replace(block, text=text, stable=stable, tokens=count_tokens(text))
 
 
-def _answer_minimum(relevant: Sequence[Hit]) -> float:
-    """Return the minimum score of hits under the heading that promises an answer.
+def _find_answers(relevant: Sequence[Hit]) -> set[str]:
+    """Return the ids of the hits that stand under the heading that promises an answer.
 
     Among many hits, the best one decides for all of them.
     """
-    minimum = min_answer_score(len(relevant))
-    if len(relevant) < MANY_HITS:
-        return minimum
-    return 0.0 if max(hit.score for hit in relevant) >= minimum else 1.1
+    answers = {hit.id for hit in relevant if is_probable_answer(hit, len(relevant))}
+    return {hit.id for hit in relevant} if answers and len(relevant) >= MANY_HITS else answers
 
 
 def _line(hit: Hit, words: BlockWords) -> str:

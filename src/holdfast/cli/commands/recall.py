@@ -9,7 +9,7 @@ from holdfast.cli.console import say, show_notices
 from holdfast.cli.hints import nothing_found, unknown_user
 from holdfast.cli.options import Flags, digest_waiting, limit_option, open_memory, pairs, with_flags
 from holdfast.cli.output import brief, count, day, emit
-from holdfast.recall.relevance.answers import MANY_HITS, min_answer_score
+from holdfast.recall.relevance.answers import MANY_HITS, is_probable_answer
 from holdfast.types import Hit
 
 _LEFT_OUT = {"budget": "no space", "floor": "too weak", "origin": "not your own text"}
@@ -60,9 +60,8 @@ def recall(
 def _headings(hits: Sequence[Hit], limit: int) -> list[str | None]:
     """Return the heading of each hit. A hit that is probably an answer has none."""
     count = len(hits) if len(hits) < limit else MANY_HITS  # fewer hits than the limit are all that there are
-    minimum = min_answer_score(count)
     weak = "Weaker matches, not shown to a model:" if hits and hits[0].is_relevant else "Nothing relevant was found. Closest:"
-    return [weak if not hit.is_relevant else None if hit.score >= minimum else _RELATED for hit in hits]
+    return [weak if not hit.is_relevant else None if is_probable_answer(hit, count) else _RELATED for hit in hits]
 
 
 def hit_lines(rank: int, hit: Hit, *, explain: bool = False) -> list[str]:

@@ -1,6 +1,8 @@
-"""How high the score of a hit must be to count as a probable answer."""
+"""Decide whether a hit is probably an answer, or only related to the question."""
 
 from typing import Final
+
+from holdfast.types import Hit
 
 MANY_HITS: Final = 20
 """Number of hits from which the score is reliable. With fewer candidates, the background of a score is mostly assumed."""
@@ -13,6 +15,7 @@ were 0.50, 0.53, 0.40 and 0.32.
 """
 
 
-def min_answer_score(hits: int) -> float:
-    """Return the minimum score of a probable answer if a search without a limit has this many hits."""
-    return next((score for limit, score in _MIN_SCORES if hits <= limit), _MIN_SCORE)
+def is_probable_answer(hit: Hit, hits: int) -> bool:
+    """Return True if a hit is probably an answer. ``hits`` is the number of hits that the search has without a limit."""
+    minimum = next((score for limit, score in _MIN_SCORES if hits <= limit), _MIN_SCORE)
+    return hit.score >= minimum
