@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutants.__main__ import nearest_first
+from tools.mutants.__main__ import nearest_first, within
 from tools.mutants.coverage_map import CoverageMap, some_of, without_case
 from tools.mutants.operators import compiles, mutants_of
+from tools.mutants.runner import uses_of
 
 pytestmark = pytest.mark.long
 
@@ -130,6 +131,17 @@ def test_a_few_cases_of_a_test_are_recorded_among_them_the_first_and_the_last() 
     assert some_of(range(100), 3) == [0, 49, 99]
     assert some_of([1, 2], 3) == [1, 2]
     assert [without_case(each) for each in ("t.py::test_it[a[1]::b]", "t.py::test_it")] == ["t.py::test_it"] * 2
+
+
+def test_a_constant_is_tested_by_the_tests_of_the_lines_that_use_it() -> None:
+    source = "LIMIT = 3\nOTHER = {\n    1: 2,\n}\n\ndef f(x):\n    return x < LIMIT\n\ndef g(x):\n    return OTHER[x] + LIMIT\n"
+    assert (uses_of(source, 1), uses_of(source, 3), uses_of(source, 7)) == ([7, 10], [10], [])
+
+
+def test_the_nearest_tests_always_run_and_others_within_the_time_limit() -> None:
+    tests = [str(number) for number in range(20)]
+    seconds = dict.fromkeys(tests, 1.0) | {"0": 100.0, "14": 100.0}
+    assert within(tests, seconds, 3.5) == [*tests[:12], "12", "13", "15"]
 
 
 def test_the_tests_nearest_to_the_mutated_file_run_first() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import Engine, Message
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.forgetting.erase import Erasing, erase, note_scrubbed
+from holdfast.forgetting.erase import Erasing, erase, mark_erased, note_scrubbed
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import SCRUB, ScrubTime
 from holdfast.services import services
@@ -305,6 +305,26 @@ def test_overwriting_is_done_if_a_scrub_was_complete_and_went_far_enough(
         tx.set_setting(SCRUB, before)
     note_scrubbed(store, complete=complete, rewrite=rewrite)
     assert store.setting(SCRUB) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "rewrite", "after"),
+    [
+        ("done", True, "pending"),
+        ("log", True, "pending"),
+        ("done", False, "log"),
+        (None, False, "log"),
+        ("pending", False, "pending"),
+    ],
+)
+def test_removing_rows_records_how_far_their_bytes_must_be_overwritten(
+    memory: Engine, before: str | None, after: str, *, rewrite: bool
+) -> None:
+    with services(memory).store.write() as tx:
+        if before is not None:
+            tx.set_setting(SCRUB, before)
+        mark_erased(tx, rewrite=rewrite)
+        assert tx.setting(SCRUB) == after
 
 
 def test_erasing_without_a_target_is_refused(memory: Engine) -> None:

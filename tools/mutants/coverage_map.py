@@ -6,7 +6,7 @@ A test with many cases (parameters) is one test here. Only a few of its cases ar
 import difflib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,7 @@ class CoverageMap:
     sources: dict[str, list[str]] = field(default_factory=dict)
     """The lines of each file at the time of the recording. They are used to find a line in a file that has changed since."""
 
-    def tests_of(self, path: str, lines: range, function: range | None, source: Sequence[str]) -> list[str]:
+    def tests_of(self, path: str, lines: Iterable[int], function: range | None, source: Sequence[str]) -> list[str]:
         """Return the tests that run any of the given lines of a file, quickest first.
 
         If no recorded case runs them, return the tests that run other lines of the same function, or else the tests of the

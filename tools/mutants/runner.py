@@ -32,7 +32,7 @@ from tools.mutants.operators import Mutant
 _SHARED_FOLDERS = ("src/holdfast_models",)
 """Folders with large files that no mutant changes. The copy links to them."""
 _OPTIONS = ("-n", "0", "-x", "-q", "-rfE", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
-_FIRST_TESTS = 12
+FIRST_TESTS = 12
 """Number of tests that run first. Most mutants are killed by one of them, so that the others need not be collected."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
 Verdict = Literal["killed", "survived", "timeout", "untested", "broken"]
@@ -131,7 +131,7 @@ class Runner:
         if not tests:
             return Result(mutant, "untested", 0, 0, 0.0)
         started = time.monotonic()
-        for part in filter(None, (tests[:_FIRST_TESTS], tests[_FIRST_TESTS:])):
+        for part in filter(None, (tests[:FIRST_TESTS], tests[FIRST_TESTS:])):
             with self._applied(mutant):
                 code, output = self._pytest(mutant, part)
             verdict = _verdict(code, output)
@@ -243,10 +243,25 @@ def body_at(source: str | bytes, line: int) -> range | None:
     return body if body is not None and line in body else None
 
 
+def uses_of(source: str | bytes, line: int) -> list[int]:
+    """Return the lines that use a module's constant, if the given line is in its assignment."""
+    tree = ast.parse(source)
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and _contains(node, line)]
+    names = {
+        each.id for node in assigned for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
+    loads = (each for each in ast.walk(tree) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+    return sorted({each.lineno for each in loads if each.id in names})
+
+
+def _contains(node: ast.AST, line: int) -> bool:
+    return getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0)
+
+
 def _function_at(node: ast.AST, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """Return the outermost function that contains a line."""
     for child in ast.iter_child_nodes(node):
-        if not (getattr(child, "lineno", 0) <= line <= (getattr(child, "end_lineno", 0) or 0)):
+        if not _contains(child, line):
             continue
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             return child
