@@ -38,6 +38,10 @@ _LOUD = "loud"
 _ROUNDS = 3
 _PACE_SECONDS = 0.025
 """Minimum time between two requests of a neighbor: below the default rate limit."""
+_WARM_UP_SECONDS = 20.0
+"""Time after the start of a server in which response times are not counted: its first jobs load packages, patterns and models."""
+_SETTLING_SECONDS = 1.0
+"""Time after a stopped server runs again in which response times are not counted."""
 _SESSIONS_PER_WRITE = 250
 _BATCH = Settings().max_batch
 _WORDS = "garden kitchen boiler violin harbor lantern orchard bicycle ladder window basket mirror copper pepper".split()
@@ -201,12 +205,13 @@ def _with_queue(
             port, process = held.enter_context(server(place, *chosen))
             held.callback(os.kill, process, signal.SIGCONT)
             Client(port, keys[0]).post("/v1/recall", {"query": "wake up", "user": "u"})  # opens the tenant, whose worker starts
-            _attend(port, keys[1:], 1.0)
+            _attend(port, keys[1:], _WARM_UP_SECONDS)
             os.kill(process, signal.SIGSTOP)
             sides.append((port, process, keys, Times()))
         for _ in range(_ROUNDS):
             for port, process, keys, times in sides:
                 os.kill(process, signal.SIGCONT)
+                _attend(port, keys[1:], _SETTLING_SECONDS)  # timers that ended while it was stopped
                 _attend(port, keys[1:], seconds / _ROUNDS, times)
                 os.kill(process, signal.SIGSTOP)
     return _row(sides[0][3], sides[1][3], Counter())
