@@ -345,6 +345,7 @@ def test_a_database_that_keeps_failing_leaves_a_visible_job_and_an_ended_convers
 # Metrics.
 
 
+@pytest.mark.long
 @pytest.mark.everywhere
 @pytest.mark.ledger("A10")
 def test_the_five_metrics_are_counted_from_what_is_stored(open_memory: OpenMemory, clock: FrozenClock) -> None:

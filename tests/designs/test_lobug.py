@@ -67,6 +67,7 @@ def test_a_change_of_fact_replaces_the_old_one(open_memory: OpenMemory) -> None:
     assert not any("Portland" in text for text in live)
 
 
+@pytest.mark.long
 @pytest.mark.everywhere
 @pytest.mark.ledger("L6")
 def test_at_thirty_messages_all_but_ten_become_one_summary_with_its_range(open_memory: OpenMemory) -> None:

@@ -81,6 +81,7 @@ def server() -> Iterator[ChatServer]:
         yield server
 
 
+@pytest.mark.long
 @pytest.mark.everywhere
 @pytest.mark.parametrize(
     "other", [HashEmbedder(dimensions=320), Shifted(dimensions=480)], ids=["another length", "the same length"]

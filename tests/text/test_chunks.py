@@ -13,6 +13,7 @@ prose = st.text(alphabet=st.sampled_from("ab .!?\n。é👍"), max_size=600) | s
 sizes = st.integers(1, 80).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size // 2)))
 
 
+@pytest.mark.long
 @given(text=prose, shape=sizes)
 def test_chunks_cover_every_character_in_order(text: str, shape: tuple[int, int]) -> None:
     size, overlap = shape

@@ -80,6 +80,7 @@ class Chance:
             self.workspace.save(other.read_text("utf-8"), other.name)  # saved again, and nothing in it changed
 
 
+@pytest.mark.long
 @pytest.mark.ledger("X10")
 @pytest.mark.parametrize("seed", range(6))
 def test_random_edits_lose_nothing_and_both_sides_end_in_sync(

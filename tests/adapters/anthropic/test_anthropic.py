@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 if find_spec("anthropic") is None:
     pytest.skip("Anthropic's memory tool is not installed: make test-adapters runs its tests", allow_module_level=True)
 
-pytestmark = pytest.mark.ledger("X14")
+pytestmark = [pytest.mark.ledger("X14"), pytest.mark.long]
 SECRET = "password: hunter2hunter2\r\n  4111 1111 1111 1111 \n"
 
 

@@ -20,6 +20,8 @@ from holdfast.protocols import Embedder
 from holdfast.testing import EmbedderSuite
 from tests.forking import in_a_forked_child
 
+pytestmark = pytest.mark.long
+
 SPEC = PACKAGED["use-multilingual"]
 ABSENT = replace(SPEC, module="a_package_nobody_has")
 installed = pytest.mark.skipif(

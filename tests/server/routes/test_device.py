@@ -240,6 +240,7 @@ def test_a_recording_over_the_limit_is_too_large(tmp_path: Path) -> None:
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", [{}, {"rate": 44_100, "channels": 2}, {"rate": 8_000, "width": 1}, {"width": 4}])
 def test_the_local_transcriber_hears_nothing_in_silence(form: dict[str, int]) -> None:
     pytest.importorskip("pocketsphinx")

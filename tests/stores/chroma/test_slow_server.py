@@ -81,6 +81,7 @@ def memory(open_memory: Callable[..., Engine], hung: Hung) -> Engine:
     return memory
 
 
+@pytest.mark.long
 @pytest.mark.ledger("C8")
 def test_a_server_that_hangs_costs_the_limit_once_and_the_stores_own_vectors_answer(memory: Engine, hung: Hung) -> None:
     hung.hang.set()

@@ -102,6 +102,7 @@ def test_a_new_file_and_one_of_this_version_are_not_backed_up(tmp_path: Path) ->
     assert list(tmp_path.glob("*.schema-*")) == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a forked child")
 @pytest.mark.parametrize("number", EARLIER, ids=lambda number: f"schema {number}")
 def test_a_process_that_is_killed_in_a_migration_leaves_the_file_as_it_was(tmp_path: Path, number: int) -> None:
