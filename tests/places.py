@@ -29,13 +29,14 @@ _ROOM_IN_MEMORY = 4 << 30
 
 
 def memory_folder() -> str | None:
-    """Return a folder in memory for temporary files, or None if there is none with 4 GiB free. A container often has 64 MB.
+    """Return a folder in memory for temporary files, or None if there is none with 4 GiB free that allows programs.
 
-    Most tests write small stores. On a disk, they would wait for it half of the time.
+    A container often has 64 MB there, and allows no programs. Most tests write small stores. On a disk, they would wait for it
+    half of the time.
     """
-    if not os.access(_IN_MEMORY, os.W_OK) or shutil.disk_usage(_IN_MEMORY).free < _ROOM_IN_MEMORY:
+    if not os.access(_IN_MEMORY, os.W_OK) or os.statvfs(_IN_MEMORY).f_flag & os.ST_NOEXEC:
         return None
-    return str(_IN_MEMORY)
+    return str(_IN_MEMORY) if shutil.disk_usage(_IN_MEMORY).free >= _ROOM_IN_MEMORY else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
