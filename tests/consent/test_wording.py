@@ -88,3 +88,17 @@ def test_a_wish_without_the_usual_words_is_known_by_its_form(text: str, wish: st
 )
 def test_a_wish_that_only_announces_something_covers_the_next_message(text: str, reach: str) -> None:
     assert reach_of(text) == reach
+
+
+@pytest.mark.parametrize(
+    "text", ["Don't save the file yet, I live in Porto.", "don't save the spreadsheet yet, my aunt Vera lives in Turku"]
+)
+def test_a_wish_that_no_part_of_a_message_shows_is_no_wish(text: str) -> None:
+    assert read_wish(text, reader=make_sentence_reader("talk-reader-s")) is None
+
+
+@pytest.mark.parametrize("text", ["Don't keep this, my aunt Vera drinks.", "No lo anotes, mi tía Vera bebe."])
+def test_a_wish_in_one_part_covers_the_message(text: str) -> None:
+    found = read_wish(text, reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert found.wish == "off_record"

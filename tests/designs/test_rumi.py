@@ -47,6 +47,18 @@ def test_a_colon_alone_makes_no_key(rumi: Engine, text: str) -> None:
     assert (kept.key, kept.text) == ("nota", text)
 
 
+def test_a_lasting_event_is_learned_and_one_of_these_days_is_not(open_memory: OpenMemory) -> None:
+    rumi = open_memory(preset="rumi")
+    with rumi.session() as talk:
+        talk.add("user", "nació Martina, la hija de mi hermano Gonzalo")
+        talk.add("assistant", "¡Felicitaciones!")
+        talk.add("user", "mañana a las 8 tengo turno con el dentista")
+    rumi.drain()
+    texts = [memory.text for memory in rumi.memories()]
+    assert any("Martina" in text for text in texts)
+    assert not any("dentista" in text for text in texts)
+
+
 @pytest.mark.ledger("U5")
 def test_the_block_is_the_designs_to_the_letter_and_absent_without_facts(rumi: Engine) -> None:
     assert rumi.context("hola").text == ""

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import lzma
+import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -44,9 +45,10 @@ def read(labels: Path, texts: Path, *, own_chars: int = 0) -> list[Example]:
     written = [_clause(row, own_chars) for row in _rows(labels / "clauses.jsonl")]
     wishes = [_wish(row) for row in _rows(labels / "wishes.jsonl")]
     pairs = [_pair(row) for row in _rows(labels / "changes.jsonl")]
-    pairs += [*_crossed(pairs), *_of_relatives(pairs)]
     neighbors = [_pair({**row, **restored[row["id"]]}) for row in _rows(labels / "neighbors.jsonl")]
-    return [*real, *written, *wishes, *pairs, *neighbors]
+    clauses = [*real, *written]
+    made = [*_crossed(pairs, clauses), *_of_relatives(pairs), *unrelated(pairs, clauses), *among_others(pairs, clauses)]
+    return [*real, *written, *wishes, *pairs, *neighbors, *made]
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -101,20 +103,28 @@ def _pair(row: dict[str, Any]) -> Example:
     return Example(**_known(row), first=row["old"], text=row["new"], labels=labels, is_pair=True, how=row["how"])
 
 
-def _crossed(pairs: Sequence[Example]) -> Iterator[Example]:
-    """Yield pairs of unrelated claims: the new claim of one pair with the old claim of another pair.
+def _crossed(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[Example]:
+    """Yield pairs of unrelated claims: the new claim of one pair with the old claims of others, or with clauses to keep.
 
     Without these examples, the reader would learn that a claim such as "I moved to Munich" ends any old claim.
     """
+    chance = random.Random(18)
     ended = [pair for pair in pairs if pair.split == "train" and pair.labels["change"] == HEADS["change"].index("ends")]
-    olds = sorted(ended, key=lambda pair: hashlib.sha256(pair.id.encode()).digest())
-    for place, pair in enumerate(ended):
-        other = olds[place]
-        if other.lang == pair.lang and not _long_words(other.first) & (_long_words(pair.first) | _long_words(pair.text)):
-            yield replace(pair, id=f"{pair.id} crossed", first=other.first, labels=_LEAVES, how="crossed")
+    known = [(pair.lang, text) for pair in pairs if pair.split == "train" for text in (pair.first, pair.text)]
+    known += [(clause.lang, clause.text) for clause in clauses if clause.split == "train" and clause.labels.get("keep") == 1]
+    olds = {lang: [text for other, text in known if other == lang] for lang in {pair.lang for pair in ended}}
+    for pair in ended:
+        said = _long_words(pair.first) | _long_words(pair.text)
+        for number, old in enumerate(chance.sample(olds[pair.lang], _CROSSINGS)):
+            if not _long_words(old) & said:
+                yield replace(pair, id=f"{pair.id} crossed {number}", first=old, labels=_LEAVES, how="crossed")
 
 
+_CROSSINGS = 4
+"""Number of unrelated old claims that the new claim of an ended pair is compared with."""
 _MAX_RELATIVE_WORDS = 10
+_SAME_LANGUAGE = 0.9
+"""Share of the unrelated pairs whose two texts are in one language."""
 _LEAVES = {"change": HEADS["change"].index("leaves")}
 _RELATIVES = {"en": ("Her brother", "His mother", "Their neighbor Kim"), "es": ("Su hermana", "Su padre", "Su vecina Kim")}
 _VERB = re.compile(
@@ -132,6 +142,57 @@ def _of_relatives(pairs: Sequence[Example]) -> Iterator[Example]:
             name = names[hashlib.sha256(pair.id.encode()).digest()[0] % len(names)]
             old = f"{name} {pair.first[0].lower()}{pair.first[1:]}"
             yield replace(pair, id=f"{pair.id} relative", first=old, labels=_LEAVES, how="relative")
+
+
+def unrelated(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[Example]:
+    """Yield pairs of texts that have nothing to do with each other. Most sentences of a person leave most known claims alone.
+
+    Each text of a training pair, and each clause to keep, is an old claim. The new text is one to three clauses of one language.
+    Without these examples, the reader would take remarks like "we got it!!" for changes.
+    """
+    chance = random.Random(16)
+    said = {lang: [clause.text for clause in clauses if clause.split == "train" and clause.lang == lang] for lang in _RELATIVES}
+    olds = [(pair, chance.choice((pair.first, pair.text))) for pair in pairs if pair.split == "train"]
+    olds += [(clause, clause.text) for clause in clauses if clause.split == "train" and clause.labels.get("keep") == 1]
+    for number, (example, old) in enumerate(olds):
+        lang = example.lang if example.lang in said and chance.random() < _SAME_LANGUAGE else chance.choice(sorted(said))
+        new = " ".join(chance.sample(said[lang], chance.choice((1, 1, 2, 3))))
+        if not _long_words(old) & _long_words(new):
+            yield Example(
+                id=f"unrelated {number}",
+                source="unrelated",
+                split="train",
+                lang=lang,
+                first=old,
+                text=new,
+                labels=_LEAVES,
+                is_pair=True,
+                how="unrelated",
+            )
+
+
+def among_others(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[Example]:
+    """Yield training pairs in which one text has a further sentence, of another person. The answer stays the same.
+
+    Real messages and memories often contain more than the claim that matters. Repetitions are left out, because a further sentence
+    says more.
+    """
+    chance = random.Random(17)
+    said = {lang: [clause.text for clause in clauses if clause.split == "train" and clause.lang == lang] for lang in _RELATIVES}
+    for pair in pairs:
+        if pair.split != "train" or pair.how == "repeat" or pair.lang not in said:
+            continue
+        other = chance.choice(said[pair.lang])
+        if _long_words(other) & (_long_words(pair.first) | _long_words(pair.text)):
+            continue
+        part = chance.choice(("first", "text"))
+        joined = " ".join(chance.sample((_sentence(getattr(pair, part)), _sentence(other)), 2))
+        longer = replace(pair, first=joined) if part == "first" else replace(pair, text=joined)
+        yield replace(longer, id=f"{pair.id} among others", how=f"{pair.how} among others")
+
+
+def _sentence(text: str) -> str:
+    return text if text.rstrip().endswith((".", "!", "?", "…")) else f"{text.rstrip()}."
 
 
 def _long_words(text: str) -> set[str]:

@@ -67,7 +67,7 @@ class Fit:
 
     def run(self, examples: Sequence[Example], plan: Plan, anchor: Anchor | None = None) -> None:
         """Train the reader on examples."""
-        rows = [example for example in examples for _ in range(plan.repeats if len(example.labels) == 1 else 1)]
+        rows = [example for example in examples for _ in range(plan.repeats if _is_repeated(example) else 1)]
         balance = _balance(rows, self.device)
         total = math.ceil(plan.epochs * math.ceil(len(rows) / plan.batch))
         total = min(total, plan.steps or total)
@@ -171,6 +171,11 @@ class Fit:
                 for row, token_scores in zip(rows, tokens, strict=True):
                     spans[row] = best_span(token_scores, inputs[row])
         return scores, spans
+
+
+def _is_repeated(example: Example) -> bool:
+    """Return True for wishes and pairs that were labeled. Pairs that were made from others are so many that each counts once."""
+    return len(example.labels) == 1 and example.how not in ("unrelated", "crossed") and not example.how.endswith("among others")
 
 
 @dataclass(frozen=True, kw_only=True)

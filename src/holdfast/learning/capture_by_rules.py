@@ -1,6 +1,7 @@
 """Extract memories without a chat model: as quotes, as sentences in the third person, or as key-value pairs."""
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 from typing import Any
 
 from holdfast.learning.change_reader import ChangeReader, ToldChange, ends_memory
@@ -9,6 +10,7 @@ from holdfast.learning.statements.confirmed import confirmed_observations
 from holdfast.learning.statements.conversation import SourcedStatement, is_spoken_by_user, sourced_statements
 from holdfast.protocols import SentenceReader
 from holdfast.runtime.regex import regex
+from holdfast.text.relative_dates import spans_in
 from holdfast.text.stated_dates import begin_and_end
 from holdfast.text.third_person.rewrite import bare_predicate, observed, third_person
 from holdfast.types import Message, Put
@@ -16,6 +18,8 @@ from holdfast.types import Message, Put
 __all__ = ["extract_conclusions", "extract_key_values", "extract_statements", "extract_typed_facts", "is_spoken_by_user"]
 
 _NAMES_USER = regex(r"(?:the user|el usuario|la usuaria|al usuario|a la usuaria)\b")
+_NEAR = timedelta(days=14)
+_ISO_DAY = len("2026-05-09")
 _TEMPORARY_KEYS = frozenset(("plan", "event", "evento"))
 
 
@@ -38,17 +42,26 @@ def extract_typed_facts(messages: Sequence[Message], reader: SentenceReader | No
 def extract_key_values(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:
     """Propose a memory for each lasting fact: a key, and a value in the third person.
 
-    Plans and events are skipped, unless they end a known fact. They then get the key of that fact.
+    A plan or an event that is over within days is skipped, unless it ends a known fact. It then gets the key of that fact.
     """
     found = []
     for each in _sourced(messages, reader):
         key: str | None = each.statement.key
         if each.statement.kind != "fact" or each.statement.temporary or key in _TEMPORARY_KEYS:
             ended = _ended_by(each, reader)
-            key = None if ended is None else ended.key
+            key = ended.key if ended is not None else None if reader is None or _is_near(each) else key
         if key is not None:
             found.append(_put(each, kind="fact", key=key, text=_value(each)))
     return found
+
+
+def _is_near(each: SourcedStatement) -> bool:
+    """Return True if a statement names a day within two weeks of the message: "I have the dentist tomorrow"."""
+    at = each.sources[-1].at
+    if spans_in(each.statement.text, at):
+        return True
+    day = begin_and_end(each.statement.text, at, is_event=True, past=each.statement.happened).get("happened_at", "")
+    return len(day) == _ISO_DAY and abs(date.fromisoformat(day) - at.date()) <= _NEAR
 
 
 def _ended_by(each: SourcedStatement, reader: SentenceReader | None) -> ToldChange | None:

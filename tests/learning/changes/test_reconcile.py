@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast.config.models import make_sentence_reader
 from holdfast.errors import ModelError
 from holdfast.learning.changes.reconcile import CALIBRATIONS, DocumentCalibration, Neighbor, ReconcileRules, reconcile, replaces
 from holdfast.learning.changes.sameness import adds_nothing, is_near
+from holdfast.models.local.registry import DEFAULT_READER
 from holdfast.services import services
 from holdfast.testing.samples import ANA, AT, BOB, a_memory
 from holdfast.text.clean import content_hash
@@ -267,6 +269,29 @@ def test_an_explicit_memory_is_not_replaced_because_of_similarity() -> None:
     old = a_memory("I love mountain hiking", origin="explicit")
     (stored,) = _told(old, _put("I enjoy hiking in the mountains"), cosine=NEAR, merge_same="replace")
     assert (stored.replaces, stored.text) == ((), old.text)
+
+
+def _read(old: Memory, new: Put, *, message: str = "") -> list[Put]:
+    """Reconcile a new memory with the nearest known one, with the included sentence reader."""
+    return reconcile(
+        [new],
+        [[Neighbor(memory=old, cosine=0.6, nearest=True)]],
+        ReconcileRules(),
+        calibration=None,
+        reader=make_sentence_reader(DEFAULT_READER),
+        said={"msg_new": message or new.text},
+    )
+
+
+def test_a_rule_that_misreads_whose_statement_it_is_ends_nothing() -> None:
+    new = _put("se jubiló de maestra hace dos años", language="es")
+    message = "mi suegra está insoportable. se jubiló de maestra hace dos años y le sobra tiempo"
+    assert [put.replaces for put in _read(_auto("es desarrolladora en una fintech"), new, message=message)] == [()]
+
+
+def test_what_the_user_asked_to_remember_is_not_ended_by_what_hardly_concerns_it() -> None:
+    old = a_memory("mi cumple es el 3 de marzo, el año pasado hasta mi madre se lo olvidó", origin="explicit", language="es")
+    assert [put.replaces for put in _read(old, _put("una galga que adoptamos el año pasado", language="es"))] == [()]
 
 
 def test_a_preset_can_switch_off_replacing() -> None:

@@ -76,6 +76,9 @@ def test_a_named_speaker_is_shown_instead_of_the_user(said: str, language: str, 
         ("Hemos decidido pintar la casa.", "es", "El usuario dijo: «Hemos decidido pintar la casa.»"),
         ("tutéame siempre", "es", "El usuario dijo: «tutéame siempre»"),
         ("nos mudamos a Salta", "es", "El usuario dijo: «nos mudamos a Salta»"),
+        ("mi jefa me tiene harta", "es", "El usuario dijo: «mi jefa me tiene harta»"),
+        ("tengo alergia al polen, ya me la conozco", "es", "El usuario dijo: «tengo alergia al polen, ya me la conozco»"),
+        ("los informes largos los detesto, no los abro", "es", "El usuario dijo: «los informes largos los detesto, no los abro»"),
     ],
 )
 def test_a_clause_that_cannot_be_rewritten_safely_is_quoted(said: str, language: str, reported: str) -> None:

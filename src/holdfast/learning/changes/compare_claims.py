@@ -56,7 +56,7 @@ class Thresholds:
     """For a claim of another memory."""
 
 
-THRESHOLDS: Final = Thresholds(shared=0.94, unshared=0.955, farther=0.95)
+THRESHOLDS: Final = Thresholds(shared=0.9, unshared=0.93, farther=0.95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

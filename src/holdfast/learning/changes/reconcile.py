@@ -34,7 +34,7 @@ from holdfast.learning.changes.supersede import (
     corrects,
     says_more,
 )
-from holdfast.learning.changes.wording import meaning
+from holdfast.learning.changes.wording import meaning, spoken_words
 from holdfast.protocols import SentenceReader
 from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
@@ -55,6 +55,8 @@ _SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"
 _MAX_BRIEF_WORDS: Final = 8
 _MIN_REPEAT_COSINE: Final = 0.9
 """Minimum cosine of two statements that the reader may call a repetition. Below it, a new fact could be lost."""
+_MIN_PLAUSIBLE: Final = 0.1
+"""Minimum probability, according to the reader, of a change that the rules find."""
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
 """Maximum age of a statement that a correction can refer to without naming the old value: two hours."""
 
@@ -260,10 +262,21 @@ class _Batch:
             if not _comparable(old.kind, put.kind) or not _may_retire(put, old, by_slot=True):
                 continue
             why = _end_reason_for_memory(old, put)
-            if why is not None:
+            if why is not None and self._is_plausible(neighbor, put):
                 yield _Retired(memory=old, why=why[0], certain=why[1])
             elif old.kind == put.kind and _same_but_fuller(old, put):
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
+
+    def _is_plausible(self, neighbor: Neighbor, put: Put) -> bool:
+        """Return True unless the sentence reader is sure that a Put (a memory to store) leaves a memory alone.
+
+        Rules can misread whose statement it is: "she retired two years ago" does not end the user's job.
+        """
+        if self._chance is None:
+            return True
+        olds = [text for text in (spoken_words(neighbor.memory.text)[1], neighbor.said) if text]
+        news = [text for text in (spoken_words(put.text)[1], self._message_of(put)) if text]
+        return any(self._chance(old, new) >= _MIN_PLAUSIBLE for old in olds for new in news)
 
     def _ended_by_reader(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
         """Yield the memories that a Put (a memory to store) supersedes according to the sentence reader."""

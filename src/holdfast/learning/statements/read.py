@@ -28,7 +28,7 @@ from holdfast.learning.statements.trim import trimmed, without_lead
 from holdfast.learning.statements.worth import Candidate, mentions_user, worth
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
 from holdfast.runtime.regex import regex
-from holdfast.text.consent.cues import may_wish
+from holdfast.text.consent.cues import MIN_WISH_IN_PART, may_wish, wish_parts
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
@@ -152,7 +152,14 @@ def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> boo
     """Return True if a message asks not to be kept. The reader is called only if the message has words of such a wish."""
     if not may_wish("off_record", fold_clause(text)):
         return False
-    return any(context.read(each).wishes["off_record"] >= _MIN_OFF_RECORD for each in (text, *sentences))
+    wished = any(context.read(each).wishes["off_record"] >= _MIN_OFF_RECORD for each in (text, *sentences))
+    return wished and _shows_in_part(text, context)
+
+
+def _shows_in_part(text: str, context: Context) -> bool:
+    """Return True if a part of a text shows the wish that nothing is kept, or if the text has only one part."""
+    parts = wish_parts(text)
+    return len(parts) <= 1 or any(context.read(part).wishes["off_record"] >= MIN_WISH_IN_PART for part in parts)
 
 
 def _asks_only(sentence: str, context: Context) -> bool:
@@ -210,7 +217,7 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
     rule = _rule(text, context.books)
     if text and rule is None and not sentence.endswith("?") and (rule := _rule(sentence, context.books)) is not None:
         text = asked or sentence
-    if not text or not (asked or _may_be_kept(reading, sentence, rule)):
+    if not text or not (asked or _may_be_kept(reading, sentence, rule, context)):
         return
     parts = _parts(text, context.books) or [(text, rule)]
     for part, part_rule in parts:
@@ -291,9 +298,11 @@ def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
         yield start
 
 
-def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None) -> bool:
+def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None, context: Context) -> bool:
     """Return False for sentences that are certainly not kept: wishes, announcements, and sentences with a very low score."""
-    if max(reading.wishes["off_record"], reading.wishes["forget"]) >= _MIN_REFUSAL or sentence.endswith(":"):
+    if reading.wishes["forget"] >= _MIN_REFUSAL or sentence.endswith(":"):
+        return False
+    if reading.wishes["off_record"] >= _MIN_REFUSAL and _shows_in_part(sentence, context):
         return False
     return reading.keep >= _MIN_KEEP or rule is not None or _CONCLUDED.search(fold_clause(sentence)) is not None
 

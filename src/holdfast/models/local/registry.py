@@ -324,8 +324,8 @@ _TALK_READER_S: Final = ReaderSpec(
     max_first_characters=300,
     max_tokens=128,
     files=(
-        _own("talk-reader-s/model.onnx", "cc2129b02f9bab3e7babceeea0bf581141c47715c5a0c08914fe519fc6386607", 24_607_760),
-        _own("talk-reader-s/vocab.txt", "ab02116a4c78c3bd374f698aaaf9681ae09ac555cac5c72594f7b3982c3d0be8", 273_166),
+        _own("talk-reader-s/model.onnx", "95df5f0193af094782a1ee8b2507375e7da8e0ae22c451c01984a09f7a5e7768", 24_607_760),
+        _own("talk-reader-s/vocab.txt", "f2e0bf18bfeffe825796395160b6e4aa2c9349d75a2dc2f2132b1388a9aadbe3", 273_034),
     ),
 )
 

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from holdfast.runtime.regex import regex
 
-__all__ = ["may_wish", "may_wish_by_form"]
+__all__ = ["MIN_WISH_IN_PART", "may_wish", "may_wish_by_form", "wish_parts"]
 
 _KEEPING: Final = regex(
     r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
@@ -41,6 +41,9 @@ _THESE_WORDS: Final = regex(
     r"\b(?:this|the following|what follows|the next (?:bit|part|thing|message)|what i(?:'m| am) (?:about to|going to)|esto|lo siguiente|lo que (?:viene|sigue|te voy))\b"
 )
 _TO_THE_ASSISTANT: Final = regex(r"\b(?:you|your|te|tu|tus|vos|ti)\b|\w{3,}(?:telo|tela|telos|telas)\b|^(?:make|haz|hace|let) ")
+MIN_WISH_IN_PART: Final = 0.02
+"""Minimum probability of a wish in one part of a message, if the reader sees the wish in the whole message."""
+_PAUSE: Final = regex(r"\s*[,;:(–—]\s*|(?<=[.!?])\s+")
 
 
 def may_wish_by_form(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:
@@ -67,3 +70,12 @@ def may_wish(wish: Literal["off_record", "forget", "remember"], folded: str) -> 
     if wish == "remember":
         return _KEEPING.search(folded) is not None or _MINDING.search(folded) is not None
     return _KEEPING.search(folded) is not None and _NEGATION.search(folded) is not None
+
+
+def wish_parts(text: str) -> list[str]:
+    """Return the parts of a message between punctuation marks, without single words.
+
+    A wish not to keep a message is nearly always visible in one of its parts: "don't save this, I'm pregnant". If no part shows
+    it, as in "don't save the file yet, I live in Porto", the whole message was misread.
+    """
+    return [part for part in _PAUSE.split(text) if len(part.split()) > 1]

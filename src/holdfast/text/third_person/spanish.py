@@ -40,6 +40,7 @@ _ORDER = regex(
 _LEADS = frozenset(
     "no nunca ya también tampoco siempre casi solo ahora todavía aún actualmente normalmente generalmente antes recién jamás apenas".split()
 )
+_OWN = {"mi": "su", "mis": "sus", "conmigo": "consigo", "mí": "él"}
 _CLITICS = frozenset("lo la los las le les se".split())
 _MASCULINE_IN_A = frozenset("problema idioma sistema programa clima día planeta mapa papá tema dilema".split())
 _FEMININE = frozenset("madre mujer moto mano foto actriz bebida suegra sal miel piel nuera doctora jefa directora radio".split())
@@ -52,6 +53,18 @@ _TIMES = frozenset(
     "año años verano invierno vez ayer anoche hoy".split()
 )
 _BEFORE_VERB = _JOINTS | _LEADS | _CLITICS | _TIMES | {"me"}
+_MAX_WORDS = 16
+"""Maximum number of words of a clause that is rewritten. A longer one usually has several verbs, and a mistake in one of them."""
+_PLEASES = regex(
+    r"(?:gust|encant|interes|import|molest|fascin|apasion|falt|cuest|cost|duel|dol|parec|caen?\b|cay|qued|hacen? falta"
+    r"|dan?\b|dio\b|dieron\b|dij|recet|regal|mand|envi|prest|pag|cont|explic|enseñ|salen?\b)\w*$"
+)
+"""Matches a verb with which "me" becomes "le". With other verbs it may become "lo" or "la": "me tiene harta"."""
+_CLUSTER = regex(r"\bme (?:lo|la|los|las|le|les)\b", re.IGNORECASE)
+_LEFT_VERB = regex(r"\b(?:lo|la|los|las|le|les|se|me|no|que) (?!como\b)\w{2,}(?:o|oy|é|í)\b", re.IGNORECASE)
+"""Matches a word after a pronoun that looks like a verb in the first person. If the rewritten text has one, a verb was overlooked."""
+_BEFORE_COMO = frozenset("no nunca ya también tampoco siempre casi solo yo y".split())
+"""Words before "como" if it means "I eat". Elsewhere it means "as": "lo dejé, como predije"."""
 _FEMININE_SPEAKER = regex(
     r"\b(?:soy|estoy|era|fui|he sido|estaba) (?:muy |ya |bastante |felizmente )?(?!\w*(?:ista|nauta|cida)\b|una\b|la\b|(?:hincha|poeta|colega|atleta|belga|policía|guía)\b)"
     r"\w+(?:ada|ida|ica|íaca|iaca|ana|era|ora|osa|iva|esta|eta|ina|nda|rta|rda|lta|gada|aria|ra)\b",
@@ -65,6 +78,8 @@ def turn_spanish(text: str, place: str) -> str | None:
     ``place`` is a placeholder for the subject, which the caller replaces with "the user" or a name.
     """
     if any(mark in text for mark in '"«“') or _SECOND_PERSON.search(text) or _ORDER.match(text):
+        return None
+    if _CLUSTER.search(text) or len(text.split()) > _MAX_WORDS:
         return None
     if re.match(r"(?:yo|Yo) ", text):
         text = text[3:]
@@ -103,6 +118,7 @@ class _Rewriter:
         self._place = place
         self._named = named
         self._turned = named
+        self._unsure = False
 
     def turn(self, text: str) -> str | None:
         tokens = _TOKEN.findall(text)
@@ -114,21 +130,23 @@ class _Rewriter:
             after = words[number + 1][1].lower() if number + 1 < len(words) else ""
             joined = number == 0 or before in _BEFORE_VERB or not tokens[place - 1].isspace()
             out[place] = self._word(token, lower, before, after, joined=joined)
+        if self._unsure or _LEFT_VERB.search("".join(out)):
+            return None
         if not self._turned:
             return None if self._mentions_self(text) else text
         return self._with_subject(out, tokens)
 
     def _word(self, token: str, lower: str, before: str, after: str, *, joined: bool) -> str:
-        if lower in ("mi", "mis"):
-            return "su" if lower == "mi" else "sus"
-        if lower == "conmigo":
-            return "consigo"
-        if lower == "mí":
-            return "él"
+        if lower in _OWN:
+            return _OWN[lower]
         if lower == "me":
             self._turned = True
-            return "se" if _third(after, sure=True) else "le"
-        third = _third(lower, sure=joined)
+            if _third(after, sure=True):
+                return "se"
+            self._unsure = self._unsure or _PLEASES.match(after) is None
+            return "le"
+        is_as = lower == "como" and before not in _BEFORE_COMO and bool(before or _third(after, sure=True))
+        third = None if is_as else _third(lower, sure=joined)
         if third is None or before in ("el", "un", "mi", "del", "al", "su", "de", "los", "mucho", "este"):
             return token
         self._turned = True
