@@ -251,8 +251,8 @@ class TestLetta:
             {"id": "agent-1", "name": "night", "agent_type": "sleeptime_agent", "block_ids": [], "messages": talk},
         ]
         memory.import_from(write_json(tmp_path / "h.af", {"agents": agents, "blocks": []}), user="ana")
-        (talk,) = memory.sessions(user="ana")
-        assert said(memory, talk.id) == [("user", "I live in Lyon.")]
+        (session,) = memory.sessions(user="ana")
+        assert said(memory, session.id) == [("user", "I live in Lyon.")]
 
     @pytest.mark.parametrize("newer", [True, False])
     def test_a_renamed_file_is_imported_once_and_a_changed_block_again(
