@@ -167,7 +167,8 @@ export function serverText(text, code) {
  */
 function detailOf(error) {
   if (!error.detail || error.detailCode?.code === "key.needed") return null; // the title says the same
-  if (current() === "en" || error.detailCode) return h("p.problem-detail", {}, serverText(error.detail, error.detailCode));
+  if (current() === "en" || error.detailCode)
+    return h("p.problem-detail", {}, serverText(error.detail, error.detailCode));
   return original(error.detail);
 }
 
