@@ -275,7 +275,7 @@ def test_five_hundred_lines_pushed_onto_a_page_end_up_on_pages_of_at_most_fifty(
     lines = [f"{subjects[number % 5]}: finding {number} of the kitchen" for number in range(500)]
     told(rostro, *lines, topic="cooking")
     session = rostro.session(id="kitchen", shared=True)
-    session.add("user", "I decided that the cooking of rice and broth comes first.")
+    session.add("user", "I decided that every dinner starts with a soup.")
     session.end()
     rostro.drain()
     kept = rostro.memories(kinds=["conclusion"], limit=1000)

@@ -22,6 +22,8 @@ _MAX_SHARING = 8
 """Maximum number of neighbors among which the one with the most words in common is looked for."""
 _MIN_SHARED_WORDS = 2
 """Minimum number of common words of such a neighbor, if it is not among those that are compared anyway."""
+_MAX_SAID_SOURCES = 2
+"""Maximum number of sources of a memory that comes from one sentence: the question and its answer."""
 _MIN_SAID_SHARE = 0.6
 """Minimum share of a sentence's terms that a memory has, if the sentence may stand for the memory."""
 _DOCUMENT_KINDS = frozenset({"summary"})
@@ -130,7 +132,7 @@ def _said(store: Store, memory: Memory) -> str:
 
     Return an empty text if the memory contains only a part of the sentence, or if the message no longer exists.
     """
-    if len(memory.sources) != 1 or "conversation" in memory.metadata:
+    if not 0 < len(memory.sources) <= _MAX_SAID_SOURCES or "conversation" in memory.metadata:
         return ""
     language = memory.language or "en"
     kept = set(document_terms(spoken_words(memory.text)[1], language))

@@ -31,7 +31,7 @@ from holdfast.types import Message, Put
 
 __all__ = ["ReadWish", "asked_puts", "lifts_off_record", "read_wish"]
 
-_MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.8, "forget": 0.9, "remember": 0.8}
+_MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.65, "forget": 0.9, "remember": 0.8}
 """Minimum probability at which the reader decides alone. It is highest for forgetting, which removes data."""
 _MIN_SURE_BY_FORM: Final = 0.97
 """The same for a message that has the form of a wish, but none of its words."""

@@ -354,7 +354,7 @@ def test_a_program_without_the_setting_keeps_the_queue_and_erases_the_folder(fil
     with opened(file, index=None) as plain:
         fill(plain, range(20, 25))
         assert rows(file, QUEUED) == [(5,)]
-        assert any("5 changes are queued" in finding.detail for finding in plain.check())
+        assert any("changes queued for it: 5" in finding.detail for finding in plain.check())
         with plain.write() as tx:
             tx.remove_memories(["mem_ana_7"])
         assert plain.scrub([]) == (True, ())

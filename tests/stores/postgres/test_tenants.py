@@ -88,7 +88,9 @@ def test_every_statement_names_the_tenant(url: str) -> None:
         _use_everything(store)
     finally:
         store.close()
-    about_rows = {sql for sql in Recorded.statements if re.search(r"\b(FROM|INTO|UPDATE) (?!pg_|unnest)[a-z]", sql)}
+    about_rows = {
+        sql for sql in Recorded.statements if re.search(r"\b(FROM|INTO|UPDATE) (?!pg_|unnest|generate_series)[a-z]", sql)
+    }
     assert len(about_rows) > 60
     # Access keys are removed by the tenant they open, whichever tenant stored them; the policy permits that by name.
     nameless = {sql for sql in about_rows if "tenant" not in sql and not sql.startswith("DELETE FROM keys WHERE opens")}

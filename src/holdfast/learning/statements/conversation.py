@@ -65,17 +65,24 @@ def sourced_statements(messages: Sequence[Message], reader: SentenceReader | Non
             continue
         if retracts(message.text):
             found = _without_last_message(found, message)
-        for each in _statements_in(message, _read(message, messages[:place], reader)):
+        before = _turn_before(message, messages[:place])
+        for each in _statements_in(message, _read(message, before, reader), before):
             found = _added(found, each)
     return found
 
 
-def _statements_in(message: Message, said: Sequence[Statement]) -> Iterator["SourcedStatement | _BareCorrection"]:
-    """Yield a message's statements, then its bare corrections."""
+def _statements_in(
+    message: Message, said: Sequence[Statement], before: Message | None
+) -> Iterator["SourcedStatement | _BareCorrection"]:
+    """Yield a message's statements, then its bare corrections.
+
+    If a statement quotes the turn before, that turn is a source, too, so that erasing it erases the quotation.
+    """
     admitted = admits_mistake(fold_clause(message.text))
     found = [replace(each, corrects=each.corrects or admitted) for each in said]
     for each in found:
-        sourced = SourcedStatement(statement=replace(each, text=repaired_within(each.text)), sources=(message,))
+        sources = (before, message) if before is not None and each.quotes_before else (message,)
+        sourced = SourcedStatement(statement=replace(each, text=repaired_within(each.text)), sources=sources)
         fragment = correction_in(each.text, fold_clause(each.text)) if each.key in _NOTES else None
         yield sourced if fragment is None else _BareCorrection(fragment=fragment, message=message, otherwise=sourced)
     kept = [fold_clause(text).rstrip(".!") for each in found for text in (each.text, each.said) if text]
@@ -85,13 +92,17 @@ def _statements_in(message: Message, said: Sequence[Statement]) -> Iterator["Sou
             yield _BareCorrection(fragment=fragment, message=message)
 
 
-def _read(message: Message, earlier: Sequence[Message], reader: SentenceReader | None) -> list[Statement]:
-    """Return the statements of a message."""
+def _turn_before(message: Message, earlier: Sequence[Message]) -> Message | None:
+    """Return the last earlier message of another speaker."""
+    speaker = (message.role, message.speaker)
+    return next((other for other in reversed(earlier) if (other.role, other.speaker) != speaker), None)
+
+
+def _read(message: Message, before: Message | None, reader: SentenceReader | None) -> list[Statement]:
+    """Return the statements of a message. ``before`` is the turn before it."""
     if reader is None:
         return statements(message)
-    speaker = (message.role, message.speaker)
-    before = next((other.text for other in reversed(earlier) if (other.role, other.speaker) != speaker), "")
-    return read_statements(message, before=before, reader=reader)
+    return read_statements(message, before="" if before is None else before.text, reader=reader)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,8 +183,15 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
             kept = _kept_in(said, previous, context)
         for each, rule, asked in kept:
             found = _statement(each, rule, context, asked=asked)
-            yield replace(found, text=dated(found.text, message.at, each.reading), said=each.own)
+            text = dated(found.text, message.at, each.reading)
+            yield replace(found, text=text, said=each.own, quotes_before=_quotes_before(each, context))
         previous = said
+
+
+def _quotes_before(each: Candidate, context: Context) -> bool:
+    """Return True if a candidate begins with words of the previous turn."""
+    added = each.text.removesuffix(each.own).strip()
+    return bool(added) and added != each.text and added in context.before
 
 
 def _kept_in(said: str, previous: str, context: Context) -> list[_Found]:

@@ -198,6 +198,8 @@ class Statement:
     """True if a rule matches the text, so that its subject is known. The sentence reader also keeps other texts."""
     said: str = ""
     """The speaker's words, without added dates. Empty if they equal the text."""
+    quotes_before: bool = False
+    """True if the text begins with words of the previous turn, such as the question that the speaker answers."""
     happened: bool = False
     """True if it reports an event, so that a date in it is the date of the event."""
     elided: bool = False
