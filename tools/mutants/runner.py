@@ -116,7 +116,7 @@ class Runner:
         self.time_limit_seconds = time_limit_seconds
         self._touched = 0
         self._sound = dict.fromkeys(passing, True)
-        """Whether a test that failed with a mutant passes without one."""
+        """Maps each test that failed with a mutant to whether it passes without a mutant."""
         os.chdir(copy)
         os.environ |= {"PYTHONPATH": os.pathsep.join(import_paths(copy)), "PYTHONDONTWRITEBYTECODE": "1"}
         sys.path[:0] = import_paths(copy)

@@ -151,7 +151,7 @@ def unrelated(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[
     Without these examples, the reader would take remarks like "we got it!!" for changes.
     """
     chance = random.Random(16)
-    said = {lang: [clause.text for clause in clauses if clause.split == "train" and clause.lang == lang] for lang in _RELATIVES}
+    said = _by_language(clauses)
     olds = [(pair, chance.choice((pair.first, pair.text))) for pair in pairs if pair.split == "train"]
     olds += [(clause, clause.text) for clause in clauses if clause.split == "train" and clause.labels.get("keep") == 1]
     for number, (example, old) in enumerate(olds):
@@ -172,13 +172,13 @@ def unrelated(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[
 
 
 def among_others(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[Example]:
-    """Yield training pairs in which one text has a further sentence, of another person. The answer stays the same.
+    """Yield training pairs in which one text has a further sentence that another person said. The answer stays the same.
 
     Real messages and memories often contain more than the claim that matters. Repetitions are left out, because a further sentence
     says more.
     """
     chance = random.Random(17)
-    said = {lang: [clause.text for clause in clauses if clause.split == "train" and clause.lang == lang] for lang in _RELATIVES}
+    said = _by_language(clauses)
     for pair in pairs:
         if pair.split != "train" or pair.how == "repeat" or pair.lang not in said:
             continue
@@ -189,6 +189,11 @@ def among_others(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterat
         joined = " ".join(chance.sample((_sentence(getattr(pair, part)), _sentence(other)), 2))
         longer = replace(pair, first=joined) if part == "first" else replace(pair, text=joined)
         yield replace(longer, id=f"{pair.id} among others", how=f"{pair.how} among others")
+
+
+def _by_language(clauses: Sequence[Example]) -> dict[str, list[str]]:
+    """Return the texts of the training clauses of each language."""
+    return {lang: [clause.text for clause in clauses if clause.split == "train" and clause.lang == lang] for lang in _RELATIVES}
 
 
 def _sentence(text: str) -> str:

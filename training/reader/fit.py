@@ -174,7 +174,7 @@ class Fit:
 
 
 def _is_repeated(example: Example) -> bool:
-    """Return True for wishes and pairs that were labeled. Pairs that were made from others are so many that each counts once."""
+    """Return True if an example is trained several times per epoch: labeled wishes and pairs. Pairs made from other texts count once."""
     return len(example.labels) == 1 and example.how not in ("unrelated", "crossed") and not example.how.endswith("among others")
 
 

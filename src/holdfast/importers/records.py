@@ -94,6 +94,6 @@ class SkippedFile:
 
 
 Record: TypeAlias = Entry | Kind | Conversation | Said | Note
-"""What is stored."""
+"""A record of an imported file that is stored."""
 Found: TypeAlias = Record | SkippedFile
-"""What a reader yields."""
+"""A record of an imported file, or a file of a folder that is skipped."""

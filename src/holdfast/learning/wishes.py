@@ -13,7 +13,7 @@ from typing import Final
 from holdfast.errors import ModelError
 from holdfast.learning.capture import Extractor
 from holdfast.protocols.sentence_reader import SentenceReader, Wish
-from holdfast.text.consent.cues import MIN_WISH_IN_PART, may_wish, may_wish_by_form, wish_parts
+from holdfast.text.consent.cues import may_wish, may_wish_by_form, shows_in_part
 from holdfast.text.consent.rules import (
     Reach,
     RuledWish,
@@ -117,15 +117,9 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
         return None, 0.0
     for wish in _MIN_SURE:
         is_sure = wish in possible and any(each[wish] >= possible[wish] for each in readings)
-        if is_sure and (wish != "off_record" or _shows_in_part(whole, before, reader)):
+        if is_sure and (wish != "off_record" or shows_in_part(whole, lambda part: _wishes(reader, part, before)["off_record"])):
             return wish, 0.0
     return None, min(each["none"] for each in readings)
-
-
-def _shows_in_part(text: str, before: str, reader: SentenceReader) -> bool:
-    """Return True if a part of a message shows a wish not to keep it, or if the message has only one part."""
-    parts = wish_parts(text)
-    return len(parts) <= 1 or any(_wishes(reader, part, before)["off_record"] >= MIN_WISH_IN_PART for part in parts)
 
 
 def _is_readable(text: str) -> bool:

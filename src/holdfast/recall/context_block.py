@@ -61,7 +61,8 @@ def render_block(
     """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped, but shorter hits after it are tried.
 
     Hits that are not relevant are left out. If even the best hit probably does not answer the question, the heading
-    says so. If the store has few items, each hit that is probably no answer stands below such a heading. The nonce of ``text`` is new in each block. For prompt caches, the same lines are also split into
+    says so. If the search has few hits, those that are probably no answer stand below such a
+    heading of their own. The nonce of ``text`` is new in each block. For prompt caches, the same lines are also split into
     ``stable`` (pinned memories) and ``changing`` (hits). The nonce of ``stable`` depends on ``nonce_key`` and on its
     lines, so that it stays the same until a pinned memory changes.
     """

@@ -79,7 +79,10 @@ def lower_priority() -> None:
 
 @contextmanager
 def at_full_speed() -> Iterator[None]:
-    """Run the ``with`` block without pauses, even in a thread with low priority. For work that others wait for, such as a write transaction."""
+    """Run the ``with`` block without pauses, even in a thread with low priority.
+
+    Use it for work that others wait for, such as a write transaction.
+    """
     if _pace.get() is None:
         yield
         return

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from holdfast.learning.change_reader import ends_memory
 from holdfast.learning.dating import dated
@@ -28,7 +28,7 @@ from holdfast.learning.statements.trim import trimmed, without_lead
 from holdfast.learning.statements.worth import Candidate, mentions_user, worth
 from holdfast.protocols.sentence_reader import Area, Reading, SentenceReader
 from holdfast.runtime.regex import regex
-from holdfast.text.consent.cues import MIN_WISH_IN_PART, may_wish, wish_parts
+from holdfast.text.consent.cues import may_wish, shows_in_part
 from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
@@ -44,7 +44,6 @@ _MIN_WORTH: Final = 0.5
 _MIN_WISH: Final = 0.5
 _MIN_REFUSAL: Final = 0.9
 """Minimum probability of the wish that a sentence is not kept."""
-_REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "forget")
 _MIN_OFF_RECORD: Final = 0.9
 """Minimum probability of the wish that nothing of a message is kept."""
 _MAX_WISH_CHARACTERS: Final = 600
@@ -143,6 +142,10 @@ class Context:
             self.known[text] = self.reader.read(text, before=self.before)
         return self.known[text]
 
+    def off_record(self, text: str) -> float:
+        """Return the probability of the wish that nothing of a text is kept."""
+        return self.read(text).wishes["off_record"]
+
 
 _Found: TypeAlias = tuple[Candidate, StatementRule | None, bool]
 """Words that may become a memory, the rule that matches them, and True if the user asked to remember them."""
@@ -152,14 +155,8 @@ def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> boo
     """Return True if a message asks not to be kept. The reader is called only if the message has words of such a wish."""
     if not may_wish("off_record", fold_clause(text)):
         return False
-    wished = any(context.read(each).wishes["off_record"] >= _MIN_OFF_RECORD for each in (text, *sentences))
-    return wished and _shows_in_part(text, context)
-
-
-def _shows_in_part(text: str, context: Context) -> bool:
-    """Return True if a part of a text shows the wish that nothing is kept, or if the text has only one part."""
-    parts = wish_parts(text)
-    return len(parts) <= 1 or any(context.read(part).wishes["off_record"] >= MIN_WISH_IN_PART for part in parts)
+    wished = any(context.off_record(each) >= _MIN_OFF_RECORD for each in (text, *sentences))
+    return wished and shows_in_part(text, context.off_record)
 
 
 def _asks_only(sentence: str, context: Context) -> bool:
@@ -309,7 +306,7 @@ def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None, co
     """Return False for sentences that are certainly not kept: wishes, announcements, and sentences with a very low score."""
     if reading.wishes["forget"] >= _MIN_REFUSAL or sentence.endswith(":"):
         return False
-    if reading.wishes["off_record"] >= _MIN_REFUSAL and _shows_in_part(sentence, context):
+    if reading.wishes["off_record"] >= _MIN_REFUSAL and shows_in_part(sentence, context.off_record):
         return False
     return reading.keep >= _MIN_KEEP or rule is not None or _CONCLUDED.search(fold_clause(sentence)) is not None
 

@@ -6,11 +6,12 @@ wish (:func:`may_wish_by_form`), the sentence reader must be at least 97 percent
 without accents.
 """
 
+from collections.abc import Callable
 from typing import Final, Literal
 
 from holdfast.runtime.regex import regex
 
-__all__ = ["MIN_WISH_IN_PART", "may_wish", "may_wish_by_form", "wish_parts"]
+__all__ = ["may_wish", "may_wish_by_form", "shows_in_part"]
 
 _KEEPING: Final = regex(
     r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
@@ -41,7 +42,7 @@ _THESE_WORDS: Final = regex(
     r"\b(?:this|the following|what follows|the next (?:bit|part|thing|message)|what i(?:'m| am) (?:about to|going to)|esto|lo siguiente|lo que (?:viene|sigue|te voy))\b"
 )
 _TO_THE_ASSISTANT: Final = regex(r"\b(?:you|your|te|tu|tus|vos|ti)\b|\w{3,}(?:telo|tela|telos|telas)\b|^(?:make|haz|hace|let) ")
-MIN_WISH_IN_PART: Final = 0.02
+_MIN_IN_PART: Final = 0.02
 """Minimum probability of a wish in one part of a message, if the reader sees the wish in the whole message."""
 _PAUSE: Final = regex(r"\s*[,;:(–—]\s*|(?<=[.!?])\s+")
 
@@ -72,10 +73,12 @@ def may_wish(wish: Literal["off_record", "forget", "remember"], folded: str) -> 
     return _KEEPING.search(folded) is not None and _NEGATION.search(folded) is not None
 
 
-def wish_parts(text: str) -> list[str]:
-    """Return the parts of a message between punctuation marks, without single words.
+def shows_in_part(text: str, chance: Callable[[str], float]) -> bool:
+    """Return True if a part of a message shows the wish that the reader sees in the whole message.
 
-    A wish not to keep a message is nearly always visible in one of its parts: "don't save this, I'm pregnant". If no part shows
-    it, as in "don't save the file yet, I live in Porto", the whole message was misread.
+    ``chance`` returns the probability of the wish in a text. Parts are between punctuation marks. A wish is nearly always visible in one
+    of them: "don't save this, I'm pregnant". If no part shows it, as in "don't save the file yet, I live in Porto", the whole message was
+    misread. A message of one part needs no second look.
     """
-    return [part for part in _PAUSE.split(text) if len(part.split()) > 1]
+    parts = [part for part in _PAUSE.split(text) if len(part.split()) > 1]
+    return len(parts) <= 1 or any(chance(part) >= _MIN_IN_PART for part in parts)

@@ -1,1 +1,1 @@
-"""Whether a name is that of a person or of a place."""
+"""Decide whether a name is the name of a person or of a place."""
