@@ -62,6 +62,7 @@ def test_while_the_embedder_hangs_every_answer_and_health_say_so(served: Served,
 def test_health_says_that_a_model_was_replaced_behind_its_name_until_the_store_has_healed(
     served: Served, model: ChatServer
 ) -> None:
+    services(served.pool.operator).reader.recall_timeout = 30.0  # on a busy machine, too, the model answers in time
     services(served.pool.operator).embedding._fingerprint.recheck()  # as after five minutes
     model.embedder = Reversed(dimensions=768)
     served.client.post("/v1/recall", json=QUERY)
