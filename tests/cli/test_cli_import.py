@@ -139,11 +139,25 @@ def test_the_format_may_stand_before_the_path(holdfast: Holdfast, tmp_path: Path
     assert "Give one PATH" in holdfast.error("import", str(file), str(file), exit=2)["message"]
 
 
-def test_skipped_files_are_named_with_the_reason(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_templates_and_wrong_properties_are_named_with_the_reason(holdfast: Holdfast, tmp_path: Path) -> None:
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "Daily.md").write_text("# {{date}}\n")
-    (tmp_path / "vault" / "Trip.md").write_text("---\ntitle: Trip: part two\n---\nWe went to Porto.\n")
+    (tmp_path / "vault" / "Trip.md").write_text("---\ntags: [travel\n---\nWe went to Porto.\n")
     printed = holdfast("import", str(tmp_path / "vault"), "--user", "ana").stdout
-    assert "Skipped 2 files:\n  Daily.md: a template ({{date}})\n" in printed
-    assert "Trip.md: the properties at its top are not valid YAML (line 2: " in printed
+    assert "Imported 1 memory of 1." in printed
+    assert "Skipped 1 template:\n  Daily.md: {{date}}\n" in printed
+    assert "In 1 file, properties at the top are not valid YAML. Only they are left out; correct them" in printed
+    assert "\n  Trip.md: line 2: " in printed
     assert "empty" not in printed
+
+
+def test_the_command_says_how_many_memories_follow_a_moved_file(holdfast: Holdfast, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "Porto.md").write_text("We took the tram.\n")
+    holdfast("import", str(tmp_path / "vault"), "--user", "ana")
+    (tmp_path / "vault" / "Porto.md").rename(tmp_path / "vault" / "Lisbon.md")
+    assert (
+        "Found 1 memory; of these: 1 to update."
+        in holdfast("import", str(tmp_path / "vault"), "--user", "ana", "--dry-run").stdout
+    )
+    assert "Imported 0 memories of 1, updated 1." in holdfast("import", str(tmp_path / "vault"), "--user", "ana").stdout

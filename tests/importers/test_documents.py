@@ -69,23 +69,58 @@ class TestMarkdown:
 
     @pytest.mark.parametrize(
         ("wrong", "detail"),
-        [("tags: [a", "line 4"), ("date: 2024-13-45", "month must be in"), ("title: Trip: part two", "line 3")],
+        [
+            ("tags: [a", "line 3: "),
+            ("- a", "line 3: "),
+            ("link: [[A]], [[B]]", "line 3: "),
+            ('said: "no end\nby: Ida', "line 3: "),
+        ],
     )
-    def test_a_file_with_wrong_properties_is_skipped_and_named(
-        self, memory: Engine, tmp_path: Path, wrong: str, detail: str
-    ) -> None:
-        write(tmp_path / "notes" / "bad.md", f"---\nok: 1\n{wrong}\n---\nThe key is under the mat.")
+    def test_wrong_properties_are_left_out_and_named(self, memory: Engine, tmp_path: Path, wrong: str, detail: str) -> None:
+        write(tmp_path / "notes" / "bad.md", f"---\nrating: 4\n{wrong}\n---\nThe key is under the mat.")
         write(tmp_path / "notes" / "good.md", "Something else.")
         result = memory.import_from(tmp_path / "notes")
-        assert texts(memory) == ["good: Something else."]
-        (skipped,) = result.skipped
-        assert (skipped.file, skipped.reason) == ("bad.md", "properties")
-        assert detail in skipped.detail
+        assert texts(memory) == ["bad: The key is under the mat.", "good: Something else."]
+        (warning,) = result.warnings
+        assert warning.file == "bad.md"
+        assert warning.detail.startswith(detail)
+        assert result.skipped == ()
 
-    def test_properties_without_a_closing_line_are_wrong(self, memory: Engine, tmp_path: Path) -> None:
+    def test_one_wrong_property_does_not_lose_the_others(self, memory: Engine, tmp_path: Path) -> None:
+        text = "---\ncreated: 2024-05-06\ntags:\n  - garden\n  - wish\nby: 'no end\nrating: 4\n---\nMore roses."
+        memory.import_from(write(tmp_path / "bad.md", text))
+        (found,) = memory.memories()
+        assert (found.tags, found.metadata["properties"]) == (("garden", "wish"), {"rating": 4})
+        assert found.created_at.date().isoformat() == "2024-05-06"
+
+    @pytest.mark.parametrize("value", ["Trip: part two", "see https://example.com: a page", "10:30: late"])
+    def test_a_text_with_a_colon_needs_no_quotes(self, memory: Engine, tmp_path: Path, value: str) -> None:
+        result = memory.import_from(write(tmp_path / "trip.md", f"---\ntitle: {value}\n---\nBy train."))
+        assert result.warnings == ()
+        assert texts(memory) == [f"{value}: By train."]
+
+    def test_a_date_that_does_not_exist_is_kept_as_text(self, memory: Engine, tmp_path: Path) -> None:
+        memory.import_from(write(tmp_path / "a.md", "---\nok: 1\ndate: 2024-13-45\n---\nText."))
+        assert memory.memories()[0].metadata["properties"] == {"ok": 1, "date": "2024-13-45"}
+
+    def test_properties_without_a_closing_line_are_imported_as_text(self, memory: Engine, tmp_path: Path) -> None:
         result = memory.import_from(write(tmp_path / "cut.md", "---\ntags: a\nThe key is under the mat.\n"))
-        assert [(each.reason, each.detail) for each in result.skipped] == [("properties", "the closing line --- is missing")]
-        assert texts(memory) == []
+        assert [(each.file, each.detail) for each in result.warnings] == [("cut.md", "the closing line --- is missing")]
+        assert texts(memory) == ["cut: ---\ntags: a\nThe key is under the mat."]
+
+    def test_corrected_properties_are_added_by_the_next_import(self, memory: Engine, tmp_path: Path) -> None:
+        file = write(tmp_path / "notes" / "roses.md", "---\ntags: [garden\n---\nCut them in March.")
+        memory.import_from(tmp_path / "notes")
+        write(file, "---\ntags: [garden]\nrating: 4\n---\nCut them in March.")
+        again = memory.import_from(tmp_path / "notes")
+        assert (again.memories.updated, again.memories.imported, again.memories.known) == (1, 0, 0)
+        (found,) = memory.memories()
+        assert (found.tags, found.metadata["properties"]) == (("garden",), {"rating": 4})
+        write(file, "Cut them in March.")
+        assert memory.import_from(tmp_path / "notes").memories.updated == 1
+        (found,) = memory.memories()
+        assert (found.tags, "properties" in found.metadata) == ((), False)
+        assert memory.import_from(tmp_path / "notes").memories.known == 1
 
     def test_text_between_two_lines_of_dashes_is_no_properties(self, memory: Engine, tmp_path: Path) -> None:
         memory.import_from(write(tmp_path / "quote.md", "---\nRain again\n---\nStayed in."))

@@ -2,19 +2,25 @@
 
 A memory keeps the note's id in the other program as ``imported_id`` in its metadata. A later import skips notes with a
 known id, even if the memory was forgotten since then. Notes that repeat an existing memory are skipped, too.
+
+A note that is a section of a file is updated if its file was moved or renamed, or if the tags or properties of the file
+changed. A memory that somebody has changed, pinned or forgotten since the import stays as it is.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from holdfast.importers.moved_files import MovedFiles
 from holdfast.importers.records import Note
 from holdfast.importers.restore import Outcome
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, Reads, Transaction
 from holdfast.runtime.clock import end_of_day
 from holdfast.runtime.priority import with_pauses
-from holdfast.types import Author, Kind, Put, Scope
+from holdfast.text.clean import clean_namespace
+from holdfast.types import Author, Kind, Memory, Put, Scope
 from holdfast.values import Prepared, prepare_unlimited
 from holdfast.write import Writer
 
@@ -30,18 +36,48 @@ class NoteWriter:
         self._scope = scope
         self._source = source
         self._said: set[tuple[Scope, str]] = set()
+        self._files = MovedFiles(source)
+        self._moved: dict[tuple[Scope, str], str] = {}
+        """The earlier id of each note whose file was moved, by scope and id."""
         self.redacted = 0
         """Number of stored memories in which secrets were replaced."""
 
+    def check(self, note: Note) -> None:
+        """Take note of a section before anything is stored, to recognize moved files."""
+        self._files.add(self._scope_of(note), note)
+
+    def find_moved_files(self, reads: Reads) -> None:
+        """Find the files that were moved since an earlier import. Call it after :meth:`check` of every note."""
+        self._moved = self._files.find(reads)
+
     def prepare(self, reads: Reads, notes: Sequence[Note]) -> list[Prepared | None]:
         """Do the slow work on the texts of notes, before a transaction. Return None for each note that is not stored."""
-        known = self._known(reads, notes) if notes else set()
-        return [
-            None
-            if not note.text.strip() or (self._scope_of(note), note.id) in known
-            else prepare_unlimited(self._preset, self._put(reads, note))
-            for note in with_pauses(notes)
-        ]
+        known = self._known(reads, notes) if notes else {}
+        return [self._prepare(reads, note, known.get((self._scope_of(note), note.id))) for note in with_pauses(notes)]
+
+    def _prepare(self, reads: Reads, note: Note, stored: Memory | None) -> Prepared | None:
+        if not note.text.strip():
+            return None
+        if stored is None:
+            return prepare_unlimited(self._preset, self._put(reads, note))
+        return self._update(reads, note, stored) if note.file is not None else None
+
+    def _update(self, reads: Reads, note: Note, stored: Memory) -> Prepared | None:
+        """Return the change that updates the memory of a section. Return None if there is nothing to update."""
+        put = self._put(reads, note)
+        if not _can_change(stored) or not _differs(stored, put):
+            return None
+        ready = prepare_unlimited(self._preset, put)  # cleaned and redacted, like the memory
+        if not _differs(stored, ready.put) or any(each.author.actor != "import" for each in reads.changes(memory=stored.id)):
+            return None
+        change = replace(
+            ready.put,
+            replaces=(stored.id,),
+            emptied=frozenset() if ready.put.tags else frozenset({"tags"}),
+            created_at=stored.created_at,
+            valid_from=stored.valid_from,
+        )
+        return replace(ready, put=change)
 
     def apply(self, tx: Transaction, notes: Sequence[Note], ready: Sequence[Prepared | None], now: datetime) -> list[Outcome]:
         """Store notes. Return for each note what was done, such as ``imported`` or ``known``.
@@ -52,35 +88,53 @@ class NoteWriter:
         known = self._known(tx, notes)
         return [self._apply(writer, note, each, known) for note, each in zip(notes, ready, strict=True)]
 
-    def count_known(self, reads: Reads, notes: Sequence[Note]) -> int:
-        """Return the number of notes that an earlier import stored."""
+    def count_known(self, reads: Reads, notes: Sequence[Note]) -> Counter[Outcome]:
+        """Return how many notes an earlier import stored, and how many of these an import would update."""
         known = self._known(reads, notes)
-        return sum((self._scope_of(note), note.id) in known for note in notes)
+        counts: Counter[Outcome] = Counter()
+        for note in notes:
+            stored = known.get((self._scope_of(note), note.id))
+            if stored is not None:
+                counts["known" if self._prepare(reads, note, stored) is None else "updated"] += 1
+        return counts
 
-    def _known(self, reads: Reads, notes: Sequence[Note]) -> set[tuple[Scope, str]]:
-        """Return the scope and the id of each of these notes that an earlier import stored."""
-        ids = [note.id for note in notes]
-        scopes = {self._scope_of(note) for note in notes}
+    def _known(self, reads: Reads, notes: Sequence[Note]) -> dict[tuple[Scope, str], Memory]:
+        """Return the memory of each of these notes that an earlier import stored, by the scope and id of the note."""
+        places = [(self._scope_of(note), note.id) for note in notes]
+        ids = [*(id for _, id in places), *(self._moved[place] for place in places if place in self._moved)]
         where = {"imported_id": {"$in": ids}, "imported_from": self._source}
-        found = [memory for scope in scopes for memory in reads.memories(MemoryFilter(exactly=scope, statuses=None, where=where))]
-        return {(memory.scope, str(memory.metadata["imported_id"])) for memory in found}
+        found: dict[tuple[Scope, str], Memory] = {}
+        for scope in {scope for scope, _ in places}:
+            for memory in reads.memories(MemoryFilter(exactly=scope, statuses=None, where=where)):
+                place = (memory.scope, str(memory.metadata["imported_id"]))
+                if place not in found or found[place].status == "superseded":
+                    found[place] = memory
+        return {place: current for place in places if (current := self._current(found, place)) is not None}
 
-    def _apply(self, writer: Writer, note: Note, ready: Prepared | None, known: set[tuple[Scope, str]]) -> Outcome:
+    def _current(self, found: Mapping[tuple[Scope, str], Memory], place: tuple[Scope, str]) -> Memory | None:
+        """Return the memory of a note. If its file was moved and moved back, this is the memory of the other place."""
+        own = found.get(place)
+        if place not in self._moved or (own is not None and own.status != "superseded"):
+            return own
+        return found.get((place[0], self._moved[place])) or own
+
+    def _apply(self, writer: Writer, note: Note, ready: Prepared | None, known: Mapping[tuple[Scope, str], Memory]) -> Outcome:
         if not note.text.strip():
             return "empty"
         put = ready.put if ready is not None else self._put(writer.tx, note)
         place = (put.scope, writer.identity(put))
-        if (put.scope, note.id) in known:
+        stored = known.get((put.scope, note.id))
+        if stored is not None and (stored.id not in put.replaces or not _can_change(stored) or place in self._said):
             self._said.add(place)
             return "known"
         if put.expires_at is not None and put.expires_at <= writer.now:
             return "expired"
-        if place in self._said or self._is_live(writer, put, place[1]):
+        if stored is None and (place in self._said or self._is_live(writer, put, place[1])):
             return "repeated"
         self._said.add(place)
-        (stored,) = writer.apply([put])
-        self.redacted += bool(stored.redacted or (ready is not None and ready.redacted))
-        return "imported"
+        (memory,) = writer.apply([put])
+        self.redacted += bool(memory.redacted or (ready is not None and ready.redacted))
+        return "imported" if stored is None else "updated"
 
     def _is_live(self, writer: Writer, put: Put, content_hash: str) -> bool:
         wanted = MemoryFilter(exactly=put.scope, content_hash=content_hash, unexpired_at=writer.now)
@@ -131,3 +185,13 @@ class NoteWriter:
         if isinstance(kind.lifetime, timedelta):
             return created_at + kind.lifetime
         return end_of_day(created_at, reads.user(scope.user).timezone if scope.user else "UTC")
+
+
+def _can_change(memory: Memory) -> bool:
+    return memory.status == "live" and not memory.pinned
+
+
+def _differs(memory: Memory, put: Put) -> bool:
+    """Return True if the change would give the memory another text, namespace, tags or metadata."""
+    have = (memory.text, memory.namespace, memory.tags, memory.metadata)
+    return have != (put.text, clean_namespace(put.namespace), put.tags, put.metadata)

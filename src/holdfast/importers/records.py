@@ -54,6 +54,8 @@ class Note:
     id: str
     """Id in the foreign program. A second import skips a memory with the same id."""
     text: str
+    file: str | None = None
+    """Path of the document that the note is a section of. The id starts with it."""
     kind: str | None = None
     """Name of the kind. If the preset has no such kind, the default kind is used and the name is kept in the metadata."""
     other_kind: str | None = None
@@ -78,8 +80,8 @@ class Note:
     """Agent of the memory, if the foreign store names one. It is used if the import names no agent."""
 
 
-SkipReason: TypeAlias = Literal["template", "properties"]
-"""Why a file was not imported: it is a template, or the properties at its top are not valid YAML."""
+SkipReason: TypeAlias = Literal["template"]
+"""Why a file was not imported: it is a template."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +92,20 @@ class SkippedFile:
     """Path of the file in the folder."""
     reason: SkipReason
     detail: str
-    """The placeholder of the template, or the error in the properties."""
+    """The placeholder of the template, or its folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWarning:
+    """A file that was imported without some of the properties at its top, because they are not valid YAML."""
+
+    file: str
+    """Path of the file in the folder."""
+    detail: str
+    """The error in the properties."""
 
 
 Record: TypeAlias = Entry | Kind | Conversation | Said | Note
 """A record of an imported file that is stored."""
-Found: TypeAlias = Record | SkippedFile
-"""A record of an imported file, or a file of a folder that is skipped."""
+Found: TypeAlias = Record | SkippedFile | FileWarning
+"""A record of an imported file, a file of a folder that is skipped, or a warning."""

@@ -27,7 +27,7 @@ from holdfast.text.index_terms import TextAndLanguage
 from holdfast.types import AppRecord, Kind, Memory, Put, Trace, UserProfile
 from holdfast.values import identity
 
-Outcome: TypeAlias = Literal["imported", "known", "repeated", "expired", "empty", "withheld"]
+Outcome: TypeAlias = Literal["imported", "updated", "known", "repeated", "expired", "empty", "withheld"]
 """What happened to a record.
 
 ``known``: an earlier import stored it. ``repeated``: the store says the same already. ``expired``: its lifetime is over.

@@ -23,7 +23,7 @@ from holdfast.importers.conversations import (
     make_said,
 )
 from holdfast.importers.notes import NoteWriter
-from holdfast.importers.records import Conversation, Found, Note, Record, Said, SkippedFile
+from holdfast.importers.records import Conversation, FileWarning, Found, Note, Record, Said, SkippedFile
 from holdfast.importers.restore import Outcome, Restore, check_kinds, record_kind, searched_texts
 from holdfast.learning.wishes import lifts_off_record, read_wish
 from holdfast.messages import Acts
@@ -55,6 +55,8 @@ class ImportCounts:
 
     found: int = 0
     imported: int = 0
+    updated: int = 0
+    """Number of memories whose file was moved or renamed, or got other tags or properties."""
     known: int = 0
     """Number of records that the store has, including imported memories that were forgotten since."""
     repeated: int = 0
@@ -81,7 +83,9 @@ class ImportResult:
     learning: int = 0
     """Number of imported sessions from which background work will learn."""
     skipped: tuple[SkippedFile, ...] = ()
-    """Files that were not imported: templates, and files with invalid properties."""
+    """Files that were not imported, because they are templates."""
+    warnings: tuple[FileWarning, ...] = ()
+    """Files that were imported without some of their properties, because these are not valid YAML."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +114,7 @@ class Import:
         self._newest: set[str] | None = None
         self._learning = 0
         self._skipped: list[SkippedFile] = []
+        self._warnings: list[FileWarning] = []
         self.vectors: dict[str, bytes] = {}
         """Vectors of imported memories, by text."""
         self._ready: dict[int, ReadySaid] = {}
@@ -129,7 +134,7 @@ class Import:
         if not dry_run:
             adopt_kinds(own, self._preset.kinds)
         done = 0
-        records = (record for record in self._source.records() if not isinstance(record, SkippedFile))
+        records = (record for record in self._source.records() if not isinstance(record, SkippedFile | FileWarning))
         for batch in _batches(records, _BATCH_SIZE):
             if dry_run:
                 self._look_up(batch)
@@ -143,8 +148,14 @@ class Import:
                 self._close(tx)
         self._counts["memories"]["redacted"] = self._notes.redacted
         found = {name: ImportCounts(**counts) for name, counts in self._counts.items()}
-        skipped = tuple(self._skipped)
-        return ImportResult(format=self._source.name, dry_run=dry_run, learning=self._learning, skipped=skipped, **found)
+        return ImportResult(
+            format=self._source.name,
+            dry_run=dry_run,
+            learning=self._learning,
+            skipped=tuple(self._skipped),
+            warnings=tuple(self._warnings),
+            **found,
+        )
 
     def _store_batch(self, batch: Sequence[Record]) -> None:
         """Store records in one transaction. All slow work on their texts is done before it."""
@@ -175,17 +186,23 @@ class Import:
             if isinstance(record, SkippedFile):
                 self._skipped.append(record)
                 continue
+            if isinstance(record, FileWarning):
+                self._warnings.append(record)
+                continue
             self._check_owner(record)
             total += 1
             self._counts[_type_of(record)]["found"] += 1
             if isinstance(record, MemoryEntry):
                 check_kinds(self._preset, record)
+            if isinstance(record, Note):
+                self._notes.check(record)
             if isinstance(record, Conversation):
                 _note_newest(newest, talk, ended, learn)
                 talk, ended = (record.id if record.learn else None), record.at or _NEVER
             elif isinstance(record, Said):
                 ended = max(ended, record.at or _NEVER)
         _note_newest(newest, talk, ended, learn)
+        self._notes.find_moved_files(self._store)
         self._newest = None if learn is None else {id for _, id in newest}
         return total
 
@@ -213,7 +230,7 @@ class Import:
             if _is_known(self._store, record, self._talk):
                 self._counts[_type_of(record)]["known"] += 1
         notes = [record for record in batch if isinstance(record, Note)]
-        self._counts["memories"]["known"] += self._notes.count_known(self._store, notes)
+        self._counts["memories"].update(self._notes.count_known(self._store, notes))
 
     def _write(self, tx: Transaction, batch: Sequence[Record], now: datetime) -> None:
         restore = Restore(tx=tx, preset=self._preset)

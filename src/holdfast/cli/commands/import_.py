@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from holdfast.errors import InvalidInput
 from holdfast.types.translatable import without
 
 if TYPE_CHECKING:
+    from holdfast.importers.records import FileWarning, SkippedFile
     from holdfast.importers.run import ImportCounts, ImportResult
 
 FORMATS = (
@@ -27,11 +28,8 @@ FORMATS = (
 """Names of the formats. They are repeated here, because ``--help`` must not import the readers."""
 _SKIPPED = {"known": "already stored", "repeated": "repeated", "expired": "expired", "empty": "without text"}
 
-_REASONS = {
-    "template": "a template ({})",
-    "properties": "the properties at its top are not valid YAML ({}). Correct them and import again.",
-}
-_MAX_SKIPPED_LINES = 20
+_MAX_FILE_LINES = 20
+"""Maximum number of files that are named for one reason."""
 
 
 def _format_and_path(_context: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> tuple[str | None, Path]:
@@ -141,7 +139,9 @@ def _lines(result: "ImportResult") -> list[str]:
     )
     verb = "Found" if result.dry_run else "Imported"
     lines = [_line(verb, noun, counts) for noun, counts in parts if counts.found]
-    lines += _skipped_lines(result)
+    lines += _file_lines(f"Skipped {count(len(result.skipped), 'template')}:", result.skipped)
+    wrong = f"In {count(len(result.warnings), 'file')}, properties at the top are not valid YAML. Only they are left out"
+    lines += _file_lines(f"{wrong}; correct them and import again:", result.warnings)
     if not lines:
         return [f"{verb} nothing: the {result.format} file is empty."]
     if result.learning:
@@ -149,20 +149,20 @@ def _lines(result: "ImportResult") -> list[str]:
     return [f"Format: {result.format}.", *lines, *(["Nothing was stored."] if result.dry_run else [])]
 
 
-def _skipped_lines(result: "ImportResult") -> list[str]:
-    """Return a line for each file that was not imported, up to a limit."""
-    if not result.skipped:
-        return []
-    shown = [f"  {each.file}: {_REASONS[each.reason].format(each.detail)}" for each in result.skipped[:_MAX_SKIPPED_LINES]]
-    more = len(result.skipped) - len(shown)
+def _file_lines(title: str, files: Sequence["SkippedFile | FileWarning"]) -> list[str]:
+    """Return the title and a line for each file, up to a limit. Return nothing if there are no files."""
+    shown = [f"  {each.file}: {each.detail}" for each in files[:_MAX_FILE_LINES]]
+    more = len(files) - len(shown)
     rest = [f"  and {count(more, 'more file')}; --json lists all"] if more else []
-    return [f"Skipped {count(len(result.skipped), 'file')}:", *shown, *rest]
+    return [title, *shown, *rest] if files else []
 
 
 def _line(verb: str, noun: str, counts: "ImportCounts") -> str:
-    skipped = [f"{number:,} {why}" for name, why in _SKIPPED.items() if (number := getattr(counts, name))]
+    names = {"updated": "to update", **_SKIPPED} if verb == "Found" else _SKIPPED
+    skipped = [f"{number:,} {why}" for name, why in names.items() if (number := getattr(counts, name))]
     rest = f"; {'of these' if verb == 'Found' else 'skipped'}: {', '.join(skipped)}" if skipped else ""
     if verb == "Found":
         return f"Found {count(counts.found, noun)}{rest}."
     secrets = f" Secrets were replaced in {count(counts.redacted, noun)}." if counts.redacted else ""
-    return f"Imported {count(counts.imported, noun)} of {counts.found:,}{rest}.{secrets}"
+    updated = f", updated {counts.updated:,}" if counts.updated else ""
+    return f"Imported {count(counts.imported, noun)} of {counts.found:,}{updated}{rest}.{secrets}"

@@ -72,6 +72,7 @@ def _notes(path: Path, text: str, page: int | None, at: datetime) -> Iterator[No
         known = {"file": path.name, "page": page, "heading": section.heading}
         yield Note(
             id=f"{place}#{section.digest}",
+            file=path.name,
             text=section.text,
             namespace=("documents", path.name[:200]),
             metadata={name: value for name, value in known.items() if value is not None},

@@ -1,7 +1,7 @@
 """Read Markdown files: one file, or a folder such as an Obsidian vault. Each section of a file becomes a memory.
 
-The properties at the top of a file set tags and dates. Hidden folders, such as ``.obsidian`` and ``.trash``, are not
-read. Templates and files with invalid properties are skipped, and the result names them.
+The properties at the top of a file set tags and dates. Properties that are not valid YAML are left out, and the result
+names their file. Templates are skipped and named, too. Hidden folders, such as ``.obsidian`` and ``.trash``, are not read.
 """
 
 import json
@@ -10,20 +10,16 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import yaml
+from typing import Any
 
 from holdfast.errors import InvalidInput
 from holdfast.importers.documents import sections
 from holdfast.importers.fields import moment
-from holdfast.importers.records import Note, SkippedFile
+from holdfast.importers.readers.properties import Properties, read_properties
+from holdfast.importers.records import FileWarning, Note, SkippedFile
 from holdfast.importers.texts import read_text
 from holdfast.runtime.regex import regex
 
-_FRONT = regex(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(\r?\n|\Z)", re.DOTALL)
-_UNCLOSED = regex(r"\A---[ \t]*\r?\n[A-Za-z][\w -]*:(?:[ \t]|\r?\n)")
-"""Properties without a closing line. A line of dashes with other text below it is only a line."""
 _TAG = regex(r"(?<![\w/#&])#([A-Za-zÀ-ÿ_][\w/-]*)")
 _LINK = regex(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
 _SHOWN_LINK = regex(r"(!?)\[\[([^\]|#]*)(?:#([^\]|]*))?(?:\|([^\]]*))?\]\]")
@@ -50,7 +46,7 @@ def pages(path: Path) -> list[Path]:
     return sorted(file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
 
 
-def read_markdown(path: Path) -> Iterator[Note | SkippedFile]:
+def read_markdown(path: Path) -> Iterator[Note | SkippedFile | FileWarning]:
     """Yield the sections of all files."""
     folders = _template_folders(path)
     for file in pages(path):
@@ -76,31 +72,32 @@ def _template_folders(vault: Path) -> list[str]:
     return found
 
 
-def _page(file: Path, name: str) -> Iterator[Note | SkippedFile]:
+def _page(file: Path, name: str) -> Iterator[Note | SkippedFile | FileWarning]:
     text = read_text(file, name)
     placeholder = _PLACEHOLDER.search(_CODE.sub(" ", text))
     if placeholder is not None:
         yield SkippedFile(file=name, reason="template", detail=placeholder[0][:80])
         return
-    properties, body, problem = _properties(text)
-    if problem is not None:
-        yield SkippedFile(file=name, reason="properties", detail=problem)
-        return
-    yield from _notes(file, name, properties, body)
+    found = read_properties(text)
+    if found.problem is not None:
+        yield FileWarning(file=name, detail=found.problem)
+    yield from _notes(file, name, found)
 
 
-def _notes(file: Path, name: str, properties: Mapping[str, Any], body: str) -> Iterator[Note]:
-    at = _created(properties) or _daily(file.stem) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
-    title = str(properties.get("title") or Path(name).stem)
-    tags = _tags(properties.get("tags", properties.get("tag")))
-    others = {str(key): value for key, value in properties.items() if key not in (*_CREATED, "title", "tags", "tag")}
-    for section in sections(body):
+def _notes(file: Path, name: str, found: Properties) -> Iterator[Note]:
+    dates = {key: at for key in _CREATED if (at := _date(found.values.get(key))) is not None}
+    at = next(iter(dates.values()), None) or _daily(file.stem) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    title = str(found.values.get("title") or Path(name).stem)
+    tags = _tags(found.values.get("tags", found.values.get("tag")))
+    others = {str(key): value for key, value in found.values.items() if key not in (*dates, "title", "tags", "tag")}
+    for section in sections(found.body):
         prose = _CODE.sub(" ", section.text)
         links = list(dict.fromkeys(link.strip() for link in _LINK.findall(prose)))
         heading = (section.heading or "").removeprefix(title).removeprefix(" > ") or None
         known = {"file": name, "title": title, "heading": heading, "links": links, "properties": _as_json(others)}
         yield Note(
             id=f"{name}#{section.digest}",
+            file=name,
             text=f"{title}{f' > {heading}' if heading else ''}: {_readable(section.text)}",
             namespace=("notes", *_labels(name)),
             tags=tuple(dict.fromkeys([*tags, *_TAG.findall(f"{heading or ''}\n{prose}")])),
@@ -153,52 +150,18 @@ def _labels(name: str) -> list[str]:
     return [part[:100] for part in Path(name).with_suffix("").parts][-5:]
 
 
-class _Properties(NamedTuple):
-    """The properties at the top of a file, the rest of its text, and the problem if they are not valid YAML."""
-
-    values: Mapping[str, Any]
-    body: str
-    problem: str | None = None
-
-
-def _properties(text: str) -> _Properties:
-    found = _FRONT.match(text)
-    if found is None:
-        return _Properties({}, text, "the closing line --- is missing" if _UNCLOSED.match(text) else None)
-    body = text[found.end() :]
-    try:
-        values = yaml.safe_load(found[1] or "")
-    except yaml.YAMLError as error:
-        return _Properties({}, body, _describe(error))
-    except ValueError as error:  # a date such as 2024-13-45
-        return _Properties({}, body, str(error))
-    if isinstance(values, str):  # a text between two lines of dashes
-        return _Properties({}, text)
-    return _Properties(values if isinstance(values, Mapping) else {}, body)
-
-
-def _describe(error: yaml.YAMLError) -> str:
-    """Return the first line of an error, with the line of the file if it is known."""
-    mark = getattr(error, "problem_mark", None)
-    problem = str(getattr(error, "problem", None) or error).splitlines()[0]
-    return problem if mark is None else f"line {mark.line + 2}: {problem}"  # counted from 0, after the first line of ---
-
-
 def _tags(value: Any) -> list[str]:
     words = value.replace(",", " ").split() if isinstance(value, str) else value if isinstance(value, list) else []
     return [str(word).lstrip("#").strip() for word in words if str(word).lstrip("#").strip()]
 
 
-def _created(properties: Mapping[str, Any]) -> datetime | None:
-    for name in _CREATED:
-        value = properties.get(name)
-        if isinstance(value, datetime):
-            return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
-        if isinstance(value, date):
-            return datetime(value.year, value.month, value.day, tzinfo=UTC)
-        if isinstance(value, str):
-            try:
-                return moment(value)
-            except InvalidInput:
-                continue
-    return None
+def _date(value: Any) -> datetime | None:
+    """Return the time that a property states, or None if it states no time."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    try:
+        return moment(value) if isinstance(value, str) else None
+    except InvalidInput:
+        return None

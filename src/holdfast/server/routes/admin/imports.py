@@ -62,6 +62,8 @@ class ImportCounts(Model):
     """The number of records in the file."""
     imported: int
     """The number of records that were stored."""
+    updated: int
+    """The number of memories whose file was moved or renamed, or got other tags or properties."""
     known: int
     """The number of records that the store has already."""
     repeated: int
@@ -82,9 +84,18 @@ class SkippedFile(Model):
     file: Annotated[str, Field(examples=["Templates/daily.md"])]
     """The path of the file in the folder."""
     reason: SkipReason
-    """`template`: it is a template. `properties`: the properties at its top are not valid YAML."""
+    """`template`: it is a template."""
     detail: str
-    """The placeholder of the template, or the error in the properties."""
+    """The placeholder of the template, or its folder."""
+
+
+class FileWarning(Model):
+    """A file that was imported without some of the properties at its top, because they are not valid YAML."""
+
+    file: Annotated[str, Field(examples=["Home/Roses.md"])]
+    """The path of the file in the folder."""
+    detail: Annotated[str, Field(examples=["line 3: found unexpected end of stream"])]
+    """The error in the properties."""
 
 
 class ImportReport(Model):
@@ -106,6 +117,8 @@ class ImportReport(Model):
     """The number of imported sessions from which background work will learn."""
     skipped: list[SkippedFile]
     """The files that were not imported."""
+    warnings: list[FileWarning]
+    """The files that were imported without some of their properties."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

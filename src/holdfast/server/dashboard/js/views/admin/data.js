@@ -21,7 +21,7 @@ const FORMATS = [
   "text",
 ];
 const TYPES = ["memories", "messages", "sessions", "others"];
-const COUNTS = ["imported", "known", "repeated", "expired", "withheld", "empty", "redacted"];
+const COUNTS = ["imported", "updated", "known", "repeated", "expired", "withheld", "empty", "redacted"];
 const ENDINGS = { jsonl: "jsonl", markdown: "md", pam: "zip" };
 
 export function section(signal) {
@@ -152,24 +152,23 @@ function report(found) {
           ),
         ),
       ),
-    found.skipped.length > 0 && skippedFiles(found.skipped),
+    found.skipped.length > 0 && fileList("import.skipped", found.skipped),
+    found.warnings.length > 0 && fileList("import.warning", found.warnings),
     found.learning > 0 && h("p", {}, t("import.learning", { n: found.learning })),
     !found.dry_run && h("div.actions", {}, h("a.button", { href: "#/memories" }, t("import.see"))),
   ];
 }
 
-/** The files that were not imported, with the reason. */
-function skippedFiles(files) {
+/** The files that were not imported, or not completely, each with the reason. */
+function fileList(name, files) {
   return h(
-    "details.skipped-files",
+    "details.file-list",
     { open: files.length <= 10 },
-    h("summary", {}, t("import.skipped", { n: files.length })),
+    h("summary", {}, t(name, { n: files.length })),
     h(
       "ul",
       {},
-      files.map((each) =>
-        h("li", {}, h("code", {}, each.file), " ", t(`import.skipped.${each.reason}`, { detail: each.detail })),
-      ),
+      files.map((each) => h("li", {}, h("code", {}, each.file), " ", t(`${name}.detail`, { detail: each.detail }))),
     ),
   );
 }

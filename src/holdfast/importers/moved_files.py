@@ -1,0 +1,62 @@
+"""Find files that were moved or renamed since an earlier import.
+
+The id of a section starts with the path of its file, so the sections of a moved file have new ids. The rest of the id is a
+hash of the section, which stays the same.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import get_args
+
+from holdfast.importers.records import Note
+from holdfast.protocols import MemoryFilter, Reads
+from holdfast.text.clean import clean_namespace
+from holdfast.types import MemoryStatus, Scope
+
+_STATUSES: tuple[MemoryStatus, ...] = tuple(each for each in get_args(MemoryStatus) if each != "superseded")
+"""The statuses of the latest version of a section. The memory of a file's earlier place is superseded."""
+
+
+class MovedFiles:
+    """The files of an import, and the search for those that the store has under another path."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._files: dict[Scope, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
+        """The ids of sections without the path, by scope and path."""
+        self._namespaces: dict[Scope, set[tuple[str, ...]]] = defaultdict(set)
+
+    def add(self, scope: Scope, note: Note) -> None:
+        """Add a section of a file that is being imported. Notes of other formats are ignored."""
+        if note.file is not None:
+            self._files[scope][note.file][note.id.removeprefix(note.file)] = None
+            self._namespaces[scope].add(clean_namespace(note.namespace))
+
+    def find(self, reads: Reads) -> dict[tuple[Scope, str], str]:
+        """Return the earlier id of each moved section, by its scope and new id.
+
+        A stored file that is not part of the import was moved to an imported file if the imported file has at least half
+        of its sections.
+        """
+        return {(scope, new): old for scope in self._files for new, old in self._moved(reads, scope)}
+
+    def _moved(self, reads: Reads, scope: Scope) -> Iterator[tuple[str, str]]:
+        found: dict[str, set[str]] = defaultdict(set)
+        for file, section in self._missing(reads, scope):
+            found[file].add(section)
+        for old, stored in sorted(found.items()):
+            shared = {new: stored.intersection(sections) for new, sections in self._files[scope].items()}
+            new = max(shared, key=lambda each: len(shared[each]))
+            if 2 * len(shared[new]) >= len(stored):
+                yield from ((f"{new}{section}", f"{old}{section}") for section in shared[new])
+
+    def _missing(self, reads: Reads, scope: Scope) -> Iterator[tuple[str, str]]:
+        """Yield the path and the rest of the id of each stored section whose file is not part of the import."""
+        for root in {namespace[0] for namespace in self._namespaces[scope]}:
+            wanted = MemoryFilter(exactly=scope, statuses=_STATUSES, namespace_prefix=(root,))
+            for namespace in set(reads.namespaces(wanted)) - self._namespaces[scope]:
+                where = {"imported_from": self._source, "imported_id": {"$exists": True}}
+                for memory in reads.memories(MemoryFilter(exactly=scope, statuses=_STATUSES, namespace=namespace, where=where)):
+                    file = memory.metadata.get("file")
+                    if isinstance(file, str):
+                        yield file, str(memory.metadata["imported_id"]).removeprefix(file)
