@@ -9,25 +9,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.adapters.frameworks import frameworks, skip_without
+from tests.pages import ROOT, blocks, fits, programs, steps
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def _blocks(page: Path, language: str) -> list[str]:
-    return [body for name, body in FENCE.findall(page.read_text("utf-8")) if name == language]
 
 
 def _with(language: str) -> list[Path]:
-    return [page for page in PAGES if _blocks(page, language)]
+    return [page for page in PAGES if blocks(page, language)]
 
 
 @pytest.fixture
@@ -41,12 +35,6 @@ def home(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def _programs(page: Path) -> list[tuple[str, str | None]]:
-    """Return the Python programs of a page, each with the output that the page shows for it, or None if it shows no output."""
-    blocks = [*FENCE.findall(page.read_text("utf-8")), ("", "")]
-    return [(body, after[1] if after[0] == "output" else None) for (name, body), after in pairwise(blocks) if name == "python"]
-
-
 def _programs_by_page() -> list[Any]:
     """Return the pages that contain Python programs, as test parameters.
 
@@ -55,12 +43,6 @@ def _programs_by_page() -> list[Any]:
     return [
         pytest.param(page, id=page.name, marks=() if page.name == "README.md" else pytest.mark.long) for page in _with("python")
     ]
-
-
-def _fits(shown: str, printed: str) -> bool:
-    """Return True if printed text matches the shown text. ``...`` in the shown text matches anything."""
-    pattern = ".*".join(re.escape(part) for part in shown.strip().split("..."))
-    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
 
 
 _PARENT = """
@@ -110,27 +92,25 @@ def test_python_in_the_documents_runs_and_prints_what_they_show(page: Path, home
         if page.parent.name in {"adapters", "cookbook"} and page.name in framework.pages:
             skip_without(framework)
     with _runner(home) as run:
-        for number, (body, shown) in enumerate(_programs(page)):
+        for number, (body, shown) in enumerate(programs(page)):
             folder = tmp_path / str(number)
             folder.mkdir()
             status = run(body, folder)
             assert status == 0, f"{body}\n{(folder / 'errors').read_text('utf-8')}"
             printed = (folder / "printed").read_text("utf-8")
-            assert shown is None or _fits(shown, printed), f"{body}\n{printed}"
+            assert shown is None or fits(shown, printed), f"{body}\n{printed}"
 
 
 @pytest.mark.long
 @pytest.mark.ledger("X1")
 @pytest.mark.parametrize("page", _with("console"), ids=lambda page: page.name)
 def test_commands_in_the_documents_print_what_they_show(page: Path, home: dict[str, str], tmp_path: Path) -> None:
-    for body in _blocks(page, "console"):
-        for step in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
-            command, _, shown = step.partition("\n")
-            done = subprocess.run(
-                shlex.split(command), env=home, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60, check=False
-            )
-            assert done.returncode == 0, f"{command}\n{done.stderr}"
-            assert _fits(shown, done.stdout), f"{command}\n{done.stdout}"
+    for command, shown in steps(page):
+        done = subprocess.run(
+            shlex.split(command), env=home, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        assert fits(shown, done.stdout), f"{command}\n{done.stdout}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from holdfast.errors import Forbidden
 from holdfast.learning.summaries.areas import area_of
-from holdfast.learning.summaries.durable import durable_facts
+from holdfast.learning.summaries.portrait import portrait
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter
 from holdfast.server.api import convert, responses
@@ -60,7 +60,7 @@ class UserOverview(Model):
     document: responses.Memory | None = None
     """The base document about the user, or null if the preset writes none or there is none yet."""
     durable: list[responses.Memory]
-    """The facts that matter for good, such as identity, health and family, oldest first."""
+    """The facts that say who the user is, such as identity, home, work, family and health, in this order."""
     facts: list[PersonFact]
     """One page of the user's memories, live and retired, newest first."""
     next_offset: Annotated[int | None, Field(examples=[50])] = None
@@ -184,7 +184,7 @@ def _portrait(found: Services, user: str) -> tuple[Memory | None, list[Memory]]:
     ranked = found.store.memories(_live(found, **own, kinds=kinds, limit=_MAX_RANKED))
     documents = [each for each in ranked if _is_document(preset, each)]
     facts = [each for each in ranked if not _is_document(preset, each)]
-    return next(iter(documents), None), durable_facts(facts, limit=_MAX_DURABLE, newest=2)
+    return next(iter(documents), None), portrait(facts, limit=_MAX_DURABLE)
 
 
 def _is_document(preset: Preset, memory: Memory) -> bool:

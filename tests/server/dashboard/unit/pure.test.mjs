@@ -6,8 +6,9 @@ import { test } from "node:test";
 const js = (name) => import(new URL(`../../../../src/holdfast/server/dashboard/js/${name}`, import.meta.url));
 const { format, parse } = await js("router.js");
 const { compare } = await js("diff.js");
-const { shownLabels, ticks } = await js("charts.js");
+const { leftRoom, shownLabels, ticks } = await js("charts.js");
 const { inChains, span, timeMarks, timeScale } = await js("lives.js");
+const { timeBars } = await js("views/traces.js");
 const { safeAddress } = await js("markdown.js");
 const { splitTags } = await js("dialogs.js");
 const { tint } = await js("ui.js");
@@ -136,4 +137,21 @@ test("numbers are formatted with the unit that fits", () => {
   assert.equal(duration(7200), "2 hr");
   assert.equal(percent(0.256), "26%");
   assert.equal(dayOf(new Date(2026, 0, 5)), "2026-01-05");
+});
+
+test("the numbers of an axis have room, however long they are", () => {
+  assert.equal(leftRoom(0.2, { format: String }), leftRoom(100, { format: String }));
+  assert.ok(leftRoom(0.2, { format: (value) => `${value.toFixed(2)} US$` }) > 60);
+});
+
+test("the steps of a trace follow each other, and the rest of the time is at the end", () => {
+  const made = timeBars({ steps: { search: 6, models: 3, rerank: 0.01 }, milliseconds: 10 });
+  assert.deepEqual(
+    made.map(({ from, size }) => [from, size]),
+    [
+      [0, 3],
+      [3, 6],
+      [9, 1],
+    ],
+  );
 });

@@ -154,8 +154,15 @@ export function shownLabels(labels, every) {
   });
 }
 
+/** The room that the numbers of the axis need on the left. They can be long: "0,20 US$". */
+export function leftRoom(max, { format = number, axis = format }) {
+  const longest = Math.max(...ticks(max).map((value) => axis(value).length));
+  return Math.max(EDGE.left, Math.ceil(longest * 6.6) + 12);
+}
+
 function frame(width, max, { labels, format = number, axis = format }, walk) {
   const marks = ticks(max);
+  const left = leftRoom(max, { format, axis });
   const top = marks[marks.length - 1];
   const y = (value) => HEIGHT - EDGE.bottom - (value / top) * (HEIGHT - EDGE.top - EDGE.bottom);
   const every = Math.max(1, Math.ceil(labels.length / Math.max(2, Math.floor(width / 110))));
@@ -168,10 +175,10 @@ function frame(width, max, { labels, format = number, axis = format }, walk) {
       {},
       marks.map((value) => [
         s("path", {
-          d: `M${EDGE.left} ${y(value).toFixed(1)}H${width - EDGE.right}`,
+          d: `M${left} ${y(value).toFixed(1)}H${width - EDGE.right}`,
           class: value === 0 ? "base" : "",
         }),
-        s("text", { x: EDGE.left - 8, y: (y(value) + 4).toFixed(1), "text-anchor": "end" }, axis(value)),
+        s("text", { x: left - 8, y: (y(value) + 4).toFixed(1), "text-anchor": "end" }, axis(value)),
       ]),
     ),
     s(
@@ -180,7 +187,7 @@ function frame(width, max, { labels, format = number, axis = format }, walk) {
       labels.map((label, index) => {
         if (!isShown[index]) return null;
         const x = walk(index, width);
-        const anchor = x > width - 40 ? "end" : x < EDGE.left + 18 ? "start" : "middle";
+        const anchor = x > width - 40 ? "end" : x < left + 18 ? "start" : "middle";
         return s("text", { x: x.toFixed(1), y: HEIGHT - 8, "text-anchor": anchor }, label);
       }),
     ),
@@ -195,8 +202,9 @@ function frame(width, max, { labels, format = number, axis = format }, walk) {
 export function stackedBars(chart) {
   const { labels, series } = chart;
   const totals = labels.map((_, index) => series.reduce((sum, one) => sum + (one.values[index] || 0), 0));
-  const slot = (width) => (width - EDGE.left - EDGE.right) / Math.max(labels.length, 1);
-  const walk = (index, width) => EDGE.left + slot(width) * (index + 0.5);
+  const left = leftRoom(Math.max(...totals, 0), chart);
+  const slot = (width) => (width - left - EDGE.right) / Math.max(labels.length, 1);
+  const walk = (index, width) => left + slot(width) * (index + 0.5);
   const draw = (width) => {
     const { root, y } = frame(width, Math.max(...totals, 0), chart, walk);
     const thick = Math.max(1, Math.min(slot(width) * 0.72, 34));
@@ -206,8 +214,8 @@ export function stackedBars(chart) {
       one.values.forEach((value, index) => {
         if (!value) return;
         const [from, to] = [y(base[index]), y(base[index] + value)];
-        const left = walk(index, width) - thick / 2;
-        path += `M${left.toFixed(1)} ${from.toFixed(1)}V${to.toFixed(1)}h${thick.toFixed(1)}V${from.toFixed(1)}z`;
+        const side = walk(index, width) - thick / 2;
+        path += `M${side.toFixed(1)} ${from.toFixed(1)}V${to.toFixed(1)}h${thick.toFixed(1)}V${from.toFixed(1)}z`;
         base[index] += value;
       });
       root.append(s("path.bars", { d: path, class: `tint-${one.tint}`, "data-series": one.name }));
@@ -224,10 +232,11 @@ export function stackedBars(chart) {
  */
 export function lines(chart) {
   const { labels, series } = chart;
+  const max = Math.max(...series.flatMap((one) => one.values.map((value) => value ?? 0)), 0);
+  const left = leftRoom(max, chart);
   const walk = (index, width) =>
-    EDGE.left + 4 + (width - EDGE.left - EDGE.right - 8) * (labels.length > 1 ? index / (labels.length - 1) : 0.5);
+    left + 4 + (width - left - EDGE.right - 8) * (labels.length > 1 ? index / (labels.length - 1) : 0.5);
   const draw = (width) => {
-    const max = Math.max(...series.flatMap((one) => one.values.map((value) => value ?? 0)), 0);
     const { root, y } = frame(width, max, chart, walk);
     for (const one of series) {
       let path = "";
@@ -241,7 +250,7 @@ export function lines(chart) {
         pen = "L";
       });
       if (labels.length === 1 && one.values[0] !== null)
-        path = `M${EDGE.left} ${y(one.values[0]).toFixed(1)}H${width - EDGE.right}`;
+        path = `M${left} ${y(one.values[0]).toFixed(1)}H${width - EDGE.right}`;
       root.append(s("path.line", { d: path, class: `tint-${one.tint}`, "data-series": one.name }));
       const last = one.values.findLastIndex((value) => value !== null);
       if (last >= 0)

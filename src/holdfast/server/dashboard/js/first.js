@@ -3,17 +3,26 @@
   const VIEWS = {
     admin: [],
     apps: [],
-    chat: ["markdown", "parts", "views/chat-parts", "views/traces"],
+    chat: ["markdown", "parts", "views/chat-parts", "trace-links"],
     jobs: [],
-    memories: ["bulk", "diff", "parts", "views/memory", "views/memory-edit", "views/memory-explain", "views/traces"],
-    people: ["lives", "markdown", "opening", "parts", "views/around", "views/person", "views/sessions", "views/traces"],
-    sessions: ["opening", "parts", "views/traces"],
+    memories: [
+      "bulk",
+      "diff",
+      "parts",
+      "views/memory",
+      "views/memory-edit",
+      "trace-links",
+      "views/memory-explain",
+      "views/traces",
+    ],
+    people: ["lives", "markdown", "opening", "parts", "views/around", "views/person", "views/sessions", "trace-links"],
+    sessions: ["opening", "parts", "trace-links"],
     settings: [],
     start: ["charts", "parts", "views/admin/models", "views/stats"],
     stats: ["charts"],
     timeline: ["opening", "parts"],
     topics: ["markdown", "parts"],
-    traces: ["parts"],
+    traces: ["parts", "trace-links"],
   };
   let saved = {};
   try {

@@ -1,7 +1,7 @@
 // Rows and cards for memories, hits and messages, shared by all views.
 
 import { h, icon } from "./dom.js";
-import { dateTime, named, number, t } from "./i18n.js";
+import { dateTime, fullDay, named, number, t } from "./i18n.js";
 import { chip, kindChip, meter, serverText, when } from "./ui.js";
 import { part } from "./api.js";
 import { settings } from "./settings.js";
@@ -21,9 +21,19 @@ export function marks(memory, ...more) {
     memory.user && memory.user !== settings.user && chip(memory.user, { class: "user", title: t("memory.user") }),
     memory.pinned && h("span.pinned", { title: t("memory.pinned") }, icon("pin", 14)),
     memory.status && memory.status !== "live" && chip(named("status", memory.status), { class: "retired" }),
-    when(memory.updated_at ?? memory.created_at),
+    memoryTime(memory),
     more,
   );
+}
+
+const DAY = 86400000;
+
+/** When a memory was changed; for one that was learned from an older conversation, since when it is true. */
+function memoryTime(memory) {
+  const since = memory.valid_from;
+  if (!since || Date.parse(memory.created_at) - Date.parse(since) < DAY)
+    return when(memory.updated_at ?? memory.created_at);
+  return h("time", { datetime: since, title: dateTime(since) }, t("lives.since", { from: fullDay(since) }));
 }
 
 /** The speaker of a message: the name, or the role. */

@@ -143,6 +143,12 @@ export function empty(title, body, { name = "spark", actions = [], code = null }
   );
 }
 
+/** A text with the parts between backticks marked as code. */
+export const coded = (text) =>
+  String(text)
+    .split("`")
+    .map((part, index) => (index % 2 ? h("code", {}, part) : part));
+
 /**
  * A text of the server in the selected language. A text without a translation is marked as English.
  * @param {string} text
@@ -152,7 +158,7 @@ export function serverText(text, code) {
   const node = h("span", { dir: "auto" });
   const fill = () => {
     const found = fromCode(code);
-    node.textContent = found ?? text;
+    replace(node, coded(found ?? text));
     if (found === null && current() !== "en") node.lang = "en";
     else node.removeAttribute("lang");
   };

@@ -9,8 +9,8 @@ import { opening } from "../opening.js";
 import { memoryLink, sessionLink, speaker } from "../parts.js";
 import { go } from "../router.js";
 import { settings } from "../settings.js";
+import { traceChip, tracesOf } from "../trace-links.js";
 import { attempt, button, chip, empty, endless, head, kindChip, link, load, segmented, toast } from "../ui.js";
-import { traceChip, tracesOf } from "./traces.js";
 
 export function view(route, signal) {
   return {
@@ -65,15 +65,15 @@ export function sessionRow(session, signal, user = settings.user) {
       "span.session-when",
       {},
       h("b", { dir: "auto" }, session.title ?? t("sessions.untitled")),
-      h("time", { datetime: said, title: dateTime(said) }, sessionTime(said)),
-    ),
-    h(
-      "span.marks",
-      {},
-      chip(named("session", session.status), { class: `session-${session.status}` }),
-      session.user && session.user !== user && chip(session.user, { class: "user" }),
-      session.app && chip(session.app, { class: "app" }),
-      session.agent && chip(session.agent),
+      h(
+        "span.marks",
+        {},
+        h("time", { datetime: said, title: dateTime(said) }, sessionTime(said)),
+        session.status !== "ended" && chip(named("session", session.status), { class: `session-${session.status}` }),
+        session.user && session.user !== user && chip(session.user, { class: "user" }),
+        session.app && chip(session.app, { class: "app" }),
+        session.agent && chip(session.agent),
+      ),
     ),
     opening(session, signal, 2),
   );

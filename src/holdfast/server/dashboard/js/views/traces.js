@@ -4,9 +4,9 @@ import { get, getHere, part } from "../api.js";
 import { h, icon } from "../dom.js";
 import { dateTime, number, t } from "../i18n.js";
 import { memoryLink, notices, reasons, sessionLink } from "../parts.js";
-import { chip, empty, endless, head, kindChip, link, load, when } from "../ui.js";
+import { traceLink } from "../trace-links.js";
+import { chip, empty, endless, head, kindChip, link, load, meter, when } from "../ui.js";
 
-export const traceLink = (id) => `#/traces/${part(id)}`;
 const ms = (value) => t("trace.ms", { n: number(value, { maximumFractionDigits: value < 10 ? 1 : 0 }) });
 const figure = (value) => number(value, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
@@ -67,23 +67,64 @@ function draw(trace) {
   );
 }
 
-/** The numbers of a trace: tokens, candidates by search method, and times. */
+/** The numbers of a trace as bars: where the time went, which search found what, and how full the block is. */
 function figures(trace) {
-  const arms = Object.entries(trace.arms ?? {});
-  const steps = Object.entries(trace.steps ?? {}).filter(([, value]) => value >= 0.05);
-  const rows = [
-    [t("trace.tokens"), t("trace.tokensOf", { n: number(trace.tokens), max: number(trace.max_tokens) })],
-    [t("trace.found"), [number(trace.found), " ", arms.map(([arm, n]) => chip(`${armName(arm)} ${number(n)}`))]],
-    [
-      t("trace.time"),
-      [ms(trace.milliseconds), " ", steps.map(([step, n]) => chip(`${t(`trace.step.${step}`)} ${ms(n)}`))],
-    ],
-    [t("trace.preset"), [trace.preset, trace.embedder || t("trace.noEmbedder")].join(" · ")],
-  ];
+  const arms = Object.entries(trace.arms ?? {}).sort(([, a], [, b]) => b - a);
+  const found = arms.map(([arm, n]) => ({ name: armName(arm), from: 0, size: n, value: number(n) }));
+  const full = t("trace.tokensOf", { n: number(trace.tokens), max: number(trace.max_tokens) });
   return h(
-    "dl.facts",
+    "div.trace-figures",
     {},
-    rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+    bars(t("trace.time"), ms(trace.milliseconds), timeBars(trace), trace.milliseconds),
+    bars(t("trace.found"), number(trace.found), found, Math.max(1, ...arms.map(([, n]) => n))),
+    bars(
+      t("trace.tokens"),
+      full,
+      [{ name: t("trace.block"), from: 0, size: trace.tokens, value: "" }],
+      trace.max_tokens,
+    ),
+    h("p.quiet", {}, t("trace.preset"), ": ", [trace.preset, trace.embedder || t("trace.noEmbedder")].join(" · ")),
+  );
+}
+
+const STEPS = ["models", "search", "rerank"];
+
+/** The steps one after another, each where it began, and what is left of the time at the end. */
+export function timeBars({ steps = {}, milliseconds }) {
+  let from = 0;
+  const made = STEPS.filter((name) => (steps[name] ?? 0) >= 0.05).map((name) => {
+    const bar = { name: t(`trace.step.${name}`), from, size: steps[name], value: ms(steps[name]) };
+    from += steps[name];
+    return bar;
+  });
+  const rest = milliseconds - from;
+  return rest >= 0.05 ? [...made, { name: t("trace.step.rest"), from, size: rest, value: ms(rest) }] : made;
+}
+
+/** A small chart with one bar per row. `whole` is the length of the axis. */
+function bars(title, total, rows, whole) {
+  const share = (value) => `${Math.max(0, Math.min(100, (value / (whole || 1)) * 100)).toFixed(2)}%`;
+  return h(
+    "section.trace-bars",
+    {},
+    h("h2", {}, title, " ", h("b", {}, total)),
+    h(
+      "ul",
+      {},
+      rows.map((row) =>
+        h(
+          "li",
+          {},
+          h("span", {}, row.name),
+          h(
+            "span.track",
+            { "aria-hidden": "true" },
+            h("i", { style: { left: share(row.from), width: share(row.size) } }),
+          ),
+          h("span.figure", {}, row.value),
+        ),
+      ),
+    ),
   );
 }
 
@@ -123,10 +164,7 @@ function candidateRow(each) {
         {},
         h("span.outcome", { title: t(`outcome.why.${each.outcome}`) }, t(`outcome.${each.outcome}`)),
         kindChip(each.kind),
-        each.score !== null && each.score !== undefined && h("span", {}, t("why.score", { score: figure(each.score) })),
-        each.margin !== null &&
-          each.margin !== undefined &&
-          h("span", {}, t("trace.margin", { value: figure(each.margin) })),
+        isAlwaysShown(each) ? h("span", {}, t("trace.always")) : strength(each),
         each.changed && chip(t("trace.changed"), { class: "retired" }),
         each.repeats && h("a", { href: memoryLink(each.repeats) }, t("trace.repeats")),
       ),
@@ -135,18 +173,12 @@ function candidateRow(each) {
   );
 }
 
-/** The ids of the traces of a session, by the message that was the question. */
-export async function tracesOf(session, signal) {
-  try {
-    const { items } = await get("/v1/traces", { session, limit: 500 }, signal);
-    return new Map(items.filter((each) => each.message).map((each) => [each.message, each.id]));
-  } catch {
-    return new Map(); // a conversation is shown without its traces
-  }
-}
+/** A pinned memory is in every block: no search found it, so its score says nothing. */
+const isAlwaysShown = (each) => each.outcome === "shown" && !each.why.length;
 
-/** A link to a trace, next to a message. */
-export const traceChip = (id) =>
-  id
-    ? h("a.recalled", { href: traceLink(id), dataset: { action: "trace" } }, icon("search", 15), t("trace.open"))
-    : null;
+const isKnown = (value) => value !== null && value !== undefined;
+
+const strength = ({ score, margin }) => [
+  isKnown(score) && h("span.total", { title: t("why.total") }, meter(score, t("why.total")), h("b", {}, figure(score))),
+  isKnown(margin) && h("span", {}, t(margin < 0 ? "trace.below" : "trace.margin", { value: figure(Math.abs(margin)) })),
+];

@@ -1,7 +1,7 @@
 // Import and export: a dry run first, then the import with its progress; and downloads of all data or of one scope.
 
 import { Problem, download, events } from "../../api.js";
-import { h, replace } from "../../dom.js";
+import { freshId, h, replace } from "../../dom.js";
 import { bytes, named, number, t } from "../../i18n.js";
 import { me, renew } from "../../known.js";
 import { scope } from "../../settings.js";
@@ -43,7 +43,7 @@ function importing(who, signal) {
 
 function importForm(signal) {
   const result = h("div.import-result", { "aria-live": "polite" });
-  const file = h("input", { type: "file" });
+  const file = h("input.file-input", { type: "file" });
   const user = h("input", { type: "text", value: scope().user ?? "", placeholder: t("scope.user.none") });
   let format = "";
   const formats = select(
@@ -69,12 +69,18 @@ function importForm(signal) {
     const [chosen] = file.files;
     attempt(control, () => send(chosen, options, dryRun, result, signal));
   };
-  file.addEventListener("change", () => replace(result));
+  const name = h("span.file-name.quiet", {}, t("import.noFile"));
+  const pick = h("div.file-pick", {}, file, h("label.button", { for: freshId("file") }, t("import.pick")), name);
+  file.id = String(pick.querySelector("label")?.htmlFor);
+  file.addEventListener("change", () => {
+    replace(result);
+    replace(name, file.files?.[0]?.name ?? t("import.noFile"));
+  });
   return [
     h(
       "div.grid-2",
       {},
-      field(t("import.file"), file, { hint: t("import.fileHint") }),
+      h("div.field", {}, h("span.label", {}, t("import.file")), pick, h("small.hint", {}, t("import.fileHint"))),
       field(t("import.user"), user, { hint: t("import.userHint") }),
       field(t("import.format"), formats),
       field(t("import.learn"), learn, { hint: t("import.learnHint") }),

@@ -3,7 +3,7 @@
 import { get } from "../../api.js";
 import { h, replace } from "../../dom.js";
 import { current, number, t } from "../../i18n.js";
-import { chip, load, segmented } from "../../ui.js";
+import { chip, coded, load, segmented } from "../../ui.js";
 
 export function section(signal) {
   const box = h("div");
@@ -107,8 +107,5 @@ function shown(value) {
 
 /** Help text with its code marked. Links become their text. */
 function readable(text) {
-  return text
-    .replace(/\[([^\]]+)\]\([^)]*\)/g, "$1")
-    .split("`")
-    .map((part, index) => (index % 2 ? h("code", {}, part) : part));
+  return coded(text.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1"));
 }
