@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.frameworks import frameworks, skip_without
-from tests.pages import ROOT, blocks, fits, programs, steps
+from tests.parsing import ROOT, blocks, fits, programs, steps
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

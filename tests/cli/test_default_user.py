@@ -114,9 +114,9 @@ def test_an_installed_assistant_gets_the_default_user(holdfast: Holdfast, tmp_pa
 def test_the_rest_of_the_settings_file_stays(holdfast: Holdfast, name: str, before: str, after: dict[str, object]) -> None:
     holdfast.home.mkdir()
     (holdfast.home / name).write_text(before, "utf-8")
-    from holdfast.config.default_user import _with_user  # noqa: PLC0415  (the design table is no valid setting)
+    from holdfast.config.saving import with_setting  # noqa: PLC0415  (the design table is no valid setting)
 
-    assert tomllib.loads(_with_user(before, "ana", assign=" = ")) == after
+    assert tomllib.loads(with_setting(before, "user", "ana", assign=" = ")) == after
 
 
 def test_a_saved_user_counts_next_to_a_project_s_settings(holdfast: Holdfast, tmp_path: Path) -> None:

@@ -3,19 +3,14 @@
 The default user is the setting ``user``. If that is not set, it is the login name of the current person.
 """
 
-import json
-import os
-import re
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.config import environment
 from holdfast.config.folders import data_directory
-from holdfast.config.loading import FILES, from_folders, load_settings
+from holdfast.config.loading import from_folders, load_settings
+from holdfast.config.saving import own_settings_file, save_setting
 from holdfast.config.settings import Settings
-from holdfast.errors import SettingsError
-from holdfast.runtime.private_files import create_file, create_folder
 from holdfast.text.clean import clean_name
 
 
@@ -40,36 +35,7 @@ def default_user(settings: Settings | None = None) -> DefaultUser:
 def save_default_user(name: str) -> Path:
     """Store the default user in the settings file of the data directory. The file's other lines are unchanged."""
     cleaned = clean_name(name, what="user")
-    folder = data_directory()
-    path = next((folder / file for file in FILES if (folder / file).is_file()), folder / FILES[0])
-    try:
-        create_folder(folder)
-        text = path.read_text("utf-8") if path.exists() else ""
-        _replace(path, _with_user(text, cleaned, assign=" = " if path.suffix == ".toml" else ": "))
-    except OSError as error:
-        raise SettingsError(f"The default user cannot be stored in {path}: {error.strerror}. Nothing was changed.") from error
+    assert cleaned is not None
+    path = own_settings_file()
+    save_setting("user", cleaned, path)
     return path
-
-
-def _with_user(text: str, name: str | None, *, assign: str) -> str:
-    """Return the text of a settings file with the user set. The name is written as JSON, which is valid in TOML and in YAML."""
-    line = f"user{assign}{json.dumps(name, ensure_ascii=False)}"
-    table = re.search(r"^\s*\[", text, re.MULTILINE)
-    end = table.start() if table and assign == " = " else len(text)
-    top, changed = re.subn(r"^user\s*[=:].*$", lambda _: line, text[:end], count=1, flags=re.MULTILINE)
-    return top + text[end:] if changed else f"{line}\n{text}"
-
-
-def _replace(path: Path, text: str) -> None:
-    """Replace a file atomically. Only its owner can read the new file."""
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    create_file(fresh)
-    try:
-        with fresh.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise

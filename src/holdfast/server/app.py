@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from holdfast.access.oauth import OAuth, TokenVerifier
+from holdfast.config.model_choice import roles_set_at_start
 from holdfast.config.settings import Settings
 from holdfast.errors import SettingsError
 from holdfast.models.transcribers import Transcriber
@@ -202,6 +203,7 @@ def make_api(
         redirect_slashes=False,
     )
     api.state.pool, api.state.settings, api.state.transcriber = pool, settings, transcriber
+    api.state.set_at_start = roles_set_at_start(settings, pool.operator.preset)
     api.state.latency, api.state.feed, api.state.stopping = Latency(), ChangeFeed(), ShutdownFlag()
     for module in _ROUTERS:  # include_router would build each route again, which slows down the first request
         api.router.routes.extend(module.router.routes)

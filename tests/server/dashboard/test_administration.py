@@ -73,6 +73,19 @@ def test_a_model_is_tested_and_its_calls_are_charted(ana: Visitor) -> None:
     assert "1 call" in ana.see(".tile").inner_text()
 
 
+def test_a_model_is_chosen_for_the_next_start_and_an_unknown_one_is_refused(ana: Visitor, tmp_path: Path) -> None:
+    ana.go("admin/models")
+    ana.click("[data-role=reader] [data-action=choose]")
+    ana.see("dialog input").fill("no-such-reader")
+    ana.click("dialog [type=submit]")
+    assert "no-such-reader" in ana.see("dialog .problem").inner_text()
+    ana.click("dialog .suggestion", has_text="none")
+    ana.click("dialog [type=submit]")
+    ana.see(".toast", has_text="from its next start")
+    assert "none" in ana.see("[data-role=reader] .next-model").inner_text()
+    assert (tmp_path / "home" / "holdfast.toml").read_text("utf-8") == 'reader = "none"\n'
+
+
 def test_settings_say_their_value_and_origin_and_can_be_searched(ana: Visitor) -> None:
     ana.go("admin/settings")
     assert "The general way of remembering" in ana.see(".panel-box").inner_text()

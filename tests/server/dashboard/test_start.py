@@ -146,6 +146,6 @@ def test_a_local_ollama_is_offered_and_only_the_server_asks_it(browser: Any, hom
         monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{port}")
         page = visit(browser, served.url)
         page.go("start")
-        page.see(".ollama .command", has_text="--chat ollama:llama3.2:latest")
+        page.see(".ollama [data-action=use-model]", has_text="ollama:llama3.2:latest")
         assert page.hosts == {served.url.removeprefix("http://")}
         page.context.close()

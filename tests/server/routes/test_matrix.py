@@ -124,6 +124,7 @@ CASES: dict[str, Case] = {
     "doctor": Case("admin", whole=True, operator=True),
     "list_models": Case("admin", whole=True, operator=True),
     "test_model": Case("admin", whole=True, operator=True),
+    "choose_model": Case("admin", {"name": "none"}, whole=True, operator=True),
     "find_ollama": Case("admin", whole=True, operator=True),
     "list_backups": Case("admin", whole=True, operator=True),
     "create_backup": Case("admin", whole=True, operator=True),

@@ -3,7 +3,7 @@
   const VIEWS = {
     admin: [],
     apps: [],
-    chat: ["markdown", "parts", "views/chat-parts", "trace-links"],
+    chat: ["markdown", "parts", "views/chat-parts", "views/trace-links"],
     jobs: [],
     memories: [
       "bulk",
@@ -11,18 +11,27 @@
       "parts",
       "views/memory",
       "views/memory-edit",
-      "trace-links",
+      "views/trace-links",
       "views/memory-explain",
       "views/traces",
     ],
-    people: ["lives", "markdown", "opening", "parts", "views/around", "views/person", "views/sessions", "trace-links"],
-    sessions: ["opening", "parts", "trace-links"],
+    people: [
+      "lives",
+      "markdown",
+      "opening",
+      "parts",
+      "views/around",
+      "views/person",
+      "views/sessions",
+      "views/trace-links",
+    ],
+    sessions: ["opening", "parts", "views/trace-links"],
     settings: [],
     start: ["charts", "parts", "views/admin/models", "views/stats"],
     stats: ["charts"],
     timeline: ["opening", "parts"],
     topics: ["markdown", "parts"],
-    traces: ["parts", "trace-links"],
+    traces: ["parts", "views/trace-links"],
   };
   let saved = {};
   try {

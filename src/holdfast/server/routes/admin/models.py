@@ -1,4 +1,4 @@
-"""Routes for the server's models: which models are configured, whether they work, and the local Ollama server."""
+"""Routes for the server's models: which models are configured, whether they work, choosing others, and the local Ollama server."""
 
 import io
 import time
@@ -7,12 +7,13 @@ import wave
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path as FilePath
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from pydantic import Field
 
 from holdfast.chat import Turn, spend_of, usage_of
+from holdfast.config.model_choice import ModelRole, choices, choose_model, chosen_for_next_start
 from holdfast.config.ollama import find_ollama
 from holdfast.config.readiness import model_problems
 from holdfast.config.settings import Settings
@@ -20,6 +21,7 @@ from holdfast.errors import ModelError
 from holdfast.models.transcribers import Transcriber
 from holdfast.protocols import Candidate
 from holdfast.server.api.openapi import problems
+from holdfast.server.api.requests import Body
 from holdfast.server.api.responses import Model, TextCode
 from holdfast.server.caller import Caller, Calling, needs
 from holdfast.server.middleware.threads import run_chat
@@ -28,7 +30,6 @@ from holdfast.services import services
 from holdfast.types.translatable import translatable
 
 router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
-ModelRole: TypeAlias = Literal["chat", "embedder", "reranker", "reader", "transcriber"]
 _Role = Annotated[ModelRole, Path(description="The role of the model.")]
 _TEST_SECONDS = 30.0
 """Maximum time that the test of a chat model waits."""
@@ -46,6 +47,30 @@ class ConfiguredModel(Model):
     """Why the model cannot be used now, or null. No model was called to find out."""
     problem_code: TextCode | None = None
     """The code and the values of `problem`, or null if it has none."""
+    next: Annotated[str | None, Field(examples=["ollama:llama3.2"])] = None
+    """The model that the settings file names for the next start, if it is another one. Otherwise null."""
+    set_by: Annotated[str | None, Field(examples=["HOLDFAST_CHAT"])] = None
+    """The variable that sets the model, or `argument`. Null if the model can be chosen with `PUT /v1/models/{role}`."""
+    choices: Annotated[list[str], Field(examples=[["none", "talk-embed-s"]])]
+    """The models of this role that are on the server's machine, and `none`. Models of providers, such as `openai:gpt-4o-mini`, also work."""
+
+
+class ChosenModel(Body):
+    """The model to use from the next start."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200, examples=["ollama:llama3.2"])]
+    """The name of the model, or `none`."""
+
+
+class SavedModel(Model):
+    """The model that was saved for the next start."""
+
+    role: ModelRole
+    """The role of the model."""
+    name: str
+    """The name of the model."""
+    place: Annotated[str, Field(examples=["/home/ana/.holdfast/holdfast.toml"])]
+    """The settings file that names the model now."""
 
 
 class ModelList(Model):
@@ -95,7 +120,21 @@ def models(caller: Calling, request: Request) -> ModelList:
     known = {each.setting: str(each.error) for each in model_problems(chosen, caller.memory.preset)}
     parts = services(caller.memory)
     known |= {name: text for name, text in (("embedder", parts.embedding.problem), ("reranker", parts.reranking.problem)) if text}
-    return ModelList(items=[_configured(role, name, known.get(role)) for role, name in names.items()])
+    items = [_configured(role, name, known.get(role)) for role, name in names.items()]
+    return ModelList(items=[_with_choice(each, chosen, request) for each in items])
+
+
+@router.put("/models/{role}", operation_id="choose_model", responses=problems(409), openapi_extra=needs("admin"))
+def choose(role: _Role, body: ChosenModel, caller: Calling, request: Request) -> SavedModel:
+    """Choose a model.
+
+    Checks that the model can be used, and saves its name in the settings file. The server uses it from its next start. If a variable
+    or an argument of the command line sets the model, nothing is changed. The key must be an admin key of the operator.
+    """
+    caller.operate()
+    state, name = request.app.state, body.name.strip()
+    path = choose_model(role, name, state.settings, caller.memory.preset, set_at_start=state.set_at_start)
+    return SavedModel(role=role, name=name, place=str(path))
 
 
 @router.post("/models/{role}/test", operation_id="test_model", responses=problems(), openapi_extra=needs("admin"))
@@ -123,8 +162,15 @@ def ollama(caller: Calling) -> LocalOllama:
 
 def _configured(role: ModelRole, name: str | None, problem: str | None) -> ConfiguredModel:
     if name is None:
-        return ConfiguredModel(role=role)
-    return ConfiguredModel(role=role, name=name, problem=problem, problem_code=TextCode.of(problem))
+        return ConfiguredModel(role=role, choices=[])
+    return ConfiguredModel(role=role, name=name, problem=problem, problem_code=TextCode.of(problem), choices=[])
+
+
+def _with_choice(model: ConfiguredModel, settings: Settings, request: Request) -> ConfiguredModel:
+    """Add what can be chosen instead of a model, or what keeps it from being chosen."""
+    fixed = request.app.state.set_at_start.get(model.role)
+    more = {"next": chosen_for_next_start(model.role, settings), "choices": choices(model.role)}
+    return model.model_copy(update=more if fixed is None else {"set_by": fixed or "argument"})
 
 
 def _names(caller: Caller, request: Request) -> dict[ModelRole, str | None]:

@@ -8,9 +8,9 @@ import { live } from "../live.js";
 import { markdown } from "../markdown.js";
 import { latest, record } from "../samples.js";
 import { scope } from "../settings.js";
-import { traceChip, tracesOf } from "../trace-links.js";
 import { attempt, button, failed, link, problem, skeleton, toast } from "../ui.js";
 import { allMessages, asideParts, lastId, learnedChips, noModel, welcome, whoseMemory } from "./chat-parts.js";
+import { traceChip, tracesOf } from "./trace-links.js";
 
 const NEWEST = 40; // memories that are compared to find what is new
 

@@ -9,8 +9,8 @@ import { opening } from "../opening.js";
 import { memoryLink, sessionLink, speaker } from "../parts.js";
 import { go } from "../router.js";
 import { settings } from "../settings.js";
-import { traceChip, tracesOf } from "../trace-links.js";
 import { attempt, button, chip, empty, endless, head, kindChip, link, load, segmented, toast } from "../ui.js";
+import { traceChip, tracesOf } from "./trace-links.js";
 
 export function view(route, signal) {
   return {

@@ -4,8 +4,8 @@ import { get, getHere, part } from "../api.js";
 import { h, icon } from "../dom.js";
 import { dateTime, number, t } from "../i18n.js";
 import { memoryLink, notices, reasons, sessionLink } from "../parts.js";
-import { traceLink } from "../trace-links.js";
 import { chip, empty, endless, head, kindChip, link, load, meter, when } from "../ui.js";
+import { traceLink } from "./trace-links.js";
 
 const ms = (value) => t("trace.ms", { n: number(value, { maximumFractionDigits: value < 10 ? 1 : 0 }) });
 const figure = (value) => number(value, { minimumFractionDigits: 2, maximumFractionDigits: 2 });

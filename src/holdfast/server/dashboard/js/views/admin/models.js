@@ -1,10 +1,11 @@
-// Models: which are set, a test of each, the Ollama server of this machine, and spend over days.
+// Models: which are set, choosing another, a test of each, the Ollama server of this machine, and spend over days.
 
-import { get, post } from "../../api.js";
+import { get, post, put } from "../../api.js";
 import { stackedBars } from "../../charts.js";
+import { dialog } from "../../dialogs.js";
 import { h, icon, replace } from "../../dom.js";
-import { milliseconds, money, number, shortDay, t } from "../../i18n.js";
-import { attempt, button, load, serverText } from "../../ui.js";
+import { has, milliseconds, money, number, shortDay, t } from "../../i18n.js";
+import { attempt, button, field, load, problem, serverText, toast } from "../../ui.js";
 import { bySeries, lastDays } from "../stats.js";
 
 const DAYS = 30;
@@ -13,12 +14,19 @@ export function section(signal) {
   const list = h("div");
   const local = h("div");
   const spend = h("div");
-  load(
-    list,
-    () => get("/v1/models", {}, signal),
-    (found) => h("div.rows", {}, found.items.map(row)),
-    { signal },
-  );
+  const fill = () =>
+    load(
+      list,
+      () => get("/v1/models", {}, signal),
+      (found) =>
+        h(
+          "div.rows",
+          {},
+          found.items.map((model) => row(model, fill)),
+        ),
+      { signal },
+    );
+  fill();
   ollama(local, signal);
   load(
     spend,
@@ -33,7 +41,7 @@ export function section(signal) {
   return [list, local, h("h2.admin-title", {}, t("models.spend")), spend];
 }
 
-function row(model) {
+function row(model, fill) {
   const result = h("div", { role: "status" });
   const test = (event) =>
     attempt(event.currentTarget, async () => {
@@ -58,11 +66,84 @@ function row(model) {
         model.name ? h("code", {}, model.name) : h("span.quiet", {}, t("models.none")),
       ),
       h("p.quiet", {}, t(`models.${model.role}.does`)),
+      model.next && h("p.note-box.next-model", {}, h("span", {}, t("models.next"), " ", h("code", {}, model.next))),
       model.problem && h("p.bad", {}, icon("warn", 16), " ", serverText(model.problem, model.problem_code)),
       result,
     ),
-    model.name && button(t("models.test"), test, { kind: "small", dataset: { action: "test" } }),
+    h(
+      "div.actions",
+      {},
+      model.name && button(t("models.test"), test, { kind: "small", dataset: { action: "test" } }),
+      button(t("models.choose"), (event) => attempt(event.currentTarget, () => choose(model, fill)), {
+        kind: "small",
+        dataset: { action: "choose" },
+      }),
+    ),
   );
+}
+
+/** Choose a model for the next start of the server. */
+async function choose(model, fill) {
+  if (model.set_by) {
+    const by = model.set_by === "argument" ? t("models.byArgument") : t("models.byVariable", { name: model.set_by });
+    await dialog(t(`models.${model.role}`), () => h("p", {}, by), { class: "narrow" });
+    return;
+  }
+  const suggested = [...new Set([...model.choices, ...(model.role === "chat" ? await ollamaNames() : [])])];
+  const saved = await dialog(t("models.chooseTitle", { role: t(`models.${model.role}`) }), (close) =>
+    choiceForm(model, suggested, close),
+  );
+  if (!saved) return;
+  toast(t("models.saved", { name: saved.name }), { seconds: 12 });
+  fill();
+}
+
+function choiceForm(model, suggested, close) {
+  const input = h("input", {
+    type: "text",
+    value: model.next ?? model.name ?? "",
+    spellcheck: "false",
+    autocomplete: "off",
+    "data-first": true,
+  });
+  const result = h("div", { role: "status" });
+  const submit = h("button.button.primary", { type: "submit" }, t("models.save"));
+  const save = async () => {
+    try {
+      close(await put(`/v1/models/${model.role}`, { name: input.value.trim() }));
+    } catch (error) {
+      if (!error.code) throw error;
+      replace(result, problem(error));
+    }
+  };
+  return h(
+    "form",
+    {
+      onsubmit: (event) => {
+        event.preventDefault();
+        if (input.value.trim()) attempt(submit, save);
+      },
+    },
+    field(t("models.name"), input, { hint: has(`models.${model.role}.hint`) && t(`models.${model.role}.hint`) }),
+    h(
+      "div.suggestions",
+      {},
+      suggested.map((name) =>
+        h("button.suggestion", { type: "button", onclick: () => Object.assign(input, { value: name }) }, name),
+      ),
+    ),
+    h("p.quiet", {}, t("models.restart")),
+    result,
+    h("div.actions.end", {}, submit),
+  );
+}
+
+async function ollamaNames() {
+  try {
+    return (await get("/v1/ollama")).models.map((name) => `ollama:${name}`);
+  } catch {
+    return [];
+  }
 }
 
 function outcome(found) {
@@ -105,10 +186,24 @@ export function ollamaNote(found) {
     found.models.length
       ? [
           h("p.quiet", {}, t("ollama.use")),
-          found.models.slice(0, 3).map((name) => h("pre.command", {}, `holdfast serve --chat ollama:${name}`)),
+          h(
+            "div.actions",
+            {},
+            found.models.slice(0, 3).map((name) => useModel(`ollama:${name}`)),
+          ),
         ]
       : h("pre.command", {}, "ollama pull llama3.2"),
   );
+}
+
+/** A button that saves a chat model for the next start. */
+function useModel(name) {
+  const use = (event) =>
+    attempt(event.currentTarget, async () => {
+      await put("/v1/models/chat", { name });
+      toast(t("models.saved", { name }), { seconds: 12 });
+    });
+  return button(name, use, { name: "spark", dataset: { action: "use-model" } });
 }
 
 function spending(rows) {

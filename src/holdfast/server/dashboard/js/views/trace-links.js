@@ -1,8 +1,8 @@
 // Links from messages to their traces. They are apart from the page of traces, because the chat needs only these.
 
-import { get, part } from "./api.js";
-import { h, icon } from "./dom.js";
-import { t } from "./i18n.js";
+import { get, part } from "../api.js";
+import { h, icon } from "../dom.js";
+import { t } from "../i18n.js";
 
 export const traceLink = (id) => `#/traces/${part(id)}`;
 
