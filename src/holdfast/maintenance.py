@@ -220,6 +220,7 @@ class Maintenance:
         user: str | None = None,
         app: str | None = None,
         agent: str | None = None,
+        default_user: str | None = None,
         learn: int | None = None,
         dry_run: bool = False,
         collection: str = "memories",
@@ -230,8 +231,10 @@ class Maintenance:
 
         Everything is checked first: if the file is damaged, nothing is stored. You can repeat an import: records that
         are already in the store are skipped. Imported conversations are queued for learning; ``learn`` limits that to
-        the newest N of them. ``collection`` names the collection of a Chroma or Qdrant folder. All users share records that
-        name no user, app or agent, if you name none either; with ``shared=False``, such a record raises an error.
+        the newest N of them. ``collection`` names the collection of a Chroma or Qdrant folder.
+
+        ``user``, ``app`` and ``agent`` say whose data it is. ``default_user`` gets only records that name no user, app or
+        agent. Without these arguments, all users share such records; with ``shared=False``, such a record raises an error.
         """
         from holdfast.importers.start import MAX_EMBEDDED_AT_ONCE, import_path  # noqa: PLC0415  (most programs import nothing)
 
@@ -243,6 +246,7 @@ class Maintenance:
             services.digester,
             path,
             owner={"user": user, "app": app, "agent": agent},
+            default_user=default_user,
             format=format,
             learn=learn,
             dry_run=dry_run,

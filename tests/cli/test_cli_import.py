@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.commands.import_ import FORMATS
+from holdfast.designs.rumi import MemoryStore
 from holdfast.importers import formats
 from tests.importers.support import chatgpt_message, chatgpt_talk, write_json
 
@@ -161,3 +162,38 @@ def test_the_command_says_how_many_memories_follow_a_moved_file(holdfast: Holdfa
         in holdfast("import", str(tmp_path / "vault"), "--user", "ana", "--dry-run").stdout
     )
     assert "Imported 0 memories of 1, updated 1." in holdfast("import", str(tmp_path / "vault"), "--user", "ana").stdout
+
+
+def _mem0(path: Path, *users: str | None) -> Path:
+    """Write memories as mem0's API returns them, each with its user."""
+    named = [{"id": f"m-{number}", "memory": f"Likes {number}", "user_id": user} for number, user in enumerate(users)]
+    path.write_text(json.dumps({"results": named, "relations": [{"source": "a", "relationship": "knows", "target": "b"}]}))
+    return path
+
+
+def test_a_store_that_names_its_users_keeps_them_apart(holdfast: Holdfast, tmp_path: Path) -> None:
+    holdfast("import", str(_mem0(tmp_path / "m.json", "ana", "ben", None)))
+    listed = {user: [each["text"] for each in holdfast.json("list", "--user", user)] for user in ("ana", "ben")}
+    assert listed == {"ana": ["Likes 0"], "ben": ["Likes 1"]}
+    own = [each["text"] for each in holdfast.json("list")]
+    assert sorted(own) == ["Likes 2", "a knows b"]
+
+
+def test_a_store_with_one_user_says_nothing_of_the_default_user(holdfast: Holdfast, tmp_path: Path) -> None:
+    ran = holdfast("import", str(_mem0(tmp_path / "m.json", "ana", "ana")))
+    assert "Memory of" not in ran.stderr
+    assert len(holdfast.json("list", "--user", "ana")) == 3
+
+
+def test_a_named_user_gets_everything(holdfast: Holdfast, tmp_path: Path) -> None:
+    holdfast("import", str(_mem0(tmp_path / "m.json", "ana", "ben")), "--user", "zoe")
+    assert len(holdfast.json("list", "--user", "zoe")) == 3
+
+
+def test_a_design_finds_its_own_data_after_an_import(holdfast: Holdfast, tmp_path: Path) -> None:
+    store = tmp_path / "new.db"
+    holdfast("--preset", "rumi", "--store", str(store), "import", str(rumi(tmp_path / "old.db")))
+    found = MemoryStore(store)
+    found.init_db()
+    assert [(fact.key, fact.value) for fact in found.get_all()] == [("nombre", "Lucas")]
+    found.close()

@@ -320,6 +320,8 @@ def test_a_batch_with_too_many_items_gets_413(tmp_path: Path, path: str, name: s
         assert served.client.get("/v1/sessions", params={"user": "u"}).json()["items"] == []
         assert served.client.get("/v1/memories", params={"user": "u"}).json()["items"] == []
         assert served.client.post(path, json={name: items[:3], "user": "u"}).status_code == 201
+        described = served.client.get("/openapi.json").json()["components"]["schemas"][f"New{name.title()}"]
+        assert described["properties"][name]["maxItems"] == 3
 
 
 def test_a_revision_that_is_too_large_is_refused_and_other_fields_of_a_long_memory_can_change(tmp_path: Path) -> None:

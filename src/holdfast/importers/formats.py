@@ -37,6 +37,10 @@ class Format:
     read: Callable[[Path, Options], Iterator[Found]]
     preset: str | None = None
     """Preset to open if the command line names none."""
+    design: str | None = None
+    """Preset of the program that wrote the store. This program has one owner and names no user."""
+    names_users: bool = False
+    """True if records can name their user. The user of the import then gets only records that name none."""
     has_scope: bool = False
     """True if each record names its user, so that an import cannot choose one."""
     reads_archives: bool = False
@@ -116,6 +120,7 @@ FORMATS: Sequence[Format] = (
         title="memories of mem0 (JSON, its Qdrant folder, history.db, or a folder with both)",
         fits=_is_mem0,
         read=_read_mem0,
+        names_users=True,
     ),
     Format(
         name="mcp-memory",
@@ -134,24 +139,28 @@ FORMATS: Sequence[Format] = (
         title="memory.db of the design Rumi",
         fits=lambda probe: probe.has_table("facts", rumi.COLUMNS),
         read=lambda path, _: rumi.read_rumi(path),
+        design="rumi",
     ),
     Format(
         name="rostro",
         title="memory.db of the design Rostro, or its data folder with topics",
         fits=_is_rostro,
         read=lambda path, _: rostro.read_rostro(path),
+        design="rostro",
     ),
     Format(
         name="lobug",
         title="lobug_memory.db of the design Lo-Bug",
         fits=lambda probe: probe.has_table("conversation_log", lobug.COLUMNS),
         read=lambda path, _: lobug.read_lobug(path),
+        design="lobug",
     ),
     Format(
         name="apps",
         title="a database of an app host with app_memories",
         fits=lambda probe: probe.has_table("app_memories", apps.COLUMNS),
         read=lambda path, _: apps.read_apps(path),
+        design="apps",
     ),
     Format(
         name="chroma",
@@ -159,6 +168,7 @@ FORMATS: Sequence[Format] = (
         fits=lambda probe: probe.path.name == reachy.FILE or (probe.path / reachy.FILE).is_file(),
         read=lambda path, options: reachy.read_chroma(path, options.collection),
         preset="reachy",
+        design="reachy",
     ),
     Format(
         name="pdf",

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.importers.moved_files import MovedFiles
-from holdfast.importers.records import Note
+from holdfast.importers.records import Conversation, Note
 from holdfast.importers.restore import Outcome
 from holdfast.presets.base import Preset
 from holdfast.protocols import MemoryFilter, Reads, Transaction
@@ -31,10 +31,11 @@ class NoteWriter:
     A note that repeats an earlier note of the import is skipped, even if the earlier note's memory was forgotten.
     """
 
-    def __init__(self, preset: Preset, scope: Scope, source: str) -> None:
+    def __init__(self, preset: Preset, scope: Scope, source: str, default_user: str | None = None) -> None:
         self._preset = preset
         self._scope = scope
         self._source = source
+        self._default_user = default_user
         self._said: set[tuple[Scope, str]] = set()
         self._files = MovedFiles(source)
         self._moved: dict[tuple[Scope, str], str] = {}
@@ -141,12 +142,7 @@ class NoteWriter:
         return bool(writer.tx.memories(wanted))
 
     def _scope_of(self, note: Note) -> Scope:
-        return replace(
-            self._scope,
-            user=self._scope.user or note.user,
-            app=note.app or self._scope.app,
-            agent=self._scope.agent or note.agent,
-        )
+        return owner_of(note, self._scope, self._default_user)
 
     def _put(self, reads: Reads, note: Note) -> Put:
         names = {kind.name for kind in self._preset.kinds}
@@ -185,6 +181,16 @@ class NoteWriter:
         if isinstance(kind.lifetime, timedelta):
             return created_at + kind.lifetime
         return end_of_day(created_at, reads.user(scope.user).timezone if scope.user else "UTC")
+
+
+def owner_of(record: Note | Conversation, chosen: Scope, default_user: str | None) -> Scope:
+    """Return the scope of a record: the chosen user and agent, otherwise those of the record. The record's app comes first.
+
+    A record that still has no user, app or agent belongs to the default user.
+    """
+    owner = replace(chosen, user=chosen.user or record.user, app=record.app or chosen.app, agent=chosen.agent or record.agent)
+    has_owner = owner.user or owner.app or owner.agent
+    return owner if has_owner else replace(owner, user=default_user)
 
 
 def _can_change(memory: Memory) -> bool:

@@ -22,7 +22,7 @@ from holdfast.importers.conversations import (
     is_empty,
     make_said,
 )
-from holdfast.importers.notes import NoteWriter
+from holdfast.importers.notes import NoteWriter, owner_of
 from holdfast.importers.records import Conversation, FileWarning, Found, Note, Record, Said, SkippedFile
 from holdfast.importers.restore import Outcome, Restore, check_kinds, record_kind, searched_texts
 from holdfast.learning.wishes import lifts_off_record, read_wish
@@ -95,6 +95,8 @@ class Source:
     name: str
     records: Callable[[], Iterator[Found]]
     scope: Scope
+    default_user: str | None = None
+    """User of records that name no user, app or agent."""
     shared: bool = True
     """False if a record without a user, app and agent is an error. Such records become data that all users share."""
 
@@ -109,7 +111,7 @@ class Import:
         self._digester = digester
         self._source = source
         self._counts: dict[str, Counter[str]] = {name: Counter() for name in ("memories", "messages", "sessions", "others")}
-        self._notes = NoteWriter(preset, source.scope, source.name)
+        self._notes = NoteWriter(preset, source.scope, source.name, source.default_user)
         self._talk: OpenConversation | None = None
         self._newest: set[str] | None = None
         self._learning = 0
@@ -210,8 +212,8 @@ class Import:
         """Raise InvalidInput if a note or conversation belongs to nobody, and the caller did not choose to share it."""
         if self._source.shared or not isinstance(record, Note | Conversation):
             return
-        named = (self._source.scope, record)
-        if not any(each.user or each.app or each.agent for each in named):
+        owner = owner_of(record, self._source.scope, self._source.default_user)
+        if not (owner.user or owner.app or owner.agent):
             raise InvalidInput(
                 translatable(
                     "import.no_owner",
@@ -294,7 +296,7 @@ class Import:
 
     def _opened(self, start: Conversation) -> OpenConversation:
         chosen = self._source.scope
-        scope = replace(chosen, user=chosen.user or start.user, app=start.app or chosen.app, agent=chosen.agent or start.agent)
+        scope = owner_of(start, chosen, self._source.default_user)
         learn = start.learn and (self._newest is None or start.id in self._newest)
         return OpenConversation(start, scope, self._source.name, learn)
 

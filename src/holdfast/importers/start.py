@@ -10,6 +10,7 @@ from holdfast.background.digest import Digester
 from holdfast.errors import InvalidInput
 from holdfast.importers.formats import Format, Options, find_format, needs_unpacking
 from holdfast.importers.probe import Probe
+from holdfast.importers.records import Conversation, Note
 from holdfast.importers.run import Import, ImportResult, Progress, Source
 from holdfast.importers.unpack import unpacked
 from holdfast.presets.base import Preset
@@ -30,6 +31,7 @@ def import_path(
     path: str | PathLike[str],
     *,
     owner: Mapping[str, str | None],
+    default_user: str | None = None,
     format: str | None = None,
     learn: int | None = None,
     dry_run: bool = False,
@@ -40,14 +42,19 @@ def import_path(
 ) -> ImportResult:
     """Import a file or folder into the scope that ``owner`` names. A zip archive of a folder is unpacked first.
 
-    If ``shared`` is False, a record for which neither ``owner`` nor the file names a user, app or agent raises an error. If
+    ``default_user`` gets records for which neither ``owner`` nor the file names a user, app or agent.
+    If ``shared`` is False and there is no default user, a record for which neither ``owner`` nor the file names a user, app or agent raises an error. If
     the file contains vectors, ``keep_vectors`` is called with the vectors of the imported texts.
     """
     if learn is not None and learn < 0:
         raise InvalidInput(f"learn is {learn}; it must be 0 or more. Nothing was imported.")
     with prepared(Path(path).expanduser(), format) as place:
         chosen = find_format(place, format)
-        source = replace(_source(store, place, chosen, owner, collection), shared=shared)
+        source = replace(
+            _source(store, place, chosen, owner, collection),
+            shared=shared,
+            default_user=clean_name(default_user, what="default_user"),
+        )
         run = Import(store, preset, clock, digester, source)
         result = run.run(learn=learn, dry_run=dry_run, progress=progress)
         if not _has_found(result) and not _is_empty(Probe(place), chosen):
@@ -55,6 +62,14 @@ def import_path(
     if keep_vectors is not None and run.vectors:
         keep_vectors(run.vectors)
     return result
+
+
+def names_all_owners(place: Path, chosen: Format, collection: str) -> bool:
+    """Return True if every record of a file names its user, app or agent."""
+    if not chosen.names_users:
+        return chosen.has_scope
+    found = chosen.read(place, Options(tenant="", collection=collection))
+    return all(each.user or each.app or each.agent for each in found if isinstance(each, Note | Conversation))
 
 
 def prepared(path: Path, format: str | None) -> AbstractContextManager[Path]:

@@ -208,7 +208,7 @@ def make_api(
     for module in _ROUTERS:  # include_router would build each route again, which slows down the first request
         api.router.routes.extend(module.router.routes)
     add_handlers(api)
-    describe(api, pool.operator.preset)
+    describe(api, pool.operator.preset, max_batch=settings.max_batch)
     _serve_document(api)
     return api
 

@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 
 from holdfast.access.keys import Principal, ScopeParts, authorize, check_found, may_see
 from holdfast.engine import Engine
-from holdfast.errors import Forbidden, InvalidInput, NotFound
+from holdfast.errors import Conflict, Forbidden, InvalidInput, NotFound
 from holdfast.protocols import SessionFilter
 from holdfast.server.api.fields import Name
 from holdfast.server.api.problem import Refused, problem_response
@@ -128,8 +128,8 @@ class Caller:
         """Return the session with this id that the caller may use, or None. Session ids are unique only within a scope.
 
         The session must belong to the user, app and agent in ``parts``, as far as these are given. If several sessions
-        match, the session with exactly this scope is returned. If there is none with exactly this scope, ``InvalidInput``
-        is raised.
+        match, the session with exactly this scope is returned. If there is none with exactly this scope, ``Conflict`` is
+        raised.
         """
         found = services(self.memory).store.sessions(SessionFilter(ids=(id,)))
         named = {name: clean_name(part, what=name) for name, part in parts.items() if isinstance(part, str)}
@@ -138,7 +138,7 @@ class Caller:
         exact = [each for each in fitting if _parts_of(each.scope) == {"user": None, "app": None, "agent": None, **named}]
         chosen = exact or fitting
         if len(chosen) > 1:
-            raise InvalidInput(f"Several sessions have the id {id}. Pass the user, app or agent of the one that is meant.")
+            raise Conflict(f"Several sessions have the id {id}. Pass the user, app or agent of the one that is meant.")
         if chosen:
             check_found(
                 self.principal, right, chosen[0].scope, absent=translatable("absent.session", "There is no session {id}.", id=id)

@@ -91,6 +91,12 @@ async def _unexpected(request: Request, _error: Exception) -> Problem:
 
 def _describe(errors: Sequence[Any]) -> str:
     """Describe which fields are invalid. The values of the fields are left out, because a value may be private."""
+    if errors and errors[0]["type"] == "json_invalid":
+        reason = str(errors[0].get("ctx", {}).get("error") or "it cannot be parsed")
+        return (
+            f"The body is not valid JSON, at character {errors[0]['loc'][-1]}: {reason}. Nothing was changed. "
+            "Send JSON as /openapi.json describes it."
+        )
     shown = [f"{_field(error['loc'])}: {error['msg']}" for error in errors[:_MAX_FIELDS]]
     more = len(errors) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more > 0 else "") + "."
@@ -101,6 +107,4 @@ def _field(location: Sequence[Any]) -> str:
     named = location[1:]
     if not named:
         return "the body"
-    if len(named) == 1 and isinstance(named[0], int):  # the body is not JSON
-        return f"the body, at character {named[0]}"
     return ".".join(map(str, named))

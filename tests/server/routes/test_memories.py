@@ -188,12 +188,21 @@ def test_text_in_any_script_is_read_back_unchanged(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "named"), [('{"query": 7}', "query: "), ("{bad", "the body, at character 1: "), ("7", "the body: ")]
+    ("body", "named"),
+    [('{"query": 7}', "query: "), ("{bad", "The body is not valid JSON, at character 1: "), ("7", "the body: ")],
 )
 def test_the_error_for_an_invalid_body_names_the_wrong_member(served: Served, body: str, named: str) -> None:
     answer = served.client.post("/v1/recall", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
     assert answer.json()["detail"].startswith(named)
+
+
+def test_the_error_for_broken_json_says_what_is_wrong_and_what_to_do(served: Served) -> None:
+    answer = served.client.post("/v1/memories", content='{"text": "x",', headers={"Content-Type": "application/json"})
+    assert answer.json()["detail"] == (
+        "The body is not valid JSON, at character 13: Expecting property name enclosed in double quotes. Nothing was changed. "
+        "Send JSON as /openapi.json describes it."
+    )
 
 
 KEY = "sk-" + "proj-Q7fX2mLpZ9vKcT4nRw8yBd3hJs6gUe1aKk"

@@ -132,6 +132,7 @@ def test_an_app_s_context_compactions_and_energy_are_served(tmp_path: Path) -> N
         client.post("/v1/work")
         assert len(client.get("/apps/gym/memories").json()["memories"]) == 11, "a low battery holds the work back"
         client.post("/apps/energy", json={"level": 0.9})
+        assert client.post("/apps/energy", json={"used": False}).status_code == 400  # not 0
         client.post("/v1/work")
         assert len(client.get("/apps/gym/memories").json()["memories"]) == 10
         (removed,) = client.get("/apps/gym/compactions").json()["compactions"]

@@ -68,8 +68,8 @@ def test_the_same_id_of_two_users_names_two_sessions(served: Served) -> None:
         (said,) = served.client.get(f"/v1/sessions/talk/messages?user={user}").json()["items"]
         assert said["text"] == f"hello from {user}"
     ambiguous = served.client.get("/v1/sessions/talk")
-    assert (ambiguous.status_code, ambiguous.json()["code"]) == (400, "invalid_input")
-    assert served.client.delete("/v1/sessions/talk/messages/last").status_code == 400
+    assert (ambiguous.status_code, ambiguous.json()["code"]) == (409, "conflict")
+    assert served.client.delete("/v1/sessions/talk/messages/last").status_code == 409
     assert served.client.delete("/v1/sessions/talk/messages/last?user=bob").json()["text"] == "hello from bob"
     assert served.client.post("/v1/sessions/talk/end?user=bob").json()["user"] == "bob"
     assert served.client.get("/v1/sessions/talk?user=ana").json()["status"] == "open"

@@ -18,6 +18,7 @@ from holdfast.errors import InvalidInput
 from holdfast.types.translatable import without
 
 if TYPE_CHECKING:
+    from holdfast.importers.formats import Format
     from holdfast.importers.records import FileWarning, SkippedFile
     from holdfast.importers.run import ImportCounts, ImportResult
 
@@ -75,7 +76,7 @@ def importing(
     worker` or `serve` does it.
     """
     from holdfast.importers.formats import find_format  # noqa: PLC0415  (heavy: not needed for --help)
-    from holdfast.importers.start import prepared  # noqa: PLC0415  (as above)
+    from holdfast.importers.start import names_all_owners, prepared  # noqa: PLC0415  (as above)
 
     first, path = words
     if first and format and first != format:
@@ -87,9 +88,12 @@ def importing(
     shown = Progress("importing", quiet=flags.json)
     with _file(path) as given, prepared(given, format) as file:
         found = find_format(file, format)
-        # An export of Holdfast names its users. The store of another assistant belongs to no user, and it stays that way.
-        flags = flags if found.has_scope or found.preset else with_user(flags)
-        with open_memory(replace(flags, preset=flags.preset or found.preset)) as memory:
+        flags = replace(flags, preset=flags.preset or found.preset)
+        chosen = flags.user
+        if not names_all_owners(file, found, collection):
+            flags = _with_owner(flags, found)
+        scope = {**flags.scope, "user": chosen, "default_user": flags.user} if found.names_users else flags.scope
+        with open_memory(flags) as memory:
             result = memory.import_from(
                 file,
                 format=format,
@@ -97,10 +101,22 @@ def importing(
                 dry_run=dry_run,
                 collection=collection,
                 progress=lambda done, total: shown(count(total, "record"), done, total),
-                **flags.scope,
+                **scope,
             )
     shown.finish()
     emit(result, _lines(result), as_json=flags.json)
+
+
+def _with_owner(flags: Flags, found: "Format") -> Flags:
+    """Return the flags with the default user.
+
+    The store of a design belongs to no user. It stays that way in a store with the preset of that design.
+    """
+    from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
+
+    settings = load_settings(flags.settings, store=flags.store, preset=flags.preset, tenant=flags.tenant)
+    is_own_design = found.design is not None and found.design == settings.preset
+    return flags if is_own_design else with_user(flags)
 
 
 def _is_store(flags: Flags, path: Path) -> bool:

@@ -118,10 +118,14 @@ def read_json(path: Path) -> Iterator[Record]:
     if isinstance(found, Mapping):
         relations = found.get("relations") or []
         found = found.get("results") or found.get("memories") or []
+    users: set[str | None] = set()
     for number, item in enumerate(found, 1):
-        yield _note(Fields(item, f"{path.name}, memory {number}"))
+        note = _note(Fields(item, f"{path.name}, memory {number}"))
+        users.add(note.user)
+        yield note
+    only_user = users.pop() if len(users) == 1 else None
     for number, item in enumerate(relations if isinstance(relations, list) else [], 1):
-        yield _relation(Fields(item, f"{path.name}, relation {number}"))
+        yield _relation(Fields(item, f"{path.name}, relation {number}"), only_user)
 
 
 def read_qdrant(path: Path, collection: str) -> Iterator[Record]:
@@ -151,13 +155,16 @@ def read_history(path: Path) -> Iterator[Record]:
         yield Note(id=id, text=text, created_at=moment(at))
 
 
-def _relation(item: Fields) -> Note:
-    """Convert a relation of mem0's graph to a memory. The names of its fields differ between versions of mem0."""
+def _relation(item: Fields, only_user: str | None) -> Note:
+    """Convert a relation of mem0's graph to a memory. The names of its fields differ between versions of mem0.
+
+    A relation often names no user. It then belongs to the only user of the file's memories.
+    """
     start, end = item.name("source"), item.maybe("target") or item.name("destination")
     verb = item.maybe("relationship") or item.name("relation")
     known = {"from": start, "relation": verb, "to": end}
     text = " ".join(part.replace("_", " ") for part in (start, verb, end))
-    return Note(id=f"relation {start} {verb} {end}", text=text, metadata=known, user=item.maybe("user_id"))
+    return Note(id=f"relation {start} {verb} {end}", text=text, metadata=known, user=item.maybe("user_id") or only_user)
 
 
 def _note(item: Fields) -> Note:

@@ -16,8 +16,11 @@ from holdfast.types import Kind
 _WITH_KEYS = ("MemoryFields", "NewMemory")
 """Names of the schemas of new memories. Whether they may have a key depends on their kind."""
 
+_BATCHES = (("NewMessages", "messages"), ("NewMemories", "memories"))
+"""The lists of requests whose length the setting ``max_batch`` limits, each as schema and field."""
 
-def describe(api: FastAPI, preset: Preset) -> None:
+
+def describe(api: FastAPI, preset: Preset, *, max_batch: int) -> None:
     """Replace FastAPI's OpenAPI document with one that lists Holdfast's error responses instead of FastAPI's 422.
 
     The document is made on first use and then cached until the preset gets another kind.
@@ -30,6 +33,8 @@ def describe(api: FastAPI, preset: Preset) -> None:
         if api.openapi_schema is None or described != kinds:
             schema = _without_kinds(api)
             _add_kinds(schema["components"]["schemas"], preset)
+            for name, field in _BATCHES:
+                schema["components"]["schemas"][name]["properties"][field]["maxItems"] = max_batch
             api.openapi_schema, described = schema, kinds
         return api.openapi_schema
 

@@ -378,9 +378,9 @@ class EnergyReport(Described, BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"level": 0.8, "used": 120}]})
 
-    level: Annotated[float, Field(ge=0, le=1)] | None = None
+    level: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
     """The charge of the battery. Below 0.2, background work waits."""
-    used: Annotated[float, Field(ge=0, le=1e12)] | None = None
+    used: Annotated[float, Field(strict=True, ge=0, le=1e12)] | None = None
     """The energy units that the host has used since its last report. Memory work may use up to 5% of the total."""
 
 

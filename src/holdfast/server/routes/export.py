@@ -63,7 +63,7 @@ def export(caller: Calling, whose: Whose, format: _Format = "jsonl") -> ExportSt
     "/sessions/{id}/export",
     operation_id="export_session",
     response_class=ExportStream,
-    responses=_RESPONSES,
+    responses={**_RESPONSES, **problems(409)},
     openapi_extra=needs("read"),
 )
 def export_session(id: _Session, caller: Calling, whose: Whose, format: _Format = "jsonl") -> ExportStream:

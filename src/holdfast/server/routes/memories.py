@@ -263,7 +263,7 @@ def receipt(id: Annotated[str, Path(description="The id of the receipt.")], call
     return convert.receipt(caller.memory.receipt(id))
 
 
-@router.post("/erase", operation_id="erase", responses=problems(), openapi_extra=needs("write"))
+@router.post("/erase", operation_id="erase", responses=problems(409), openapi_extra=needs("write"))
 def erase(body: requests.Erase, caller: Calling) -> responses.Receipt:
     """Erase data.
 

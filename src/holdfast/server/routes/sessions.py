@@ -53,7 +53,7 @@ def sessions(
     return responses.Listed(items=items, next_offset=more)
 
 
-@router.get("/{id}", operation_id="get_session", responses=problems(), openapi_extra=needs("read"))
+@router.get("/{id}", operation_id="get_session", responses=problems(409), openapi_extra=needs("read"))
 def session(id: _Id, caller: Calling, whose: Whose) -> responses.Session:
     """Retrieve a session.
 
@@ -105,7 +105,7 @@ def say_all(id: _Id, body: requests.NewMessages, caller: Calling, request: Reque
     return responses.Messages(items=[convert.message(each) for each in kept], next_seq=None)
 
 
-@router.delete("/{id}/messages/last", operation_id="pop_message", responses=problems(), openapi_extra=needs("write"))
+@router.delete("/{id}/messages/last", operation_id="pop_message", responses=problems(409), openapi_extra=needs("write"))
 def pop(id: _Id, caller: Calling, whose: Whose) -> responses.Message:
     """Remove the last message.
 
@@ -118,7 +118,7 @@ def pop(id: _Id, caller: Calling, whose: Whose) -> responses.Message:
     return convert.message(removed)
 
 
-@router.get("/{id}/messages", operation_id="list_messages", responses=problems(), openapi_extra=needs("read"))
+@router.get("/{id}/messages", operation_id="list_messages", responses=problems(409), openapi_extra=needs("read"))
 def messages(
     id: _Id,
     caller: Calling,
@@ -142,7 +142,7 @@ def messages(
     return responses.Messages(items=[convert.message(each) for each in found[:limit]], next_seq=last)
 
 
-@router.post("/{id}/context", operation_id="session_context", responses=problems(), openapi_extra=needs("read"))
+@router.post("/{id}/context", operation_id="session_context", responses=problems(409), openapi_extra=needs("read"))
 def context(id: _Id, body: requests.SessionContext, caller: Calling, whose: Whose) -> responses.Context:
     """Create a context block for a session.
 
@@ -154,7 +154,7 @@ def context(id: _Id, body: requests.SessionContext, caller: Calling, whose: Whos
     return convert.context(found)
 
 
-@router.post("/{id}/end", operation_id="end_session", responses=problems(), openapi_extra=needs("write"))
+@router.post("/{id}/end", operation_id="end_session", responses=problems(409), openapi_extra=needs("write"))
 def end(id: _Id, caller: Calling, whose: Whose) -> responses.Session:
     """End a session.
 
@@ -166,7 +166,7 @@ def end(id: _Id, caller: Calling, whose: Whose) -> responses.Session:
     return convert.session(services(caller.memory).store.session(record.id, record.scope) or record)
 
 
-@router.delete("/{id}", operation_id="erase_session", responses=problems(), openapi_extra=needs("write"))
+@router.delete("/{id}", operation_id="erase_session", responses=problems(409), openapi_extra=needs("write"))
 def erase(id: _Id, caller: Calling, whose: Whose) -> responses.Receipt:
     """Erase a session.
 
