@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 
 from holdfast import Engine
+from holdfast.background.condense import Condenser
 from holdfast.errors import ModelUnavailable
 from holdfast.learning.capture_kinds import CONCLUSIONS, KEY_VALUES, TYPED_FACTS
 from holdfast.learning.changes.reconcile import ReconcileRules
 from holdfast.learning.summaries.roll_up import RollUp
 from holdfast.presets.base import BaseDocument, MemoryCap, Paragraph, Preset, TopicRules
 from holdfast.presets.default import DEFAULT
+from holdfast.protocols import Reads
+from holdfast.services import services
 from holdfast.testing import FrozenClock, ScriptedChat
-from holdfast.types import Kind
+from holdfast.types import Kind, Message, Scope
 
 pytestmark = pytest.mark.long
 
@@ -72,6 +75,35 @@ def test_a_long_queue_is_summarized_without_gaps_and_without_a_job_per_conversat
     )
     assert 300 - spans[-1][1] < 6, "fewer messages wait than the threshold"
     assert len([job for job in memory.jobs(limit=1000) if job.kind == "rollup"]) < 50
+
+
+class CountingCondenser(Condenser):
+    """A condenser that counts how often it reads the messages of a scope."""
+
+    reads = 0
+
+    def _unsummarized(self, reads: Reads, scope: Scope) -> Iterator[Message]:
+        self.reads += 1
+        return super()._unsummarized(reads, scope)
+
+
+def test_the_messages_of_a_long_queue_are_not_read_again_with_each_conversation(open_memory: OpenMemory) -> None:
+    memory = open_memory(preset=replace(DEFAULT, roll_up=RollUp(threshold=6, keep=2)))
+    for number in range(5):
+        memory.session(user="ana", id=f"s{number}").add_all({"role": "user", "text": f"Fine, {number}."} for _ in range(50))
+    parts, scope = services(memory), Scope(user="ana")
+    condenser = CountingCondenser(parts.store, parts.preset, parts.clock, embedding=parts.embedding, chat=parts.chat)
+
+    def follow_up() -> int:
+        before = condenser.reads
+        with parts.store.write() as tx:
+            condenser.follow_up(tx, scope)
+        return condenser.reads - before
+
+    assert [follow_up() for _ in range(5)] == [1, 1, 0, 0, 0], "the second time, it finds the job that the first has queued"
+    while parts.jobs.run_one():
+        pass
+    assert follow_up() == 1, "there is a new summary"
 
 
 @pytest.mark.ledger("X3")

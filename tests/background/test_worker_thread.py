@@ -110,6 +110,15 @@ def test_while_the_model_fails_two_jobs_run_at_once(tmp_path: Path) -> None:
     assert chat.parallel_jobs() == 5
 
 
+def test_while_a_silent_model_is_not_called_one_job_runs_at_a_time(tmp_path: Path) -> None:
+    source = ChatSource(name="m", load=lambda: CallableChat(lambda _: "", name="m"), max_calls=5)
+    chat = BudgetedChat(SQLiteStore(tmp_path / "m.db"), source, SystemClock())
+    chat.presence.silence.fail("no answer within 60 s")
+    assert chat.parallel_jobs() == 1
+    chat.presence.silence.end_pause()
+    assert chat.parallel_jobs() == 5, "another job may run while one asks whether the model answers again"
+
+
 def test_a_hanging_call_does_not_prevent_the_program_from_exiting() -> None:
     hanging = Hanging()
     worker = WorkerThread(hanging.work, stop_timeout=0.1)

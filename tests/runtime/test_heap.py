@@ -1,6 +1,8 @@
-"""A process that freed much memory returns it to the operating system."""
+"""A process that freed much memory returns it to the operating system, and does not visit lasting objects again and again."""
 
 import ctypes
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -47,6 +49,25 @@ def test_free_memory_between_used_blocks_is_returned() -> None:
     return_free_memory()
     assert _resident_mb() < before + 50
     assert len(kept) > 50
+
+
+FREEZE = """
+import gc
+from holdfast.runtime.heap import freeze_objects
+
+lasting = [[number] for number in range(50_000)]
+assert len(gc.get_objects()) > 50_000
+freeze_objects()
+print(len(gc.get_objects()), gc.get_freeze_count())
+"""
+
+
+def test_objects_that_stay_are_left_out_of_later_garbage_collections() -> None:
+    ran = subprocess.run([sys.executable, "-c", FREEZE], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    visited, frozen = map(int, ran.stdout.split())
+    assert visited < 1000
+    assert frozen > 50_000
 
 
 def test_a_server_returns_free_memory_regularly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from holdfast.runtime.regex import regex
+from holdfast.runtime.regex import compile_all, regex
 
 TEXT = "Ana lives in Lima since 2021, Bruno in Quito since 2024"
 YEAR = r"(?P<year>\d{4})"
@@ -40,6 +40,13 @@ def test_a_mistake_is_reported_when_it_is_used() -> None:
     unbalanced = regex("(")
     with pytest.raises(re.error):
         unbalanced.search(TEXT)
+
+
+def test_a_server_can_compile_all_of_them_before_they_are_used() -> None:
+    ours = regex(YEAR)
+    assert "search" not in vars(ours)
+    compile_all()
+    assert "search" in vars(ours)
 
 
 COUNT = """

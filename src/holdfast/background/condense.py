@@ -8,6 +8,8 @@ a summary is stored next to its messages, and memories removed by compacting can
 
 import hashlib
 import json
+import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -44,6 +46,10 @@ _MAX_ENDED_FACTS = 500
 _MAX_MESSAGES = 200
 """Maximum number of messages that one summary covers."""
 _MESSAGES_PER_READ = 250
+_READ_AGAIN_SECONDS = 60.0
+"""Time after which a scope with a queued roll-up is read again. Messages may have been erased meanwhile."""
+_MAX_SCOPES = 10_000
+"""Maximum number of scopes with a queued roll-up to remember."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
 """Maximum total length of the messages that one summary covers, in characters."""
 _TITLE_LINES = 2
@@ -61,6 +67,8 @@ class Condenser:
         self._chat = chat
         self._swept: Mapping[str, int] = {}
         """Apps with more memories than the cap, with their number, at the last sweep."""
+        self._queued_at: dict[tuple[Scope, str | None], float] = {}
+        """Times at which a queued roll-up was found whose messages cannot change any more, by scope and last summarized message."""
         self.handlers: Mapping[str, Callable[[Job], Work]] = {
             "rollup": self._roll_up,
             "base": self._distill,
@@ -72,10 +80,8 @@ class Condenser:
 
     def follow_up(self, tx: Transaction, scope: Scope) -> None:
         """Queue the condensing jobs that are due after a change in a scope, in the transaction of that change."""
-        if self._preset.roll_up and (waiting := self._next_unsummarized(tx, scope, self._preset.roll_up)):
-            count = due(len(waiting), self._preset.roll_up)
-            if count:
-                self._queue(tx, "rollup", scope, waiting[count - 1].seq)
+        if self._preset.roll_up:
+            self._queue_roll_up(tx, scope, self._preset.roll_up)
         if self._preset.base and (summaries := self.unincorporated(tx, scope)):
             count = due(len(summaries), self._preset.base.when)
             if count:
@@ -85,6 +91,22 @@ class Condenser:
             for topic, page in self._long_pages(tx, scope).items():
                 # A page that could not be split is tried again after ten more lines, not after each line.
                 self._queue(tx, "split", scope, topic, page[0].id, len(page) // 10, topic=topic)
+
+    def _queue_roll_up(self, tx: Transaction, scope: Scope, rule: RollUp) -> None:
+        """Queue a summary if enough messages wait for one.
+
+        Reading the messages takes 20 ms, and other writers wait meanwhile. If more messages wait than one summary can use, further
+        messages change nothing until the queued job has run, so they are not read again for a while.
+        """
+        mark = tx.setting(summarized_setting(scope))
+        if self._queued_at.get((scope, mark), -math.inf) > time.monotonic() - _READ_AGAIN_SECONDS:
+            return
+        waiting = self._next_unsummarized(tx, scope, rule)
+        count = due(len(waiting), rule)
+        if count and not self._queue(tx, "rollup", scope, waiting[count - 1].seq) and len(waiting) >= _max_waiting(rule):
+            if len(self._queued_at) >= _MAX_SCOPES:
+                self._queued_at.clear()
+            self._queued_at[scope, mark] = time.monotonic()
 
     def enforce_cap(self, tx: Transaction, scope: Scope) -> None:
         """Queue a compaction if a scope has more memories than the preset's cap."""
@@ -114,10 +136,11 @@ class Condenser:
                 for scope in full:
                     self.enforce_cap(tx, scope)
 
-    def _queue(self, tx: Transaction, kind: str, scope: Scope, *marks: object, **more: Any) -> None:
+    def _queue(self, tx: Transaction, kind: str, scope: Scope, *marks: object, **more: Any) -> bool:
+        """Queue a job for a scope. Return False if the same job was queued before."""
         payload = {"app": scope.app, "user": scope.user, "agent": scope.agent, **more}
         effect = f"{kind}:{json.dumps([scope.app, scope.user, scope.agent, *marks], ensure_ascii=False)}"
-        tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
+        return tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
 
     def unsummarized(self, reads: Reads, scope: Scope) -> list[Message]:
         """Return the messages of all sessions in a scope that no summary covers yet, oldest first.
@@ -132,7 +155,7 @@ class Condenser:
         Without this limit, the list could be very long: all conversations of a long queue are digested before the first summary
         is written.
         """
-        return list(islice(self._unsummarized(reads, scope), max(rule.threshold, _MAX_MESSAGES + rule.keep)))
+        return list(islice(self._unsummarized(reads, scope), _max_waiting(rule)))
 
     def _unsummarized(self, reads: Reads, scope: Scope) -> Iterator[Message]:
         mark = reads.setting(summarized_setting(scope))
@@ -326,6 +349,11 @@ class Condenser:
     def _scope(self, job: Job) -> Scope:
         parts: dict[str, Any] = {part: job.payload.get(part) for part in ("app", "user", "agent")}
         return Scope(tenant=self._store.tenant, **parts)
+
+
+def _max_waiting(rule: RollUp) -> int:
+    """Return the maximum number of waiting messages that one summary can use, and those that it must keep."""
+    return max(rule.threshold, _MAX_MESSAGES + rule.keep)
 
 
 def summarized_setting(scope: Scope) -> str:

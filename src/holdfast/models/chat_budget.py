@@ -194,8 +194,11 @@ class BudgetedChat:
         """Return the number of jobs that may run at the same time.
 
         While the model fails, rules do its work. This is computing and not waiting, so more threads would only slow down
-        requests: one job works by rules while another may wait for the model.
+        requests: one job works by rules while another may wait for the model. While a silent model is not called at all, no
+        job waits, and one job runs at a time.
         """
+        if self.presence.silence.is_open:
+            return 1
         return min(self.max_calls, _JOBS_BY_RULES) if self.presence.absence.is_open else self.max_calls
 
     @property

@@ -1,11 +1,15 @@
 """Regular expressions that are compiled when they are first used.
 
 Holdfast has several hundred of them, and most processes use a few. Compiling all of them would take a third of the time that a
-command needs to start.
+command needs to start. A server compiles them after its start (:func:`compile_all`), so that the first background job does not
+slow down requests.
 """
 
 import re
+import weakref
 from typing import Any, Final, cast
+
+from holdfast.runtime.priority import with_pauses
 
 _ATTRIBUTES: Final = (
     "finditer", "findall", "flags", "fullmatch", "groupindex", "groups", "match", "pattern", "search", "split", "sub", "subn",
@@ -23,9 +27,16 @@ class _Regex:
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
+        return getattr(self.compile(), name)
+
+    def compile(self) -> re.Pattern[str]:
+        """Compile the pattern, and store its attributes here."""
         compiled = re.compile(self._source, self._flags)
         self.__dict__.update((attribute, getattr(compiled, attribute)) for attribute in _ATTRIBUTES)
-        return getattr(compiled, name)
+        return compiled
+
+
+_made: "weakref.WeakSet[_Regex]" = weakref.WeakSet()
 
 
 def regex(source: str, flags: int = 0) -> re.Pattern[str]:
@@ -33,4 +44,13 @@ def regex(source: str, flags: int = 0) -> re.Pattern[str]:
 
     A mistake in the source is reported at that use, not here. The functions of ``re``, such as ``re.sub``, do not take it.
     """
-    return cast("re.Pattern[str]", _Regex(source, flags))
+    made = _Regex(source, flags)
+    _made.add(made)
+    return cast("re.Pattern[str]", made)
+
+
+def compile_all() -> None:
+    """Compile all patterns of the loaded modules that were not used yet. With low priority, pause while short requests run."""
+    for pattern in with_pauses(list(_made)):
+        if "match" not in vars(pattern):
+            pattern.compile()

@@ -160,7 +160,7 @@ def measure(
     with tempfile.TemporaryDirectory() as folder:
         keys = prepare(Path(folder), neighbors, memories=memories, queue=0)
         with server(folder, *options) as (port, _):
-            _attend(port, keys, 1.0)  # warm up: opens every tenant
+            _attend(port, keys, _WARM_UP_SECONDS)
             for name in attacks:
                 rows[name] = _alternate(port, keys, name, seconds=seconds, attackers=attackers)
     if queue:

@@ -25,7 +25,9 @@ from holdfast.config.models import make_transcriber
 from holdfast.config.preloading import preload
 from holdfast.config.settings import Settings
 from holdfast.errors import SettingsError
-from holdfast.runtime.heap import limit_heaps
+from holdfast.runtime.heap import freeze_objects, limit_heaps
+from holdfast.runtime.priority import lower_priority
+from holdfast.runtime.regex import compile_all
 from holdfast.server.app import Server, make_app
 from holdfast.server.error_handlers import problem_for
 from holdfast.server.metrics import make_metrics_app
@@ -114,6 +116,7 @@ def serve_here(
     sys.setswitchinterval(_SWITCH_SECONDS)
     limit_heaps()
     app = build(plan)
+    threading.Thread(target=_settle, name="holdfast-settle", daemon=True).start()
     config = uvicorn.Config(
         app,
         host=plan.host,
@@ -128,6 +131,13 @@ def serve_here(
     server = AnnouncingServer(config, started) if shares is None else SharingServer(config, started, shares, place)
     with stop_event():  # uvicorn raises the signal again at the end, which would look like a crash
         server.run(sockets=[sock])
+
+
+def _settle() -> None:
+    """Do the work now that would slow down requests later: compile patterns, and freeze the objects that stay."""
+    lower_priority()
+    compile_all()
+    freeze_objects()
 
 
 def build(plan: ServePlan) -> Server:
