@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 from holdfast.errors import InvalidInput, NotFound, StoreFull
 from holdfast.forgetting import records
 from holdfast.forgetting.erase import Erasing, erase_and_scan, erase_each, mark_erased
+from holdfast.forgetting.needles import PendingScan
 from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter, Transaction
 from holdfast.recall.listing import Kinds, kind_names, with_key
 from holdfast.runtime.clock import as_utc
@@ -327,7 +328,8 @@ def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages
         )
         records.update(services.store, receipt)
     if receipt.status == "pending":
-        services.housekeeping.complete_later(receipt.id, needles)
+        unsolved = list(pages) if receipt.residue else []
+        services.housekeeping.complete_later(receipt.id, PendingScan(needles, [each.try_again for each in unsolved]))
     return receipt
 
 

@@ -466,6 +466,7 @@ class Engine(Maintenance):
     def close(self) -> None:
         """Stop the worker and close the store. Queued work stays queued."""
         self._services.scheduler.stop()
+        self._services.housekeeping.finish()
         self._services.chat.close()
         self._services.store.close()
 

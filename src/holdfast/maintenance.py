@@ -181,7 +181,8 @@ class Maintenance:
     def scrub(self) -> list[Receipt]:
         """Overwrite the bytes of erased data now, and return the receipts that were pending.
 
-        Background work does the same. On PostgreSQL, it does so at most once per ``scrub_interval``, for all tenants together.
+        Background work does the same, but less often, because one scrub serves several erasures. On PostgreSQL, it does so at most once
+        per ``scrub_interval``.
         """
         pending = [receipt.id for receipt in records.receipts(self._services.store) if receipt.status == "pending"]
         self._services.housekeeping.scrub()

@@ -333,6 +333,13 @@ def test_a_file_of_the_user_in_the_folder_of_an_erased_name_is_reported(open_mem
     assert (receipt.verified, receipt.status) == (False, "pending")
     assert "holiday.jpg" in receipt.residue[-1]
     assert not page.exists()
+    memory.scrub()
+    again = memory.receipt(receipt.id)
+    assert (again.verified, again.status) == (False, "pending"), "the folder still bears the name"
+    assert "holiday.jpg" in again.residue[-1]
+    page.with_name("holiday.jpg").unlink()
+    memory.scrub()
+    assert (memory.receipt(receipt.id).verified, page.parent.exists()) == (True, False)
 
 
 # The trail

@@ -1,6 +1,7 @@
 """Housekeeping: closing idle sessions, and purging expired and forgotten data."""
 
-from collections.abc import Collection, Sequence
+import logging
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -10,11 +11,15 @@ from holdfast.background.condense import Condenser
 from holdfast.background.digest import Digester
 from holdfast.background.embedder_check import check_embedder, check_vectors
 from holdfast.consent.off_record import PAUSE, erase_older
-from holdfast.forgetting.erase import complete_receipts, mark_erased, note_scrubbed
+from holdfast.errors import StoreClosed, StoreError
+from holdfast.forgetting import records
+from holdfast.forgetting.erase import complete_receipts, found_in_files, mark_erased, note_scrubbed
+from holdfast.forgetting.needles import PendingScan
 from holdfast.forgetting.targets import own_sources
 from holdfast.learning.summaries.lasting import is_lasting
 from holdfast.presets.base import Preset
 from holdfast.protocols import SCRUB, Clock, MemoryFilter, MessageFilter, Reads, ScrubTime, SentenceReader, Store, Transaction
+from holdfast.recall.caches import erasures
 from holdfast.recall.embedding import Embedding
 from holdfast.recall.traces.keeper import Traces
 from holdfast.runtime.clock import end_of_day
@@ -23,6 +28,7 @@ from holdfast.types import OFF_RECORD, REDO, Author, Finding, Job, Memory, Retir
 from holdfast.types.translatable import translatable
 from holdfast.write import Writer
 
+log = logging.getLogger("holdfast")
 _REDO_PERIOD = timedelta(days=30)
 """Time after which a redo job is given up, because no model answered. What rules have extracted stays."""
 _DONE_JOB_RETENTION = timedelta(days=7)
@@ -57,7 +63,7 @@ class Housekeeping:
         """Unused memories that were found to be lasting, so that the sentence reader reads each of them once."""
         self._next_clean_up = clock.now()
         self._next_scrub = clock.now()
-        self._waiting: dict[str, Sequence[bytes]] = {}
+        self._waiting: dict[str, PendingScan] = {}
 
     def tick(self) -> int:
         """Run the clean-up tasks that are due. Return how many items (such as sessions and memories) they closed or removed."""
@@ -186,21 +192,43 @@ class Housekeeping:
 
         Return False if not all of it can be overwritten yet, for example because an open reader still needs it.
         """
+        count = erasures(self._store)
         waiting = dict(self._waiting)
-        complete, residue = self._store.scrub([needle for needles in waiting.values() for needle in needles], when=when)
+        pending = {receipt.id for receipt in records.receipts(self._store) if receipt.status == "pending"}
+        outside = [clear() for scan in waiting.values() for clear in scan.outside]
+        files = [file for found, _ in outside for file in found]
+        needles = [needle for scan in waiting.values() for needle in scan.needles]
+        complete, residue = self._store.scrub(needles, files=files, when=when)
+        residue += tuple(line for _, problems in outside for line in problems)
         if complete:
-            note_scrubbed(self._store, complete=True, rewrite=True)
-            complete_receipts(self._store, residue, scanned=waiting)
-            for id in waiting:
-                self._waiting.pop(id, None)
+            late = self._waiting.keys() - waiting.keys()  # these erasures were not scanned for
+            if not late:
+                note_scrubbed(self._store, complete=True, rewrite=True, count=count)
+            complete_receipts(self._store, residue, pending=pending - late, scanned=waiting)
+            if not found_in_files(residue):
+                for id in waiting:
+                    self._waiting.pop(id, None)
         return complete
 
-    def complete_later(self, receipt: str, needles: Sequence[bytes]) -> None:
-        """Complete a pending receipt later, after the erased bytes have been overwritten.
+    def complete_later(self, receipt: str, scan: PendingScan) -> None:
+        """Complete a pending receipt later, after the erased bytes have been overwritten."""
+        self._waiting[receipt] = scan
+        if self._store.setting(SCRUB) != "pending":  # a scrub has ended meanwhile that did not scan for this
+            with self._store.write() as tx:
+                tx.set_setting(SCRUB, "pending")
 
-        The files are then scanned for ``needles``, which are pieces of the erased text.
+    def finish(self) -> None:
+        """Complete the pending receipts before a store's file is closed. Only this process knows what to scan for.
+
+        If this fails, the next process overwrites the bytes, but its receipts are not verified.
         """
-        self._waiting[receipt] = needles
+        if self._waiting and "://" not in self._store.location:
+            try:
+                self.scrub()
+            except StoreClosed:
+                return
+            except StoreError as error:
+                log.warning("Erased bytes could not be overwritten yet: %s", error)
 
     def _empty_log(self) -> int:
         """Empty the store's write-ahead log, without rewriting the files. Return 1 if this is complete, otherwise 0."""

@@ -43,7 +43,14 @@ def make_store(settings: Settings, *, is_copy: bool = False) -> "SQLiteStore | P
     if is_database(settings):
         return _make_database(settings, tenant)
     path = store_path(settings)
-    return SQLiteStore(path, tenant=tenant, key=settings.key, index=_index_place(settings, path), is_copy=is_copy)
+    return SQLiteStore(
+        path,
+        tenant=tenant,
+        key=settings.key,
+        index=_index_place(settings, path),
+        is_copy=is_copy,
+        paced=settings.worker == "thread",
+    )
 
 
 def _make_database(settings: Settings, tenant: str) -> "PostgresStore":

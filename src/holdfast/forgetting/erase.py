@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from holdfast.errors import NotFound, StoreClosed, StoreError, StoreFull
 from holdfast.forgetting import records
@@ -26,7 +27,7 @@ from holdfast.forgetting.targets import (
 from holdfast.learning.capture import Extractor
 from holdfast.presets.base import Preset
 from holdfast.protocols import SCRUB, MemoryFilter, MessageFilter, SentenceReader, Store, Transaction, Unreachable
-from holdfast.recall.caches import count_erasure
+from holdfast.recall.caches import count_erasure, erasures
 from holdfast.types import Author, Receipt, Scope
 from holdfast.write import Writer
 
@@ -110,7 +111,7 @@ def _finish(store: Store, preset: Preset, begun: "_Begun", complete: bool, resid
     """Erase the target in the copies of the store, and record the receipt with the result of the scan."""
     target, how, removed = begun.target, begun.how, begun.removed
     copies = _erase_copies(store, preset, target, how, begun.receipt.id) if how.rewrite else _Copies()
-    whole = complete and not _found_in_files(residue)
+    whole = complete and not found_in_files(residue)
     receipt = replace(
         begun.receipt,
         rebuilt=removed.rebuilt,
@@ -126,18 +127,15 @@ def _finish(store: Store, preset: Preset, begun: "_Begun", complete: bool, resid
 
 
 def _note(store: Store, receipt: Receipt) -> None:
-    """Record the receipt of an erasure.
-
-    A receipt can be pending because the disk is full. Then the store makes room for this record.
-    """
-    if receipt.status == "erased":
-        records.update(store, receipt)
-        return
+    """Record the receipt of an erasure. If the disk is full, the store makes room for this record."""
     try:
-        with store.room():
-            records.update(store, receipt)
-    except StoreFull as error:
-        log.warning("The receipt %s could not be updated: %s. Background work updates it.", receipt.id, error)
+        records.update(store, receipt)
+    except StoreFull:
+        try:
+            with store.room():
+                records.update(store, receipt)
+        except StoreFull as error:
+            log.warning("The receipt %s could not be updated: %s. The next scrub updates it.", receipt.id, error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +260,9 @@ def _partly_erased(done: Mapping[str, int]) -> StoreFull:
 def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequence[Path]) -> tuple[bool, tuple[str, ...]]:
     """Overwrite the erased bytes. The rows are already removed, so a failure raises no error but leaves the receipt pending."""
     try:
+        count = erasures(store)
         complete, residue = store.scrub(needles, rewrite=rewrite, files=files, when="later")
-        note_scrubbed(store, complete=complete, rewrite=rewrite)
+        note_scrubbed(store, complete=complete, rewrite=rewrite, count=count)
     except StoreClosed:
         raise
     except StoreError as error:
@@ -313,33 +312,37 @@ def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
     count_erasure(tx)
 
 
-def note_scrubbed(store: Store, *, complete: bool, rewrite: bool) -> None:
+def note_scrubbed(store: Store, *, complete: bool, rewrite: bool, count: str | None = None) -> None:
     """Record whether a scrub is still needed.
 
-    None is needed after a complete scrub, unless this scrub did not rewrite the files (``rewrite=False``) although that is
-    required.
+    None is needed after a complete scrub, with two exceptions: this scrub did not rewrite the files (``rewrite=False``)
+    although that is required, or more was erased since it began. ``count`` is the counter of erasures from before the scrub.
     """
     with store.write() as tx:
         if complete and (rewrite or tx.setting(SCRUB) == "log"):
-            tx.set_setting(SCRUB, "done")
+            if count in (None, erasures(tx)):
+                tx.set_setting(SCRUB, "done")
         elif not complete and tx.setting(SCRUB) != "pending":
             tx.set_setting(SCRUB, "pending")
 
 
-def complete_receipts(store: Store, residue: Sequence[str], *, scanned: Collection[str]) -> None:
-    """Mark the pending receipts as erased after a scrub, unless the scrub found erased bytes (``residue``) in the files.
+def complete_receipts(store: Store, residue: Sequence[str], *, pending: Collection[str], scanned: Collection[str]) -> None:
+    """Mark receipts as erased after a scrub, unless the scrub found erased bytes (``residue``) in the files.
 
-    ``scanned`` contains the ids of the receipts whose texts the scrub searched for. Only these can become verified.
+    ``pending`` contains the ids of the receipts that were pending when the scrub began. ``scanned`` contains the ids of the
+    receipts whose texts the scrub searched for. Only these can become verified.
     """
+    updated = []
     for receipt in records.receipts(store):
-        if receipt.status == "pending":
+        if receipt.id in scanned or (receipt.id in pending and receipt.status == "pending"):
             left = (*residue, *receipt.residue) if receipt.id not in scanned else tuple(residue)
             verified = receipt.id in scanned and not left and not receipt.backups
-            updated = replace(receipt, verified=verified, residue=left)
-            records.update(store, updated if _found_in_files(residue) else replace(updated, status="erased"))
+            status: Literal["erased", "pending"] = "pending" if found_in_files(residue) else "erased"
+            updated.append(replace(receipt, verified=verified, residue=left, status=status))
+    records.update(store, *updated)
 
 
-def _found_in_files(residue: Sequence[str]) -> bool:
+def found_in_files(residue: Sequence[str]) -> bool:
     """Return True if a scan has found erased bytes. Places that cannot be reached do not count."""
     return any(not isinstance(line, Unreachable) for line in residue)
 

@@ -3,7 +3,9 @@
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from holdfast.types import ChangeRecord, Memory, Message, SessionRecord
 
@@ -12,6 +14,19 @@ MIN_BYTES = 5
 _MAX_NEEDLES = 256
 """Maximum number of texts, and of short values, that the scan looks for. If there are more, an even selection is used."""
 _NEEDLE_CHARACTERS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class PendingScan:
+    """A scan that completes a pending receipt."""
+
+    needles: Sequence[bytes]
+    """Byte strings from the erased data. The files must not contain them."""
+    outside: Sequence[Callable[[], tuple[Sequence[Path], Sequence[str]]]] = ()
+    """Functions that try again to clear files outside the store, such as topic pages.
+
+    They return the files to scan, and the problems that remain. Empty if these files were cleared at once.
+    """
 
 
 def message_texts(message: Message) -> Iterator[str]:

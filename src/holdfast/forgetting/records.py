@@ -28,6 +28,8 @@ ERASED = "(erased)"
 _PREFIX = "erasure "
 _PARTS = ("user", "app", "agent")
 _IDS = ("memory", "source")
+_RECEIPTS_PER_WRITE = 100
+"""Maximum number of receipts that one transaction updates. Other writers wait meanwhile."""
 _COUNTS = ("memories", "revisions", "messages", "sessions", "jobs", "vectors", "rebuilt")
 
 
@@ -66,12 +68,14 @@ def record(tx: Transaction, receipt: Receipt, stone: Tombstone, *, actor: str) -
     tx.set_setting(_PREFIX + receipt.id, json.dumps(value))
 
 
-def update(store: Store, receipt: Receipt) -> None:
-    """Record the current state of a receipt: whether it is complete, and what the scan found."""
-    with store.write() as tx:
-        stored = tx.setting(_PREFIX + receipt.id)
-        if stored is not None:
-            tx.set_setting(_PREFIX + receipt.id, json.dumps({**json.loads(stored), **_state(receipt)}))
+def update(store: Store, *receipts: Receipt) -> None:
+    """Record the current state of receipts: whether they are complete, and what the scan found."""
+    for first in range(0, len(receipts), _RECEIPTS_PER_WRITE):
+        with store.write() as tx:
+            for receipt in receipts[first : first + _RECEIPTS_PER_WRITE]:
+                stored = tx.setting(_PREFIX + receipt.id)
+                if stored is not None:
+                    tx.set_setting(_PREFIX + receipt.id, json.dumps({**json.loads(stored), **_state(receipt)}))
 
 
 def receipts(reads: Reads) -> list[Receipt]:

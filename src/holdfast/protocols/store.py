@@ -22,10 +22,10 @@ SCRUB = "scrub"
 """Name of the store setting that records whether erased bytes must still be overwritten: ``pending``, ``log`` or ``done``.
 
 With ``log``, only the store's log may still contain them. Overwriting may have to wait: for an open read of the store, or for
-the next scrub of a database that many tenants share.
+the next scrub, which several erasures share.
 """
 ScrubTime: TypeAlias = Literal["now", "due", "later"]
-"""When a store that tenants share scrubs: at once, if the next scrub is due, or later in the background."""
+"""When a store scrubs: at once, if the next scrub is due, or at the store's choice, now or later in the background."""
 
 
 class Unreachable(str):
@@ -141,8 +141,7 @@ class Store(Reads, Protocol):
         Places that the store cannot overwrite or search are reported, too, as :class:`Unreachable` names.
 
         With ``rewrite=False``, files are not rewritten, and the first value is False if removed data may remain. ``when``
-        is for a database that several tenants share: scrub now, only if the next scrub is due, or later in the background.
-        A store with one file ignores ``when`` and scrubs at once.
+        says whether this may wait, because a scrub is expensive and can serve several erasures.
         """
         ...
 

@@ -43,6 +43,7 @@ class PagesToErase:
 
         Return all files that then remain in the folders of topic pages, so that the caller can search them for erased data.
         """
+        self.problems.clear()
         for files in self._files:
             self.problems += files.publish().problems
         if self._whole:
@@ -50,6 +51,10 @@ class PagesToErase:
                 for scope in self._scopes:
                     self._remove_folder(root / folder_name(scope), root)
         return [path for root in self._roots for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()]
+
+    def try_again(self) -> tuple[list[Path], list[str]]:
+        """Rewrite the pages once more. Return the remaining files, and the problems that remain."""
+        return self.rewrite(), list(self.problems)
 
     def _remove_folder(self, folder: Path, root: Path) -> None:
         """Remove the folder of an erased owner. The folder itself must go, because its name contains the owner's name."""

@@ -173,8 +173,8 @@ class Receipt:
     status: Literal["erased", "pending"] = "erased"
     """``erased``, or ``pending`` if the rows are removed but their bytes may still be in a file.
 
-    The usual reason is another connection that still reads an older state of the store. A PostgreSQL store is scrubbed for all tenants
-    together, once per ``scrub_interval``. The bytes are overwritten later.
+    Either another connection still reads an older state of the store, or several erasures share one scrub: quick ones in a file, and
+    those of a ``scrub_interval`` in PostgreSQL. The bytes are overwritten later.
     """
     verified: bool = False
     residue: tuple[str, ...] = ()

@@ -78,7 +78,7 @@ def undo(flags: Flags, change: str) -> None:
 @click.option("--id", help="Memory to erase, with all its revisions. The same as ID.")
 @click.option("--session", metavar="ID", help="Session to erase, with everything derived from it.")
 @click.option("--source", metavar="ID", help="Message to erase, with everything derived from it.")
-@click.option("--scrub", is_flag=True, help="Overwrite the bytes now, also in a PostgreSQL store.")
+@click.option("--scrub", is_flag=True, help="Overwrite the bytes now, even if erasures share a scrub.")
 @yes_option
 @with_flags(all_users=True)
 def erase(
@@ -119,9 +119,9 @@ def erase(
 def scrub(flags: Flags) -> None:
     """Overwrite the bytes of erased data now, and complete the pending receipts.
 
-    Background work does this, too. A PostgreSQL store is scrubbed for all tenants together, at most once per
-    `scrub_interval`. This command scrubs at once, without waiting for the interval. Tables stay readable and writable
-    meanwhile.
+    Background work does this, too, but erasures that follow each other quickly wait for it. A PostgreSQL store is scrubbed
+    for all tenants together, at most once per `scrub_interval`. This command scrubs at once. A file cannot be written to
+    meanwhile; the tables of PostgreSQL can.
     """
     with open_memory(flags) as memory:
         found = memory.scrub()

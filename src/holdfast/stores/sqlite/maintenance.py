@@ -1,9 +1,9 @@
-"""Maintenance of a SQLite file: checks, scrubbing and backups."""
+"""Maintenance of a SQLite file: checks and backups."""
 
 import logging
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,21 +12,14 @@ import apsw
 from holdfast.errors import InvalidInput, StoreError
 from holdfast.runtime.private_files import create_file, create_folder, readers
 from holdfast.stores.sql import counts
-from holdfast.stores.sql.connection import fetch, fetch_one, fetch_value
-from holdfast.stores.sql.partitions import next_number
-from holdfast.stores.sql.scrubbing import held
+from holdfast.stores.sql.connection import fetch_one, fetch_value
 from holdfast.stores.sqlite.acked_rows import SUFFIX, AckedRows, last_item
-from holdfast.stores.sqlite.connection import is_over_size_limit, set_busy_timeout
+from holdfast.stores.sqlite.connection import set_busy_timeout
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.types import Finding
 from holdfast.types.translatable import translatable
 
 log = logging.getLogger("holdfast")
-_REWRITE_UP_TO = 256 * 1024 * 1024
-"""Maximum size in bytes of a file that is vacuumed after every erasure.
-
-A larger file is vacuumed only if erased data is still found in it.
-"""
 
 
 def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) -> list[Finding]:
@@ -158,89 +151,6 @@ def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, e
     return counts.hashes_finding(table, seen, bad)
 
 
-def scrub(
-    connection: FileConnection, path: Path, needles: Sequence[bytes], *, rewrite: bool = True
-) -> tuple[bool, tuple[str, ...]]:
-    """Overwrite removed data, and search the files for the needles (byte strings from the erased data).
-
-    Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. ``residue`` names the
-    files that still contain a needle. On a full disk, the file cannot be rewritten, and ``complete`` is False.
-    """
-    connection.execute("PRAGMA synchronous = FULL")
-    try:
-        if rewrite and path.stat().st_size <= _REWRITE_UP_TO:
-            connection.execute("VACUUM")
-        complete = _empty_log(connection)
-        residue = _residue(connection, path, needles)
-        if residue and complete:
-            connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')")
-            connection.execute("VACUUM")
-            complete = _empty_log(connection)
-            residue = _residue(connection, path, needles)
-    except (apsw.FullError, apsw.IOError) as error:
-        if isinstance(error, apsw.IOError) and not is_over_size_limit(error):
-            raise
-        log.info("%s cannot be rewritten on a full disk. Erased data may be in it until there is room.", path)
-        try_checkpoint(connection)
-        return False, _residue(connection, path, needles)
-    return complete, residue
-
-
-def _residue(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the files of the store that still contain erased bytes. Bytes that also occur in a stored row are ignored."""
-    found = files_holding(connection, path, needles)
-    explained = {needle for needle in set().union(*found.values()) if _occurs_in_rows(connection, needle)}
-    return tuple(file for file, here in found.items() if here - explained)
-
-
-def plain_residue(connection: FileConnection, files: Sequence[Path], needles: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the files outside the store, such as topic pages, that still contain erased bytes.
-
-    Bytes that also occur in a stored row are ignored.
-    """
-    found = {str(file): held([file.read_bytes()], needles) for file in files if file.is_file()}
-    return tuple(file for file, here in found.items() if any(not _occurs_in_rows(connection, needle) for needle in here))
-
-
-def _occurs_in_rows(connection: FileConnection, needle: bytes) -> bool:
-    """Return True if a row of any tenant, or the schema itself, contains these bytes."""
-    if fetch_value(connection, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE instr(CAST(sql AS BLOB), ?))", (needle,)):
-        return True
-    for table, columns in _text_columns(connection).items():
-        joined = " || x'0a' || ".join(f"coalesce(CAST({column} AS BLOB), x'')" for column in columns)
-        if fetch_value(connection, f"SELECT EXISTS (SELECT 1 FROM {table} WHERE instr({joined}, ?))", (needle,)):
-            return True
-    return False
-
-
-def _text_columns(connection: FileConnection) -> dict[str, list[str]]:
-    """Return the columns that contain text or bytes, keyed by table.
-
-    The full-text index, the vectors, the recorded migrations and the row hashes are left out.
-    """
-    tables = fetch(
-        connection,
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%' AND name NOT IN ('vectors', 'migrations')",
-    )
-    found = {}
-    for (table,) in tables:
-        columns = fetch(connection, "SELECT name FROM pragma_table_info(?) WHERE type IN ('TEXT', 'BLOB')", (table,))
-        found[table] = [f'"{name}"' for (name,) in columns if name != "hash"]
-    return found
-
-
-def _empty_log(connection: FileConnection) -> bool:
-    """Move the write-ahead log into the file and truncate the log. Return False if a reader still needs the log."""
-    connection.set_busy_timeout(2000)
-    try:
-        busy = bool(fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"))
-    finally:
-        set_busy_timeout(connection)
-    # SQLite syncs the truncated log only with the next write, so write now: after a power cut the old log would be back.
-    next_number(connection, "scrub")
-    return not busy
-
-
 def try_checkpoint(connection: FileConnection) -> bool:
     """Move the write-ahead log into the file and truncate it. Return False if a reader or a full disk prevents it."""
     connection.set_busy_timeout(2000)
@@ -255,25 +165,6 @@ def try_checkpoint(connection: FileConnection) -> bool:
 def store_files(path: Path) -> list[Path]:
     """Return the store's file, and its log and journal if they exist."""
     return [file for suffix in ("", "-wal", "-journal") if (file := path.with_name(path.name + suffix)).exists()]
-
-
-def files_holding(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
-    """Search the file and its log for needles (byte strings). Return the needles found in each file, keyed by file name."""
-    if not needles:
-        return {}
-    files = (path, path.with_name(path.name + "-wal"))
-    found = {str(file): held(_blocks(connection, which, file), needles) for which, file in enumerate(files) if file.exists()}
-    return {file: here for file, here in found.items() if here}
-
-
-def _blocks(connection: FileConnection, which: int, file: Path, step: int = 1 << 22) -> Iterator[bytes]:
-    """Read a file in blocks through SQLite.
-
-    Opening and closing the file directly would release the locks that this process holds on it.
-    """
-    size = file.stat().st_size
-    for offset in range(0, size, step):
-        yield connection.read("main", which, offset, min(step, size - offset))[1]
 
 
 def backup(connection: FileConnection, target: Path) -> None:

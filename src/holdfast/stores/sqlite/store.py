@@ -1,6 +1,7 @@
 """The default store: one SQLite file, shared by several threads and processes."""
 
 import contextlib
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast.errors import StoreError
-from holdfast.protocols import Match, MemoryFilter, MissingVector, ScrubTime, SearchFilter, Space
+from holdfast.protocols import SCRUB, Match, MemoryFilter, MissingVector, ScrubTime, SearchFilter, Space
 from holdfast.runtime import forks
 from holdfast.runtime.private_files import create_file, create_folder
 from holdfast.stores.chroma.protocol import IndexPlace
@@ -18,7 +19,7 @@ from holdfast.stores.sql.filters import Clauses, item_clauses, said_in
 from holdfast.stores.sql.reads import SQLReads
 from holdfast.stores.sql.rows import SEARCHED_TEXT, marks
 from holdfast.stores.sql.transaction import SQLTransaction
-from holdfast.stores.sqlite import embeddings, fulltext, maintenance
+from holdfast.stores.sqlite import embeddings, fulltext, maintenance, rewrites, scrubbing
 from holdfast.stores.sqlite.acked_rows import AckedRows, last_item
 from holdfast.stores.sqlite.allowed_items import AllowedItems, AllowedItemsCache
 from holdfast.stores.sqlite.connection import SQLiteConnections, limit_pages, translate_errors
@@ -54,6 +55,12 @@ class SQLiteTransaction(SQLTransaction):
         with translate_errors(self.path):
             return ask()
 
+    def set_setting(self, name: str, value: str) -> None:
+        """Store a persistent setting. If it requests a scrub, also record which rewrites of the file are too early for it."""
+        super().set_setting(name, value)
+        if name == SCRUB and value == "pending":
+            super().set_setting(rewrites.AWAITED, str(rewrites.last_begun(self.connection)))
+
 
 class SQLiteStore(SQLReads):
     """A store that keeps one tenant's data in a SQLite file, which other tenants may share."""
@@ -67,11 +74,13 @@ class SQLiteStore(SQLReads):
         index: IndexPlace | None = None,
         pace: Pace | None = None,
         is_copy: bool = False,
+        paced: bool = False,
     ) -> None:
         """Open a file, or create it if it is missing.
 
         The file of an earlier version is upgraded, after a backup. With ``is_copy``, the file is itself a copy, and no backup
-        is written.
+        is written. With ``paced``, erasures that follow each other quickly share a rewrite of the file. A background worker
+        must then call :meth:`scrub` later.
         """
         try:
             create_folder(path.parent)
@@ -97,6 +106,7 @@ class SQLiteStore(SQLReads):
         """Number of segments of the full-text index after its last merge. Segments beyond this number are new."""
         self._tidied: tuple[int, int] | None = None
         self._is_copy = is_copy
+        self._rewrite_pace = rewrites.pace_of(path) if paced else None
         self._prepare()
 
     def _prepare(self) -> None:
@@ -425,27 +435,37 @@ class SQLiteStore(SQLReads):
         return []
 
     def scrub(
-        self,
-        needles: Sequence[bytes],
-        *,
-        rewrite: bool = True,
-        files: Sequence[Path] = (),
-        when: ScrubTime = "now",  # noqa: ARG002  (a file is scrubbed at once)
+        self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = (), when: ScrubTime = "now"
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data in the file and its log.
 
         Return whether that succeeded, and the names of files that still contain removed data. With ``rewrite=False``, only the
         log is emptied, because SQLite has already overwritten removed data in the file itself (``secure_delete``).
+
+        If the store is ``paced`` and this process has rewritten the file for too long lately, nothing is overwritten, unless
+        ``when`` is ``now``. A later call with ``due`` does it.
         """
         self._clear_caches()
+        outside = scrubbing.plain_residue(self._connections, self.path, files, needles)
+        awaited = self.setting(rewrites.AWAITED) if when != "now" else None
+        if rewrite and when != "now" and not self._may_rewrite(awaited):
+            return False, outside
         clean = index_maintenance.scrub(self._connections, self.tenant, self.path, self._external)
-        with self._connections.exclusive() as connection:
-            hidden: Sequence[bytes] = [] if self._key is not None else needles
-            complete, residue = maintenance.scrub(connection, self.path, hidden, rewrite=rewrite)
-            residue += maintenance.plain_residue(connection, files, needles)
+        hidden: Sequence[bytes] = [] if self._key is not None else needles
+        begin = time.monotonic()
+        complete, residue = scrubbing.scrub(self._connections, self.path, hidden, rewrite=rewrite, awaited=awaited)
+        if rewrite and self._rewrite_pace is not None:
+            self._rewrite_pace.spend(time.monotonic() - begin)
         # A reader that started earlier may have cached erased data again. Readers that start now cannot.
         self._clear_caches()
-        return complete and clean, residue
+        return complete and clean, (*residue, *outside)
+
+    @guarded
+    def _may_rewrite(self, awaited: str | None) -> bool:
+        """Return True if the file may be rewritten now, or if an earlier rewrite covers the erasures of this tenant."""
+        return (
+            self._rewrite_pace is None or self._rewrite_pace.is_due() or rewrites.is_covered(self._connections.reader(), awaited)
+        )
 
     def _clear_caches(self) -> None:
         """Clear the in-memory caches. The process cannot fork meanwhile, because the child would copy locks that are held."""

@@ -93,7 +93,7 @@ class Receipt(Model):
     rebuilt: int
     """The number of memories that were kept and derived again. Each had other sources, which were not erased."""
     status: Literal["erased", "pending"]
-    """`erased`, or `pending` if the bytes are overwritten later, for example because a reader still uses old database pages."""
+    """`erased`, or `pending` if the bytes are overwritten later, for example together with those of other erasures."""
     verified: bool
     """True if the files were scanned and contain none of the erased data."""
     residue: list[str]

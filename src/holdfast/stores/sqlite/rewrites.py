@@ -1,0 +1,101 @@
+"""Decide how often a file is rewritten after erasures, and which erasures a rewrite covers.
+
+VACUUM rewrites a whole file, and nobody can write to the file meanwhile. So a rewrite covers the erasures of all tenants, and
+a process rewrites a file only for a small share of its time.
+
+A transaction that erases rows records the number of the last rewrite that had begun (``AWAITED``). A rewrite covers the
+erasure if it begins later, so if its number is higher.
+"""
+
+import threading
+import time
+import weakref
+from pathlib import Path
+
+from holdfast.runtime import forks
+from holdfast.stores.sql.connection import Connection, fetch_value
+from holdfast.stores.sql.partitions import next_number
+
+__all__ = ["AWAITED", "RewritePace", "begin", "finish", "is_covered", "last_begun", "pace_of"]
+
+AWAITED = "rewrite awaited"
+"""Name of the setting with the number of the last rewrite that had begun when rows of a tenant were last erased."""
+_BEGUN, _FINISHED = "rewrite begun", "rewrite finished"
+"""Names of the sequences with the number of the last rewrite that has begun, and of the last one that has finished."""
+_MAX_SHARE = 1 / 200
+"""Maximum share of its time for which a process rewrites a file.
+
+A rewrite delays all writes of that time. If it delays less than 1 % of them, the 99th percentile of their times stays the same.
+"""
+_CREDIT_SECONDS = 0.25
+"""Rewriting time that a process can save up. After a quiet period, an erasure rewrites a file at once, whatever its size."""
+
+
+def last_begun(connection: Connection) -> int:
+    """Return the number of the last rewrite that has begun."""
+    return _number(connection, _BEGUN)
+
+
+def begin(connection: Connection) -> int:
+    """Record that a rewrite begins, and return its number."""
+    return next_number(connection, _BEGUN)
+
+
+def finish(connection: Connection, number: int) -> None:
+    """Record that the rewrite with this number has finished."""
+    connection.execute("INSERT OR IGNORE INTO sequences (name, value) VALUES (?, 0)", (_FINISHED,))
+    connection.execute("UPDATE sequences SET value = max(value, ?) WHERE name = ?", (number, _FINISHED))
+
+
+def is_covered(connection: Connection, awaited: str | None) -> bool:
+    """Return True if a finished rewrite covers the erasures of a tenant. ``awaited`` is the value of its setting ``AWAITED``."""
+    return awaited is not None and _number(connection, _FINISHED) > int(awaited)
+
+
+def _number(connection: Connection, name: str) -> int:
+    return int(fetch_value(connection, "SELECT value FROM sequences WHERE name = ?", (name,)) or 0)
+
+
+class RewritePace:
+    """Limits the share of time for which this process rewrites a file."""
+
+    def __init__(self) -> None:
+        self._credit = _CREDIT_SECONDS
+        self._at = time.monotonic()
+        self.after_fork()
+        forks.register(self)
+
+    def after_fork(self) -> None:
+        """Create a new lock in a forked child."""
+        self._guard = threading.Lock()
+
+    def is_due(self) -> bool:
+        """Return True if a rewrite may begin."""
+        with self._guard:
+            self._refill()
+            return self._credit > 0
+
+    def spend(self, seconds: float) -> None:
+        """Count a rewrite that took ``seconds``."""
+        with self._guard:
+            self._refill()
+            self._credit -= seconds
+
+    def _refill(self) -> None:
+        now = time.monotonic()
+        self._credit = min(_CREDIT_SECONDS, self._credit + _MAX_SHARE * (now - self._at))
+        self._at = now
+
+
+_guard = threading.Lock()
+_by_path: "weakref.WeakValueDictionary[str, RewritePace]" = weakref.WeakValueDictionary()
+
+
+def pace_of(path: Path) -> RewritePace:
+    """Return the limit that all stores of this process with the same file share."""
+    with _guard:
+        name = str(path.resolve())
+        pace = _by_path.get(name)
+        if pace is None:
+            pace = _by_path[name] = RewritePace()
+        return pace

@@ -1,0 +1,152 @@
+"""Remove erased data from a SQLite file and its log, and verify that it is gone.
+
+SQLite overwrites deleted rows (``secure_delete``), but a page that was split can contain an older copy of a row in its unused part.
+A rewrite of the file (VACUUM) removes such copies. The write-ahead log contains older pages until it is emptied.
+
+Only the rewrite and the end of emptying the log block writers. Most of the log is moved into the file, and the files are
+scanned, while others write. ``rewrites.py`` decides when a file is rewritten.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from holdfast.errors import StoreFull
+from holdfast.stores.sql.connection import fetch, fetch_value
+from holdfast.stores.sql.partitions import next_number
+from holdfast.stores.sql.scrubbing import held
+from holdfast.stores.sqlite import rewrites
+from holdfast.stores.sqlite.connection import SQLiteConnections, set_busy_timeout, translate_errors
+from holdfast.stores.sqlite.dialect import FileConnection
+from holdfast.stores.sqlite.maintenance import try_checkpoint
+
+log = logging.getLogger("holdfast")
+_REWRITE_UP_TO = 256 * 1024 * 1024
+"""Maximum size in bytes of a file that is vacuumed after erasures.
+
+A larger file is vacuumed only if erased data is still found in it.
+"""
+
+
+def scrub(
+    connections: SQLiteConnections, path: Path, needles: Sequence[bytes], *, rewrite: bool = True, awaited: str | None = None
+) -> tuple[bool, tuple[str, ...]]:
+    """Overwrite removed data, and search the files for the needles (byte strings from the erased data).
+
+    Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. ``residue`` names the
+    files that still contain a needle. On a full disk, the file cannot be rewritten, and ``complete`` is False.
+
+    ``awaited`` identifies the erasures that must be covered (see ``rewrites.py``). If an earlier rewrite covers them, the file is
+    not rewritten again.
+    """
+    try:
+        if rewrite and path.stat().st_size <= _REWRITE_UP_TO:
+            _rewrite(connections, awaited)
+        complete = _empty_log(connections, path)
+        residue = _residue(connections, path, needles)
+        if residue and complete:
+            with connections.exclusive() as connection:
+                connection.execute("INSERT INTO fulltext (fulltext) VALUES ('optimize')")
+                _rewrite(connections)
+            complete = _empty_log(connections, path)
+            residue = _residue(connections, path, needles)
+    except StoreFull:
+        log.info("%s cannot be rewritten on a full disk. Erased data may be in it until there is room.", path)
+        with connections.exclusive() as connection:
+            try_checkpoint(connection)
+        return False, _residue(connections, path, needles)
+    return complete, residue
+
+
+def _rewrite(connections: SQLiteConnections, awaited: str | None = None) -> None:
+    """Rewrite the file, unless another rewrite covers the erasures meanwhile."""
+    with connections.exclusive() as connection:
+        if rewrites.is_covered(connection, awaited):
+            return
+        number = rewrites.begin(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.wal_autocheckpoint(0)  # the new pages are moved into the file later, while others write
+        connection.execute("VACUUM")
+        rewrites.finish(connection, number)
+
+
+def _empty_log(connections: SQLiteConnections, path: Path) -> bool:
+    """Move the write-ahead log into the file and truncate the log. Return False if a reader still needs the log."""
+    with translate_errors(path):
+        fetch(connections.reader(), "PRAGMA wal_checkpoint(PASSIVE)")  # does most of the work and blocks nobody
+    with connections.exclusive() as connection:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.set_busy_timeout(2000)
+        try:
+            busy = bool(fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"))
+        finally:
+            set_busy_timeout(connection)
+        # SQLite syncs the truncated log only with the next write, so write now: after a power cut the old log would be back.
+        next_number(connection, "scrub")
+    return not busy
+
+
+def _residue(connections: SQLiteConnections, path: Path, needles: Sequence[bytes]) -> tuple[str, ...]:
+    """Return the files of the store that still contain erased bytes. Bytes that also occur in a stored row are ignored."""
+    with translate_errors(path):
+        connection = connections.reader()
+        found = _files_holding(connection, path, needles)
+        explained = {needle for needle in set().union(*found.values()) if _occurs_in_rows(connection, needle)}
+        return tuple(file for file, here in found.items() if here - explained)
+
+
+def plain_residue(connections: SQLiteConnections, path: Path, files: Sequence[Path], needles: Sequence[bytes]) -> tuple[str, ...]:
+    """Return the files outside the store, such as topic pages, that still contain erased bytes.
+
+    Bytes that also occur in a stored row are ignored.
+    """
+    found = {str(file): held([file.read_bytes()], needles) for file in files if file.is_file()}
+    with translate_errors(path):
+        connection = connections.reader()
+        return tuple(file for file, here in found.items() if any(not _occurs_in_rows(connection, needle) for needle in here))
+
+
+def _occurs_in_rows(connection: FileConnection, needle: bytes) -> bool:
+    """Return True if a row of any tenant, or the schema itself, contains these bytes."""
+    if fetch_value(connection, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE instr(CAST(sql AS BLOB), ?))", (needle,)):
+        return True
+    for table, columns in _text_columns(connection).items():
+        joined = " || x'0a' || ".join(f"coalesce(CAST({column} AS BLOB), x'')" for column in columns)
+        if fetch_value(connection, f"SELECT EXISTS (SELECT 1 FROM {table} WHERE instr({joined}, ?))", (needle,)):
+            return True
+    return False
+
+
+def _text_columns(connection: FileConnection) -> dict[str, list[str]]:
+    """Return the columns that contain text or bytes, keyed by table.
+
+    The full-text index, the vectors, the recorded migrations and the row hashes are left out.
+    """
+    tables = fetch(
+        connection,
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%' AND name NOT IN ('vectors', 'migrations')",
+    )
+    found = {}
+    for (table,) in tables:
+        columns = fetch(connection, "SELECT name FROM pragma_table_info(?) WHERE type IN ('TEXT', 'BLOB')", (table,))
+        found[table] = [f'"{name}"' for (name,) in columns if name != "hash"]
+    return found
+
+
+def _files_holding(connection: FileConnection, path: Path, needles: Sequence[bytes]) -> dict[str, set[bytes]]:
+    """Search the file and its log for needles (byte strings). Return the needles found in each file, keyed by file name."""
+    if not needles:
+        return {}
+    files = (path, path.with_name(path.name + "-wal"))
+    found = {str(file): held(_blocks(connection, which, file), needles) for which, file in enumerate(files) if file.exists()}
+    return {file: here for file, here in found.items() if here}
+
+
+def _blocks(connection: FileConnection, which: int, file: Path, step: int = 1 << 22) -> Iterator[bytes]:
+    """Read a file in blocks through SQLite.
+
+    Opening and closing the file directly would release the locks that this process holds on it.
+    """
+    size = file.stat().st_size
+    for offset in range(0, size, step):
+        yield connection.read("main", which, offset, min(step, size - offset))[1]

@@ -1,0 +1,197 @@
+"""Erasures that follow each other quickly share one rewrite of the file. Receipts are pending until then."""
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast import Engine
+from holdfast.config.settings import Settings
+from holdfast.config.stores import make_store
+from holdfast.forgetting.erase import mark_erased, note_scrubbed
+from holdfast.presets.default import DEFAULT
+from holdfast.protocols import SCRUB
+from holdfast.recall.caches import erasures
+from holdfast.services import services
+from holdfast.stores.sqlite import rewrites
+from holdfast.stores.sqlite.store import SQLiteStore
+from holdfast.testing import FrozenClock
+from holdfast.testing.engines import build_engine
+
+pytestmark = [pytest.mark.ledger("X5"), pytest.mark.ledger("X26")]
+OpenPaced = Callable[..., Engine]
+FilesWith = Callable[[str | bytes], list[str]]
+A_LONG_TIME = 3600.0
+
+
+@pytest.fixture
+def open_paced(folder: Path, clock: FrozenClock) -> Iterator[OpenPaced]:
+    """Return a function that opens an engine whose erasures share rewrites, as in a process with a background worker."""
+    opened: list[Engine] = []
+
+    def open_one(tenant: str = "default") -> Engine:
+        store = SQLiteStore(folder / "memory.db", tenant=tenant, paced=True)
+        opened.append(build_engine(store, preset=DEFAULT, clock=clock, worker="none"))
+        return opened[-1]
+
+    yield open_one
+    for memory in opened:
+        memory.close()
+
+
+def use_up_the_time(memory: Engine) -> None:
+    """Let it look as if this process had rewritten the file for a long time already."""
+    rewrites.pace_of(Path(services(memory).store.location)).spend(A_LONG_TIME)
+
+
+def fill(memory: Engine, *users: str) -> None:
+    """Store a memory for each user. It contains the user's name twice."""
+    for user in users:
+        memory.remember(f"the pangolin of {user} is in the attic", user=user)
+
+
+def count_rewrites(memory: Engine) -> int:
+    """Return how often the file was rewritten."""
+    return rewrites.last_begun(services(memory).store.connection)  # type: ignore[attr-defined]
+
+
+def states(memory: Engine) -> set[tuple[str, bool]]:
+    return {(receipt.status, receipt.verified) for receipt in memory.receipts()}
+
+
+def test_a_single_erasure_is_complete_at_once(open_paced: OpenPaced, files_with: FilesWith) -> None:
+    memory = open_paced()
+    fill(memory, "victimuser", "otheruser")
+    receipt = memory.erase(user="victimuser")
+    assert (receipt.status, receipt.verified, receipt.residue) == ("erased", True, ())
+    assert files_with("victimuser") == []
+    assert files_with("otheruser")
+
+
+def test_many_erasures_cost_one_rewrite_and_are_verified_after_it(open_paced: OpenPaced, files_with: FilesWith) -> None:
+    memory = open_paced()
+    users = [f"victimuser{number}" for number in range(20)]
+    fill(memory, *users, "otheruser")
+    use_up_the_time(memory)
+    receipts = [memory.erase(user=user) for user in users]
+    assert {(receipt.status, receipt.verified) for receipt in receipts} == {("pending", False)}
+    assert all(memory.memories(user=user) == [] and memory.recall("pangolin", user=user) == [] for user in users)
+    assert (count_rewrites(memory), states(memory)) == (0, {("pending", False)})
+    memory.drain()
+    assert (count_rewrites(memory), states(memory)) == (0, {("pending", False)}), "background work waits, too"
+    assert {(receipt.status, receipt.verified) for receipt in memory.scrub()} == {("erased", True)}
+    assert (count_rewrites(memory), states(memory)) == (1, {("erased", True)})
+    assert files_with("victimuser") == []
+    assert files_with("otheruser")
+
+
+def test_background_work_completes_receipts_when_the_time_has_come(
+    open_paced: OpenPaced, clock: FrozenClock, files_with: FilesWith
+) -> None:
+    memory = open_paced()
+    fill(memory, "victimuser", "otheruser")
+    use_up_the_time(memory)
+    assert memory.erase(user="victimuser").status == "pending"
+    rewrites.pace_of(Path(services(memory).store.location)).spend(-2 * A_LONG_TIME)
+    clock.advance(timedelta(minutes=1))
+    memory.drain()
+    assert (count_rewrites(memory), states(memory)) == (1, {("erased", True)})
+    assert files_with("victimuser") == []
+
+
+def test_one_rewrite_serves_all_tenants(open_paced: OpenPaced, files_with: FilesWith) -> None:
+    first, second = open_paced("first"), open_paced("second")
+    for memory in (first, second):
+        fill(memory, "victimuser", "otheruser")
+        use_up_the_time(memory)
+        assert memory.erase(user="victimuser").status == "pending"
+    first.scrub()
+    assert (states(first), states(second)) == ({("erased", True)}, {("pending", False)})
+    second.drain()
+    assert (count_rewrites(second), states(second)) == (1, {("erased", True)})
+    assert files_with("victimuser") == []
+
+
+def test_a_rewrite_that_began_before_an_erasure_does_not_cover_it(open_paced: OpenPaced) -> None:
+    memory = open_paced()
+    fill(memory, "victimuser")
+    store = services(memory).store
+    assert isinstance(store, SQLiteStore)
+    with store.write() as tx:
+        number = rewrites.begin(tx.connection)
+    use_up_the_time(memory)
+    memory.erase(user="victimuser")
+    with store.write() as tx:
+        rewrites.finish(tx.connection, number)
+    assert not rewrites.is_covered(store.connection, store.setting(rewrites.AWAITED))
+    memory.drain()
+    assert states(memory) == {("pending", False)}
+    memory.scrub()
+    assert states(memory) == {("erased", True)}
+
+
+def test_closing_completes_the_receipts_of_this_process(open_paced: OpenPaced, files_with: FilesWith) -> None:
+    memory = open_paced()
+    fill(memory, "victimuser", "otheruser")
+    use_up_the_time(memory)
+    assert memory.erase(user="victimuser").status == "pending"
+    memory.close()
+    assert files_with("victimuser") == []
+    assert states(open_paced()) == {("erased", True)}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="ends a forked child")
+def test_the_next_process_completes_the_receipts_of_a_killed_one(folder: Path, files_with: FilesWith) -> None:
+    folder.mkdir(exist_ok=True)
+    child = os.fork()
+    if child == 0:
+        memory = holdfast.open(folder / "memory.db", embedder="none", worker="thread")
+        fill(memory, "victimuser", "otheruser")
+        use_up_the_time(memory)
+        os._exit(0 if memory.erase(user="victimuser").status == "pending" else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert files_with("victimuser")
+    with holdfast.open(folder / "memory.db", embedder="none", worker="none") as memory:
+        assert states(memory) == {("pending", False)}
+        memory.drain()
+        assert states(memory) == {("erased", False)}, "only the killed process knew what to scan for"
+        assert files_with("victimuser") == []
+        assert files_with("otheruser")
+
+
+def test_a_scrub_is_still_needed_if_more_was_erased_meanwhile(memory: Engine) -> None:
+    store = services(memory).store
+    with store.write() as tx:
+        mark_erased(tx)
+    count = erasures(store)
+    with store.write() as tx:
+        mark_erased(tx)
+    note_scrubbed(store, complete=True, rewrite=True, count=count)
+    assert store.setting(SCRUB) == "pending"
+    note_scrubbed(store, complete=True, rewrite=True, count=erasures(store))
+    assert store.setting(SCRUB) == "done"
+
+
+@pytest.mark.parametrize(("worker", "shares"), [("thread", True), ("inline", False), ("none", False)])
+def test_only_a_process_with_a_background_worker_lets_erasures_wait(folder: Path, worker: str, *, shares: bool) -> None:
+    store = make_store(Settings(store=str(folder / "memory.db"), worker=worker))
+    with holdfast.open(folder / "memory.db", embedder="none", worker="none") as memory:
+        use_up_the_time(memory)
+    with store.write() as tx:
+        mark_erased(tx)
+    assert store.scrub([], when="later")[0] is not shares
+    store.close()
+
+
+def test_rewriting_takes_a_small_share_of_the_time() -> None:
+    pace = rewrites.RewritePace()
+    assert pace.is_due(), "after a quiet period, even a slow rewrite begins at once"
+    pace.spend(1.0)
+    assert not pace.is_due()
+    pace.spend(-0.7)
+    assert not pace.is_due(), "0.05 s are still missing"
+    pace.spend(-0.1)
+    assert pace.is_due()
