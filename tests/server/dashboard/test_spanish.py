@@ -96,3 +96,10 @@ def test_the_tabs_of_the_administration_fit_one_line(ana: Visitor) -> None:
         assert size[0] <= size[1], section
     tops = ana.page.evaluate("() => [...document.querySelectorAll('.subnav a')].map((a) => a.getBoundingClientRect().top)")
     assert len(set(tops)) == 1
+
+
+def test_the_buttons_of_the_chat_fit_one_line(ana: Visitor) -> None:
+    ana.go("chat")
+    ana.say("Mi hermana Clara vive en Oaxaca.")
+    end = ana.see(".chat-bar [data-action=end]")
+    assert end.bounding_box()["height"] < 45

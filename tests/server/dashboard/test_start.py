@@ -68,6 +68,39 @@ def test_the_steps_show_the_reply_of_a_model_and_keep_no_session_of_it(browser: 
         assert not page.faults
 
 
+def test_the_suggested_messages_are_sent_and_the_question_is_asked_in_a_new_session(browser: Any, home: Path) -> None:
+    with serving(home / "store", embedder="talk-embed-s") as served:
+        page = visit(browser, served.url)
+        page.go("chat")
+        page.click("[data-try='1']")
+        page.see(".turn .said", has_text="I moved to Lyon")
+        page.click("[data-try='2']")
+        page.see(".turn .said", has_text="Clara")
+        page.click("[data-try='3']", has_text="In a new session")
+        page.see(".aside .hit", has_text="I moved to Lyon last month.")
+        assert page.page.locator(".turn.mine").count() == 1
+        assert page.page.locator(".try").count() == 0
+        page.context.close()
+        assert not page.faults
+
+
+def test_a_first_run_in_spanish_is_in_spanish_with_the_block_for_the_model(browser: Any, home: Path) -> None:
+    with serving(home / "store", embedder="talk-embed-s") as served:
+        page = visit(browser, served.url, user=None, language="es-ES", timezone_id="America/Mexico_City")
+        page.page.goto(served.url)
+        page.see(".who input").fill("lucía")
+        page.click("[data-action=who]")
+        page.see(".who", has_text="Eres lucía")
+        page.click("[data-action=remember]")
+        page.see("[data-step=say] .good")
+        page.click("[data-action=ask]")
+        assert "Notas de la memoria" in page.see("[data-step=ask] .block").inner_text()
+        found = served.client.get("/v1/users/lucía").json()
+        assert (found["language"], found["timezone"]) == ("es", "America/Mexico_City")
+        page.context.close()
+        assert not page.faults
+
+
 def test_the_steps_work_when_only_words_are_searched(browser: Any, home: Path) -> None:
     with serving(home / "store", embedder="none") as served:
         page = visit(browser, served.url, user=None)

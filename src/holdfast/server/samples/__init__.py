@@ -40,6 +40,7 @@ def add(memory: Engine, language: str) -> list[str]:
         tx.set_setting(_SETTING, language)  # first, so that an interrupted call can be removed
     now = services(memory).clock.now()
     for person in people:
+        memory.set_user(person["name"], language=language)
         _store(memory, person, now)
     return [person["name"] for person in people]
 

@@ -7,7 +7,7 @@ import { contextPanel, memoryLink, told } from "../parts.js";
 import { latest } from "../samples.js";
 import { scope } from "../settings.js";
 import { pickScope } from "../shell.js";
-import { kindChip, skeleton } from "../ui.js";
+import { kindChip, link, skeleton } from "../ui.js";
 
 /** All messages of a session. */
 export async function allMessages(id) {
@@ -32,12 +32,22 @@ export function whoseMemory() {
   );
 }
 
-export function welcome(ui) {
-  const say = (text) => () => {
-    ui.input.value = text;
-    ui.input.focus();
-    ui.input.dispatchEvent(new Event("input"));
-  };
+const TRIES = ["1", "2", "3"];
+
+/** Suggested messages that were not said yet. The last one is a question, which is asked in a new session. */
+export function suggestions(used, send) {
+  const label = (n) =>
+    n === "3" && used.length ? t("chat.tryNew", { question: t(`chat.try.${n}`) }) : t(`chat.try.${n}`);
+  return h(
+    "div.tries",
+    {},
+    TRIES.filter((n) => !used.includes(n)).map((n) =>
+      h("button.try", { type: "button", onclick: () => send(n), dataset: { try: n } }, label(n)),
+    ),
+  );
+}
+
+export function welcome(send) {
   return h(
     "div.welcome",
     {},
@@ -45,13 +55,7 @@ export function welcome(ui) {
     h("h2", {}, t("chat.welcome.title")),
     h("p", {}, t("chat.welcome.body")),
     h("p", {}, scope().user ? t("chat.welcome.whose", { name: scope().user }) : t("chat.welcome.shared")),
-    h(
-      "div.tries",
-      {},
-      ["1", "2", "3"].map((n) =>
-        h("button.try", { type: "button", onclick: say(t(`chat.try.${n}`)) }, t(`chat.try.${n}`)),
-      ),
-    ),
+    suggestions([], send),
     h("a", { href: "#/start" }, t("chat.welcome.start")),
     latest && !latest.chat && h("p.quiet", {}, t("chat.welcome.noModel")),
   );
@@ -63,7 +67,7 @@ export function noModel(turn, first) {
     "div.no-model",
     {},
     h("p", {}, h("strong", {}, t("noModel.kept")), " ", first && t("noModel.body")),
-    first && h("pre.command", {}, "HOLDFAST_CHAT=ollama:llama3.2 holdfast serve"),
+    first && link(t("noModel.choose"), "#/admin/models", { name: "spark", class: "small" }),
     h(
       "details",
       { open: first && matchMedia("(min-width: 721px)").matches },

@@ -9,7 +9,16 @@ import { markdown } from "../markdown.js";
 import { latest, record } from "../samples.js";
 import { scope } from "../settings.js";
 import { attempt, button, failed, link, problem, skeleton, toast } from "../ui.js";
-import { allMessages, asideParts, lastId, learnedChips, noModel, welcome, whoseMemory } from "./chat-parts.js";
+import {
+  allMessages,
+  asideParts,
+  lastId,
+  learnedChips,
+  noModel,
+  suggestions,
+  welcome,
+  whoseMemory,
+} from "./chat-parts.js";
 import { traceChip, tracesOf } from "./trace-links.js";
 
 const NEWEST = 40; // memories that are compared to find what is new
@@ -30,6 +39,7 @@ function fresh() {
     known: null,
     since: undefined,
     draft: "",
+    used: [],
     busy: false,
   };
 }
@@ -107,14 +117,17 @@ async function nameModel(ui) {
   if ((await record()) === before || ui.signal.aborted) return;
   bar(ui);
   const note = ui.box.turns.querySelector(".welcome");
-  if (note) note.replaceWith(welcome(ui));
+  if (note) note.replaceWith(welcome((n) => suggest(ui, n)));
 }
 
 function drawAll(ui) {
   bar(ui);
+  const send = (n) => suggest(ui, n);
+  const { used } = talk;
   replace(
     ui.box.turns,
-    talk.turns.length ? talk.turns.map((turn) => drawTurn(ui, turn)) : welcome(ui),
+    talk.turns.length ? talk.turns.map((turn) => drawTurn(ui, turn)) : welcome(send),
+    talk.turns.length > 0 && used.length > 0 && used.length < 3 && !talk.busy && suggestions(used, send),
     talk.status === "ended" && ended(ui),
   );
   aside(ui);
@@ -317,11 +330,24 @@ function compose(ui) {
   requestAnimationFrame(grow);
 }
 
+/** Send a suggested message. The question goes to a new session, because a session does not recall its own messages. */
+async function suggest(ui, n) {
+  if (talk.busy) return;
+  const used = [...talk.used, n];
+  if (n === "3" && talk.turns.length) {
+    await attempt(null, () => post(`/v1/sessions/${part(talk.id)}/end`));
+    begin(ui);
+  }
+  talk.used = used;
+  await say(ui, t(`chat.try.${n}`));
+}
+
 async function say(ui, text) {
   // The client id makes a retry store the message once.
   const turn = { role: "user", text, at: new Date().toISOString(), clientId: randomId() };
   talk.turns.push(turn);
   talk.chosen = turn;
+  talk.busy = true;
   drawAll(ui);
   await answer(ui, turn);
 }

@@ -48,6 +48,7 @@ function who(setup, user) {
   });
   const save = async () => {
     const found = await put("/v1/setup/user", { user: input.value.trim() });
+    await describe(found.user);
     renew();
     useDefaultUser(found.user);
     toast(t("start.hello", { name: found.user }));
@@ -59,6 +60,14 @@ function who(setup, user) {
     h("h2", {}, t("start.who")),
     h("p", {}, t("start.whoNote")),
     form(input, t("start.me"), save, "who"),
+  );
+}
+
+/** Store the language and the time zone of this browser for a user, so that blocks are in that language from the start. */
+async function describe(user) {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  await put(`/v1/users/${part(user)}`, { language: current(), ...(timeZone && { timezone: timeZone }) }).catch(
+    () => null,
   );
 }
 

@@ -158,8 +158,8 @@ function report(found) {
           ),
         ),
       ),
-    found.skipped.length > 0 && fileList("import.skipped", found.skipped),
-    found.warnings.length > 0 && fileList("import.warning", found.warnings),
+    found.skipped.length > 0 && fileList("skipped", found.skipped),
+    found.warnings.length > 0 && fileList("warning", found.warnings),
     found.learning > 0 && h("p", {}, t("import.learning", { n: found.learning })),
     !found.dry_run && h("div.actions", {}, h("a.button", { href: "#/memories" }, t("import.see"))),
   ];
@@ -170,11 +170,13 @@ function fileList(name, files) {
   return h(
     "details.file-list",
     { open: files.length <= 10 },
-    h("summary", {}, t(name, { n: files.length })),
+    h("summary", {}, t(`import.${name}`, { n: files.length })),
     h(
       "ul",
       {},
-      files.map((each) => h("li", {}, h("code", {}, each.file), " ", t(`${name}.detail`, { detail: each.detail }))),
+      files.map((each) =>
+        h("li", {}, h("code", {}, each.file), " ", t(`import.${name}.detail`, { detail: each.detail })),
+      ),
     ),
   );
 }
