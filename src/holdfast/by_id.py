@@ -212,7 +212,7 @@ def decide(services: Services, id: str, *, accept: bool, reader: Scope | None = 
     """Accept or dismiss a proposal. Return the resulting memory."""
     with services.store.write() as tx:
         if not tx.memories(MemoryFilter(ids=(id,), reader=reader, statuses=None)):
-            raise NotFound(f"There is no proposal {id}.")
+            raise NotFound(translatable("absent.proposal", "There is no proposal {id}.", id=id))
         decided = writer(services, tx).accept(id) if accept else writer(services, tx).dismiss(id)
     services.scheduler.wake()
     return decided
@@ -230,7 +230,9 @@ def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None
         hidden = tx.messages(MessageFilter(actions=[f"{FORGOTTEN}:{batch}"]))
         seen = all(reader is None or reader.sees(message.scope) for message in hidden)
         if not (found or hidden) or not seen or (found and not _sees_batch(tx, found[0], reader)):
-            raise NotFound(f"There is no change {id}; `history` lists the changes of a memory.")
+            raise NotFound(
+                translatable("absent.change_listed", "There is no change {id}; `history` lists the changes of a memory.", id=id)
+            )
         undone = writer(services, tx).undo(found[0]) if found else []
         tx.set_action([message.id for message in hidden], None, instead_of=f"{FORGOTTEN}:{batch}")
     services.scheduler.wake()
@@ -344,7 +346,14 @@ def _found(reads: Reads, target: Mapping[str, str], reader: Scope | None) -> Sco
     else:
         found = _targets(reads, target)
     if not found or (reader is not None and not all(reader.sees(row.scope) for row in found)):
-        raise NotFound(f"There is no {'message' if what == 'source' else what} {id}. Nothing was erased.")
+        raise NotFound(
+            translatable(
+                "absent.erase",
+                "There is no {what} {id}. Nothing was erased.",
+                what="message" if what == "source" else what,
+                id=id,
+            )
+        )
     return found[0].scope
 
 
@@ -352,7 +361,14 @@ def _check_unchanged(tx: Transaction, target: Mapping[str, str], reader: Scope |
     """Raise ``NotFound`` if the target was removed or moved to another scope after it was found."""
     if _found(tx, target, reader) != scope:
         ((what, id),) = target.items()
-        raise NotFound(f"There is no {'message' if what == 'source' else what} {id}. Nothing was erased.")
+        raise NotFound(
+            translatable(
+                "absent.erase",
+                "There is no {what} {id}. Nothing was erased.",
+                what="message" if what == "source" else what,
+                id=id,
+            )
+        )
 
 
 def only_session(services: Services, id: str, *, reader: Scope | None = None) -> SessionRecord:
@@ -366,7 +382,13 @@ def _only_session(reads: Reads, id: str, reader: Scope | None) -> SessionRecord:
     own = [session for session in seen if reader is not None and session.scope == replace(reader, also_apps=())]
     chosen = own or seen
     if not chosen:
-        raise NotFound(f"There is no session {id}. To start a session with this id, name its user, app or agent.")
+        raise NotFound(
+            translatable(
+                "absent.session_of",
+                "There is no session {id}. To start a session with this id, name its user, app or agent.",
+                id=id,
+            )
+        )
     if len(chosen) > 1:
         raise InvalidInput(f"Several users, apps or agents have a session {id}. Name the one that is meant.")
     return chosen[0]

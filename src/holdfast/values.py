@@ -28,6 +28,7 @@ from holdfast.text.language import detect_language
 from holdfast.text.limits import Limits
 from holdfast.text.secrets.fields import redact_put
 from holdfast.types import Kind, Memory, MemoryOrigin, Put, Redaction, Scope
+from holdfast.types.translatable import translatable
 
 _MAX_CLOCK_DIFFERENCE = timedelta(days=1)
 MAX_UNINDEXED_TEXT = 4 * MAX_TEXT
@@ -187,7 +188,11 @@ def _hash(*parts: str | None) -> str:
 def key(kind: Kind, put: Put) -> str | None:
     """Return the key to store. If a kind allows one value per key, the default key is the kind's name."""
     if kind.keyed == "no" and put.key is not None:
-        raise InvalidInput(f"Memories of kind {kind.name!r} have no key; leave it out, or use kind 'fact'.")
+        raise InvalidInput(
+            translatable(
+                "memory.keyless", "Memories of kind {kind!r} have no key; leave it out, or use kind 'fact'.", kind=kind.name
+            )
+        )
     return kind.name if put.key is None and kind.keyed == "one" else put.key
 
 

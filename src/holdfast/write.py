@@ -181,7 +181,7 @@ class Writer:
     def _of_status(self, id: str, statuses: Sequence[MemoryStatus]) -> Memory:
         found = self.tx.memories(MemoryFilter(ids=(id,), statuses=statuses))
         if not found:
-            raise NotFound(f"There is no proposal {id}.")
+            raise NotFound(translatable("absent.proposal", "There is no proposal {id}.", id=id))
         return found[0]
 
     def _replaced(self, put: Put) -> list[Memory]:
@@ -363,7 +363,7 @@ class Writer:
     def _undo_one(self, change: ChangeRecord, batch: str) -> Memory:
         revisions = {memory.revision: memory for memory in self.tx.revisions(change.memory)}
         if not revisions:
-            raise NotFound(f"{change.memory} was erased and cannot be restored.")
+            raise NotFound(translatable("absent.erased", "{id} was erased and cannot be restored.", id=change.memory))
         present = revisions[max(revisions)]
         if present.revision != change.revision:
             raise Conflict(
@@ -420,7 +420,7 @@ class Writer:
     def _present(self, id: str) -> Memory:
         found = self.tx.memories(MemoryFilter(ids=(id,)))
         if not found:
-            raise NotFound(f"There is no live memory {id}.")
+            raise NotFound(translatable("absent.live", "There is no live memory {id}.", id=id))
         return found[0]
 
     def _stamped(self, memory: Memory) -> Memory:

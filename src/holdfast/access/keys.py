@@ -221,7 +221,7 @@ class Gate:
         now = self._clock.now()
         expiry = None if expires_at is None else as_utc(expires_at, what="expires_at")
         if expiry is not None and expiry <= now:
-            raise InvalidInput("expires_at is in the past. No key was created; give a later time.")
+            raise InvalidInput(translatable("key.past", "expires_at is in the past. No key was created; give a later time."))
         creator = by or Principal.local(self.tenant)
         parts = authorize(creator, "admin", user=user, app=app, agent=agent)
         chosen = self._tenant_for(creator, tenant)

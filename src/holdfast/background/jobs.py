@@ -23,6 +23,7 @@ from holdfast.errors import NotFound, StoreError
 from holdfast.protocols import Clock, Reads, SessionFilter, Store, Transaction
 from holdfast.runtime.ids import new_id
 from holdfast.types import REDO, Job, SessionRecord, Spend
+from holdfast.types.translatable import translatable
 
 log = logging.getLogger("holdfast")
 
@@ -213,7 +214,11 @@ class JobRunner:
             found = tx.jobs(ids=(id,))
             if not found or not _can_rerun(found[0]):
                 raise NotFound(
-                    f"There is no dead or queued job {id}, and no digest with flaws. Nothing was queued; see `holdfast jobs`."
+                    translatable(
+                        "absent.job",
+                        "There is no dead or queued job {id}, and no digest with flaws. Nothing was queued; see `holdfast jobs`.",
+                        id=id,
+                    )
                 )
             job = found[0]
             payload = {name: value for name, value in job.payload.items() if name != _FAILURES}

@@ -18,6 +18,7 @@ from holdfast.presets.base import Preset
 from holdfast.presets.settings import MemoryConfig
 from holdfast.protocols import Embedder, Reranker, SentenceReader
 from holdfast.recall.embedding import EmbedderSource
+from holdfast.types.translatable import translatable
 
 if TYPE_CHECKING:
     from holdfast.models.transcribers import Transcriber
@@ -214,7 +215,14 @@ def make_reranker(reranker: "str | Reranker") -> "Reranker | Literal['chat'] | N
     if reranker.casefold() in ("chat", "none"):
         return "chat" if reranker.casefold() == "chat" else None
     if reranker not in registry.RERANKERS:
-        raise SettingsError(f"Unknown reranker {reranker!r}. Use {', '.join(registry.RERANKERS)}, chat or none.")
+        raise SettingsError(
+            translatable(
+                "model.reranker",
+                "Unknown reranker {name!r}. Use {known}, chat or none.",
+                name=reranker,
+                known=", ".join(registry.RERANKERS),
+            )
+        )
     environment.silence_onnxruntime()
     from holdfast.models.local.cross_encoder import CrossEncoder  # noqa: PLC0415  (onnxruntime is heavy)
 
@@ -226,7 +234,11 @@ def make_sentence_reader(name: str) -> SentenceReader | None:
     if name.casefold() == "none":
         return None
     if name not in registry.READERS:
-        raise SettingsError(f"Unknown reader {name!r}. Use {', '.join(registry.READERS)} or none.")
+        raise SettingsError(
+            translatable(
+                "model.reader", "Unknown reader {name!r}. Use {known} or none.", name=name, known=", ".join(registry.READERS)
+            )
+        )
     return _sentence_reader(name, models_directory())
 
 

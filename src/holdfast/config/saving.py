@@ -10,6 +10,7 @@ from holdfast.config.folders import data_directory
 from holdfast.config.loading import FILES
 from holdfast.errors import SettingsError
 from holdfast.runtime.private_files import create_file, create_folder
+from holdfast.types.translatable import translatable
 
 
 def own_settings_file() -> Path:
@@ -30,7 +31,15 @@ def save_setting(name: str, value: str, path: Path) -> None:
         text = path.read_text("utf-8") if path.exists() else ""
         _replace(path, with_setting(text, name, value, assign=" = " if path.suffix == ".toml" else ": "))
     except OSError as error:
-        raise SettingsError(f"The setting {name} cannot be stored in {path}: {error.strerror}. Nothing was changed.") from error
+        raise SettingsError(
+            translatable(
+                "settings.unwritable",
+                "The setting {name} cannot be stored in {path}: {error}. Nothing was changed.",
+                name=name,
+                path=str(path),
+                error=error.strerror or "",
+            )
+        ) from error
 
 
 def with_setting(text: str, name: str, value: str, *, assign: str) -> str:

@@ -58,7 +58,15 @@ def import_path(
         run = Import(store, preset, clock, digester, source)
         result = run.run(learn=learn, dry_run=dry_run, progress=progress)
         if not _has_found(result) and not _is_empty(Probe(place), chosen):
-            raise InvalidInput(f"{place} contains nothing in the format {chosen.name}: {chosen.title}. Nothing was imported.")
+            raise InvalidInput(
+                translatable(
+                    "import.nothing",
+                    "{place} contains nothing in the format {format}: {title}. Nothing was imported.",
+                    place=str(place),
+                    format=chosen.name,
+                    title=chosen.title,
+                )
+            )
     if keep_vectors is not None and run.vectors:
         keep_vectors(run.vectors)
     return result

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.errors import InvalidInput, NotFound
+from holdfast.types.translatable import translatable
 
 MAX_UNPACKED_BYTES = 1 << 30
 """Maximum size of the files in an archive."""
@@ -34,14 +35,27 @@ def _extract(archive: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(archive) as packed:
             if sum(each.file_size for each in packed.infolist()) > MAX_UNPACKED_BYTES:
-                raise InvalidInput(f"{archive} is larger than 1 GB when unpacked. Nothing was imported. Unpack it first.")
+                raise InvalidInput(
+                    translatable(
+                        "import.large",
+                        "{archive} is larger than 1 GB when unpacked. Nothing was imported. Unpack it first.",
+                        archive=str(archive),
+                    )
+                )
             for each in packed.infolist():
                 if each.filename.startswith("__MACOSX/"):
                     continue
                 target = packed.extract(each, folder)
                 _set_date(target, each)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:  # a password raises RuntimeError
-        raise InvalidInput(f"{archive} cannot be unpacked: {error}. Nothing was imported.") from error
+        raise InvalidInput(
+            translatable(
+                "import.packed",
+                "{archive} cannot be unpacked: {error}. Nothing was imported.",
+                archive=str(archive),
+                error=str(error),
+            )
+        ) from error
 
 
 def _set_date(target: str, each: zipfile.ZipInfo) -> None:

@@ -16,6 +16,7 @@ from holdfast.models.remote.openai_chat import connect_openai
 from holdfast.models.remote.providers import PROVIDERS, key_variable
 from holdfast.models.remote.retrying import CallBudget, Fault, RetryPolicy
 from holdfast.runtime import forks
+from holdfast.types.translatable import translatable
 
 __all__ = ["OpenAITranscriber", "PocketSphinxTranscriber", "Transcriber", "find_transcriber", "transcriber_key"]
 
@@ -47,7 +48,13 @@ def find_transcriber(name: str, url: str | None = None, key: str | None = None) 
         return PocketSphinxTranscriber()
     known = PROVIDERS.get(provider.casefold())
     if not model or (known is None and url is None) or (known is not None and known.package != "openai"):
-        raise ModelUnknown(f"Unknown transcriber {name!r}. Use PROVIDER:MODEL such as openai:whisper-1, pocketsphinx or none.")
+        raise ModelUnknown(
+            translatable(
+                "model.transcriber",
+                "Unknown transcriber {name!r}. Use PROVIDER:MODEL such as openai:whisper-1, pocketsphinx or none.",
+                name=name,
+            )
+        )
     address = url or (known.base_url if known else "")
     variable = known.key_variable if known and url is None else None
     return OpenAITranscriber(Service(name=name, model=model, base_url=address, key=key, key_variable=variable))

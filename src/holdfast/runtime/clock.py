@@ -4,6 +4,7 @@ from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from holdfast.errors import InvalidInput
+from holdfast.types.translatable import translatable
 
 
 class SystemClock:
@@ -36,7 +37,9 @@ def zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise InvalidInput(f"{name!r} is not a time zone; use an IANA name such as Europe/Madrid.") from error
+        raise InvalidInput(
+            translatable("user.zone", "{name!r} is not a time zone; use an IANA name such as Europe/Madrid.", name=name)
+        ) from error
 
 
 def end_of_day(moment: datetime, timezone: str) -> datetime:

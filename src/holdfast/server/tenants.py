@@ -27,6 +27,7 @@ from holdfast.presets.plain_kinds import adopt_recorded_kinds
 from holdfast.protocols import Clock, Embedder
 from holdfast.runtime.heap import return_free_memory
 from holdfast.services import services
+from holdfast.types.translatable import translatable
 
 log = logging.getLogger("holdfast.server")
 _FLUSH_SECONDS = 15.0
@@ -110,7 +111,11 @@ class EnginePool:
     def _acquire(self, tenant: str) -> _Slot:
         with self._lock:
             if self._closing.is_set():
-                raise StoreClosed("The server is shutting down. Nothing was changed. Retry when it has restarted.")
+                raise StoreClosed(
+                    translatable(
+                        "server.stopping", "The server is shutting down. Nothing was changed. Retry when it has restarted."
+                    )
+                )
             slot = self._slots.setdefault(tenant, _Slot())
             slot.leases += 1
             self._slots.move_to_end(tenant)

@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.errors import InvalidInput, TextTooLong
 from holdfast.runtime.regex import regex
 from holdfast.text.chunks import SEPARATOR
+from holdfast.types.translatable import translatable
 
 MAX_TEXT = 4 * 1024 * 1024
 """Maximum number of characters of a message or memory."""
@@ -39,10 +40,18 @@ def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False, exp
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")
     if len(text) > MAX_TEXT:
-        raise TextTooLong(f"{what} has {len(text):,} characters; the limit is {MAX_TEXT:,}. Split it into parts.")
+        raise TextTooLong(
+            translatable(
+                "text.long_parts",
+                "{what} has {n:,} characters; the limit is {limit:,}. Split it into parts.",
+                what=what,
+                n=len(text),
+                limit=MAX_TEXT,
+            )
+        )
     cleaned = _UNSTORABLE.sub("\ufffd", text)
     if not cleaned.strip() and not may_be_empty:
-        raise InvalidInput(f"{what} is empty. Give {expected}.")
+        raise InvalidInput(translatable("text.empty", "{what} is empty. Give {expected}.", what=what, expected=expected))
     return cleaned
 
 
@@ -54,12 +63,20 @@ def clean_name(name: str | None, *, what: str, limit: int = 512) -> str | None:
     if name is None:
         return None
     if isinstance(name, str) and _UNSTORABLE.search(name):  # a replaced character would make two names one
-        raise InvalidInput(f"{what} contains NUL or a lone surrogate, which cannot be stored. Remove it.")
+        raise InvalidInput(
+            translatable(
+                "text.unstorable", "{what} contains NUL or a lone surrogate, which cannot be stored. Remove it.", what=what
+            )
+        )
     cleaned = one_line(clean_text(name, what=what))
     if len(cleaned) > limit:
-        raise TextTooLong(f"{what} has {len(cleaned):,} characters; the limit is {limit:,}.")
+        raise TextTooLong(
+            translatable(
+                "text.long_name", "{what} has {n:,} characters; the limit is {limit:,}.", what=what, n=len(cleaned), limit=limit
+            )
+        )
     if not cleaned:
-        raise InvalidInput(f"{what} is empty. Give {_VISIBLE}.")
+        raise InvalidInput(translatable("text.empty", "{what} is empty. Give {expected}.", what=what, expected=_VISIBLE))
     return cleaned
 
 
@@ -184,7 +201,12 @@ def clean_query(query: str, *, limit: int = 20_000) -> str:
 def required_query(query: str, *, vector: object = None) -> str:
     """Return the query unchanged. Raise InvalidInput if it is blank and no query vector is given."""
     if isinstance(query, str) and vector is None and not query.strip():
-        raise InvalidInput("The query is empty. Give a question or some words. To see everything, list the memories instead.")
+        raise InvalidInput(
+            translatable(
+                "text.no_query",
+                "The query is empty. Give a question or some words. To see everything, list the memories instead.",
+            )
+        )
     return query
 
 

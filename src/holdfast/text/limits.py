@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.errors import TextTooLong
+from holdfast.types.translatable import translatable
 
 __all__ = ["Limits"]
 
@@ -26,8 +27,13 @@ class Limits:
         """Raise ``TextTooLong`` if a text is too long. Values that are not strings are ignored."""
         if isinstance(text, str) and len(text) > self.max_text:
             raise TextTooLong(
-                f"{what} has {len(text):,} characters; the limit is {self.max_text:,}. Nothing was stored. "
-                "Split it into parts, or raise the setting max_text."
+                translatable(
+                    "text.long",
+                    "{what} has {n:,} characters; the limit is {limit:,}. Nothing was stored. Split it into parts, or raise the setting max_text.",
+                    what=what,
+                    n=len(text),
+                    limit=self.max_text,
+                )
             )
 
     def check_metadata(self, metadata: Mapping[str, Any]) -> None:

@@ -63,7 +63,9 @@ class TopicPages:
         pages = self._pages(self._store, self._scope(user=user, app=app, agent=agent))
         name = topic_called(clean_label(topic, what="topic") or "", pages)
         if name not in pages:
-            raise NotFound(f"There is no topic {topic!r}. List the topics to see their names.")
+            raise NotFound(
+                translatable("absent.topic", "There is no topic {topic!r}. List the topics to see their names.", topic=topic)
+            )
         return pages[name]
 
     def edit(
@@ -84,7 +86,12 @@ class TopicPages:
         """
         if len(markdown) > _MAX_PAGE_CHARACTERS:
             raise InvalidInput(
-                f"A page can have at most {_MAX_PAGE_CHARACTERS:,} characters, not {len(markdown):,}. Nothing was saved."
+                translatable(
+                    "topic.long",
+                    "A page can have at most {limit:,} characters, not {n:,}. Nothing was saved.",
+                    limit=_MAX_PAGE_CHARACTERS,
+                    n=len(markdown),
+                )
             )
         scope, name = self._scope(user=user, app=app, agent=agent), clean_label(topic, what="topic") or ""
         assert self._topics  # raises InvalidInput if the preset keeps no topics

@@ -48,7 +48,7 @@ GROUPS = (
 
 
 def test_the_folder_is_small() -> None:
-    assert sum(path.stat().st_size for path in FILES) < 450_000
+    assert sum(path.stat().st_size for path in FILES) < 480_000
 
 
 def _imported(path: Path) -> set[Path]:
@@ -119,6 +119,12 @@ def test_no_script_parses_html_or_makes_code_of_text(path: Path) -> None:
 def test_every_module_that_is_imported_is_there(path: Path) -> None:
     for name in re.findall(r"""(?:from|import\()\s*"(\.[^"]+)\"""", path.read_text("utf-8")):
         assert (path.parent / name).is_file(), name
+
+
+@pytest.mark.parametrize("path", sorted((FOLDER / "i18n").rglob("*.json")), ids=lambda path: path.relative_to(FOLDER).as_posix())
+def test_no_file_of_words_has_a_key_twice(path: Path) -> None:
+    keys: list[str] = json.loads(path.read_text("utf-8"), object_pairs_hook=lambda pairs: [key for key, _ in pairs])
+    assert sorted(keys) == sorted(set(keys))
 
 
 def test_both_languages_have_every_word() -> None:

@@ -18,6 +18,7 @@ from holdfast.importers.lines import json_items
 from holdfast.importers.payloads import limited
 from holdfast.importers.records import Conversation, Note, Record, Said
 from holdfast.runtime.regex import regex
+from holdfast.types.translatable import translatable
 
 _BOLD_LINE = regex(r"^\*\*([^*\n]+)\*\*:?[ \t]*$", re.MULTILINE)
 _MEMORY_FIELDS = ("conversations_memory", "project_memories", "memory_files")
@@ -84,7 +85,11 @@ def _objects(path: Path, name: str) -> Iterator[Fields]:
         try:
             yield Fields(json.loads(file.read()), name)
         except ValueError as error:
-            raise InvalidInput(f"{name} is not valid JSON: {error}. Nothing was imported.") from error
+            raise InvalidInput(
+                translatable(
+                    "import.file_json", "{file} is not valid JSON: {error}. Nothing was imported.", file=name, error=str(error)
+                )
+            ) from error
 
 
 def _conversation(talk: Fields) -> Iterator[Record]:

@@ -39,7 +39,11 @@ def _pages(path: Path) -> Iterator[Note]:
     try:
         import pypdf  # noqa: PLC0415  (only installed with the extra)
     except ImportError as error:
-        raise ExtraMissing("Importing PDF files needs pypdf. Install it with: pip install 'holdfast-memory[pdf]'.") from error
+        raise ExtraMissing(
+            translatable(
+                "import.needs_pdf", "Importing PDF files needs pypdf. Install it with: pip install 'holdfast-memory[pdf]'."
+            )
+        ) from error
     from pypdf.errors import PyPdfError  # noqa: PLC0415  (as above)
 
     try:

@@ -212,8 +212,12 @@ def _split(name: str, base_url: str | None) -> tuple[Provider, str]:
         return _COMPATIBLE, name.strip()
     known = ", ".join(PROVIDERS)
     raise ModelUnknown(
-        f"{name!r} is not a valid model name. Use PROVIDER:MODEL, such as openai:gpt-4o-mini or ollama:llama3.2. "
-        f"The providers are: {known}. For another OpenAI-compatible server, set its URL."
+        translatable(
+            "model.name",
+            "{name!r} is not a valid model name. Use PROVIDER:MODEL, such as openai:gpt-4o-mini or ollama:llama3.2. The providers are: {known}. For another OpenAI-compatible server, set its URL.",
+            name=name,
+            known=known,
+        )
     )
 
 

@@ -16,6 +16,7 @@ from holdfast.server.api.responses import Listed, Model
 from holdfast.server.caller import Calling, needs
 from holdfast.server.routes.idempotency import Route
 from holdfast.services import services
+from holdfast.types.translatable import translatable
 
 router = APIRouter(prefix="/v1/backups", tags=["server"], route_class=Route)
 _FOLDER = "backups"
@@ -69,7 +70,11 @@ def create(caller: Calling) -> Backup:
     location = services(memory).store.location
     if "://" in location:
         raise InvalidInput(
-            f"A PostgreSQL store is backed up with PostgreSQL's own tools. No backup was written. Run: {_dump(location)}"
+            translatable(
+                "backup.postgres",
+                "A PostgreSQL store is backed up with PostgreSQL's own tools. No backup was written. Run: {command}",
+                command=_dump(location),
+            )
         )
     store = Path(location)
     name = f"{store.stem}-{services(memory).clock.now():%Y%m%dT%H%M%SZ}"
