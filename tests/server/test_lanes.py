@@ -195,6 +195,27 @@ def test_large_requests_pause_while_quick_ones_run(lane: LaneName, computes: boo
     assert (shortest > 0.04) is pauses
 
 
+@pytest.mark.parametrize(("tenant", "pauses"), [("slow", True), ("x", False)])
+def test_quick_requests_of_a_tenant_over_its_share_pause_while_others_run(tenant: str, *, pauses: bool) -> None:
+    async def run() -> bool:
+        lanes = Lanes.of(computes=True)
+        for name, seconds in (("slow", 4.0), ("x", 0.1), ("y", 0.1)):
+            await lanes.lanes["quick"].enter(name)
+            lanes.lanes["quick"].leave(name, seconds)
+        other, turn = lanes.turn("quick", "y"), lanes.turn("quick", tenant)
+        await other.enter()
+        await turn.enter()
+        time.sleep(0.05)  # noqa: ASYNC251  (stands for work)
+        begin = time.monotonic()
+        give_way()
+        paused = time.monotonic() - begin
+        turn.leave()
+        other.leave()
+        return paused > 0.05
+
+    assert asyncio.run(run()) is pauses
+
+
 def test_a_queue_that_is_too_long_is_refused() -> None:
     async def run() -> None:
         lane = Lane(capacity=1, per_tenant=1, max_waiting=2)

@@ -5,9 +5,9 @@ requests and one for chats. A lane runs a limited number of requests at a time, 
 requests wait in one queue per tenant. When a request ends, the next tenant in line is served. A tenant that sends a
 thousand requests therefore delays its neighbors no more than a tenant that sends two.
 
-In the lane for quick requests, the time that requests take counts, too: the next tenant is the one that used the least time lately,
-and a tenant that used more than its share runs one request at a time. So a tenant with slow recalls, such as recalls of very long
-messages, does not slow down the others.
+In the lane for quick requests, the time that requests take counts, too: the next tenant is the one that used the least time lately.
+A tenant that used more than its share runs one request at a time, and with low priority. So a tenant with slow recalls, such as
+recalls of very long messages, does not slow down the others.
 """
 
 import asyncio
@@ -109,8 +109,12 @@ class Lane:
             self._tenants.move_to_end(tenant)
             mine.queue.popleft().set_result(None)
 
+    def is_over_share(self, tenant: str) -> bool:
+        """Return True if a tenant used much more time of this lane lately than its share."""
+        return self._used is not None and self._used.is_too_much(tenant)
+
     def _limit(self, tenant: str) -> int:
-        return 1 if self._used is not None and self._used.is_too_much(tenant) else self._per_tenant
+        return 1 if self.is_over_share(tenant) else self._per_tenant
 
 
 class UsedTime:
@@ -190,9 +194,14 @@ class Turn:
         self._entered: float | None = None
 
     async def enter(self) -> None:
-        """Wait until the request may run. With low priority, lower the priority of the calling task."""
+        """Wait until the request may run. With low priority, lower the priority of the calling task.
+
+        An urgent request has low priority, too, if its tenant used more than its share of the lane.
+        """
         await self._lane.enter(self._tenant)
         self._entered = time.monotonic()
+        if self._priority == "urgent" and self._lane.is_over_share(self._tenant):
+            self._priority = "low"
         if self._priority == "urgent":
             urgent.enter()
         elif self._priority == "low":
