@@ -1,14 +1,17 @@
 """Screenshots of every page of the dashboard, in both themes and at two widths: ``make screenshots``.
 
 Run ``python -m tests.server.dashboard.screenshots FOLDER [--spanish] [PAGE ...]``. The pages show a store in use (``scene.py``).
-Look at the pictures: no test judges appearance.
+Look at the pictures: no test judges appearance. With ``--readme FILE``, only the picture of the README is taken.
 """
 
 import sys
 import tempfile
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+import holdfast
 from tests.server.dashboard.scene import Ids, fill_store
 from tests.server.dashboard.support import PAGES, Visitor, fill, launched, visit
 from tests.server.http_support import process
@@ -59,7 +62,26 @@ def _save(visitor: Visitor, route: str, size: tuple[int, int], path: Path) -> Pa
     return path
 
 
+def take_readme(path: Path) -> Path:
+    """Take the picture of the README: a question, what is recalled for it and why, and the text that a model would receive."""
+    now = datetime.now(UTC)
+    with tempfile.TemporaryDirectory() as home:
+        with closing(holdfast.open(Path(home) / "memory.db", worker="none", embedder="none")) as memory:
+            for days, text in ((28, "I'm allergic to walnuts."), (22, "I moved to Seattle last week."), (9, "The spare key hangs behind the piano.")):
+                memory.remember(text, user="ana", valid_from=now - timedelta(days=days))
+        with launched() as browser, process(Path(home), "--embedder", "talk-embed-s") as server:
+            visitor = _visitor(browser, server.url, "light", SIZES["wide"], "en-US")
+            visitor.go("chat")
+            visitor.say("Am I allergic to anything?")
+            visitor.see(".aside .hit")
+            visitor.page.wait_for_timeout(1000)
+            visitor.page.screenshot(path=path)
+    return path
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "--readme":
+        sys.exit(print(take_readme(Path(sys.argv[2]))))  # noqa: T201  (a command)
     spanish, wanted = "--spanish" in sys.argv, [each for each in sys.argv[2:] if each != "--spanish"]
     for picture in take(Path(sys.argv[1]), tuple(wanted), "es-ES" if spanish else "en-US"):
         print(picture)  # noqa: T201  (a command)
