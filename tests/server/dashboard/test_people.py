@@ -147,6 +147,17 @@ def test_erasing_a_person_says_what_will_be_lost_and_gives_a_receipt(visitor: Vi
 
 
 @pytest.mark.long
+def test_the_settings_also_say_what_erasing_a_user_removes(browser: Any, url: str) -> None:
+    remember(url, "Collects coins", user="pilar")
+    visitor = visit(browser, url, user="pilar")
+    visitor.go("settings")
+    visitor.click(".danger-zone .button")
+    assert "1 memory (1 live, 0 retired)" in visitor.see("dialog .points").inner_text()
+    visitor.context.close()
+    assert not visitor.faults
+
+
+@pytest.mark.long
 def test_with_many_sessions_the_rest_of_the_page_stays_reachable(visitor: Visitor, url: str) -> None:
     for number in range(12):
         body = {"role": "user", "text": f"hello number {number}", "user": "vera"}
