@@ -89,6 +89,8 @@ const spot = ({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`;
 
 function draw(user, names, links, places) {
   const middle = MIDDLE;
+  const strongest = Math.max(1, ...links.map((each) => each.weight));
+  const most = Math.max(5, ...names.map((each) => each.count));
   return s(
     "svg.around-drawing",
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
@@ -96,14 +98,14 @@ function draw(user, names, links, places) {
     links.map((each) =>
       s("path.tie", {
         d: bent(places.get(each.between[0]), places.get(each.between[1])),
-        "stroke-width": Math.min(1 + each.weight, 4),
+        "stroke-width": (1 + 3 * (each.weight / Math.max(strongest, 3)) ** 2).toFixed(1),
       }),
     ),
     s("circle.node.is-user", { cx: middle.x, cy: middle.y, r: 34 }),
-    s("text", { x: middle.x, y: middle.y + 5, "text-anchor": "middle", class: "of-user" }, short(user, 7)),
+    s("text", { x: middle.x, y: middle.y + 5, "text-anchor": "middle", class: "of-user" }, short(firstName(user), 8)),
     names.map((each) => {
       const { x, y } = places.get(each.name);
-      const size = Math.min(8 + 2 * each.count, 18);
+      const size = Number((8 + 10 * (each.count / most)).toFixed(1));
       return s(
         "g",
         { "data-name": each.name, class: `is-${each.kind}` },
@@ -113,6 +115,9 @@ function draw(user, names, links, places) {
     }),
   );
 }
+
+/** The part of a name that fits into the circle. */
+const firstName = (user) => user.split(/[\s(@]+/)[0] || user;
 
 const short = (text, max) => ([...text].length > max ? `${[...text].slice(0, max - 1).join("")}…` : text);
 
