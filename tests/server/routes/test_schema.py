@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from holdfast.testing import ScriptedChat
 from tests.server.http_support import Served, serving
 
-OPERATIONS = 82
+OPERATIONS = 83
 EXAMPLES = 12
 CHECKS = (
     "not_a_server_error",
@@ -17,8 +17,8 @@ CHECKS = (
     "content_type_conformance",
     "response_schema_conformance",
 )
-UNDESCRIBED = ("import_file",)
-"""Operations that also reject valid requests: a schema cannot describe the formats of files."""
+UNDESCRIBED = ("import_file", "choose_model")
+"""Operations that also reject valid requests: a schema cannot describe the formats of files, or the models that can be used."""
 ENDLESS = ("events",)
 """Operations whose response does not end. They have their own tests."""
 

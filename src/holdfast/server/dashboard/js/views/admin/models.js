@@ -5,6 +5,7 @@ import { stackedBars } from "../../charts.js";
 import { dialog } from "../../dialogs.js";
 import { h, icon, replace } from "../../dom.js";
 import { has, milliseconds, money, number, shortDay, t } from "../../i18n.js";
+import { live } from "../../live.js";
 import { attempt, button, field, load, problem, serverText, toast } from "../../ui.js";
 import { bySeries, lastDays } from "../stats.js";
 
@@ -27,6 +28,7 @@ export function section(signal) {
       { signal },
     );
   fill();
+  live.addEventListener("change", (event) => isBack(event) && fill(), { signal });
   ollama(local, signal);
   load(
     spend,
@@ -40,6 +42,9 @@ export function section(signal) {
   );
   return [list, local, h("h2.admin-title", {}, t("models.spend")), spend];
 }
+
+/** True if the server was started again, or the page was shown again: the event then tells no change of data. */
+const isBack = (event) => !Object.keys(/** @type {CustomEvent} */ (event).detail ?? {}).length;
 
 function row(model, fill) {
   const result = h("div", { role: "status" });
