@@ -67,7 +67,11 @@ def take_readme(path: Path) -> Path:
     now = datetime.now(UTC)
     with tempfile.TemporaryDirectory() as home:
         with closing(holdfast.open(Path(home) / "memory.db", worker="none", embedder="none")) as memory:
-            for days, text in ((28, "I'm allergic to walnuts."), (22, "I moved to Seattle last week."), (9, "The spare key hangs behind the piano.")):
+            for days, text in (
+                (28, "I'm allergic to walnuts."),
+                (22, "I moved to Seattle last week."),
+                (9, "The spare key hangs behind the piano."),
+            ):
                 memory.remember(text, user="ana", valid_from=now - timedelta(days=days))
         with launched() as browser, process(Path(home), "--embedder", "talk-embed-s") as server:
             visitor = _visitor(browser, server.url, "light", SIZES["wide"], "en-US")
