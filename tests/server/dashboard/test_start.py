@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast.testing import ScriptedChat
-from tests.server.dashboard.support import visit
+from tests.server.dashboard.support import remember, visit
 from tests.server.http_support import Served, serving
 
 pytestmark = [pytest.mark.ledger("X12"), pytest.mark.timeout(180), pytest.mark.long]
@@ -97,6 +97,24 @@ def test_a_first_run_in_spanish_is_in_spanish_with_the_block_for_the_model(brows
         assert "Notas de la memoria" in page.see("[data-step=ask] .block").inner_text()
         found = served.client.get("/v1/users/lucía").json()
         assert (found["language"], found["timezone"]) == ("es", "America/Mexico_City")
+        page.context.close()
+        assert not page.faults
+
+
+def test_a_search_says_that_nothing_fits_and_folds_weak_results(browser: Any, home: Path) -> None:
+    with serving(home / "store", embedder="talk-embed-s") as served:
+        for text in ("The oven runs hot", "Plays the viola on Tuesdays", "Her sister is a surgeon in Lyon"):
+            remember(served.url, text)
+        page = visit(browser, served.url)
+        page.go("memories?q=What is the boiling point of mercury?")
+        page.see(".count", has_text="Nothing fits")
+        page.go("memories?q=Who is a doctor?")
+        page.see(".hit-row >> nth=0", has_text="Her sister is a surgeon in Lyon")
+        page.go("memories?q=viola")
+        page.see(".count", has_text="1 result")
+        assert page.see("input[type=search]").input_value() == "viola"
+        page.see(".weak-hits", has_text="2 weaker results")
+        assert page.page.locator(".hit-row:visible").count() == 1
         page.context.close()
         assert not page.faults
 

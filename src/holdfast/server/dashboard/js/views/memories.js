@@ -52,6 +52,7 @@ export function view(route, signal) {
   Object.assign(state, { list, detail, node, filters });
   const update = (next) => {
     state.route = next;
+    if (state.search && document.activeElement !== state.search) state.search.value = next.query.q ?? "";
     show(state);
     return true;
   };
@@ -290,41 +291,63 @@ function drawHits(state, hits) {
   const { query } = state.route;
   const shown = query.topic ? hits.filter((hit) => hit.memory?.topic === query.topic) : hits;
   if (!shown.length) return empty(t("memories.none.title"), t("memories.none.search"), { name: "search" });
-  return [
-    h("p.count.quiet", { "aria-live": "polite" }, t("memories.found", { n: shown.length })),
+  const strong = shown.filter(isStrong);
+  const weak = shown.filter((hit) => !isStrong(hit));
+  const list = (hits) =>
     h(
       "div.rows.hits",
       {},
-      shown.map((hit) => {
-        if (!hit.memory) return hitCard(hit, { open: false });
-        const card = h(
-          "div.hit-row",
-          {},
-          h(
-            "a.row.memory-row",
-            {
-              href: href(state, hit.id),
-              "data-row": true,
-              dataset: { id: hit.id },
-              "aria-current": hit.id === state.chosen ? "true" : null,
-            },
-            h("span.memory-text", { dir: "auto" }, hit.text),
-            marks(
-              hit.memory,
-              h(
-                "span.total",
-                { title: t("why.total") },
-                meter(hit.score, t("why.total")),
-                h("b", {}, number(hit.score, { minimumFractionDigits: 2, maximumFractionDigits: 2 })),
-              ),
-            ),
-          ),
-          h("details.why", {}, h("summary", {}, t("why.title")), reasons(hit)),
-        );
-        return state.bulk.wrap({ id: hit.id, text: hit.text }, card);
-      }),
+      hits.map((hit) => hitRow(state, hit)),
+    );
+  return [
+    h(
+      "p.count.quiet",
+      { "aria-live": "polite" },
+      strong.length ? t("memories.found", { n: strong.length }) : t("memories.noneFits"),
     ),
+    strong.length > 0 && list(strong),
+    weak.length > 0 &&
+      h(
+        "details.weak-hits",
+        { open: !strong.length },
+        h("summary", {}, t("memories.weak", { n: weak.length })),
+        list(weak),
+      ),
   ];
+}
+
+const EXACT = ["text", "time", "key", "topic"];
+
+/** A hit counts if it is probably relevant, or if it was found by words, a date, a key or a topic. */
+const isStrong = (hit) => hit.relevant !== false || hit.why.some((reason) => EXACT.includes(reason.arm));
+
+function hitRow(state, hit) {
+  if (!hit.memory) return hitCard(hit, { open: false });
+  const card = h(
+    "div.hit-row",
+    {},
+    h(
+      "a.row.memory-row",
+      {
+        href: href(state, hit.id),
+        "data-row": true,
+        dataset: { id: hit.id },
+        "aria-current": hit.id === state.chosen ? "true" : null,
+      },
+      h("span.memory-text", { dir: "auto" }, hit.text),
+      marks(
+        hit.memory,
+        h(
+          "span.total",
+          { title: t("why.total") },
+          meter(hit.score, t("why.total")),
+          h("b", {}, number(hit.score, { minimumFractionDigits: 2, maximumFractionDigits: 2 })),
+        ),
+      ),
+    ),
+    h("details.why", {}, h("summary", {}, t("why.title")), reasons(hit)),
+  );
+  return state.bulk.wrap({ id: hit.id, text: hit.text }, card);
 }
 
 function nothing(state) {
