@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import holdfast.server.tenants
 from holdfast.runtime.heap import return_free_memory
 from holdfast.server.tenants import open_pool
 
@@ -70,9 +69,8 @@ def test_objects_that_stay_are_left_out_of_later_garbage_collections() -> None:
     assert frozen > 50_000
 
 
-def test_a_server_returns_free_memory_regularly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holdfast.server.tenants, "_FLUSH_SECONDS", 0.5)
-    with open_pool(tmp_path / "memory.db", embedder="none", worker="none"):
+def test_a_server_returns_free_memory_regularly(tmp_path: Path) -> None:
+    with open_pool(tmp_path / "memory.db", embedder="none", worker="none", flush_seconds=0.5):
         return_free_memory()
         before = _resident_mb()
         kept = _fragmented()

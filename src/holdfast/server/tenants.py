@@ -30,8 +30,8 @@ from holdfast.services import services
 from holdfast.types.translatable import translatable
 
 log = logging.getLogger("holdfast.server")
-_FLUSH_SECONDS = 15.0
-"""Interval in seconds at which the times of last use of access keys are saved, and free memory is returned."""
+FLUSH_SECONDS = 15.0
+"""Default interval in seconds at which the times of last use of access keys are saved, and free memory is returned."""
 
 
 @dataclass(slots=True)
@@ -50,9 +50,12 @@ class EnginePool:
     engines without a lease are closed. The pool itself leases the operator's engine for its whole lifetime.
     """
 
-    def __init__(self, open_tenant: Callable[[str], Engine], *, tenant: str, max_open: int = 64) -> None:
+    def __init__(
+        self, open_tenant: Callable[[str], Engine], *, tenant: str, max_open: int = 64, flush_seconds: float = FLUSH_SECONDS
+    ) -> None:
         self._open_tenant = open_tenant
         self._max_open = max_open
+        self._flush_seconds = flush_seconds
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
         """The pool's entries by tenant, least recently used first."""
         self._lock = threading.Lock()
@@ -147,7 +150,7 @@ class EnginePool:
                 self._closers = [*(closer for closer in self._closers if closer.is_alive()), thread]
 
     def _flush_regularly(self) -> None:
-        while not self._closing.wait(_FLUSH_SECONDS):
+        while not self._closing.wait(self._flush_seconds):
             self._flush_keys()
             self.follow_other_processes()
             return_free_memory()
@@ -208,8 +211,13 @@ def open_pool(
     worker: Literal["thread", "inline", "none"] | None = None,
     clock: Clock | None = None,
     max_open: int = 64,
+    flush_seconds: float = FLUSH_SECONDS,
 ) -> EnginePool:
-    """Open a pool for all tenants of a store. Takes the same arguments as ``holdfast.open``."""
+    """Open a pool for all tenants of a store. Takes the same arguments as ``holdfast.open``, and two more.
+
+    ``max_open`` is the maximum number of open engines. ``flush_seconds`` is the interval at which the times of last use of
+    access keys are saved, and free memory is returned to the operating system.
+    """
     named = preset.name if isinstance(preset, Preset) else preset
     loaded = load_settings(settings, store=None if path is None else str(path), tenant=tenant, preset=named)
     vectors, chat_source = make_models(loaded, make_preset(loaded, preset), embedder=embedder, chat=chat)
@@ -228,4 +236,4 @@ def open_pool(
             clock=clock,
         )
 
-    return EnginePool(open_tenant, tenant=loaded.tenant, max_open=max_open)
+    return EnginePool(open_tenant, tenant=loaded.tenant, max_open=max_open, flush_seconds=flush_seconds)

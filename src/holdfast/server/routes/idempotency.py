@@ -4,7 +4,6 @@ If a client got no response to a write, it can repeat the request with the same 
 response. A different request with the same key is a conflict.
 """
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Coroutine
@@ -76,9 +75,7 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
             return _again(claim)
         try:
             response = await handle(request)
-        except asyncio.CancelledError:  # the thread may still finish its write, so the claim stays until it expires
-            raise
-        except BaseException:
+        except Exception:  # not a cancellation: the thread may still finish its write, so the claim stays until it expires
             await run_in_threadpool(answers.release, claim)
             raise
         if not isinstance(response, EventStream):

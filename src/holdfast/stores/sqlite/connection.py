@@ -132,11 +132,11 @@ class SQLiteConnections:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:
+                if connection.in_transaction:  # SQLite ends the transaction itself after some errors
                     connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
 
     @contextlib.contextmanager
     def try_writing(self, *, durable: bool = True) -> Iterator[FileConnection]:
