@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.learning.input_filter import extractable, without_injected_text
-from holdfast.recall.context_block import render_block
+from holdfast.recall.context.block import render_block
 from holdfast.testing.samples import AT, a_memory, a_message
 from holdfast.types import Hit
 

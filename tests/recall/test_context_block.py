@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Context, Engine, Hit, Memory, Scope
-from holdfast.recall.context_block import render_block
+from holdfast.recall.context.block import render_block
 from holdfast.recall.relevance.answers import MANY_HITS
 from holdfast.recall.uses import SHOWN
 from holdfast.services import services

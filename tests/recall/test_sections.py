@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.presets.base import PromptLayout, Section
-from holdfast.recall.sections import render_sections
+from holdfast.recall.context.sections import render_sections
 from holdfast.testing.samples import AT, a_memory, a_message
 from holdfast.types import Context, Hit, Scope
 from holdfast.types.results import Reason

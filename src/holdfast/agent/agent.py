@@ -22,7 +22,7 @@ from holdfast.chat import ChatModel, Reply, Tool, ToolCall, Turn, Usage, spend_o
 from holdfast.engine import Engine
 from holdfast.errors import AnswerInvalid, HoldfastError, ModelError, ModelUnavailable, NoChatModel, SpendLimit, StoreError
 from holdfast.models.chat_budget import BudgetedChat, ChatBudget, ChatSource
-from holdfast.recall.context_block import with_persona
+from holdfast.recall.context.block import with_persona
 from holdfast.services import services
 from holdfast.session import Session
 from holdfast.text.clean import escape_line

@@ -28,7 +28,7 @@ from holdfast.designs.numbers import find_numbered, number_of
 from holdfast.engine import Engine
 from holdfast.learning.related_conversations import CONVERSATION, RELATED
 from holdfast.protocols import MemoryFilter
-from holdfast.recall.sections import render_sections
+from holdfast.recall.context.sections import render_sections
 from holdfast.services import services
 
 __all__ = [

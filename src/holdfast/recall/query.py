@@ -1,10 +1,11 @@
-"""The query of a recall: its text, its reader and its filters."""
+"""The query of a recall: its text, its reader and its filters. Also computes parts of it from the store and the preset."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from holdfast.protocols import Space, Vectors
+from holdfast.presets.base import Preset
+from holdfast.protocols import Space, Store, Vectors
 from holdfast.text.periods import Period
 from holdfast.types import MIN_TRUST, Scope, Where
 
@@ -71,3 +72,16 @@ class RecallQuery:
     def memory_kinds(self) -> Collection[str] | None:
         """Kinds of memory to search, or None for all."""
         return None if self.kinds is None else set(self.kinds) - {"message"}
+
+
+def with_shared_apps(store: Store, reader: Scope) -> Scope:
+    """Return the reader's scope, extended by the apps that share their memories with the reader's app."""
+    return replace(reader, also_apps=tuple(store.apps_sharing_with(reader.app))) if reader.app else reader
+
+
+def background_kinds(preset: Preset) -> list[str]:
+    """Return the kinds of summaries to leave out of recall, because the summarized messages are searched themselves.
+
+    If the preset deletes messages after a while, no kinds are returned, so that recall finds the summaries.
+    """
+    return [kind.name for kind in preset.kinds if kind.background and preset.message_retention is None]

@@ -17,7 +17,7 @@ from holdfast.config.models import make_embedder
 from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
 from holdfast.errors import ModelError
-from holdfast.recall.context_block import render_block
+from holdfast.recall.context.block import render_block
 from holdfast.services import services
 from holdfast.types import Hit
 from holdfast_bench.recall.datasets import Conversation, Dataset, Question, load

@@ -14,7 +14,7 @@ from holdfast.designs.numbers import number_of, resolve
 from holdfast.engine import Engine
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.presets.settings import RumiSettings
-from holdfast.recall.sections import render_sections
+from holdfast.recall.context.sections import render_sections
 from holdfast.services import services
 
 __all__ = ["Fact", "LLMClient", "MemoryManager", "MemoryStore", "Message"]

@@ -14,7 +14,7 @@ from importlib import resources
 from holdfast.learning.summaries.importance import importance_of
 from holdfast.learning.summaries.lasting import is_lasting
 from holdfast.presets.base import PromptLayout, Section
-from holdfast.recall.context_block import with_persona
+from holdfast.recall.context.block import with_persona
 from holdfast.recall.traces.search_log import leave_out
 from holdfast.text.clean import count_tokens, escape_line, one_line
 from holdfast.text.dates import ago
