@@ -24,7 +24,6 @@ from holdfast.models.chat_budget import BudgetedChat
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, MemoryFilter, MessageFilter, SentenceReader, SessionFilter, Store, Transaction
 from holdfast.recall.conversation_state import with_state
-from holdfast.recall.embedding import Embedding
 from holdfast.types import OFF_RECORD, REDO, Author, Job, Memory, Message, SessionRecord, SessionStatus, is_forgotten
 from holdfast.write import Writer
 
@@ -38,25 +37,23 @@ class Digester:
         preset: Preset,
         clock: Clock,
         *,
-        embedding: Embedding,
+        extractor: SpanExtractor,
         chat: BudgetedChat,
         condenser: Condenser,
         topics: TopicFinder,
-        reader: SentenceReader | None = None,
     ) -> None:
         self._store = store
         self._preset = preset
         self._clock = clock
+        self._extractor = extractor
         self._chat = chat
         self._condenser = condenser
         self._topics = topics
-        self._reader = reader
-        self._extractor = SpanExtractor(store, preset, clock, embedding=embedding, chat=chat, topics=topics, reader=reader)
 
     @property
     def sentence_reader(self) -> SentenceReader | None:
         """The model that reads the user's sentences. None if only rules read them."""
-        return self._reader
+        return self._extractor.reader
 
     def close_session(
         self, tx: Transaction, session: SessionRecord, status: SessionStatus, *, at: datetime | None = None

@@ -96,7 +96,8 @@ class SpanExtractor:
         self._embedding = embedding
         self._chat = chat
         self._topics = topics
-        self._reader = reader
+        self.reader = reader
+        """The model that reads the user's sentences. None if only rules read them."""
 
     def extract(self, span: Span, *, by_rules: bool) -> Extracted:
         """Extract memories from a span, and reconcile them with known memories. With ``by_rules``, no model is used."""
@@ -124,7 +125,7 @@ class SpanExtractor:
             outcome = replace(outcome, flaws=(f"{problem}; rules took over", *outcome.flaws), failed=failed, away=failed)
         outcome, recent = self._topics.gather(outcome, messages, span.session, after=span.after, model=model)
         proposed = self._not_explicit([change for change in outcome.changes if isinstance(change, Put)], messages)
-        proposed = placed(proposed, project=project, reader=self._reader)
+        proposed = placed(proposed, project=project, reader=self.reader)
         related = self._neighbors(proposed, without=earlier)
         calibration = calibration_for(self._embedding.name or "")
         proposed = [with_neighbors(put, neighbors, calibration) for put, neighbors in zip(proposed, related, strict=True)]
@@ -138,9 +139,9 @@ class SpanExtractor:
 
     def _reader_for(self, messages: Sequence[Message], *, in_project: bool, model: ChatModel | None) -> SentenceReader | None:
         """Return the sentence reader for a conversation. Without a chat model, it also keeps sentences that end a known memory."""
-        if self._reader is None:
+        if self.reader is None:
             return None
-        reader = ProjectReader(self._reader) if in_project else self._reader
+        reader = ProjectReader(self.reader) if in_project else self.reader
         if model is not None:
             return reader
         finder = ChangeFinder(
@@ -159,11 +160,11 @@ class SpanExtractor:
 
         Return an empty list if the preset never shows messages in context blocks, or if there is no sentence reader.
         """
-        if self._reader is None or not self._preset.shows_messages:
+        if self.reader is None or not self._preset.shows_messages:
             return []
         said = {message.id: message.text for message in messages}
         try:
-            return ended_messages(puts, said, store=self._store, embedding=self._embedding, reader=self._reader)
+            return ended_messages(puts, said, store=self._store, embedding=self._embedding, reader=self.reader)
         except ModelError:  # the flaw is noted already
             return []
 
@@ -222,7 +223,7 @@ class SpanExtractor:
         and the list of problems says so.
         """
         try:
-            return self._reconciled_with(self._reader, proposed, related, said), ()
+            return self._reconciled_with(self.reader, proposed, related, said), ()
         except ModelError as error:
             return self._reconciled_with(None, proposed, related, said), (reader_flaw(error),)
 

@@ -1,13 +1,14 @@
 """Builds the components of an engine and connects them."""
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
 from holdfast.background.condense import Condenser
 from holdfast.background.digest import Digester
 from holdfast.background.energy import Energy
+from holdfast.background.extract_span import SpanExtractor
 from holdfast.background.find_topic import TopicFinder
 from holdfast.background.housekeeping import Housekeeping
 from holdfast.background.jobs import LEASE_DURATION, MODEL_LEASE_DURATION, JobRunner
@@ -30,6 +31,15 @@ from holdfast.types import REDO
 
 _MAX_CALLS_PER_JOB = 16
 """Maximum number of model calls of one job: six parts of a conversation, their retries, and the topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Learning:
+    """The components that learn from conversations."""
+
+    digester: Digester
+    condenser: Condenser
+    topics: TopicFinder
 
 
 def build_services(
@@ -55,21 +65,9 @@ def build_services(
     embedding = Embedding(store, embedder)
     budgeted = BudgetedChat(store, chat, clock, budget)
     meter = Energy(store, energy, asks_model=chat is not None)
-    condenser = Condenser(store, preset, clock, embedding=embedding, chat=budgeted)
-    topics = TopicFinder(store, preset, clock, embedding=embedding, chat=budgeted)
-    digester = Digester(
-        store, preset, clock, embedding=embedding, chat=budgeted, condenser=condenser, topics=topics, reader=sentence_reader
-    )
-    jobs = _job_runner(
-        store,
-        clock,
-        digester=digester,
-        condenser=condenser,
-        topics=topics,
-        meter=meter,
-        chat=budgeted,
-        lease=_lease(chat),
-    )
+    learning = _learning(store, preset, clock, embedding=embedding, chat=budgeted, reader=sentence_reader)
+    digester, condenser = learning.digester, learning.condenser
+    jobs = _job_runner(store, clock, learning, meter=meter, chat=budgeted, lease=_lease(chat))
     reranking = Reranking(ChatReranker(store, clock, budgeted) if reranker == "chat" else reranker)
     traces = Traces(store, days=trace_days, max_traces=max_traces, sentence_reader=sentence_reader)
     reader = Reader(store, preset, clock, embedding, reranking=reranking, recall_timeout=recall_timeout, traces=traces)
@@ -107,25 +105,29 @@ def build_services(
     )
 
 
+def _learning(
+    store: Store, preset: Preset, clock: Clock, *, embedding: Embedding, chat: BudgetedChat, reader: SentenceReader | None
+) -> _Learning:
+    """Build the components that learn from conversations."""
+    condenser = Condenser(store, preset, clock, embedding=embedding, chat=chat)
+    topics = TopicFinder(store, preset, clock, embedding=embedding, chat=chat)
+    extractor = SpanExtractor(store, preset, clock, embedding=embedding, chat=chat, topics=topics, reader=reader)
+    digester = Digester(store, preset, clock, extractor=extractor, chat=chat, condenser=condenser, topics=topics)
+    return _Learning(digester=digester, condenser=condenser, topics=topics)
+
+
 def _job_runner(
-    store: Store,
-    clock: Clock,
-    *,
-    digester: Digester,
-    condenser: Condenser,
-    topics: TopicFinder,
-    meter: Energy,
-    chat: BudgetedChat,
-    lease: timedelta,
+    store: Store, clock: Clock, learning: _Learning, *, meter: Energy, chat: BudgetedChat, lease: timedelta
 ) -> JobRunner:
     """Return the runner of the jobs that learn from conversations and condense memories."""
-    digest = watched("digest")(digester.digest)
-    handlers = {"digest": digest, REDO: digest, **condenser.handlers, **topics.handlers}
+    digest = watched("digest")(learning.digester.digest)
+    topics = learning.topics.handlers
+    handlers = {"digest": digest, REDO: digest, **learning.condenser.handlers, **topics}
 
     def runnable(kinds: Collection[str]) -> list[str]:
         return [kind for kind in meter.affordable(kinds) if kind != REDO or chat.has_returned]
 
-    exclusive = [kind for kind in handlers if kind not in topics.handlers]  # other processes lease jobs of the same store, too
+    exclusive = [kind for kind in handlers if kind not in topics]  # other processes lease jobs of the same store, too
     return JobRunner(store, clock, handlers, affordable=runnable, lease=lease, exclusive=exclusive)
 
 
