@@ -34,7 +34,7 @@ from holdfast.learning.changes.reconcile import ReconcileRules
 from holdfast.presets.base import Preset
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import MemoryFilter, MessageFilter, Role, SentenceReader
-from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore, SQLiteTransaction
 from holdfast.testing import FrozenClock

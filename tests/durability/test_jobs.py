@@ -24,7 +24,7 @@ from holdfast.learning.capture_kinds import STATEMENTS
 from holdfast.learning.changes.reconcile import ReconcileRules
 from holdfast.presets.default import DEFAULT
 from holdfast.protocols import Role, SentenceReader
-from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import FrozenClock

@@ -24,7 +24,7 @@ import pytest
 from holdfast.engine import Engine
 from holdfast.learning.capture_by_rules import extract_statements
 from holdfast.protocols import MemoryFilter
-from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing.engines import build_engine

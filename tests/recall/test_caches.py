@@ -13,7 +13,7 @@ import pytest
 import holdfast
 from holdfast import Engine
 from holdfast.recall.caches import TEXT_CACHES, QueryCache, count_erasure
-from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.services import services
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import FrozenClock, HashEmbedder

@@ -14,7 +14,7 @@ from holdfast.errors import AnswerInvalid, ModelError
 from holdfast.protocols import Role
 from holdfast.recall.embedder.calls import EmbedderCalls
 from holdfast.recall.embedder.fingerprint import FIXED_TEXTS
-from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.services import services
 from holdfast.testing import HashEmbedder
 from tests.models.remote.chat_server import ChatServer
@@ -127,7 +127,7 @@ def test_another_process_checks_its_embedder_when_the_recorded_vectors_change(op
     other.recall("otter", user="ana")
     assert services(other).embedding.is_embedding_again
     with pytest.raises(AnswerInvalid, match="Another process"), services(one).store.write() as tx:
-        services(one).embedding._fingerprint.confirm(tx)  # as when a batch was embedded meanwhile
+        services(one).embedding.model.fingerprint.confirm(tx)  # as when a batch was embedded meanwhile
     one.recall("otter", user="ana")  # follows, with its own vectors
     one.drain()
     assert (one.stats().vectors, one.stats().waiting_for_vectors) == (len(TEXTS), 0)
@@ -200,7 +200,7 @@ def test_an_embedder_with_unusable_vectors_is_a_typed_error_and_digestion_contin
     assert any("Basil" in hit.text for hit in hits)
     assert hits.notices[0].startswith("Searched by words only: hash-256")
     with pytest.raises(ModelError):
-        services(memory).embedding._embed(Broken(ANSWERS[name]), ["a", "b"], "document")
+        services(memory).embedding.model.embed(Broken(ANSWERS[name]), ["a", "b"], "document")
     assert (memory.stats().vectors, memory.stats().waiting_for_vectors > 0) == (0, True)
 
 

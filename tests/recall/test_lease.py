@@ -12,7 +12,7 @@ from holdfast.config.opening import open_engine
 from holdfast.errors import ModelUnavailable
 from holdfast.protocols import Embedder, Role, Store
 from holdfast.recall.embedder.fingerprint import FIXED_TEXTS
-from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.recall.lease import ProcessLease
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import HashEmbedder

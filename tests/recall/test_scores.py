@@ -13,7 +13,7 @@ from holdfast import Engine, Hit
 from holdfast.agent.tools import MemoryTools
 from holdfast.filters import MessagePlace
 from holdfast.protocols import Role
-from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.recall.ranking import Background, likelihood, with_context_gains
 from holdfast.services import services
 from holdfast.testing import HashEmbedder

@@ -14,7 +14,7 @@ import pytest
 from holdfast import Engine, Hits
 from holdfast.errors import ModelUnavailable, SettingsError
 from holdfast.protocols import Candidate, Role, Vectors
-from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.services import services
 from holdfast.testing import HashEmbedder
 from tests.models.remote.chat_server import ChatServer, Refuse, Silence, Step
@@ -54,7 +54,7 @@ def by_meaning(hits: Hits) -> bool:
 
 
 def pause_over(memory: Engine) -> None:
-    services(memory).embedding.end_pauses()
+    services(memory).embedding.model.end_pauses()
 
 
 # An embedder on a server

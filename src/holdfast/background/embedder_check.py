@@ -27,7 +27,7 @@ def check_embedder(embedding: Embedding, recall_timeout: float | None) -> Findin
         )
         return _failed(problem, None if ":" in embedding.name else pull)  # a remote model has no weights here
     try:
-        seconds = embedding.query_seconds() if recall_timeout is not None else None
+        seconds = embedding.model.query_seconds() if recall_timeout is not None else None
     except ModelError as error:
         return _failed(str(error), None)
     if seconds is not None and recall_timeout is not None and seconds > recall_timeout:

@@ -103,7 +103,7 @@ class Scheduler:
     def drain(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Run all queued work. Return how many jobs ran, texts were embedded and items were cleaned up, in total."""
         self.flush()
-        self._embedding.end_pauses()
+        self._embedding.model.end_pauses()
         self._chat.presence.end_pauses()
         steps = self._housekeeping.tick()
         while self._run_jobs():

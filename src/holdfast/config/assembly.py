@@ -17,7 +17,8 @@ from holdfast.consent.wishes import Wishes
 from holdfast.models.chat_budget import BudgetedChat, ChatBudget, ChatSource
 from holdfast.presets.base import Preset
 from holdfast.protocols import Clock, Reranker, SentenceReader, Store
-from holdfast.recall.embedding import EmbedderSource, Embedding
+from holdfast.recall.embedder.loaded import EmbedderSource
+from holdfast.recall.embedding import Embedding
 from holdfast.recall.notices import RECALL_TIMEOUT
 from holdfast.recall.reader import Reader
 from holdfast.recall.reranking import ChatReranker, Reranking

@@ -17,7 +17,7 @@ from holdfast.models.local.cached_reader import CachedReader
 from holdfast.presets.base import Preset
 from holdfast.presets.settings import MemoryConfig
 from holdfast.protocols import Embedder, Reranker, SentenceReader
-from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.types.translatable import translatable
 
 if TYPE_CHECKING:

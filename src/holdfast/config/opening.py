@@ -23,7 +23,7 @@ from holdfast.presets import find_preset
 from holdfast.presets.base import Preset
 from holdfast.presets.plain_kinds import with_kinds
 from holdfast.protocols import Clock, Embedder, Reranker
-from holdfast.recall.embedding import EmbedderSource
+from holdfast.recall.embedder.loaded import EmbedderSource
 from holdfast.text.limits import Limits
 from holdfast.types import Kind
 

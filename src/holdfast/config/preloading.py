@@ -25,7 +25,7 @@ def preload(memory: Engine) -> None:
     """
     parts = services(memory)
     with suppress(StoreClosed):  # the process is already exiting
-        parts.embedding.preload()
+        parts.embedding.model.preload()
         parts.store.preload()
     try:
         parts.reranking.load()

@@ -7,99 +7,67 @@ texts are also embedded again if an embedder returns different vectors under the
 ``embedder/fingerprint.py``).
 """
 
-import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
-from holdfast.errors import AnswerInvalid, InvalidInput, ModelError, ModelUnavailable
-from holdfast.protocols import Embedder, MissingVector, Role, Store, Vectors
+from holdfast.errors import AnswerInvalid, ModelError
+from holdfast.protocols import Embedder, MissingVector, Store, Vectors
 from holdfast.recall.caches import QueryCache
 from holdfast.recall.embedder.adoption import is_same_model, unit_vectors
-from holdfast.recall.embedder.calls import EmbedderCalls
-from holdfast.recall.embedder.fingerprint import Fingerprint, FingerprintCheck, checked_vectors, read_fingerprint
+from holdfast.recall.embedder.fingerprint import Fingerprint, read_fingerprint
+from holdfast.recall.embedder.loaded import EmbedderSource, LoadedEmbedder
 from holdfast.recall.lease import ProcessLease
 from holdfast.recall.notices import embedding_again, words_only
-from holdfast.runtime import forks
-from holdfast.runtime.bounded_calls import BoundedCalls, NotAnswered
-from holdfast.runtime.wait_budget import WaitBudget, current_budget
+from holdfast.runtime.wait_budget import current_budget
 from holdfast.types import Scope
 
 log = logging.getLogger("holdfast")
-T = TypeVar("T")
-_RETRY_SECONDS = 30.0
 _BATCH = 32
 _MAX_ADOPTED = 20_000
 """Maximum number of queued chunks that are compared with the texts of imported vectors."""
-_PROBE_SECONDS = 5.0
-"""Maximum time in seconds that a check waits for an embedder."""
 
 ChunkIds = Collection[tuple[int, int]]
 """Pairs of an item number and the number of a chunk in that item."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbedderSource:
-    """The name of an embedder and the function that loads it on first use."""
-
-    name: str
-    load: Callable[[], Embedder]
-    computes: bool = False
-    """True if the embedder runs in this process, False if it may wait for a server.
-
-    A recall waits for an embedder that computes. It waits for any other embedder only as long as the setting
-    ``recall_timeout`` allows.
-    """
-    calls: EmbedderCalls = field(default_factory=EmbedderCalls, compare=False, repr=False)
-    """The calls of the embedder. Copies of this source share them."""
-
-
 class Embedding:
-    """The embedder of an engine, together with the queue of texts to embed."""
+    """The vectors of a store: embeds queries, and the queue of texts without vectors."""
 
     def __init__(self, store: Store, source: EmbedderSource | None) -> None:
         self._store = store
-        self._source = source
+        self.model = LoadedEmbedder(store, source, on_change=self._start_again)
+        """The embedder, which is loaded on first use."""
         self.queries = QueryCache(store)
         """Cached vectors of recent queries."""
-        self._lock = threading.Lock()
-        forks.register(self)
         # One process embeds in the background, so that no text is embedded twice.
         self._lease = ProcessLease(store, f"embedding by {self.name}")
-        self._embedder: Embedder | None = None
-        self._retry_at = 0.0
-        self._reported = False
-        self._load_problem: str | None = None
         self._rejected: set[tuple[int, int]] = set()
-        self._fingerprint = FingerprintCheck(store, self.name or "", computes=self.computes, on_change=self._start_again)
         self._old_models = {name for name in store.models() if name != self.name}
         if not self.is_in_use:
             self.start_using()
 
-    def after_fork(self) -> None:
-        """Create a new lock, because a thread of the parent process may hold the old lock."""
-        self._lock = threading.Lock()
-
     @property
     def name(self) -> str | None:
         """Name of the configured embedding model."""
-        return self._source.name if self._source else None
+        return self.model.name
 
     @property
     def computes(self) -> bool:
         """True if all vectors are computed in this process, without a server."""
-        return self._source is None or self._source.computes
+        return self.model.computes
 
     @property
     def problem(self) -> str | None:
         """The reason why the embedder is not available now, as a message for people. None if it is available."""
-        return self._load_problem or (self._source.calls.problem if self._source is not None else None)
+        return self.model.problem
+
+    def embedder(self) -> Embedder | None:
+        """Return the embedder, and load it if necessary. Return None if it is not available."""
+        return self.model.get()
 
     @property
     def notices(self) -> list[str]:
@@ -139,32 +107,6 @@ class Embedding:
             with self._store.write() as tx:
                 tx.use_model(self.name)
 
-    def embedder(self) -> Embedder | None:
-        """Return the embedder, and load it if necessary. Return None if it is not available."""
-        if self._embedder is not None or self._source is None:
-            return self._embedder
-        with self._lock:
-            if self._embedder is None and time.monotonic() >= self._retry_at:
-                try:
-                    self._embedder = self._source.load()
-                    self._load_problem = None
-                except ModelError as error:
-                    self._retry_at = time.monotonic() + _RETRY_SECONDS
-                    self._load_problem = str(error)
-                    self._report(error)
-        return self._embedder
-
-    def _call(self, embedder: Embedder, role: Role, work: Callable[[], T]) -> T:
-        """Call the embedder, within the time limit of the current recall if there is one."""
-        assert self._source is not None
-        return self._source.calls.run(work, role, service=embedder.name, computes=self._source.computes)
-
-    def _report(self, error: ModelError) -> None:
-        """Log that the embedder failed, once per outage. Until the embedder works again, recall searches only by words."""
-        if not self._reported:
-            self._reported = True
-            log.warning("%s", words_only(str(error)))
-
     def query(self, text: str) -> "Vectors | None":
         """Return the vector of a query, or None if there is no embedder or it fails."""
         return self.try_query(text)[0]
@@ -176,45 +118,23 @@ class Embedding:
         """
         embedder = self.embedder()
         if embedder is None or not text.strip():
-            return None, self._load_problem if text.strip() else None
+            return None, self.model.load_problem if text.strip() else None
         known, token = self.queries.get(embedder.name, text)
-        if known is not None and not self._fingerprint.is_due:
+        if known is not None and not self.model.fingerprint.is_due:
             return known, None
 
         def embed() -> "Vectors":
-            found: Vectors = self._embed(embedder, [text], "query")[0]
+            found: Vectors = self.model.embed(embedder, [text], "query")[0]
             self.queries.put(embedder.name, text, found, token)  # also if the recall has stopped waiting
             return found
 
         try:
-            vector = self._call(embedder, "query", embed)
+            vector = self.model.call(embedder, "query", embed)
         except ModelError as error:
-            self._report(error)
+            self.model.report(error)
             return None, str(error)
-        self._reported = False
+        self.model.succeed()
         return vector, None
-
-    def given(self, vector: "Sequence[float] | Vectors") -> "Vectors":
-        """Check a vector that the caller computed for a query, and return it scaled to unit length.
-
-        Raise ``InvalidInput`` if it does not fit the embedder.
-        """
-        embedder = self.embedder()
-        if embedder is None:
-            raise InvalidInput("A search with a vector needs an embedder, and none is in use. Search by text instead.")
-        try:
-            array = np.asarray(vector, dtype=np.float32)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(f"vector must be a list of numbers: {error}.") from error
-        if array.shape != (embedder.dimensions,):
-            raise InvalidInput(
-                f"vector has the shape {array.shape}, but {embedder.name} needs {embedder.dimensions} numbers. Use the same embedder."
-            )
-        length = float(np.linalg.norm(array))
-        if not np.isfinite(length) or length == 0:
-            raise InvalidInput("vector must have finite numbers that are not all 0.")
-        unit: Vectors = array / length
-        return unit
 
     def documents(self, texts: Sequence[str]) -> "Vectors | None":
         """Return the vectors of texts, embedded as documents, or None if there is no embedder or it fails."""
@@ -222,9 +142,9 @@ class Embedding:
         if embedder is None or not texts:
             return None
         try:
-            return self._call(embedder, "document", lambda: self._embed(embedder, texts, "document"))
+            return self.model.call(embedder, "document", lambda: self.model.embed(embedder, texts, "document"))
         except ModelError as error:
-            self._report(error)
+            self.model.report(error)
             return None
 
     def catch_up_under_lease(self, *, limit: int) -> int:
@@ -232,7 +152,7 @@ class Embedding:
         if self.name is None or not self.is_in_use or not self._missing(limit=1):
             return 0
         # A process whose embedder is not available must not hold the lease.
-        if self.embedder() is None or self._source is None or self._source.calls.is_paused or not self._lease.acquire():
+        if self.embedder() is None or self.model.is_paused or not self._lease.acquire():
             return 0
         return self.catch_up(limit=limit)
 
@@ -261,19 +181,19 @@ class Embedding:
         if reader is not None and self._is_complete(reader):
             return 0
         embedder = self.embedder()
-        if embedder is None or self._source is None:
+        if embedder is None:
             return 0
-        deadline = None if remote_seconds is None or self._source.computes else time.monotonic() + remote_seconds
+        deadline = None if remote_seconds is None or self.computes else time.monotonic() + remote_seconds
         in_recall = current_budget() is not None
-        if in_recall and self._source.calls.is_query_failing:
+        if in_recall and self.model.is_query_failing:
             return 0
         done = 0
         for waiting in self._batches(reader, limit, candidates):
             try:
-                self._call(embedder, "document", partial(self._embed_chunks, embedder, waiting))
+                self.model.call(embedder, "document", partial(self._embed_chunks, embedder, waiting))
             except ModelError as error:
                 if not in_recall:
-                    self._report(error)
+                    self.model.report(error)
                 break
             done += len(waiting)
             if deadline is not None and time.monotonic() >= deadline:
@@ -296,7 +216,7 @@ class Embedding:
         if own is None or not is_same_model(own, [found[chunk.item, chunk.chunk] for chunk in sample]):
             return 0
         with self._store.write(durable=False) as tx:
-            self._fingerprint.confirm(tx)
+            self.model.fingerprint.confirm(tx)
             tx.put_vectors(embedder.name, list(found), np.stack(list(found.values())))
         return len(found)
 
@@ -314,14 +234,9 @@ class Embedding:
         if self._is_complete(reader):
             return 0
         self.catch_up(reader=reader, limit=limit, candidates=candidates)
-        if self.name is None or self._embedder is None or (self._source and self._source.calls.is_query_failing):
+        if self.name is None or not self.model.is_loaded or self.model.is_query_failing:
             return 0
         return self._store.count_missing_vectors(self.name, reader=reader)
-
-    def end_pauses(self) -> None:
-        """Allow calls of the embedder now, even if it has just failed."""
-        if self._source is not None:
-            self._source.calls.end_pauses()
 
     def _is_complete(self, reader: Scope) -> bool:
         """Return True if all texts that a reader may see have vectors."""
@@ -357,20 +272,20 @@ class Embedding:
         """Embed chunks and store their vectors. Raise ``ModelError`` if the embedder fails."""
         vectors = self._embed_each(embedder, waiting)
         with self._store.write(durable=False) as tx:
-            self._fingerprint.confirm(tx)
+            self.model.fingerprint.confirm(tx)
             tx.put_vectors(embedder.name, list(vectors), np.stack(list(vectors.values())))
 
     def _embed_each(self, embedder: Embedder, waiting: Sequence[MissingVector]) -> "dict[tuple[int, int], Vectors]":
         """Return the vectors of chunks. If the embedder works in general but fails for some of the chunks, leave these out."""
         chunks = [(chunk.item, chunk.chunk) for chunk in waiting]
         try:
-            return dict(zip(chunks, self._embed(embedder, [chunk.text for chunk in waiting], "document"), strict=True))
+            return dict(zip(chunks, self.model.embed(embedder, [chunk.text for chunk in waiting], "document"), strict=True))
         except AnswerInvalid:
-            self._embed(embedder, ["hello"], "document")  # raises if the embedder does not work at all
+            self.model.embed(embedder, ["hello"], "document")  # raises if the embedder does not work at all
             found: dict[tuple[int, int], Vectors] = {}
             for chunk in waiting:
                 try:
-                    found[chunk.item, chunk.chunk] = self._embed(embedder, [chunk.text], "document")[0]
+                    found[chunk.item, chunk.chunk] = self.model.embed(embedder, [chunk.text], "document")[0]
                 except AnswerInvalid as error:
                     log.warning("A text is searched by words only: %s", error)
                     self._rejected.add((chunk.item, chunk.chunk))
@@ -378,57 +293,11 @@ class Embedding:
                 raise
             return found
 
-    def _embed(self, embedder: Embedder, texts: Sequence[str], role: Role) -> "Vectors":
-        """Embed texts. If the result is unusable, load the embedder again and check whether its vectors have changed.
-
-        Any error of a custom embedder is raised as ``ModelError``, so that only search by meaning fails.
-        """
-        try:
-            return self._fingerprint.embed(self._embedder or embedder, texts, role)
-        except AnswerInvalid:
-            assert self._source is not None
-            self._embedder = self._source.load()  # a remote embedder has fixed the length of its vectors
-            self._fingerprint.recheck()
-            return self._fingerprint.embed(self._embedder, texts, role)
-
     def _start_again(self) -> None:
         """Drop this process's state about the vectors, because the embedder now returns different vectors."""
         log.warning("%s", embedding_again(self.name or ""))
         self.queries.clear()
         self._rejected.clear()
-
-    def preload(self) -> None:
-        """Load the embedder now. A failure is reported in the same way as a failure during a recall."""
-        self.embedder()
-
-    def retry(self) -> None:
-        """If the last call of the embedder failed, call it once to find out whether it works again.
-
-        No call is made during the back-off after a failure. The call takes at most the time that the current recall may
-        wait.
-        """
-        embedder = self.embedder()
-        if embedder is not None and self.problem is not None:
-            with contextlib.suppress(ModelError):  # the problem stays
-                self._call(embedder, "query", lambda: self._embed(embedder, ["hello"], "query"))
-
-    def query_seconds(self) -> float | None:
-        """Measure how long an embedder outside this process takes for a query. Return None if it computes in this process.
-
-        Raise ``ModelError`` if the embedder fails or takes too long.
-        """
-        embedder = self.embedder()
-        if embedder is None or self._source is None or self._source.computes:
-            return None
-        budget = WaitBudget(_PROBE_SECONDS)
-        started = time.monotonic()
-        try:
-            for _ in range(2):  # the first call may open a connection or load a model
-                started = time.monotonic()
-                BoundedCalls().run(lambda: checked_vectors(embedder, ["probe"], "query"), budget, service=embedder.name)
-        except NotAnswered as error:
-            raise ModelUnavailable(f"{embedder.name} did not answer within {_PROBE_SECONDS:g} s.") from error
-        return time.monotonic() - started
 
     def forget_queries(self) -> None:
         """Clear the cached query vectors. The embedder stays loaded."""
@@ -437,13 +306,13 @@ class Embedding:
     def retire_other_models(self) -> list[str]:
         """Drop the vectors of models that are no longer configured, after all texts have vectors of the configured model."""
         models = self._store.models()
-        if self._source is not None and self._source.name not in models:  # another process dropped ours
+        if self.name is not None and self.name not in models:  # another process dropped ours
             self.start_using()
             return []
         if self.is_embedding_again and not self._missing(limit=1):
-            self._fingerprint.complete()
+            self.model.fingerprint.complete()
         others = [name for name in models if name in self._old_models]
-        if self._embedder is None or not others or self._missing(limit=1):
+        if not self.model.is_loaded or not others or self._missing(limit=1):
             return []
         with self._store.write() as tx:
             for name in others:

@@ -68,7 +68,7 @@ class Reader:
         Reading this property calls a failed embedder again if its back-off is over.
         """
         with wait_budget(self.recall_timeout):
-            self._embedding.retry()
+            self._embedding.model.retry()
         found = [*self._embedding.notices, *filter(None, [self._store.search_notice])]
         return [*found, not_reranked(self._reranking.problem)] if self._reranking.problem is not None else found
 
@@ -111,7 +111,7 @@ class Reader:
             where=where,
             namespace=None if namespace is None else clean_namespace(namespace),
             namespace_prefix=clean_namespace(namespace_prefix),
-            vector=None if vector is None else self._embedding.given(vector),
+            vector=None if vector is None else self._embedding.model.given(vector),
             distinct=distinct,
             # The reranker changes scores, so min_score is applied after it.
             min_score=0.0 if self._reranking.active or by_cosine else min_score,

@@ -65,7 +65,7 @@ def test_health_says_that_a_model_was_replaced_behind_its_name_until_the_store_h
     served: Served, model: ChatServer
 ) -> None:
     services(served.pool.operator).reader.recall_timeout = 30.0  # on a busy machine, too, the model answers in time
-    services(served.pool.operator).embedding._fingerprint.recheck()  # as after five minutes
+    services(served.pool.operator).embedding.model.fingerprint.recheck()  # as after five minutes
     model.embedder = Reversed(dimensions=768)
     served.client.post("/v1/recall", json=QUERY)
     health = served.client.get("/health").json()
@@ -87,7 +87,7 @@ def test_health_notices_by_itself_that_the_embedder_is_back(served: Served, mode
     served.client.post("/v1/recall", json=QUERY)
     assert served.client.get("/health").json()["status"] == "degraded"
     model.forget()
-    services(served.pool.operator).embedding.end_pauses()
+    services(served.pool.operator).embedding.model.end_pauses()
     assert served.client.get("/health").json()["status"] == "ok"
 
 

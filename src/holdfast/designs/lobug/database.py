@@ -153,7 +153,7 @@ class MemoryDB:
         fact_type: str = "personal",
     ) -> int:
         """Store a fact with its vector and return its id. If no vector is given, the current embedder computes it."""
-        vector = None if embedding is None else self._services.embedding.given(embedding)
+        vector = None if embedding is None else self._services.embedding.model.given(embedding)
         kept = self.engine.remember(content, kind="fact", metadata={"type": fact_type, "source": source}, origin="auto")
         embedder = self._services.embedding.embedder()
         if vector is not None and embedder is not None:
@@ -166,7 +166,7 @@ class MemoryDB:
         if k < 1:
             raise InvalidInput(f"k must be at least 1, not {k}.")
         embedding, store, scope = self._services.embedding, self._services.store, self.session.scope
-        vector = embedding.given(query_embedding)
+        vector = embedding.model.given(query_embedding)
         embedding.catch_up(reader=scope)
         where = SearchFilter(reader=scope, spaces=["memory"], kinds=("fact",))
         cosines = {each.item: each.score for each in store.find_vectors(embedding.name or "", vector, where, limit=k)}

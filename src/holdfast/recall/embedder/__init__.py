@@ -1,1 +1,1 @@
-"""The embedder of an engine. ``calls.py`` limits and pauses its calls. ``fingerprint.py`` detects changed vectors."""
+"""The embedder of an engine. Start with ``loaded.py``. ``calls.py`` limits and pauses calls; ``fingerprint.py`` detects changed vectors."""

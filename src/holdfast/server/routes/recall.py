@@ -66,7 +66,7 @@ def _check_vector(memory: Engine, vector: Sequence[float] | None) -> None:
     """
     if vector is not None:
         try:
-            services(memory).embedding.given(vector)
+            services(memory).embedding.model.given(vector)
         except InvalidInput as error:
             raise Conflict(str(error)) from error
 

@@ -231,7 +231,7 @@ def _ask_chat(caller: Caller) -> str:
 
 def _embed(caller: Caller) -> str:
     embedding = services(caller.memory).embedding
-    embedding.retry()
+    embedding.model.retry()
     embedder = embedding.embedder()
     if embedder is None:
         raise ModelError(embedding.problem or translatable("test.no_embedder", "The embedder is not available."))
