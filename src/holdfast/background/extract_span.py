@@ -14,7 +14,8 @@ from holdfast.errors import ModelError
 from holdfast.learning.ask_model import Outcome
 from holdfast.learning.capture import ExtractionInput, extract, is_same_statement, newest_that_fit, reader_flaw
 from holdfast.learning.change_reader import ChangeReader
-from holdfast.learning.changes.reconcile import Neighbor, calibration_for, reconcile
+from holdfast.learning.changes.reconcile import Neighbor, reconcile
+from holdfast.learning.changes.sameness import calibration_for
 from holdfast.learning.input_filter import extractable
 from holdfast.learning.placement import PROJECT, placed
 from holdfast.learning.provenance import lowest_trust, trust_of

@@ -12,7 +12,7 @@ from holdfast.background.ended_messages import find_earlier
 from holdfast.background.neighbors import find_neighbors
 from holdfast.learning.change_reader import ToldChange
 from holdfast.learning.changes.compare_claims import ClaimComparer
-from holdfast.learning.changes.reconcile import may_replace, replaces
+from holdfast.learning.changes.end_reason import may_replace, replaces
 from holdfast.learning.changes.wording import spoken_words
 from holdfast.protocols import SentenceReader, Store
 from holdfast.recall.embedding import Embedding

@@ -18,7 +18,7 @@ from holdfast.learning.answer_check.check import Evidence, problem, states_date
 from holdfast.learning.answer_check.evidence import evidence_for
 from holdfast.learning.answer_shapes import as_items
 from holdfast.learning.ask_model import AnswerShape, Outcome, complete, load_prompt, prompt_turns
-from holdfast.learning.changes.reconcile import may_replace
+from holdfast.learning.changes.end_reason import may_replace
 from holdfast.learning.provenance import OWN_SHARE, PARAPHRASE_SHARE, lowest_trust, repeats_own_words
 from holdfast.protocols import SentenceReader
 from holdfast.runtime.regex import regex

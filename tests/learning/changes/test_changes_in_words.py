@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from holdfast.learning.changes.changes_in_words import change_in_words
-from holdfast.learning.changes.reconcile import ReconcileRules, reconcile, replaces
+from holdfast.learning.changes.end_reason import replaces
+from holdfast.learning.changes.reconcile import ReconcileRules, reconcile
 from holdfast.types import Put, Scope
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)

@@ -10,8 +10,9 @@ import pytest
 import holdfast
 from holdfast.config.models import make_sentence_reader
 from holdfast.errors import ModelError
-from holdfast.learning.changes.reconcile import CALIBRATIONS, DocumentCalibration, Neighbor, ReconcileRules, reconcile, replaces
-from holdfast.learning.changes.sameness import adds_nothing, is_near
+from holdfast.learning.changes.end_reason import replaces
+from holdfast.learning.changes.reconcile import Neighbor, ReconcileRules, reconcile
+from holdfast.learning.changes.sameness import CALIBRATIONS, DocumentCalibration, adds_nothing, is_near
 from holdfast.models.local.registry import DEFAULT_READER
 from holdfast.services import services
 from holdfast.testing.samples import ANA, AT, BOB, a_memory

@@ -17,7 +17,7 @@ import click
 from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
 from holdfast.errors import ModelUnavailable
-from holdfast.learning.changes.reconcile import replaces
+from holdfast.learning.changes.end_reason import replaces
 from holdfast.services import services
 from holdfast.types import Message, Put
 from holdfast_bench.learning.labelled_set import Case, ChangePair, Split, changes, conversations, utterances

@@ -1,4 +1,7 @@
-"""Decide by rules whether a new statement supersedes an old one, and why. Compound sentences are compared claim by claim."""
+"""Decide by rules whether a new statement supersedes an old one, and why. Compound sentences are compared claim by claim.
+
+Also decides whether a Put (a memory to store) may retire a memory at all.
+"""
 
 from typing import Final
 
@@ -7,9 +10,13 @@ from holdfast.learning.changes.parts.claims import split_claims
 from holdfast.learning.changes.slots import slots_of
 from holdfast.learning.changes.supersede import correction_of, corrects, denies_another_time, retires
 from holdfast.text.language import detect_language
+from holdfast.types import Memory, Put
 
 _MAX_COMPOUND: Final = 200
 """Maximum number of characters of a sentence whose claims are compared one by one."""
+
+_SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"})
+"""Kinds whose memories contain one statement each, unlike summaries and profiles."""
 
 
 def replaces(old: str, new: str, language: str | None = None) -> bool:
@@ -39,3 +46,50 @@ def end_reason(old: str, old_key: str | None, new: str, new_key: str | None, lan
     claims = split_claims(old, language or detect_language(old)) if len(old) <= _MAX_COMPOUND else [old]
     found = (end_reason(claim, None, new, new_key, language) for claim in claims if len(claims) > 1)
     return next(filter(None, found), None)
+
+
+def end_reason_for_memory(old: Memory, put: Put) -> tuple[str, bool] | None:
+    """Return why a Put (a memory to store) supersedes a memory, and whether that is certain. Return None if it does not."""
+    return end_reason(old.text, old.key, put.text, put.key, put.language or old.language)
+
+
+def end_reason_for_put(earlier: Put, put: Put) -> tuple[str, bool] | None:
+    """Return why a Put supersedes an earlier Put, and whether that is certain. Return None if it does not, or if it is older."""
+    if earlier.valid_from and put.valid_from and put.valid_from < earlier.valid_from:
+        return None
+    return end_reason(earlier.text, earlier.key, put.text, put.key, put.language or earlier.language)
+
+
+def is_outdated(put: Put, old: Memory) -> bool:
+    """Return True if a known memory is newer than a Put (a memory to store) and supersedes it.
+
+    The Put is then stored only as history.
+    """
+    if put.valid_from is None or put.valid_from >= old.valid_from or not comparable(old.kind, put.kind):
+        return False
+    return end_reason(put.text, put.key, old.text, old.key, put.language or old.language) is not None
+
+
+def may_replace(put: Put, old: Memory) -> bool:
+    """Return True if a Put (a memory to store) may supersede an existing memory.
+
+    This check also applies if a model proposed the replacement.
+    """
+    return comparable(old.kind, put.kind) and may_retire(put, old, by_slot=True)
+
+
+def may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
+    """Return True if a Put (a memory to store) may retire this memory.
+
+    The memory must be unpinned, and neither newer nor more trusted than the Put. A memory that the user stored explicitly is
+    retired only if the memory and the Put fill the same slot (``by_slot``). If the Put is less trusted than such a memory,
+    the writer stores the Put as a proposal instead.
+    """
+    if old.pinned or (old.origin == "explicit" and not by_slot) or (put.trust < old.trust and old.origin == "auto"):
+        return False
+    return put.valid_from is None or put.valid_from >= old.valid_from
+
+
+def comparable(old: str, new: str) -> bool:
+    """Return True if memories of two kinds can be about the same thing. An event like a move can change a fact like a home."""
+    return old == new or {old, new} <= _SINGLE_STATEMENTS

@@ -11,48 +11,35 @@ from datetime import timedelta
 from typing import Final, Literal
 
 from holdfast.learning.changes.compare_claims import ClaimComparer
-from holdfast.learning.changes.end_reason import end_reason, replaces
+from holdfast.learning.changes.end_reason import comparable, end_reason_for_memory, end_reason_for_put, is_outdated, may_retire
 from holdfast.learning.changes.key_owner import key_of_owner
 from holdfast.learning.changes.keys import canonical_key, same_key
 from holdfast.learning.changes.parts.remainder import remainder, still_true
 from holdfast.learning.changes.sameness import (
-    CALIBRATIONS,
     DocumentCalibration,
     adds_detail,
     adds_nothing,
-    calibration_for,
+    is_brief,
+    is_fuller,
     is_near,
     same_but_for_wording,
+    same_but_fuller,
     same_slots,
+    same_statement,
     same_words,
 )
-from holdfast.learning.changes.slots import slots_of
 from holdfast.learning.changes.supersede import (
     Correction,
     amended,
     correction_of,
     corrects,
-    says_more,
 )
 from holdfast.learning.changes.wording import meaning, spoken_words
 from holdfast.protocols import SentenceReader
-from holdfast.text.clean import fold
 from holdfast.types import Memory, Put
 
-__all__ = [
-    "CALIBRATIONS",
-    "DocumentCalibration",
-    "Neighbor",
-    "ReconcileRules",
-    "calibration_for",
-    "may_replace",
-    "reconcile",
-    "replaces",
-]
+__all__ = ["Neighbor", "ReconcileRules", "reconcile"]
 
-_SINGLE_STATEMENTS: Final = frozenset({"fact", "event", "decision", "conclusion"})
-"""Kinds whose memories contain one statement each, unlike summaries and profiles."""
-_MAX_BRIEF_WORDS: Final = 8
 _MIN_REPEAT_COSINE: Final = 0.9
 """Minimum cosine of two statements that the reader may call a repetition. Below it, a new fact could be lost."""
 _MIN_PLAUSIBLE: Final = 0.1
@@ -162,7 +149,7 @@ class _Batch:
             put = self._corrected(put, correction, found)
         if not put.replaces:
             same = next((neighbor for neighbor in found if self._is_same(neighbor, put)), None)
-            if same is not None and (self._rules.merge_same == "refresh" or not _may_retire(put, same.memory, by_slot=False)):
+            if same is not None and (self._rules.merge_same == "refresh" or not may_retire(put, same.memory, by_slot=False)):
                 self.puts.append(_refreshed(same.memory, put))
                 return
             put = self._superseding(put, found, same)
@@ -184,7 +171,7 @@ class _Batch:
         for at, earlier in enumerate(self.puts):
             if earlier.id is not None or (earlier.scope, earlier.kind) != (put.scope, put.kind):
                 continue
-            if not put.replaces and same_key(earlier.key, put.key) and _same_statement(earlier, put):
+            if not put.replaces and same_key(earlier.key, put.key) and same_statement(earlier, put):
                 sources = tuple(dict.fromkeys((*earlier.sources, *put.sources)))
                 self.puts[at] = replace(earlier, sources=sources)
                 return
@@ -208,7 +195,7 @@ class _Batch:
             if earlier.id is None
             and (earlier.scope, earlier.kind) == (put.scope, put.kind)
             and put.trust >= earlier.trust
-            and (why := _end_reason_for_put(earlier, put)) is not None
+            and (why := end_reason_for_put(earlier, put)) is not None
         ]
         certain = [earlier for earlier, is_certain in ended if is_certain]
         return certain or ([earlier for earlier, _ in ended] if len(ended) == 1 else [])
@@ -227,12 +214,12 @@ class _Batch:
         near = is_near(neighbor.cosine, self._rules.same_distance, self._calibration)
         alike = same_but_for_wording if self._rules.merge_same == "replace" else adds_nothing
         if near and alike(old.text, put.text, language):
-            return _end_reason_for_memory(old, put) is None
+            return end_reason_for_memory(old, put) is None
         comparer = self._comparer_for(neighbor, put)
         if comparer is not None and _is_similar(neighbor) and comparer.repeats(old.text, put.text):
             return not adds_detail(old.text, put.text)
         understood = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
-        return understood and not _is_fuller(old, put) and _is_brief(put.text)
+        return understood and not is_fuller(old, put) and is_brief(put.text)
 
     def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
         """Return the Put (a memory to store) with ``replaces`` set to the memories that the Put supersedes.
@@ -256,15 +243,15 @@ class _Batch:
     def _ended(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
         for neighbor in found:
             old = neighbor.memory
-            if _is_outdated(put, old):
+            if is_outdated(put, old):
                 yield _Retired(memory=old, why="older than a known memory", certain=True)
                 continue
-            if not _comparable(old.kind, put.kind) or not _may_retire(put, old, by_slot=True):
+            if not comparable(old.kind, put.kind) or not may_retire(put, old, by_slot=True):
                 continue
-            why = _end_reason_for_memory(old, put)
+            why = end_reason_for_memory(old, put)
             if why is not None and self._is_plausible(neighbor, put):
                 yield _Retired(memory=old, why=why[0], certain=why[1])
-            elif old.kind == put.kind and _same_but_fuller(old, put):
+            elif old.kind == put.kind and same_but_fuller(old, put):
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _is_plausible(self, neighbor: Neighbor, put: Put) -> bool:
@@ -282,7 +269,7 @@ class _Batch:
         """Yield the memories that a Put (a memory to store) supersedes according to the sentence reader."""
         for neighbor in found:
             old, comparer = neighbor.memory, self._comparer_for(neighbor, put)
-            if comparer is None or not _may_retire(put, old, by_slot=True):
+            if comparer is None or not may_retire(put, old, by_slot=True):
                 continue
             if self._says_more(neighbor, put):
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True, kept=())
@@ -315,8 +302,7 @@ class _Batch:
 
         Return None if the two are too dissimilar, or if their kinds cannot be compared.
         """
-        comparable = _comparable(neighbor.memory.kind, put.kind)
-        return self._comparer if neighbor.close and comparable else None
+        return self._comparer if neighbor.close and comparable(neighbor.memory.kind, put.kind) else None
 
     def _corrected(self, put: Put, correction: Correction, found: Sequence[Neighbor]) -> Put:
         """Return a Put (a memory to store) whose text is a known statement with the correction applied.
@@ -332,7 +318,7 @@ class _Batch:
         for old in sorted((neighbor.memory for neighbor in found), key=lambda memory: memory.valid_from, reverse=True):
             recent = put.valid_from is None or put.valid_from - old.valid_from <= _CORRECTION_WINDOW
             certain = correction.old is not None or (recent and old.origin != "explicit")
-            if certain and corrects(old.text, correction) and _may_retire(put, old, by_slot=True):
+            if certain and corrects(old.text, correction) and may_retire(put, old, by_slot=True):
                 text = amended(old.text, correction)
                 return replace(put, text=text, kind=old.kind, key=old.key, replaces=(old.id,), reason="corrected")
         return put
@@ -359,76 +345,6 @@ def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
     """
     certain = [each for each in ended if each.certain]
     return certain or (ended if len(ended) == 1 else [])
-
-
-def may_replace(put: Put, old: Memory) -> bool:
-    """Return True if a Put (a memory to store) may supersede an existing memory.
-
-    This check also applies if a model proposed the replacement.
-    """
-    return _comparable(old.kind, put.kind) and _may_retire(put, old, by_slot=True)
-
-
-def _is_outdated(put: Put, old: Memory) -> bool:
-    """Return True if a known memory is newer than a Put (a memory to store) and supersedes it.
-
-    The Put is then stored only as history.
-    """
-    if put.valid_from is None or put.valid_from >= old.valid_from or not _comparable(old.kind, put.kind):
-        return False
-    return end_reason(put.text, put.key, old.text, old.key, put.language or old.language) is not None
-
-
-def _comparable(old: str, new: str) -> bool:
-    """Return True if memories of two kinds can be about the same thing. An event like a move can change a fact like a home."""
-    return old == new or {old, new} <= _SINGLE_STATEMENTS
-
-
-def _may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
-    """Return True if a Put (a memory to store) may retire this memory.
-
-    The memory must be unpinned, and neither newer nor more trusted than the Put. A memory that the user stored explicitly is
-    retired only if the memory and the Put fill the same slot (``by_slot``). If the Put is less trusted than such a memory,
-    the writer stores the Put as a proposal instead.
-    """
-    if old.pinned or (old.origin == "explicit" and not by_slot) or (put.trust < old.trust and old.origin == "auto"):
-        return False
-    return put.valid_from is None or put.valid_from >= old.valid_from
-
-
-def _end_reason_for_memory(old: Memory, put: Put) -> tuple[str, bool] | None:
-    return end_reason(old.text, old.key, put.text, put.key, put.language or old.language)
-
-
-def _end_reason_for_put(earlier: Put, put: Put) -> tuple[str, bool] | None:
-    if earlier.valid_from and put.valid_from and put.valid_from < earlier.valid_from:
-        return None
-    return end_reason(earlier.text, earlier.key, put.text, put.key, put.language or earlier.language)
-
-
-def _same_but_fuller(old: Memory, put: Put) -> bool:
-    language = put.language or old.language
-    same = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
-    return same and _is_fuller(old, put) and _is_brief(old.text)
-
-
-def _is_fuller(old: Memory, put: Put) -> bool:
-    """Return True if the new statement has a fuller slot value than the old statement: "Portland, Oregon" for "Portland"."""
-    language = put.language or old.language
-    return any(
-        one.attribute == other.attribute and says_more(one, other)
-        for one in slots_of(old.text, key=old.key, language=language)
-        for other in slots_of(put.text, key=put.key, language=language)
-    )
-
-
-def _is_brief(text: str) -> bool:
-    """Return True if a statement is so short that it contains nothing besides its slots."""
-    return len(text.split()) <= _MAX_BRIEF_WORDS
-
-
-def _same_statement(earlier: Put, put: Put) -> bool:
-    return fold(earlier.text) == fold(put.text) or same_words(earlier.text, put.text, put.language or earlier.language)
 
 
 def _refreshed(old: Memory, put: Put) -> Put:

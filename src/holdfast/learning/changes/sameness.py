@@ -25,10 +25,13 @@ from typing import Final
 
 from holdfast.learning.changes.named_things import named_thing
 from holdfast.learning.changes.slots import Slot, slots_of
-from holdfast.learning.changes.supersede import same_subject, same_value
+from holdfast.learning.changes.supersede import same_subject, same_value, says_more
 from holdfast.learning.changes.wording import change_words, meaning, names, negated, numbers
 from holdfast.text.clean import fold
+from holdfast.types import Memory, Put
 
+_MAX_BRIEF_WORDS: Final = 8
+"""Maximum number of words of a brief statement."""
 SOURCE_DISTANCE: Final = 0.15
 """Cosine distance at which the designs treat two facts as one. Each calibration states which cosine equals this distance."""
 
@@ -158,3 +161,30 @@ def _related(one: str, other: str) -> bool:
     """Return True if two stems belong to one word family, such as allerg(ic) and allergi(es), or employ and employe(r)."""
     shorter = min(len(one), len(other))
     return shorter >= 4 and one[:4] == other[:4] and one[: shorter - 1] == other[: shorter - 1]
+
+
+def same_but_fuller(old: Memory, put: Put) -> bool:
+    """Return True if the new statement repeats a brief old statement, with a fuller slot value."""
+    language = put.language or old.language
+    same = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
+    return same and is_fuller(old, put) and is_brief(old.text)
+
+
+def is_fuller(old: Memory, put: Put) -> bool:
+    """Return True if the new statement has a fuller slot value than the old statement: "Portland, Oregon" for "Portland"."""
+    language = put.language or old.language
+    return any(
+        one.attribute == other.attribute and says_more(one, other)
+        for one in slots_of(old.text, key=old.key, language=language)
+        for other in slots_of(put.text, key=put.key, language=language)
+    )
+
+
+def is_brief(text: str) -> bool:
+    """Return True if a statement is so short that it contains nothing besides its slots."""
+    return len(text.split()) <= _MAX_BRIEF_WORDS
+
+
+def same_statement(earlier: Put, put: Put) -> bool:
+    """Return True if two new statements have the same words."""
+    return fold(earlier.text) == fold(put.text) or same_words(earlier.text, put.text, put.language or earlier.language)
