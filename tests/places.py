@@ -29,10 +29,10 @@ _ROOM_IN_MEMORY = 4 << 30
 
 
 def memory_folder() -> str | None:
-    """Return a folder in memory for temporary files, or None if there is none with 4 GiB free that allows programs.
+    """Return a folder in memory for temporary files. Return None if it has less than 4 GiB free or programs cannot run in it.
 
-    A container often has 64 MB there, and allows no programs. Most tests write small stores. On a disk, they would wait for it
-    half of the time.
+    In a container, it often has 64 MB, and programs cannot run in it. Most tests write small stores, and would spend half of
+    their time waiting for a disk.
     """
     if not os.access(_IN_MEMORY, os.W_OK) or os.statvfs(_IN_MEMORY).f_flag & os.ST_NOEXEC:
         return None

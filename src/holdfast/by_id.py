@@ -336,7 +336,10 @@ def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages
 
 
 def _found(reads: Reads, target: Mapping[str, str], reader: Scope | None) -> Scope:
-    """Return the scope of the data that a target names. Raise ``NotFound`` if there is no such data that the reader may see."""
+    """Return the scope of the data that a target names.
+
+    Raise ``NotFound`` if the data does not exist, or if the reader may not see it.
+    """
     ((what, id),) = target.items()
     if what == "session":
         try:

@@ -1,4 +1,4 @@
-"""Rows that a recall must not return: of other scopes, of background kinds, of the own session, hidden, and untrusted text."""
+"""Rows that a recall must not return: other scopes, background kinds, the session itself, hidden rows, and untrusted text."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Threads that run several jobs at once, so that a model that does not answer delays only the jobs that wait for it."""
+"""Threads that run several jobs at once. If a model does not answer, only the jobs that wait for it are delayed."""
 
 import logging
 import threading
@@ -16,7 +16,10 @@ _STEP_SECONDS: Final = 0.2
 
 
 class JobThreads:
-    """Runs a function in several threads, each until the function returns False. ``size`` returns the maximum number."""
+    """Runs a function in several threads, each until the function returns False.
+
+    ``size`` is a function that returns the maximum number of threads.
+    """
 
     def __init__(self, run_one: Callable[[], bool], size: Callable[[], int]) -> None:
         self._run_one = run_one

@@ -114,10 +114,10 @@ def find_known(
 
 
 def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
-    """Return the ids of the memories that are most similar to a new memory: one by meaning, and one by words.
+    """Return the ids of the memories that are most similar to a new memory: one by meaning, and at most one by words.
 
-    The one by words shares the most words with it. If several memories share equally many, none is returned for words. One
-    common word is not enough if more than two memories are nearer by meaning.
+    By words, this is the memory that shares the most words with the new memory. If several memories share the same number of
+    words, there is none. If it shares only one word, it must also be among the memories that are nearest by meaning.
     """
     shared = [common_words(memory.text, put.text) for memory in nearest]
     most = max(shared, default=0)

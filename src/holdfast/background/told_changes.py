@@ -56,7 +56,10 @@ class ChangeFinder:
         self._sentences = 0
 
     def __call__(self, message: Message, sentence: str) -> ToldChange | None:
-        """Return what a sentence of a message ends, or None. After the maximum number of sentences, it is always None."""
+        """Return the known memory or claim that a sentence of a message ends, or None.
+
+        After the maximum number of sentences, nothing is searched and the result is None.
+        """
         self._sentences += 1
         if self._sentences > _MAX_SENTENCES:
             return None

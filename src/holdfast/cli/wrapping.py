@@ -129,7 +129,7 @@ def _units(text: str) -> Iterator[str]:
 
 
 def _stays_with(unit: str, character: str) -> bool:
-    """Return True if a character continues a unit, so that a line cannot break between the two. See :func:`_units`."""
+    """Return True if a line must not break between a unit and the next character. See :func:`_units`."""
     if "\n" in (unit, character):
         return False
     if unit.isspace() or character.isspace():

@@ -52,12 +52,11 @@ def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> Sessio
 def is_withheld(
     role: str, until: str | None, reach: Reach | None, *, after_withheld: bool, lifts: bool = False
 ) -> tuple[bool, str | None]:
-    """Return whether a message is off the record, and which later messages are.
+    """Return two values: True if a message is off the record, and the later messages that are also off the record.
 
-    The second value is ``"next"`` (the user's next message), ``"rest"`` (all later messages) or None. ``until`` is the
-    same value, computed for the previous message. ``reach`` says which messages the wish in this message covers; it is
-    None if this message contains no off-the-record wish. A reply to a withheld message is withheld, because it may
-    repeat the content.
+    The second value is ``"next"`` (the user's next message), ``"rest"`` (all later messages) or None. ``until`` is the second
+    value for the previous message. ``reach`` says which messages the wish in this message covers; it is None if this message
+    contains no off-the-record wish. A reply to a withheld message is withheld, because it may repeat the content.
     """
     is_user = role == "user"
     stays = None if lifts or (is_user and until == "next") else until

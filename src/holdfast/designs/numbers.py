@@ -21,7 +21,7 @@ def number_of(engine: Engine, memory: types.Memory) -> int:
 
 
 def find_numbered(engine: Engine, number: int, memories: Iterable[types.Memory]) -> types.Memory | None:
-    """Return the one of these memories that has this integer id, or None."""
+    """Return the memory with this integer id, or None if none of ``memories`` has it."""
     return next((memory for memory in memories if number_of(engine, memory) == number), None)
 
 

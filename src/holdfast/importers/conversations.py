@@ -58,7 +58,7 @@ class OpenConversation:
 class ReadySaid:
     """An imported message that is ready to be stored. All slow work on its text is done.
 
-    Of the wishes about memory, only the wish not to keep messages has an effect in an import, and its end.
+    An import obeys only two wishes about memory: the wish to stay off the record, and the wish to be on the record again.
     """
 
     message: Message | None = None

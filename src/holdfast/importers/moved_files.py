@@ -35,8 +35,8 @@ class MovedFiles:
     def find(self, reads: Reads) -> dict[tuple[Scope, str], str]:
         """Return the earlier id of each moved section, by its scope and new id.
 
-        A stored file that is not part of the import was moved to an imported file if the imported file has at least half
-        of its sections.
+        An import recognizes a moved file in this way: the old path is not part of the import, and an imported file has at
+        least half of the sections stored for the old path.
         """
         return {(scope, new): old for scope in self._files for new, old in self._moved(reads, scope)}
 

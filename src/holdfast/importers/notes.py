@@ -113,7 +113,10 @@ class NoteWriter:
         return {place: current for place in places if (current := self._current(found, place)) is not None}
 
     def _current(self, found: Mapping[tuple[Scope, str], Memory], place: tuple[Scope, str]) -> Memory | None:
-        """Return the memory of a note. If its file was moved and moved back, this is the memory of the other place."""
+        """Return the stored memory of a note.
+
+        If the file of the note was moved, this is the memory that was imported from the old path.
+        """
         own = found.get(place)
         if place not in self._moved or (own is not None and own.status != "superseded"):
             return own
@@ -184,9 +187,10 @@ class NoteWriter:
 
 
 def owner_of(record: Note | Conversation, chosen: Scope, default_user: str | None) -> Scope:
-    """Return the scope of a record: the chosen user and agent, otherwise those of the record. The record's app comes first.
+    """Return the scope of a record.
 
-    A record that still has no user, app or agent belongs to the default user.
+    The chosen user and agent take precedence over those of the record. For the app, the record takes precedence. If the
+    result has no user, app or agent, the record belongs to the default user.
     """
     owner = replace(chosen, user=chosen.user or record.user, app=record.app or chosen.app, agent=chosen.agent or record.agent)
     has_owner = owner.user or owner.app or owner.agent

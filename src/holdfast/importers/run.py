@@ -129,8 +129,9 @@ class Import:
     def run(self, *, learn: int | None = None, dry_run: bool = False, progress: Progress | None = None) -> ImportResult:
         """Check all records, then store them.
 
-        With ``dry_run``, store nothing: only count the records and those already in the store. Otherwise the engine gets
-        the plain kinds of the file before their memories, so that it never takes these memories for statements.
+        With ``dry_run``, store nothing: only count the records, and those that the store already has. Otherwise, the plain
+        kinds of the file are first added to the engine's preset. So the engine never treats memories of these kinds as
+        statements.
         """
         own, total = self._preset, self._check(learn)
         if not dry_run:

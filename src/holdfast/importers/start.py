@@ -42,8 +42,8 @@ def import_path(
 ) -> ImportResult:
     """Import a file or folder into the scope that ``owner`` names. A zip archive of a folder is unpacked first.
 
-    ``default_user`` gets records for which neither ``owner`` nor the file names a user, app or agent.
-    If ``shared`` is False and there is no default user, a record for which neither ``owner`` nor the file names a user, app or agent raises an error. If
+    A record without an owner is one for which neither ``owner`` nor the file names a user, app or agent. It belongs to
+    ``default_user``. Without a default user, all users share the record, or, if ``shared`` is False, an error is raised. If
     the file contains vectors, ``keep_vectors`` is called with the vectors of the imported texts.
     """
     if learn is not None and learn < 0:
@@ -104,5 +104,5 @@ def _has_found(result: ImportResult) -> bool:
 
 
 def _is_empty(probe: Probe, chosen: Format) -> bool:
-    """Return True if a file without records may be an empty one of the chosen format. An empty export is an empty list."""
+    """Return True if a file without records can be an empty export in the chosen format. An empty JSON list always can."""
     return chosen.fits(probe) or probe.text.strip() == "[]"

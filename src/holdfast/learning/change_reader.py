@@ -51,7 +51,10 @@ class ChangeReader:
         return replace(reading, keep=max(reading.keep, _KEEP), owner="user", act="statement", meant="fact", area=area)
 
     def ended_by(self, sentence: str) -> ToldChange | None:
-        """Return what a sentence ends, if it is one of those found so far or a part of one."""
+        """Return the known memory that a sentence ends, according to :func:`ends_memory`. Otherwise return None.
+
+        The sentence may also be a part of the sentence that was checked.
+        """
         words = plain_words(sentence)
         if len(words.split()) < _MIN_WORDS:
             return self.told.get(words)
@@ -66,9 +69,10 @@ class ChangeReader:
 
 
 def ends_memory(reader: SentenceReader, message: Message, sentence: str, *, before: str = "") -> bool:
-    """Return True if a sentence that would be dropped ends a known memory. The reader then reads it as worth keeping.
+    """Return True if a sentence that would be dropped ends a known memory. From then on, the reader rates it as worth keeping.
 
-    Questions, wishes not to be remembered, and sentences that are not meant end nothing. It is False for any other reader.
+    Questions, jokes and other sentences that are not meant literally, and wishes not to be remembered end nothing. If
+    ``reader`` is no ``ChangeReader``, the result is False.
     """
     if not isinstance(reader, ChangeReader) or len(sentence.split()) < _MIN_WORDS or sentence.rstrip().endswith("?"):
         return False

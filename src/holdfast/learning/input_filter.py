@@ -69,8 +69,8 @@ def own_words(text: str) -> str:
 def without_injected_text(text: str) -> str:
     """Remove injected memories, tool output, code and quoted lines from a text. A text without any of these stays unchanged.
 
-    Every recall reads its messages with this function. On a long text the patterns take a hundred times as long as the search
-    for a character that each match contains, and no other thread runs meanwhile.
+    Each pattern is applied only if the text contains a character that every match needs. Looking for the character is a
+    hundred times as fast, and every recall reads its messages with this function.
     """
     left = _without_memory_tags(text) if "<" in text or "&" in text else text
     left = _CODE.sub("\n", left) if "```" in left or "~~~" in left else left

@@ -1,7 +1,7 @@
 """Reject a model's text that must not replace memories: refusals, loops, markup, another language, or too little content.
 
-Each check looks for one typical failure of models. A property that a replaced text also has is not a failure: the new
-text may contain HTML if a replaced text contains HTML.
+Each check looks for one typical failure of models. A text is not rejected for a property that the memories already have: it
+may contain HTML if one of the memories contains HTML.
 """
 
 import re

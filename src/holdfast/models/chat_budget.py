@@ -193,9 +193,8 @@ class BudgetedChat:
     def parallel_jobs(self) -> int:
         """Return the number of jobs that may run at the same time.
 
-        While the model fails, rules do its work. This is computing and not waiting, so more threads would only slow down
-        requests: one job works by rules while another may wait for the model. While a silent model is not called at all, no
-        job waits, and one job runs at a time.
+        The number is lower while the model fails. Rules then do the model's work, which needs the processor, so more threads
+        would only slow down requests. While a silent model is not called at all, one job runs at a time, because no job waits.
         """
         if self.presence.silence.is_open:
             return 1

@@ -35,7 +35,7 @@ ChunkIds = Collection[tuple[int, int]]
 
 
 class Embedding:
-    """The vectors of a store: embeds queries, and the queue of texts without vectors."""
+    """Embeds queries, and the stored texts that have no vector yet. The texts wait in a queue in the store."""
 
     def __init__(self, store: Store, source: EmbedderSource | None) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""The query of a recall: its text, its reader and its filters. Also computes parts of it from the store and the preset."""
+"""The query of a recall: its text, its reader and its filters. Also functions that compute some of the filters."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace

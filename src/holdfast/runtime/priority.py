@@ -61,7 +61,7 @@ urgent: Final = Urgent()
 
 
 class _Pace:
-    """The time at which work of low priority last went on."""
+    """The time at which work of low priority last resumed after a pause, or began."""
 
     __slots__ = ("since",)
 

@@ -33,8 +33,8 @@ _DAYS: Final = {
 def ago(then: datetime, now: datetime, language: str | None = None) -> str:
     """Return how long ago a time was, such as ``2 days ago``.
 
-    The unit is the largest one that fits into that time at least twice, so that 10 days are "10 days" and not "1 week".
-    Days, hours and minutes need to fit only once.
+    The result uses the largest unit of which at least two have passed: 10 days are "10 days" and not "1 week". For days,
+    hours and minutes, one is enough.
     """
     passed = max(now - then, timedelta())
     for size, unit in _UNITS:

@@ -129,7 +129,7 @@ class Trace:
 
 
 def _notices(details: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the stored notices. Traces of earlier versions have no codes of them."""
+    """Return the stored notices with their codes. Traces of earlier versions contain no codes."""
     return tuple(map(with_code, details.get("notices", ()), chain(details.get("notice_codes", ()), repeat(None))))
 
 

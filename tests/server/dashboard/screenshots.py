@@ -50,7 +50,7 @@ def _visitor(browser: Any, url: str, theme: Literal["light", "dark"], size: tupl
 
 
 def _save(visitor: Visitor, route: str, size: tuple[int, int], path: Path) -> Path:
-    """Take a picture of a page. The window is made as high as the page, as the navigation fills the window."""
+    """Take a picture of a page. The window is made as high as the page, because the navigation is as high as the window."""
     width, height = size
     visitor.go(route)
     visitor.page.wait_for_timeout(300)

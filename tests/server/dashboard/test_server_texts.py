@@ -85,7 +85,7 @@ def test_no_spanish_text_is_left_of_a_text_that_the_server_no_longer_has() -> No
 
 
 def test_every_finding_has_a_translatable_text_and_a_spanish_name() -> None:
-    """A text in quotes in place of a translatable one would stay English in every language."""
+    """A plain string instead of a translatable text would stay English in every language."""
     checks = {f"{table[0]} hashes" for table in HASHED} | {"fsync", "full_page_writes", "chat", "embedder", "reranker", "reader"}
     for call in _calls("Finding"):
         given = {each.arg: each.value for each in call.keywords}
@@ -99,7 +99,7 @@ def test_every_finding_has_a_translatable_text_and_a_spanish_name() -> None:
 
 
 def test_every_reason_that_the_program_gives_has_a_spanish_text() -> None:
-    """Covers the reasons that stand in quotes at a change. A reason that a person or a model wrote stays as it is."""
+    """Covers the reasons that are string literals in the code. A reason that a person or a model wrote is not translated."""
     given = [
         value
         for call in _calls("Put", "Retire", "Decision", "_Retired", "replace")

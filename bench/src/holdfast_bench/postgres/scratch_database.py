@@ -48,7 +48,7 @@ def another_database(url: str) -> Iterator[str]:
 
 
 def _address(parts: Mapping[str, object], name: str) -> str:
-    """Return a URL in the form that the setting ``store`` accepts."""
+    """Return the URL of the database ``name`` on a server, in the form that the setting ``store`` accepts."""
     from urllib.parse import quote  # noqa: PLC0415  (only here)
 
     user, password, host, port = (str(parts.get(part) or "") for part in ("user", "password", "host", "port"))

@@ -27,7 +27,7 @@ class AsyncMemory:
     """A client with the methods of mem0's ``AsyncMemory``. They are the methods of :class:`Memory`, as coroutines."""
 
     def __init__(self, memory: holdfast.Engine | None = None, *, hard_delete: bool = False) -> None:
-        """Use a memory, or open the default memory. Takes the arguments of :class:`Memory`."""
+        """Use this engine, or open the default store. Takes the arguments of :class:`Memory`."""
         self._client = Memory(memory, hard_delete=hard_delete)
 
     add = _awaited(Memory.add)

@@ -57,7 +57,7 @@ class Memory:
     """
 
     def __init__(self, memory: holdfast.Engine | None = None, *, hard_delete: bool = False) -> None:
-        """Use a memory, or open the default memory. With ``hard_delete``, deleting erases data for good instead of hiding it."""
+        """Use this engine, or open the default store. With ``hard_delete``, deleting erases data instead of hiding it."""
         self._owned = memory is None
         self._memory = holdfast.open() if memory is None else check_engine(memory)
         self._hard_delete = hard_delete

@@ -79,7 +79,7 @@ def without_identity(metadata: Mapping[str, Any]) -> Item:
 
 
 def namespace_of(extra: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the namespace for an agent and a run, or an empty namespace without both.
+    """Return the namespace for an agent and a run. It is empty if neither is given.
 
     The same text can be stored once per namespace, so each agent and each run has its own memories.
     """

@@ -108,9 +108,10 @@ def importing(
 
 
 def _with_owner(flags: Flags, found: "Format") -> Flags:
-    """Return the flags with the default user.
+    """Return the flags with the default user, if no user is given.
 
-    The store of a design belongs to no user. It stays that way in a store with the preset of that design.
+    No user is added if the store of a design is imported into a store with the preset of that design. Its memories belong to
+    no user, in both stores.
     """
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
 

@@ -109,7 +109,7 @@ def _time(metadata: Mapping[str, Any]) -> datetime | None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Any, Path]]:
-    """Yield a Chroma client on a copy of the database file, and a second copy that Chroma does not open."""
+    """Yield a Chroma client on a copy of the database file, and the path of a second copy, from which the vectors are read."""
     folder = path.parent if path.name == FILE else path
     if not (folder / FILE).is_file():
         raise InvalidInput(f"{path} is not a Chroma folder: it has no {FILE}. Nothing was imported.")

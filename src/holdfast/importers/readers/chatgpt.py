@@ -52,14 +52,14 @@ def read_chatgpt(path: Path) -> Iterator[Record]:
 
 
 class _SavedMemories:
-    """The newest list of saved memories. ChatGPT adds the list of the day to its conversations, and exports no other list."""
+    """The newest list of saved memories in an export. ChatGPT exports such lists only inside its conversations."""
 
     def __init__(self) -> None:
         self._text = ""
         self._at = 0.0
 
     def look_at(self, talk: Fields, branch: list[tuple[str, Fields]]) -> None:
-        """Keep the last list of this conversation if the conversation is newer than the ones before."""
+        """Use the list of saved memories in this conversation, if no newer conversation had one."""
         times = [talk.values.get(name) for name in ("update_time", "create_time")]
         at = next((float(time) for time in times if isinstance(time, int | float)), 0.0)
         for _, node in branch:

@@ -54,7 +54,7 @@ def end_reason_for_memory(old: Memory, put: Put) -> tuple[str, bool] | None:
 
 
 def end_reason_for_put(earlier: Put, put: Put) -> tuple[str, bool] | None:
-    """Return why a Put supersedes an earlier Put, and whether that is certain. Return None if it does not, or if it is older."""
+    """Return why a Put supersedes an earlier Put, and whether that is certain. Return None if it does not."""
     if earlier.valid_from and put.valid_from and put.valid_from < earlier.valid_from:
         return None
     return end_reason(earlier.text, earlier.key, put.text, put.key, put.language or earlier.language)

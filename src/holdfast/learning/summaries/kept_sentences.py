@@ -50,7 +50,10 @@ class _Kept:
 def paragraph_of_kept(
     messages: Sequence[Message], reader: SentenceReader, *, max_characters: int, language: str | None = None
 ) -> str:
-    """Return a paragraph with the sentences worth keeping, or an empty string if there are none."""
+    """Return a paragraph with the sentences worth keeping. If there are none, it is about the user's requests.
+
+    Return an empty string if there are no such requests either.
+    """
     words = report_words(language_of(messages, language))
     kept = _chosen(_kept(messages, reader), _ROOM_FACTOR * max_characters)
     if not kept:
@@ -125,7 +128,7 @@ def _chosen(kept: Sequence[_Kept], room: int) -> list[_Kept]:
 def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Message]:
     """Return the user's requests that contain a name, number or date, each followed by the assistant's answer.
 
-    They fill the paragraph if no sentence of the user is worth keeping. Small talk is left out.
+    The paragraph about the conversation is written from them if no other sentence is worth keeping. Small talk is left out.
     """
     kept: list[Message] = []
     before = ""

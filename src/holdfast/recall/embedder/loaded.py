@@ -1,4 +1,4 @@
-"""The embedder of an engine: loads it on first use, calls it within time limits, and checks its vectors."""
+"""Load the embedder of an engine on first use, call it within time limits, and check its vectors."""
 
 import contextlib
 import logging

@@ -34,8 +34,7 @@ seconds, this maximum limits the work to a fifth of a core.
 class Traces:
     """The traces of one engine.
 
-    No trace is kept if the question is off the record, if the user asks in it not to keep it, or if its message is withheld
-    or hidden.
+    No trace is kept if the question is off the record, if it asks not to be kept, or if its message is withheld or hidden.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class Traces:
                 tx.remove_traces(before=limit)
 
     def _asks_for_silence(self, question: str) -> bool:
-        """Return True if the user asks, in the text of a question, not to keep it.
+        """Return True if a question asks not to be kept.
 
         Only called for questions that are not stored messages. A message was already checked when it was added.
         """

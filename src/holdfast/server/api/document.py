@@ -46,7 +46,10 @@ _made: Final[dict[Hashable, str]] = {}
 
 
 def _without_kinds(api: FastAPI) -> dict[str, Any]:
-    """Return a new copy of the document without what depends on the kinds. It is made once for the same operations."""
+    """Return a new copy of the OpenAPI document, without the parts that depend on the kinds of memory.
+
+    The document is built once for each set of operations, and then copied.
+    """
     operations = tuple((getattr(route, "path", ""), getattr(route, "name", "")) for route in api.routes)
     key = (api.title, api.version, api.description, operations)
     if key not in _made:

@@ -133,7 +133,7 @@ class UsedTime:
         self._seconds[tenant] = self._seconds.get(tenant, 0.0) + seconds
 
     def seconds(self, tenant: str) -> float:
-        """Return the time that a tenant used lately, compared with other tenants."""
+        """Return the time that a tenant used lately. It is only meaningful in comparison with the times of other tenants."""
         return self._seconds.get(tenant, 0.0)
 
     def is_too_much(self, tenant: str) -> bool:
@@ -155,8 +155,8 @@ class Lanes:
         """Return the lanes (queues with separate concurrency limits) of a server process.
 
         If ``computes`` is True, this process computes recalls itself, so only three quick requests run at a time. Two large
-        requests run at a time, but only one per tenant, so that a tenant waits only for its own ones. Several long requests
-        and many chats run at a time, because they mostly wait.
+        requests run at a time, but only one of each tenant. So a tenant that sends several large requests does not delay the
+        large request of another tenant. Several long requests and many chats run at a time, because they mostly wait.
         """
         quick = Lane(capacity=3, per_tenant=2, by_time=True) if computes else Lane(capacity=40, per_tenant=20)
         lanes: dict[LaneName, Lane] = {

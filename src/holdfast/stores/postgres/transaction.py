@@ -305,8 +305,8 @@ class PostgresTransaction(SQLTransaction):
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        If ``exclusive`` names kinds of jobs, a lock makes the workers of a tenant lease one after the other, so that each of
-        them sees the leases of the others.
+        If ``exclusive`` names kinds of jobs, only one worker of a tenant leases at a time. So each worker sees the earlier
+        leases.
         """
         if exclusive:
             self._locks.hold(["leases"])

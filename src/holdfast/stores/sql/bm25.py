@@ -57,9 +57,8 @@ def rarity(count: int) -> float:
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
     """Return True if the database should order the matches by BM25 itself.
 
-    This is the case for a query with one term, if the term has more matches than will be scored but few enough to read
-    them all. Rarity is the same for all these matches, so it cannot select the best ones. Only term frequency and text
-    length distinguish them.
+    This is for a query with a single term. All matches then have the same rarity, so rarity cannot select the best of them.
+    It is done if there are more matches than will be scored, but few enough to read them all.
     """
     return len(known) == 1 and _scored(limit) < known[0][0] <= MATCHES
 

@@ -31,14 +31,14 @@ def next_job(
     exclusive: Collection[str] = (),
     lock: str = "",
 ) -> Job | None:
-    """Return the most urgent job that is due or whose lease has expired, or None if there is no such job.
+    """Return the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
     A job whose kind is in ``exclusive`` is skipped while another such job of the same scope is running. ``lock`` is an SQL
     clause for locking the rows, which is appended to the queries.
 
-    If the clock was set back, stored times can lie far in the future. So a job is also due if its creation time is in the
-    future, or if its next attempt is later than the longest delay between attempts allows. A lease also counts as expired if
-    it ends later than ``until`` and later than the longest lease allows.
+    If the clock was set back, stored times can lie far in the future. Such times do not delay a job. It is also due if it was
+    created in the future, or if its next attempt is further away than the longest delay between attempts. A lease that ends
+    too far in the future counts as expired.
     """
     too_late = max(until, now + _MAX_LEASE)
     apart, scopes = _not_in_running_scopes(connection, tenant, now, too_late, list(exclusive))

@@ -13,9 +13,9 @@ _FEW = 32
 def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
     """Return the needles (byte strings from erased data) that occur in the blocks of bytes.
 
-    More than 32 needles are searched in one pass: first, eight bytes of a block are compared with the first eight bytes of
-    all needles. Only if these match, the whole needle is compared. Needles of less than eight bytes are searched one by one,
-    and so are up to 32 needles.
+    Up to 32 needles are searched one by one, and so are needles of less than eight bytes. More needles are searched in one
+    pass. It compares each eight bytes of a block with the first eight bytes of all needles. Where they match, the whole
+    needle is compared.
     """
     if not needles:
         return set()

@@ -91,8 +91,8 @@ class CellSieve:
     def fits(self) -> bool:
         """Return True if this sieve (candidate search) is still usable, False if it must be rebuilt.
 
-        It must be rebuilt if the number of rows is at most ``bits_limit / 2``, or if there were more changes since the
-        centers were learned than half the number of rows at that time.
+        It must be rebuilt if the number of rows falls to ``bits_limit / 2``. It must also be rebuilt after many changes: more
+        than half the number of rows for which the centers were learned.
         """
         return self._rows.count > self._tuning.bits_limit // 2 and self._changes <= self._built // 2
 

@@ -149,8 +149,8 @@ class BitSieve:
     def fits(self) -> bool:
         """Return True if this sieve (candidate search) is still usable, False if it must be rebuilt.
 
-        It must be rebuilt if the number of rows is no longer between ``exact_limit / 2`` and ``bits_limit``, or if there were
-        more changes since it was built than it had rows then.
+        The number of rows must stay between ``exact_limit / 2`` and ``bits_limit``. There must be no more changes than the
+        sieve had rows when it was built.
         """
         # After as many changes as there were rows, the mean may describe vectors that were removed.
         tuning = self._tuning

@@ -99,7 +99,10 @@ def _names(subject: str) -> bool:
 
 
 def _without_relative(sentence: str, language: str) -> tuple[str, list[str]]:
-    """Return a sentence without what it says in passing about a person, and those statements: "my aunt Ada is a judge"."""
+    """Cut out relative clauses about a person. Return the shorter sentence, and each cut clause as a statement of its own.
+
+    "My aunt Ada, who is a judge, moved" becomes "My aunt Ada moved" and "My aunt Ada is a judge".
+    """
     about: list[str] = []
     while found := _ABOUT_PERSON[language].search(sentence):
         what = found["what"].strip()

@@ -157,7 +157,7 @@ def _named(segments: Sequence[Segment], new: str, language: str) -> list[Segment
 
 
 def _parallel(segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
-    """Return the phrases to which a new statement has a phrase of the same sort with another content: another place or time."""
+    """Return the phrases that a new statement replaces with a phrase of the same sort, such as another place or time."""
     others = [each for claim in split_claims(new, language) for each in segments_of(claim, language)[1:]]
     found = []
     for each in segments[1:]:
@@ -178,7 +178,7 @@ def _comparable(old: str, new: str) -> bool:
 
 
 def _has_ended(core: Segment, claim: str, new: str, language: str) -> bool:
-    """Return True if the new statement ends what the core of a clause says, with all that was added to it."""
+    """Return True if the new statement ends the core of a clause. The phrases that it adds then no longer hold either."""
     words = meaning(core.text[len(subject_of(claim, language)) :], language)
     return any(ending.things and ending.things <= words for ending in endings_in(new, language))
 
@@ -189,9 +189,9 @@ def _is_independent(
     changed: Sequence[Segment],
     retired: Sequence[tuple[Slot, Slot]],
 ) -> bool:
-    """Return True if a phrase holds although another phrase of its clause has changed.
+    """Return True if a phrase still holds although another phrase of its clause has changed.
 
-    With another home, only the companions stay. With another job or school, only the role stays.
+    If the home changed, only the companions still hold. If the job or the school changed, only the role does.
     """
     if segment.sort == "core":
         return True

@@ -167,7 +167,10 @@ def _configured(role: ModelRole, name: str | None, problem: str | None) -> Confi
 
 
 def _with_choice(model: ConfiguredModel, settings: Settings, request: Request) -> ConfiguredModel:
-    """Add what can be chosen instead of a model, or what keeps it from being chosen."""
+    """Add the models that can be chosen instead of this one.
+
+    If a variable or an argument sets the model, none can be chosen. Then add the name of the variable or argument.
+    """
     fixed = request.app.state.set_at_start.get(model.role)
     more = {"next": chosen_for_next_start(model.role, settings), "choices": choices(model.role)}
     return model.model_copy(update=more if fixed is None else {"set_by": fixed or "argument"})
