@@ -300,7 +300,7 @@ class Apps:
         return next((message.text for message in reversed(messages) if message.role == "user"), "")
 
     def _is_withheld(self, session: SessionRecord) -> bool:
-        """Return True if a session has messages that are off the record. The query for the context block may contain them."""
+        """Return True if a session has messages that are off the record. The query may quote them, so it leaves no trace."""
         withheld = MessageFilter(session=session.id, exactly=session.scope, actions=[OFF_RECORD], newest=1)
         return bool(self._store.messages(withheld))
 

@@ -1,6 +1,6 @@
 """Event streams are stored, so that a repeated request gets the same stream.
 
-A stream within the size limit is stored completely. A longer stream is sent but not stored completely.
+A stream within the size limit is stored completely. A longer stream is sent whole, but not stored.
 """
 
 import asyncio
