@@ -67,14 +67,13 @@ def build_services(
     budgeted = BudgetedChat(store, chat, clock, budget)
     meter = Energy(store, energy, asks_model=chat is not None)
     learning = _learning(store, preset, clock, embedding=embedding, chat=budgeted, reader=sentence_reader)
-    digester, condenser = learning.digester, learning.condenser
     jobs = _job_runner(store, clock, learning, meter=meter, chat=budgeted, lease=_lease(chat))
     reranking = Reranking(ChatReranker(store, clock, budgeted) if reranker == "chat" else reranker)
     traces = Traces(store, days=trace_days, max_traces=max_traces, sentence_reader=sentence_reader)
     reader = Reader(store, preset, clock, embedding, reranking=reranking, recall_timeout=recall_timeout, traces=traces)
-    topic_files = FolderMirrors(store, preset, clock, follow_up=condenser.follow_up)
+    topic_files = FolderMirrors(store, preset, clock, follow_up=learning.condenser.follow_up)
     housekeeping = Housekeeping(
-        store, preset, clock, digester, condenser=condenser, sentence_reader=sentence_reader, traces=traces
+        store, preset, clock, learning.digester, condenser=learning.condenser, sentence_reader=sentence_reader, traces=traces
     )
     return Services(
         store=store,
@@ -84,8 +83,8 @@ def build_services(
         embedding=embedding,
         chat=budgeted,
         energy=meter,
-        digester=digester,
-        condenser=condenser,
+        digester=learning.digester,
+        condenser=learning.condenser,
         jobs=jobs,
         reranking=reranking,
         reader=reader,
