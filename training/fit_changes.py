@@ -24,7 +24,7 @@ from reader.examples import is_dev
 from holdfast.config.models import make_sentence_reader
 from holdfast.learning.changes import compare_claims
 from holdfast.learning.changes.compare_claims import ClaimComparer, Thresholds, common_words
-from holdfast.learning.changes.reconcile import replaces
+from holdfast.learning.changes.end_reason import replaces
 from holdfast.models.local.registry import DEFAULT_READER
 from holdfast.protocols import SentenceReader
 
