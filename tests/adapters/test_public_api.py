@@ -1,6 +1,7 @@
 """Adapters use only the public API. If a framework is not installed, the error names the extra to install."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -93,3 +94,10 @@ def test_every_adapter_has_a_suite_a_page_and_an_example() -> None:
         assert framework.examples
         assert all(list((ROOT / "docs").glob(f"*/{page}")) for page in framework.pages)
         assert all((ROOT / "examples" / example).exists() for example in framework.examples)
+
+
+def test_the_documentation_counts_the_tests_of_each_framework() -> None:
+    page = (ROOT / "docs" / "adapters.md").read_text("utf-8")
+    stated = {title: int(passed) for title, passed in re.findall(r"^\| ([\w' ]+?) \| (\d+) of \d+", page, re.MULTILINE)}
+    expected = {each.title: sum(suite.passed for suite in each.suites) for each in frameworks().values() if each.suites}
+    assert stated == expected

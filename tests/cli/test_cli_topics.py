@@ -22,6 +22,11 @@ def test_topics_are_listed_and_shown_as_markdown(cooking: Holdfast) -> None:
     assert cooking.error("topics", "show", "tea", "--preset", "rostro", "--shared")["code"] == "not_found"
 
 
+def test_a_user_without_topics_is_told_of_those_without_a_user(cooking: Holdfast) -> None:
+    told = cooking("topics", "list", "--preset", "rostro", "--user", "ana").stderr
+    assert "No topics of ana. 1 topic without a user: add --shared." in told
+
+
 @pytest.mark.ledger("R7", "X10")
 def test_a_line_written_by_hand_into_a_file_is_a_memory_after_the_next_sync(cooking: Holdfast) -> None:
     cooking("topics", "sync", "--preset", "rostro", "--shared")

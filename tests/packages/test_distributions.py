@@ -187,3 +187,32 @@ def test_uvx_and_pipx_run_the_built_wheel(built: list[Path], tmp_path: Path) -> 
     pipx = [*uvx, "--from", "pipx==1.18.4", "pipx", "run", "--backend", "uv", "--python", sys.executable]
     places |= {"PIPX_HOME": str(tmp_path / "pipx"), "PATH": f"{Path(uv).parent}:/usr/bin:/bin"}
     assert _run([*pipx, "--spec", str(wheel), "holdfast", "--version"], **places) == f"holdfast {__version__}\n"
+
+
+_LANGCHAIN_CLIENT = """
+import asyncio, sys
+from importlib.metadata import version
+from langchain_mcp_adapters.client import MultiServerMCPClient
+
+async def main():
+    command = {"transport": "stdio", "command": sys.executable, "args": ["-m", "holdfast", "mcp", "--user", "ana"]}
+    client = MultiServerMCPClient({"holdfast": command | {"env": {"HOLDFAST_HOME": sys.argv[1], "PATH": "/usr/bin:/bin"}}})
+    tools = {tool.name: tool for tool in await client.get_tools()}
+    await tools["store_memory"].ainvoke({"key": "drink", "content": "green tea"})
+    print(version("langchain-mcp-adapters"), await tools["memory_context"].ainvoke({"query": "What does she drink?"}))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.long
+@pytest.mark.ledger("X14")
+def test_the_server_installs_and_works_beside_langchains_mcp_client(built: list[Path], tmp_path: Path) -> None:
+    uv = tool("uv")
+    if uv is None:
+        pytest.skip("uv is not installed.")
+    (wheel,) = [path for path in built if path.name.startswith("holdfast_memory-") and path.suffix == ".whl"]
+    ours, theirs = f"holdfast-memory[server] @ {wheel.as_uri()}", "langchain-mcp-adapters>=0.3.2"  # 0.3.2 needs mcp<2
+    command = [uv, "run", "--quiet", "--no-project", "--python", sys.executable, "--with", ours, "--with", theirs]
+    ran = _run([*command, "python", "-c", _LANGCHAIN_CLIENT, str(tmp_path / "home")], UV_FIND_LINKS=str(wheel.parent))
+    assert "green tea" in ran

@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 def _print_topics(flags: Flags) -> None:
     with open_memory(flags) as memory:
         found = memory.topics.list(**flags.scope)
+        shared = memory.topics.list(app=flags.app, agent=flags.agent) if flags.user is not None and not found else []
     rows = [_entry(page) for page in found]
     emit(
         rows,
         [f"{row['topic']:30}  {count(row['lines'], 'line'):>9}  {row['updated_at'][:10]}" for row in rows],
         as_json=flags.json,
     )
-    if not found:
+    if shared:
+        say(f"No topics of {flags.user}. {count(len(shared), 'topic')} without a user: add --shared.", as_json=flags.json)
+    elif not found:
         say("No topics.", as_json=flags.json)
 
 
