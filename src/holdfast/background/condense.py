@@ -68,7 +68,7 @@ class Condenser:
         self._swept: Mapping[str, int] = {}
         """Apps with more memories than the cap, with their number, at the last sweep."""
         self._queued_at: dict[tuple[Scope, str | None], float] = {}
-        """Times at which a queued roll-up was found whose messages cannot change any more, by scope and last summarized message."""
+        """When a roll-up was found to be queued already, by scope and last summarized message. Its messages no longer change."""
         self.handlers: Mapping[str, Callable[[Job], Work]] = {
             "rollup": self._roll_up,
             "base": self._distill,

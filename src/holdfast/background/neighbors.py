@@ -21,7 +21,7 @@ _MAX_COMPARED = 3
 _MAX_SHARING = 8
 """Maximum number of neighbors among which the one with the most words in common is looked for."""
 _MIN_SHARED_WORDS = 2
-"""Minimum number of common words of such a neighbor, if it is not among those that are compared anyway."""
+"""Minimum number of words that this neighbor shares with the new statement, if it is not compared anyway."""
 _MAX_SAID_SOURCES = 2
 """Maximum number of sources of a memory that comes from one sentence: the question and its answer."""
 _MIN_SAID_SHARE = 0.6

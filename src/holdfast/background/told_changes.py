@@ -23,7 +23,7 @@ _MAX_SENTENCES: Final = 24
 _MAX_COMPARED: Final = 3
 """Maximum number of memories that a sentence is compared with."""
 _MIN_KEEP: Final = 0.5
-"""Minimum probability with which an earlier message that a sentence ends was worth keeping."""
+"""Minimum probability that an earlier message was worth keeping. A sentence can end only the claims of such a message."""
 
 
 class ChangeFinder:

@@ -98,7 +98,7 @@ class Source:
     default_user: str | None = None
     """User of records that name no user, app or agent."""
     shared: bool = True
-    """False if a record without a user, app and agent is an error. Such records become data that all users share."""
+    """If True, all users share a record without a user, app and agent. If False, such a record is an error."""
 
 
 class Import:

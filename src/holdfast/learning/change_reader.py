@@ -15,7 +15,10 @@ _KEEP: Final = 0.9999
 _MIN_WORDS: Final = 3
 _MAX_WISH: Final = 0.5
 _PASSING: Final[frozenset[Area]] = frozenset({"event", "plan", "other", "opinion"})
-"""Areas of a sentence that only tells how something changed. What it changed names the area better: "we moved" is about the home."""
+"""Areas that say little about a sentence that ends a memory.
+
+The area of the memory is used instead: "we moved" is about the home.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

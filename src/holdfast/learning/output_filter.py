@@ -38,7 +38,7 @@ Texts of fewer than ``_MIN_LOOP_WORDS`` words are not checked.
 """
 _MIN_LOOP_WORDS = 12
 _MIN_SHARED_SHARE = 0.5
-"""Share (0 to 1) of a text's content words in the replaced texts, from which on it is in their language."""
+"""If at least this share (0 to 1) of a text's content words occurs in the replaced texts, it is in their language."""
 _MIN_QUOTED_CHARACTERS = 30
 """Minimum length, in characters, of the prompt sentences that a text must not repeat. Shorter sentences may be repeated."""
 

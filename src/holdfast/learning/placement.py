@@ -27,9 +27,9 @@ _LANGUAGES: Final = ("en", "es")
 _LIFE: Final[frozenset[Area]] = frozenset({"identity", "health", "family", "home", "possession", "preference", "event", "plan"})
 """Areas of a decision about the user's own life."""
 _MIN_LASTING: Final = 0.5
-"""Minimum probability of being worth keeping at which a sentence in the first person is about the user, not about a bug."""
+"""Minimum probability that a sentence in the first person is worth keeping. Below it, it is about the work, such as a bug."""
 _MIN_LIFE: Final = 0.8
-"""Minimum probability that such a decision is worth keeping. Decisions about code in these areas get up to .6."""
+"""Minimum probability that a decision about the user's life is worth keeping. Decisions about code get up to .6."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

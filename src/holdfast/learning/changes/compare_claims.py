@@ -30,7 +30,10 @@ _MAX_NEAREST_OLD_WORDS: Final = 32
 _MAX_NEAREST_NEW_WORDS: Final = 40
 """Maximum lengths if the old claim is in the nearest of all known memories. The reader is rarely wrong there."""
 _MAX_NEAREST_CLAIMS: Final = 2
-"""Maximum number of claims of a memory or a statement that counts as nearest. That of a paragraph need not be nearest in each claim."""
+"""Maximum number of claims of a memory and a statement that are all compared.
+
+With more claims, each is compared only with the claim that is most similar to it.
+"""
 _CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
 _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
 """Areas of a claim that an event or a plan can end: "we moved" ends where someone lives."""

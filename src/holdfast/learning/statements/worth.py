@@ -50,10 +50,11 @@ _WEIGHTS: Final[Mapping[str, float]] = {
     "intends": -0.26,
     "team": 1.0,
 }
-"""Weight of each signal. Their sum is the logarithm of the odds that a statement is worth keeping.
+"""Weight of each signal.
 
-That of ``team`` ("we deploy with Helm") was set by hand: the judged dialogues have too few such statements. That of ``nobody`` was raised
-by 0.13, so that a statement of which the reader is certain passes without a subject ("been gluten-free since 2021").
+The sum is the logarithm of the odds that a statement is worth keeping. The weight of ``team`` ("we deploy with Helm") was set
+by hand, because the judged dialogues have too few such statements. The weight of ``nobody`` was raised by 0.13, so that a
+statement without a subject ("been gluten-free since 2021") passes if the reader is certain.
 """
 
 

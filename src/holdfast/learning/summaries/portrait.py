@@ -18,7 +18,7 @@ _ORDER: Final[tuple[Area, ...]] = (
 _MAX_PER_AREA: Final = 2
 """Maximum number of facts of one area, as long as other areas have facts."""
 _ENOUGH: Final = 4
-"""Number of facts from which on facts of no area of life are left out."""
+"""Facts without an area of life are added only up to this number of facts."""
 
 
 def portrait(memories: Sequence[Memory], *, limit: int) -> list[Memory]:

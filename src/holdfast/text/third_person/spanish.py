@@ -54,7 +54,7 @@ _TIMES = frozenset(
 )
 _BEFORE_VERB = _JOINTS | _LEADS | _CLITICS | _TIMES | {"me"}
 _MAX_WORDS = 16
-"""Maximum number of words of a clause that is rewritten. A longer one usually has several verbs, and a mistake in one of them."""
+"""Maximum number of words of a clause that is rewritten. A longer clause usually has several verbs, and one would be wrong."""
 _PLEASES = regex(
     r"(?:gust|encant|interes|import|molest|fascin|apasion|falt|cuest|cost|duel|dol|parec|caen?\b|cay|qued|hacen? falta"
     r"|dan?\b|dio\b|dieron\b|dij|recet|regal|mand|envi|prest|pag|cont|explic|enseñ|salen?\b)\w*$"

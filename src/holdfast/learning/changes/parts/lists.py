@@ -27,7 +27,7 @@ _STANDS_FOR: Final = regex(
 _COUNT: Final = regex(
     r"\b(?:two|three|four|five|six|both|\d+|dos|tres|cuatro|cinco|seis|amb[oa]s)\s+(?=[\w-]+[,:]?\s*$)", re.IGNORECASE
 )
-"""Matches a number before a noun at the end of a text: "two" in "I have two cats, ". Without one item, it is wrong."""
+"""Matches a number before a noun at the end of a text: "two" in "I have two cats, ". If an item is cut, the number is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
