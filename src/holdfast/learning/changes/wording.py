@@ -51,7 +51,7 @@ def meaning(text: str, language: str | None) -> frozenset[str]:
 
 
 def shared_words(old: str, new: str) -> frozenset[str]:
-    """Return the stems of an old statement that a new one has, too. A word may have another ending: "vegan" and "vegana"."""
+    """Return the stems that two statements share. A word may have another ending: "vegan" and "vegana"."""
     olds, news = (
         {word if word.startswith("=") else word.partition("'")[0] for word in meaning(_own_words(text), None)}
         for text in (old, new)

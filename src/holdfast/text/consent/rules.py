@@ -212,8 +212,8 @@ def reports_nothing(text: str) -> bool:
 def reach_of(text: str, is_wish: Callable[[str], bool] = lambda part: False) -> Reach:
     """Return which messages a wish to stay off the record covers: the message itself, its neighbors, or the rest of the session.
 
-    See `Reach` for the values. ``is_wish`` returns True if a part of the message states the wish, and not other content. It
-    is called only if no rule finds the wish.
+    See `Reach` for the values. ``is_wish`` returns True if a part of the message is the wish itself, not the content that the
+    wish covers. It is called only if no rule finds the wish.
     """
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     books = _patterns()
