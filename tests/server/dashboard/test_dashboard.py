@@ -45,7 +45,7 @@ def ana(browser: Any, url: str) -> Iterator[Visitor]:
 def test_a_turn_without_a_model_is_stored_and_shows_the_prompt(ana: Visitor, url: str) -> None:
     remember(url, "The boiler is repaired in November")
     ana.go("chat")
-    assert "No chat model" in ana.see(".chat-bar").inner_text()
+    ana.see(".chat-bar", has_text="No chat model")
     ana.say("When is the boiler repaired?")
     note = ana.see(".no-model")
     assert "Saved." in note.inner_text()
