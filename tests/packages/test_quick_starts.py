@@ -28,7 +28,6 @@ PORT = 8397
 pytestmark = [
     pytest.mark.long,
     pytest.mark.timeout(900),
-    pytest.mark.xdist_group("quick-starts"),
     pytest.mark.ledger("X1", "X38"),
 ]
 
