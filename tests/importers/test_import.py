@@ -280,3 +280,17 @@ def test_a_huge_export_needs_little_memory(memory: Engine, tmp_path: Path) -> No
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 9_000_000
+
+
+@pytest.mark.parametrize("change", ["forget", "revise", "nothing"])
+def test_a_note_that_repeats_another_is_never_imported(memory: Engine, tmp_path: Path, change: str) -> None:
+    listed = [{"id": f"m-{number}", "memory": "Prefers tea"} for number in range(2)]
+    file = write_json(tmp_path / "mem0.json", listed)
+    assert memory.import_from(file, user="ana").memories.repeated == 1
+    (tea,) = memory.memories(user="ana")
+    if change == "forget":
+        memory.forget(tea.id)
+    elif change == "revise":
+        memory.revise(tea.id, "Prefers coffee")
+    again = memory.import_from(file, user="ana").memories
+    assert (again.known, again.repeated, again.imported) == (1, 1, 0)

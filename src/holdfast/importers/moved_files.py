@@ -4,7 +4,7 @@ The id of a section starts with the path of its file, so the sections of a moved
 hash of the section, which stays the same.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import get_args
 
@@ -41,14 +41,18 @@ class MovedFiles:
         return {(scope, new): old for scope in self._files for new, old in self._moved(reads, scope)}
 
     def _moved(self, reads: Reads, scope: Scope) -> Iterator[tuple[str, str]]:
-        found: dict[str, set[str]] = defaultdict(set)
+        missing: dict[str, set[str]] = defaultdict(set)
         for file, section in self._missing(reads, scope):
-            found[file].add(section)
-        for old, stored in sorted(found.items()):
-            shared = {new: stored.intersection(sections) for new, sections in self._files[scope].items()}
-            new = max(shared, key=lambda each: len(shared[each]))
-            if 2 * len(shared[new]) >= len(stored):
-                yield from ((f"{new}{section}", f"{old}{section}") for section in shared[new])
+            missing[file].add(section)
+        places: dict[str, list[str]] = defaultdict(list)
+        for file, sections in self._files[scope].items() if missing else ():
+            for section in sections:
+                places[section].append(file)
+        for old, stored in sorted(missing.items()):
+            shared = Counter(file for section in stored for file in places.get(section, ()))
+            new, number = max(shared.items(), key=lambda each: each[1], default=("", 0))
+            if number and 2 * number >= len(stored):
+                yield from ((f"{new}{section}", f"{old}{section}") for section in stored if new in places.get(section, ()))
 
     def _missing(self, reads: Reads, scope: Scope) -> Iterator[tuple[str, str]]:
         """Yield the path and the rest of the id of each stored section whose file is not part of the import."""

@@ -125,9 +125,12 @@ class NoteWriter:
     def _apply(self, writer: Writer, note: Note, ready: Prepared | None, known: Mapping[tuple[Scope, str], Memory]) -> Outcome:
         if not note.text.strip():
             return "empty"
+        stored = known.get((self._scope_of(note), note.id))
+        if stored is not None and ready is None and stored.revision == 1:  # the hash of the note, without cleaning it again
+            self._said.add((stored.scope, stored.content_hash))
+            return "known"
         put = ready.put if ready is not None else self._put(writer.tx, note)
         place = (put.scope, writer.identity(put))
-        stored = known.get((put.scope, note.id))
         if stored is not None and (stored.id not in put.replaces or not _can_change(stored) or place in self._said):
             self._said.add(place)
             return "known"
