@@ -20,6 +20,7 @@ from holdfast.models.local.registry import NETWORK, VOCABULARY, Spec
 from holdfast.models.local.runtime import RUNTIME_MISSING
 from holdfast.models.local.weights import verify
 from holdfast.models.local.wordpiece import WordPiece
+from holdfast.runtime.fair_slots import FairSlots
 from holdfast.runtime.priority import give_way
 
 try:
@@ -123,7 +124,7 @@ class _ProcessNetwork:
     pid: int = field(default_factory=os.getpid)
     loaded: _Loaded | None = None
     loading: threading.Lock = field(default_factory=threading.Lock)
-    slots: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(_MAX_PARALLEL_RUNS))
+    slots: FairSlots = field(default_factory=lambda: FairSlots(_MAX_PARALLEL_RUNS))
 
 
 def _load(spec: Spec, directory: Path) -> _Loaded:

@@ -1,0 +1,58 @@
+"""A semaphore that serves waiting threads in order of arrival."""
+
+import threading
+import time
+
+import pytest
+
+from holdfast.runtime.fair_slots import FairSlots
+
+pytestmark = pytest.mark.ledger("X28")
+
+
+def wait_until_waiting(slots: FairSlots, number: int) -> None:
+    until = time.monotonic() + 10
+    while len(slots._waiting) < number:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+def test_a_thread_that_takes_slots_in_a_row_lets_waiting_threads_in_between() -> None:
+    slots, order = FairSlots(1), list[str]()
+
+    def neighbor(name: str) -> None:
+        with slots:
+            order.append(name)
+
+    threads = [threading.Thread(target=neighbor, args=(name,)) for name in ("a", "b")]
+    with slots:
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            wait_until_waiting(slots, number)
+    for _ in range(100):
+        with slots:
+            order.append("loud")
+    for thread in threads:
+        thread.join(10)
+    assert order == ["a", "b", *["loud"] * 100]
+
+
+def test_no_more_threads_than_slots_are_inside_and_no_slot_is_lost() -> None:
+    slots, inside, most, guard = FairSlots(2), [0], [0], threading.Lock()
+
+    def work() -> None:
+        for _ in range(50):
+            with slots:
+                with guard:
+                    inside[0] += 1
+                    most[0] = max(most[0], inside[0])
+                time.sleep(0.0005)
+                with guard:
+                    inside[0] -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (most[0], slots._free, len(slots._waiting)) == (2, 2, 0)
