@@ -15,7 +15,7 @@ import holdfast
 from holdfast import Engine
 from holdfast.errors import HoldfastError, StoreError
 
-pytestmark = [pytest.mark.long, pytest.mark.ledger("X1")]
+pytestmark = [pytest.mark.long, pytest.mark.ledger("X27")]
 Kind = Literal["error", "full", "torn"]
 Act = Literal["read", "write", "sync", "truncate"]
 FAILURES = {"read": apsw.SQLITE_IOERR_READ, "write": apsw.SQLITE_IOERR_WRITE, "sync": apsw.SQLITE_IOERR_FSYNC}
