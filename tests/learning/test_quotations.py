@@ -35,9 +35,29 @@ def test_a_pasted_e_mail_becomes_no_memory_of_the_user(memory: Engine) -> None:
 
 
 @pytest.mark.long
+def test_no_pasted_text_of_the_list_becomes_a_memory_of_the_user(memory: Engine) -> None:
+    for number, text in enumerate(QUOTED):
+        with memory.session(user=f"user{number}") as talk:
+            talk.add("user", text.replace("SECRET", "Zubrograd"))
+    while memory.drain():
+        pass
+    learned = [(number, found.text) for number in range(len(QUOTED)) for found in memory.memories(user=f"user{number}")]
+    assert [(QUOTED[number], text) for number, text in learned if "Zubrograd" in text] == []
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("size", [2_000])
 def test_long_messages_are_read_in_linear_time(size: int) -> None:
-    for line in ("From: a", "def f(" + "x" * 50, "[10:11] " + "a" * 50, "hi b,", "at a.b(" + "c" * 80):
+    for line in (
+        "From: a",
+        "def f(" + "x" * 50,
+        "[10:11] " + "a" * 50,
+        "hi b,",
+        "at a.b(" + "c" * 80,
+        "x," * 90,
+        "/a/b" * 40,
+        "the " * 80,
+    ):
         own_words("\n".join([line] * size))
 
 

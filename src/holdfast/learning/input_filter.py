@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
-from holdfast.learning.quotations import without_quotations
+from holdfast.learning.quotations.find import without_quotations
 from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold
 from holdfast.types import Message
@@ -62,7 +62,7 @@ def extractable(messages: Sequence[Message]) -> list[Message]:
 
 def own_words(text: str) -> str:
     """Return the part of a user's message that the user wrote, without quotations and injected text."""
-    left = without_injected_text(without_quotations(text))
+    left = without_quotations(without_injected_text(text))
     return text if left.strip() == text.strip() else left
 
 

@@ -1,0 +1,149 @@
+"""Find texts that the user announces: "summarize this thread", "my landlord wrote me: ...", and letters in running lines."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.runtime.regex import regex
+
+_NOUN = (
+    r"(?:e-?mails?|mails?|letters?|messages?|texts?|notes?|posts?|reviews?|essays?|drafts?|paragraphs?|articles?|stor(?:y|ies)|poems?|reports?|statements?|speech"
+    r"|ads?|listings?|transcripts?|tweets?|captions?|comments?|reply|replies|dms?|voicemails?|bio|resume|cv|application"
+    r"|songs?|lyrics|threads?|chats?|conversations?|recordings?|audio|subtitles|logs?|output|config(?:uration)?|csv|tables?|snippets?|scripts?|passages?|pages?"
+    r"|contracts?|invoices?|postings?|abstracts?|minutes|interviews?|quotes?|postcards?|profiles?|testimonials?|prompts?|code|html|json|xml|css|sql|function|stack trace|error"
+    r"|correos?|cartas?|mensajes?|textos?|notas?|publicaci[oó]n|rese[nñ]as?|redacci[oó]n|borrador(?:es)?|p[aá]rrafos?|art[ií]culos?|cuentos?|poemas?|informes?|discurso"
+    r"|anuncios?|respuestas?|comentarios?|audios?|biograf[ií]a|curr[ií]culum|solicitud|canci[oó]n(?:es)?|letra|hilos?|conversaci[oó]n|charla|transcripci[oó]n|grabaci[oó]n"
+    r"|subt[ií]tulos|registros?|salida|configuraci[oó]n|tablas?|pasajes?|p[aá]ginas?|contratos?|facturas?|avisos?|actas?|entrevistas?|citas?|postal(?:es)?"
+    r"|perfil(?:es)?|testimonios?|c[oó]digo|funci[oó]n)"
+)
+_TASK = (
+    r"(?:re-?write|re-?word|re-?phrase|paraphrase|proof-?read|summari[sz]e|translate|shorten|polish|edit|fix|correct|review|analy[sz]e|format|clean(?: up)?|transcribe"
+    r"|interpret|classify|transcribed|critique|improve|grade|rate|evaluate|debug|refactor|continue|finish|fact[ -]?check|(?:reply|respond|answer) to|reescrib[eí]|reformul[aá]|corr[ei]g[eí]|resum[eií]|traduc[eií]|traducir|resumir|acort[aá]|revis[aá]|analiz[aá]"
+    r"|formate[aá]|arregl[aá]|transcrib[eí]|transcrib[ií]|desgrab[eé]|interpret[aá]|respond[eé] a|contest[aá] a|segu[ií]|sigue|continu[aá]"
+    r"|mejor[aá]|critic[aá]|calific[aá]|evalu[aá]|verific[aá])"
+)
+_ASKED = r"\s{0,4}(?:please |can you |could you |por favor,? |pod[eé]s |puedes |me |hey,? )*"
+_ONLY_TASK = regex(
+    rf"{_ASKED}(?:{_TASK}(?:(?:lo|la|melo|mela)\b)?|minutes|tl;?dr|thoughts|translation|opini[oó]n|traducci[oó]n|resumen|minuta)"
+    r"(?: (?:please|pls|this|that|it|these|for me|to \w+|into \w+|esto|por favor|porfa|al \w+))*\s*[:?]?\s*$",
+    re.IGNORECASE,
+)
+"""Matches a line that only names a task for a text: "translate this to Spanish:"."""
+_TASK_ON_TEXT = regex(
+    rf"{_ASKED}(?:{_TASK} (?:(?!my\b|mi\b|mis\b|about\b|sobre\b)[\w'’-]+ ){{0,3}}{_NOUN}\b[^.!\n]{{0,60}}"
+    r"|(?:adapt|compare|tailor|match|adapt[aá]|compar[aá]) .{1,60} (?:this|these|esto)\s*:?)$",
+    re.IGNORECASE,
+)
+"""Matches a line that names a task and a text: "summarize the thread", "adapt my CV to this"."""
+_TITLE = regex(
+    r"\s{0,4}(?:(?:the|an?|el|la|los|las|una?) )?(?:(?!my\b|mi\b)[\w'’-]+ )?(?:e-?mails?|letters?|messages?|notes?|posts?|transcripts?|voicemails?|threads?|chats?|logs?"
+    r"|recordings?|correos?|cartas?|mensajes?|notas?|transcripci[oó]n|hilos?|registros?|audios?|grabaci[oó]n) (?:of|from|by|del?|que)\b(?: [\w'’-]+){1,6}\s*:?\s*$",
+    re.IGNORECASE,
+)
+"""Matches a line that names a text and its source: "transcript of the voicemail"."""
+_OF_OTHERS = regex(rf"\b[\w-]+['’]s (?:\w+ )?{_NOUN}\b|\b{_NOUN} de (?:mi|un|una|el|la) \w+\s*:?\s*$", re.IGNORECASE)
+"""Matches words that name a text of somebody else: "my aunt's postcard"."""
+_POINTED = regex(
+    rf"{_ASKED}(?:{_TASK}|use|act as|extract|convert|turn|punch up|make|us[aá]|actu[aá] como|extra[eé]|convert[ií]) (?:[\w'’-]+ ){{0,4}}"
+    r"(?:this|these|the following|est[aeo]s?|(?:el|la|los|las) siguientes?) [\w'’-]+(?: [\w'’-]+){0,5}\s*:?\s*$",
+    re.IGNORECASE,
+)
+"""Matches a request that points to something. It announces a text if a blank line or a colon separates the two."""
+_MENTIONED = regex(
+    rf"\b(?:this|these|the following|following|that|est[aeo]s?|(?:el|la) siguiente) (?:(?!my\b|mi\b|about\b|sobre\b)[\w'’-]+ ){{0,2}}{_NOUN}\b",
+    re.IGNORECASE,
+)
+"""Matches words that point to a text. A line with such words that is not a full sentence announces it: "is this letter rude?"."""
+_FOUND = regex(
+    rf"\b(?:got|received|found|recib[ií]|me lleg[oó]|encontr[eé]) (?:an?|una?|the|la|el) (?:\w+ )?{_NOUN}\b", re.IGNORECASE
+)
+_OPINION = regex(
+    r"\s{0,4}(?:i|we) (?:\w+ )?(?:love|like|hate|enjoy|play|sing|miss|keep|own|wrote|made|read)\b|\s{0,4}(?:me|nos) (?:\w+ )?(?:encantan?|gustan?)\b|\s{0,4}(?:amo|odio)\b",
+    re.IGNORECASE,
+)
+"""Matches the beginning of a sentence about a text that is not pasted: "I love this song"."""
+_TOLD = regex(
+    r"\s{0,4}(?!(?:i|we|yo|le dije|les dije)\b).{0,200}\b(?:wr[io]t\w{1,4}|sen[dt]\w{0,3}|text(?:s|ed)|(?:e-?)?mail(?:s|ed)|messaged|said|says|told|post(?:s|ed)|answer(?:s|ed)|repli(?:es|ed)"
+    r"|escrib\w{1,4}|mand[aoó]\w{0,2}|envi[aoó]\w{0,2}|dij[oe]\w{0,3}|dic[ei]\w{0,4}|respond\w{1,4}|contest[aoó]\w{0,2}|pus[oi]\w{0,4}|public[aoó]\w{0,2})"
+    r"(?: (?:me|us|back|this|that|esto|everyone|a todos|en el grupo)){0,3}\s*:\s*$"
+    r"|\s{0,4}(?!(?:i|we|yo)\b).{0,80}\b(?:to|into|in|al|en|del) (?:english|spanish|french|german|italian|portuguese|ingl[eé]s|español|castellano|franc[eé]s|alem[aá]n|italiano|portugu[eé]s)\s*[:?]?\s*$"
+    r"|.{0,40}\b(?:is|does|est[aá]|es) (?:this|esto) (?:\w+ )?(?:correct|right|ok|bien|correcto)\b",
+    re.IGNORECASE,
+)
+"""Matches a line that introduces another person's words, or words in a language to translate or to check."""
+_ANNOUNCED = regex(
+    rf"\b(?:here(?:'s| is| are)|below is|aqu[ií] (?:va|tienes|est[aá]))(?: (?!my\b|mi\b)[\w'’-]+){{0,2}} {_NOUN}\b"
+    r"|\b(?:got|received|found|recib[ií]|me lleg[oó]|me ha llegado|me (?:mand|dej|envi)\w{1,4}|encontr[eé]) (?:this|esto)\b"
+    r"|\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso)"
+    r"(?: (?:me|us|back))?(?: (?:this|that|esto))?\s*:?\s*$"
+    r"|\blo que (?:me )?(?:puso|escribi[oó]|mand[oó]|public[oó]|coment[oó])\b|\bwhat (?:he|she|they|my \w+) (?:wrote|posted|sent|texted|commented)\b"
+    r"|\b(?:lo|esto) que me (?:\w+ )?(?:escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso|lleg[oó])\b"
+    r"|\b(?:make|does|is|would) (?:this|it) (?:sound|read|come across|more (?:formal|polite|friendly)|less|shorter|friendlier|politer|ok to send)\b"
+    r"|\bhaz(?:lo)? que (?:esto )?suene\b|\b(?:suena|queda) (?:bien|mal) esto\b"
+    r"|\b(?:to|of|about|on|a|de|sobre) (?:this|esto|these)\s*:\s*$|\b(?:the following|lo siguiente)\s*:?\s*$",
+    re.IGNORECASE,
+)
+"""Matches a line that announces a text of somebody else, or a text to work on."""
+_TASK_ON_THIS = regex(
+    rf"\b{_TASK} (?:this|that|it|esto|est[ae] \w+)\b|\b(?:respond|contest)\w{{1,4}} a est[aeo]s?\b", re.IGNORECASE
+)
+_IN_LINE = regex(
+    r"\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|says|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso)\b[^.!?:\n]{0,40}:\s*"
+    r"(?=[\"“«'‘]?(?:(?:i|i[’']\w+|im|my|we|our|darling|dear|hi|hello|hey|yo|mi|mis|me|nos|estoy|soy|tengo|vivo|hola|cari[nñ]o|querid[oa])\b))",
+    re.IGNORECASE,
+)
+_LETTER_IN_LINES = regex(
+    r"\s{0,4}(?:dear|hi|hello|hey|darling|hola|querid[oa]s?|estimad[oa]s?)(?: [\w.'’-]+){0,3}[,:!]\s", re.IGNORECASE
+)
+"""Matches a line that begins with the greeting of a letter and goes on."""
+_SIGNED_IN_LINES = regex(r"[.!?,]\s+[\w ]{2,30},?\s+[A-ZÁÉÍÓÚÑ][\w'’-]+(?: [A-ZÁÉÍÓÚÑ][\w'’-]+)?\.?\s*$")
+_POINTER = regex(r"\b(?:this|that|it|these|following|est[aeo]s?|siguiente)\b", re.IGNORECASE)
+_OWNER = regex(r"['’]s | de (?:mi|un|el|la)", re.IGNORECASE)
+_MAX_LINE = 400
+"""Number of characters of a line in which quoted words are looked for."""
+_MAX_ANNOUNCEMENT = 160
+"""Maximum length of a line that announces a text."""
+_MAX_LINES = 60
+"""Number of lines in which an announcement is looked for."""
+
+
+def without_told(line: str) -> str:
+    """Remove another person's words from a line in which the user quotes them: "my landlord wrote me: I am selling ..."."""
+    found = _IN_LINE.search(line[:_MAX_LINE])
+    return line if found is None else line[: found.end()].rstrip()
+
+
+def announced_texts(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the line range of a text that the user pasted below lines of their own.
+
+    The text follows a line that announces it, or it is a letter with a greeting and a signature. It runs to the end of
+    the message, as an e-mail does.
+    """
+    last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
+    for at, line in enumerate(lines[: min(last, _MAX_LINES)]):
+        said = line.strip()
+        apart = said.endswith(":") or not lines[at + 1].strip()
+        if _announces(said) or (apart and _POINTED.match(said)):
+            yield at + 1, len(lines)
+            return
+        if at and _LETTER_IN_LINES.match(line):
+            break
+    for at in range(1, last + 1):
+        if _LETTER_IN_LINES.match(lines[at]) and _SIGNED_IN_LINES.search(lines[last][-_MAX_LINE:]):
+            yield at, len(lines)
+            return
+
+
+def _announces(line: str) -> bool:
+    """Return True if a line announces a text below it."""
+    if len(line) > _MAX_ANNOUNCEMENT:
+        return False
+    points = bool(_POINTER.search(line))
+    if _ANNOUNCED.search(line) or _ONLY_TASK.match(line) or _TOLD.match(line) or (points and _TASK_ON_THIS.search(line)):
+        return True
+    if line.endswith((".", "!")):
+        return False
+    if points and _MENTIONED.search(line) and not _OPINION.match(line):
+        return True
+    if _OWNER.search(line) and _OF_OTHERS.search(line):
+        return True
+    return bool(_TASK_ON_TEXT.match(line) or _TITLE.match(line) or _FOUND.search(line))

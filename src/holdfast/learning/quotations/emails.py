@@ -1,0 +1,67 @@
+"""Find pasted e-mails in a message: by their headers, by the line that introduces a reply, or by a sender's address."""
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from holdfast.runtime.regex import regex
+
+_MARK = r"\s{0,4}[*\"]{0,2}"
+_TECHNICAL = r"return-path|received|message-id|delivered-to|content-type|mime-version|in-reply-to|x-[\w-]{2,40}"
+_ABOUT = r"subject|sent|date|asunto|enviado(?: el)?|fecha|objet|envoy[ée]|betreff|gesendet|datum|oggetto|inviato|assunto|enviada(?: em)?"
+_HEADER = regex(
+    rf"{_MARK}(?:from|to|cc|bcc|reply-to|de|para|cco|responder a|à|von|an|da|{_ABOUT}|{_TECHNICAL})[*\"]{{0,2}}\s?:[*\"]{{0,2}}\s?\S",
+    re.IGNORECASE,
+)
+_MAIL_HEADER = regex(rf"{_MARK}(?:{_ABOUT}|{_TECHNICAL})\b", re.IGNORECASE)
+_SENDER = regex(rf"{_MARK}(?:from|de|von|da|{_TECHNICAL})[*\"]{{0,2}}\s?:", re.IGNORECASE)
+_SUBJECT = regex(rf"{_MARK}(?:subject|asunto|objet|betreff|oggetto|assunto)[*\"]{{0,2}}\s?:\s?\S", re.IGNORECASE)
+_FORWARDED = regex(
+    r"\s{0,4}(?:-{2,}\s{0,3}(?:original message|forwarded message|mensaje original|mensaje reenviado|begin forwarded message)\b.*"
+    r"|begin forwarded message:|inicio del mensaje reenviado:"
+    r"|on .{4,160} wrote:|el .{4,160} escribió:|am .{4,160} schrieb.{0,80}:|le .{4,160} a écrit ?:|em .{4,160} escreveu:|il .{4,160} ha scritto:)\s*$",
+    re.IGNORECASE,
+)
+_ADDRESS = regex(r"\s{0,4}[^<>\n]{0,60}<[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,30}){1,4}>.{0,60}$")
+"""Matches a line such as "Rosa Lima <rosa@example.org>", with which e-mail programs begin a message."""
+_MAX_HEADERS = 12
+
+
+def emails(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the line range of the first pasted e-mail.
+
+    It runs to the end of the text, because nothing shows where the quoted text ends and the user's text begins.
+    """
+    for at, line in enumerate(lines):
+        if _is_introduced(line, lines[at + 1 : at + 2]) or _is_sent(at, lines) or _is_headed(lines[at : at + _MAX_HEADERS + 1]):
+            yield at, len(lines)
+            return
+
+
+def _is_introduced(line: str, following: list[str]) -> bool:
+    """Return True for "On Tuesday Bob wrote:", also if the line was wrapped, and for the line above a forwarded message."""
+    if _FORWARDED.match(line):
+        return True
+    wrapped = following and line.lstrip()[:3].casefold() in ("on ", "el ") and "@" in following[0]
+    return bool(wrapped and _FORWARDED.match(f"{line.rstrip()} {following[0].strip()}"))
+
+
+def _is_sent(at: int, lines: list[str]) -> bool:
+    """Return True if a line holds a sender's address, and text follows. In the last lines, it is the user's own signature."""
+    return "@" in lines[at] and bool(_ADDRESS.match(lines[at])) and sum(bool(line.strip()) for line in lines[at + 1 :]) > 1
+
+
+def _is_headed(lines: list[str]) -> bool:
+    """Return True if an e-mail's headers begin here: two of them, or a subject above a blank line and more text."""
+    if not _HEADER.match(lines[0]):
+        return False
+    block = list(itertools.takewhile(_HEADER.match, lines))
+    rest = lines[len(block) : len(block) + 1]
+    if len(block) == 1:
+        return bool(_SUBJECT.match(block[0])) and bool(rest) and not rest[0].strip()
+    return any(map(_SENDER.match, block)) and _is_envelope(block, rest)
+
+
+def _is_envelope(headers: list[str], rest: list[str]) -> bool:
+    """Return True if lines such as "From: ..." and "To: ..." are the headers of an e-mail, and not the two ends of a route."""
+    return any(map(_MAIL_HEADER.match, headers)) or "@" in "".join(headers) or (bool(rest) and not rest[0].strip())

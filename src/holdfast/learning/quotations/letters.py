@@ -1,0 +1,63 @@
+"""Find pasted letters and notes in a message: a greeting on its own line, and text below it."""
+
+import re
+from collections.abc import Iterator
+
+from holdfast.runtime.regex import regex
+
+_GREETING = regex(
+    r"\s{0,4}(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|estimad[oa]s?|apreciad[oa]s?|distinguid[oa]s?|querid[oa]s?|hola"
+    r"|muy señor(?:a|es)?(?: m[ií][oa]s?| nuestr[oa]s?)?|señor(?:a|es|as)?|buen(?:os|as)(?: (?:días|tardes|noches))?"
+    r"|a quien corresponda|to whom it may concern)\b[^.!?\n]{0,60}[,:]\s*$|\s{0,4}(?:darling|cariño|amor|mi vida)\s?[!,:]\s*$",
+    re.IGNORECASE,
+)
+_ADDRESSEE = regex(r"\s{0,4}[A-ZÁÉÍÓÚÑ][\w.'’-]{0,30}(?: [A-ZÁÉÍÓÚÑ][\w.'’-]{0,30}){0,2},\s*$")
+"""Matches a line with nothing but a name and a comma."""
+_FORMAL = regex(r"\s{0,4}(?:dear|estimad|apreciad|distinguid|muy señor|to whom|a quien)", re.IGNORECASE)
+_CLOSING = regex(
+    r"\s{0,4}(?:(?:best|kind|warm|warmest) (?:regards|wishes)|regards|sincerely(?: yours)?|yours (?:sincerely|faithfully|truly)|cheers"
+    r"|many thanks|thanks(?: in advance)?|thank you|love|all the best|best|(?:reciba |con )?(?:un )?(?:cordial(?:es)? |afectuosos? )?saludos?"
+    r"(?: cordial(?:es)?)?|cordialmente|quedo (?:a la espera|atent[oa]|a su disposición)[^.\n]{0,40}"
+    r"|atentamente|un abrazo|(?:muchas )?gracias|besos|atte\.?)\s?[,.!]?\s*$",
+    re.IGNORECASE,
+)
+_NAME_LINE = regex(r"\s{0,4}[-–—]{0,2}\s?[A-ZÁÉÍÓÚÑ][\w.'’-]{0,30}(?:,? [\w.'’&-]{1,30}){0,6}\s*$")
+_MAX_LINES = 200
+
+
+def letters(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the line ranges of pasted letters.
+
+    A letter runs to its closing and the name below. Without a closing it runs to the end of the text. If the whole message
+    is a letter, it is the user's own text to the assistant, unless it is formal.
+    """
+    done = 0
+    for at, line in enumerate(lines):
+        if at < done or not _is_greeting(at, line, lines):
+            continue
+        end = _signature(lines, at)
+        if end is None and at and any(map(str.strip, lines[:at])):
+            end = len(lines)
+        if end is not None:
+            yield at, end
+            done = end
+
+
+def _is_greeting(at: int, line: str, lines: list[str]) -> bool:
+    if _GREETING.match(line):
+        return at > 0 or bool(_FORMAL.match(line))
+    below = lines[at + 1 : at + 3]
+    return at > 0 and len(below) > 1 and not below[0].strip() and bool(_ADDRESSEE.match(line)) and not _CLOSING.match(line)
+
+
+def _signature(lines: list[str], start: int) -> int | None:
+    """Return the number of the line after the names below a letter's closing, or None if the letter has no closing."""
+    for end in range(start + 2, min(start + _MAX_LINES, len(lines))):
+        if not _CLOSING.match(lines[end]):
+            continue
+        after = next((place for place in range(end + 1, len(lines)) if lines[place].strip()), None)
+        if after is not None and _NAME_LINE.match(lines[after]):
+            while after + 1 < len(lines) and lines[after + 1].strip() and _NAME_LINE.match(lines[after + 1]):
+                after += 1
+            return after + 1
+    return None
