@@ -8,8 +8,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack, cast
 
-from holdfast import by_id
 from holdfast.apps import Apps
+from holdfast.by_id import memories as by_id
+from holdfast.by_id.erasing import erase_target
+from holdfast.by_id.sessions import only_session
 from holdfast.errors import InvalidInput
 from holdfast.maintenance import Maintenance
 from holdfast.protocols import Vectors
@@ -107,7 +109,7 @@ class Engine(Maintenance):
         """
         scope = self._scope(user=user, app=app, agent=agent)
         if id is not None and not shared and not off_record and not (user or app or agent):
-            return resume(self._services, by_id.only_session(self._services, clean_name(id, what="session id") or ""))
+            return resume(self._services, only_session(self._services.store, clean_name(id, what="session id") or ""))
         return ScopedMemory(self._services, scope).session(id=id, off_record=off_record)
 
     def sessions(
@@ -250,7 +252,7 @@ class Engine(Maintenance):
         once.
         """
         if id is not None and key is None:
-            reader = self._scope(user=user, app=app, agent=agent) if by_id.named(user=user, app=app, agent=agent) else None
+            reader = self._scope(user=user, app=app, agent=agent) if (user, app, agent) != (None, None, None) else None
             return by_id.forget(self._services, id, reason=reason, reader=reader)
         if key is None or id is not None:
             raise InvalidInput("forget needs an id, or a key with its user: forget(id) or forget(key=..., user=...).")
@@ -308,7 +310,7 @@ class Engine(Maintenance):
         covers all apps. An unknown id raises :class:`holdfast.NotFound`. A scope without data raises no error.
         """
         owner = {"user": user, "app": app, "agent": agent}
-        return by_id.erase_target(self._services, memory=id, session=session, source=source, owner=owner)
+        return erase_target(self._services, memory=id, session=session, source=source, owner=owner)
 
     # Reading
 

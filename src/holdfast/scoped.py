@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
-from holdfast import by_id
+from holdfast.by_id import memories as by_id
+from holdfast.by_id.erasing import erase_target
 from holdfast.errors import InvalidInput
 from holdfast.protocols import SessionFilter, TraceFilter, Vectors
 from holdfast.recall.listing import Kinds, ScopedListing, kind_names, list_namespaces, listing_filter
@@ -64,7 +65,7 @@ class ScopedMemory:
         """The tenant, user, app and agent of this memory."""
 
     def __repr__(self) -> str:
-        parts = [f"{part} {value!r}" for part, value in self._owner.items()]
+        parts = [f"{part} {value!r}" for part, value in self.scope.owner.items()]
         return f"<holdfast.ScopedMemory {', '.join(parts) or 'shared'}>"
 
     # Sessions
@@ -82,7 +83,7 @@ class ScopedMemory:
         self, *, statuses: Sequence[SessionStatus] | None = None, limit: int = 50, offset: int = 0
     ) -> list[SessionRecord]:
         """List sessions, most recently active first. To resume a session, call ``session(id=record.id)``."""
-        return self._services.store.sessions(SessionFilter(owner=self._owner, statuses=statuses, limit=limit, offset=offset))
+        return self._services.store.sessions(SessionFilter(owner=self.scope.owner, statuses=statuses, limit=limit, offset=offset))
 
     # Writing
 
@@ -244,8 +245,8 @@ class ScopedMemory:
         Data that all users share is not part of this scope and is not erased.
         """
         everything = id is None and session is None and source is None
-        owner: Mapping[str, str] = self._owner if everything else {}
-        return by_id.erase_target(self._services, memory=id, session=session, source=source, owner=owner, reader=self.scope)
+        owner: Mapping[str, str] = self.scope.owner if everything else {}
+        return erase_target(self._services, memory=id, session=session, source=source, owner=owner, reader=self.scope)
 
     def export(
         self,
@@ -265,7 +266,7 @@ class ScopedMemory:
         self._services.reader.traces.flush()
         store, preset, now = self._services.store, self._services.preset, self._services.clock.now()
         return export(
-            store, preset, now, target, owner=self._owner, session=session, format=format, replace=replace, progress=progress
+            store, preset, now, target, owner=self.scope.owner, session=session, format=format, replace=replace, progress=progress
         )
 
     def import_from(
@@ -366,7 +367,7 @@ class ScopedMemory:
     def traces(self, *, session: str | None = None, limit: int = 50, offset: int = 0) -> list[Trace]:
         """List the traces of this scope's context blocks, newest first. See :meth:`Engine.traces`."""
         self._services.reader.traces.flush()
-        return self._services.store.traces(TraceFilter(owner=self._owner, session=session, limit=limit, offset=offset))
+        return self._services.store.traces(TraceFilter(owner=self.scope.owner, session=session, limit=limit, offset=offset))
 
     def explain(self, id: str, query: str, *, max_tokens: int | None = None) -> Explanation:
         """Explain why a memory is in this scope's context block for a query, or why it is left out. Nothing is stored."""
@@ -410,10 +411,6 @@ class ScopedMemory:
     def history(self, id: str) -> list[ChangeRecord]:
         """Return the changes of a memory, oldest first. Each change has the revision that it created."""
         return by_id.history(self._services, id, reader=self._reader)
-
-    @property
-    def _owner(self) -> dict[str, str]:
-        return by_id.named(user=self.scope.user, app=self.scope.app, agent=self.scope.agent)
 
     @property
     def _reader(self) -> Scope:

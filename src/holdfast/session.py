@@ -7,7 +7,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from holdfast import by_id
+from holdfast.by_id.erasing import erase_target
 from holdfast.consent.off_record import OFF_RECORD_UNTIL
 from holdfast.consent.wishes import Plan
 from holdfast.errors import HoldfastError, NotFound
@@ -121,7 +121,7 @@ class Session:
             return self._unrecorded.pop() if self._unrecorded else None
         while last := self.messages(limit=1):
             try:
-                receipt = by_id.erase_target(self._services, source=last[0].id, owner={}, rewrite=False)
+                receipt = erase_target(self._services, source=last[0].id, owner={}, rewrite=False)
             except NotFound:  # another process removed it meanwhile
                 continue
             if receipt.residue:
@@ -138,7 +138,7 @@ class Session:
         if self.off_record:
             self._unrecorded.clear()
             return Receipt(target={"session": self.id}, at=self._services.clock.now())
-        return by_id.erase_target(self._services, session=self.id, owner={}, reader=self.scope)
+        return erase_target(self._services, session=self.id, owner={}, reader=self.scope)
 
     def _made(self, **fields: Any) -> Message:
         """Check the fields of a message and return it."""

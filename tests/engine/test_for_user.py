@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast import AsyncScopedMemory, Engine, InvalidInput, NotFound, ScopedMemory, by_id
+from holdfast import AsyncScopedMemory, Engine, InvalidInput, NotFound, ScopedMemory
+from holdfast.by_id import memories as by_id
 from holdfast.services import services
 from holdfast.testing import FrozenClock, HashEmbedder
 from holdfast.types import Retire
@@ -116,7 +117,7 @@ def test_a_view_has_every_scoped_call_of_the_engine() -> None:
         if name.startswith("_") or name == "for_user" or (not parts & {*parameters} and name != "count_memories"):
             continue
         own = {*inspect.signature(getattr(ScopedMemory, name)).parameters}
-        expected = {*parameters} - parts - {"shared"}  # a view has a user, so nothing in it is shared
+        expected = {*parameters} - parts - {"shared", "default_user"}  # a view has a user, so nothing in it lacks an owner
         assert own == expected or "wanted" in own, name
 
 

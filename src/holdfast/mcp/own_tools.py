@@ -6,10 +6,10 @@ An MCP client needs them because Holdfast does not run its conversation: it neit
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
 
-from holdfast import by_id
 from holdfast.agent.tool_schemas import types_schema
 from holdfast.agent.tools import MemoryTools, ToolResult, safe_json
 from holdfast.apps import Point
+from holdfast.by_id import memories as by_id
 from holdfast.chat import Schema
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.learning.placement import PROJECT

@@ -18,6 +18,12 @@ class Scope:
     also_apps: tuple[str, ...] = ()
     """Other apps that share their memories with this app. Used only if this scope reads data, not if it owns data."""
 
+    @property
+    def owner(self) -> dict[str, str]:
+        """The user, the app and the agent of this scope, without the missing ones."""
+        parts = {"user": self.user, "app": self.app, "agent": self.agent}
+        return {part: name for part, name in parts.items() if name is not None}
+
     def sees(self, owner: "Scope") -> bool:
         """Return True if a reader in this scope may read data of ``owner``."""
         return (

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from holdfast import types
 from holdfast.aio import AsyncEngine
-from holdfast.by_id import erase_target
+from holdfast.by_id.erasing import erase_target
 from holdfast.config.loading import SettingsSource
 from holdfast.config.opening import open_engine
 from holdfast.errors import NotFound

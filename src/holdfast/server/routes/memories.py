@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Path, Query, Request
 
 from holdfast.access.keys import may_change
-from holdfast.by_id import NEVER
+from holdfast.by_id.memories import NEVER
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.protocols import MemoryFilter, MessageFilter
 from holdfast.runtime.clock import as_utc

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, cast
 from fastapi import APIRouter, Path, Query, Request
 
 from holdfast.access.keys import ScopeParts
-from holdfast.by_id import erase_target
+from holdfast.by_id.erasing import erase_target
 from holdfast.engine import Engine
 from holdfast.errors import NotFound
 from holdfast.protocols import MessageFilter

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from holdfast.by_id import erase_memories
+from holdfast.by_id.erasing import erase_memories
 from holdfast.forgetting.preview import losses
 from holdfast.server.api import convert, responses
 from holdfast.server.api.fields import Flag, Name

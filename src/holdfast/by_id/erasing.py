@@ -1,0 +1,173 @@
+"""Erase one memory, session or message, or all data of a user, app or agent."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.by_id.sessions import only_session
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.forgetting import records
+from holdfast.forgetting.erase import Erasing, erase_and_scan, erase_each
+from holdfast.forgetting.needles import PendingScan
+from holdfast.protocols import MemoryFilter, MessageFilter, Reads, Transaction
+from holdfast.services import Services
+from holdfast.text.clean import clean_name
+from holdfast.topic_files.erasing import PagesToErase
+from holdfast.types import Memory, Message, Receipt, Scope
+from holdfast.types.translatable import translatable
+
+
+def erase_target(
+    services: Services,
+    *,
+    memory: str | None = None,
+    session: str | None = None,
+    source: str | None = None,
+    owner: Mapping[str, str | None],
+    reader: Scope | None = None,
+    rewrite: bool = True,
+) -> Receipt:
+    """Erase one memory, session or message with everything derived from it, or all data of a user, app or agent.
+
+    With ``rewrite=False``, overwrite the removed bytes in place, but do not rewrite or scan the files.
+    """
+    target = _given(memory=memory, session=session, source=source)
+    scope = _given(**{part: clean_name(name, what=part) for part, name in owner.items()})
+    if len(target) + bool(scope) != 1:
+        raise InvalidInput(
+            "erase needs exactly one of id=, session=, source=, or a scope of user=, app=, agent=. Nothing was erased."
+        )
+    found_scope = _found(services.store, target, reader) if target else None
+    _forget_unsaved(services)
+    owner_parts = scope if found_scope is None else found_scope.owner
+    pages = PagesToErase(services.store, services.clock, services.topic_files, owner_parts, whole=bool(scope))
+    how = _erasing(services, target, found_scope, reader, rewrite=rewrite, files=pages.rewrite)
+    receipt, needles = erase_and_scan(services.store, services.preset, target or scope, how)
+    services.embedding.forget_queries()
+    return _completed(services, receipt, needles, [pages])
+
+
+def erase_memories(services: Services, ids: Sequence[str], *, reader: Scope | None = None) -> list[Receipt]:
+    """Erase several memories with everything derived from them. The files are rewritten and scanned once, not once per memory.
+
+    Returns one receipt per memory. A memory that was already erased together with another memory has no receipt. Raises
+    ``NotFound``, and erases nothing, if an id is unknown.
+    """
+    targets = [({"memory": id}, _found(services.store, {"memory": id}, reader)) for id in dict.fromkeys(ids)]
+    _forget_unsaved(services)
+    owners = dict.fromkeys(tuple(scope.owner.items()) for _, scope in targets)
+    pages = [PagesToErase(services.store, services.clock, services.topic_files, dict(owner), whole=False) for owner in owners]
+
+    def rewrite_pages() -> list[Path]:
+        return [path for each in pages for path in each.rewrite()]
+
+    wanted = [(target, _erasing(services, target, scope, reader, rewrite=True, files=rewrite_pages)) for target, scope in targets]
+    done = erase_each(services.store, services.preset, wanted)
+    services.embedding.forget_queries()
+    return [_completed(services, receipt, needles, pages) for receipt, needles in done]
+
+
+def _forget_unsaved(services: Services) -> None:
+    """Drop traces, and records of which memories were used, that are not stored yet. They may contain erased data."""
+    services.reader.uses.discard()
+    services.reader.traces.discard()
+
+
+def _erasing(
+    services: Services,
+    target: Mapping[str, str],
+    scope: Scope | None,
+    reader: Scope | None,
+    *,
+    rewrite: bool,
+    files: Callable[[], Sequence[Path]],
+) -> Erasing:
+    return Erasing(
+        now=services.clock.now(),
+        scope=scope,
+        check=(lambda tx: _check_unchanged(tx, target, reader, scope)) if target else None,
+        reader=services.sentence_reader,
+        rewrite=rewrite,
+        files=files,
+    )
+
+
+def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages: Sequence[PagesToErase]) -> Receipt:
+    """Add the problems with topic files to the receipt of an erasure, and return it.
+
+    If the receipt is pending, for example because of such a problem, a later scan of the files completes it.
+    """
+    problems, missing = [line for each in pages for line in each.problems], [path for each in pages for path in each.missing]
+    if problems or missing:
+        receipt = replace(
+            receipt,
+            status="pending" if problems else receipt.status,
+            verified=receipt.verified and not problems,
+            residue=(*receipt.residue, *problems),
+            missing=(*receipt.missing, *missing),
+        )
+        records.update(services.store, receipt)
+    if receipt.status == "pending":
+        unsolved = list(pages) if receipt.residue else []
+        services.housekeeping.complete_later(receipt.id, PendingScan(needles, [each.try_again for each in unsolved]))
+    return receipt
+
+
+def _found(reads: Reads, target: Mapping[str, str], reader: Scope | None) -> Scope:
+    """Return the scope of the data that a target names.
+
+    Raise ``NotFound`` if the data does not exist, or if the reader may not see it.
+    """
+    ((what, id),) = target.items()
+    if what == "session":
+        try:
+            return only_session(reads, id, reader=reader).scope
+        except NotFound:
+            found: list[Memory | Message] = []
+    else:
+        found = _targets(reads, target)
+    if not found or (reader is not None and not all(reader.sees(row.scope) for row in found)):
+        raise NotFound(
+            translatable(
+                "absent.erase",
+                "There is no {what} {id}. Nothing was erased.",
+                what="message" if what == "source" else what,
+                id=id,
+            )
+        )
+    return found[0].scope
+
+
+def _check_unchanged(tx: Transaction, target: Mapping[str, str], reader: Scope | None, scope: Scope | None) -> None:
+    """Raise ``NotFound`` if the target was removed or moved to another scope after it was found."""
+    if _found(tx, target, reader) != scope:
+        ((what, id),) = target.items()
+        raise NotFound(
+            translatable(
+                "absent.erase",
+                "There is no {what} {id}. Nothing was erased.",
+                what="message" if what == "source" else what,
+                id=id,
+            )
+        )
+
+
+def _given(**parts: str | None) -> dict[str, str]:
+    """Return the keyword arguments whose value is not None."""
+    return {name: value for name, value in parts.items() if value is not None}
+
+
+def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | Message]:
+    """Return the memories and messages that an erasure names by id.
+
+    ``target`` has the key ``memory``, or ``source`` for any id. If the message of a ``source`` no longer exists, return
+    the memories derived from it.
+    """
+    found: list[Memory | Message] = []
+    if "memory" in target:
+        found += reads.memories(MemoryFilter(ids=(target["memory"],), statuses=None))
+    if "source" in target:
+        found += reads.messages(MessageFilter(ids=(target["source"],)))
+        found += reads.memories(MemoryFilter(ids=(target["source"],), statuses=None))
+        found = found or [*reads.memories(MemoryFilter(sources=[target["source"]], statuses=None))]
+    return found
