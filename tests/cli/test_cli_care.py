@@ -311,7 +311,7 @@ def test_the_demo_runs_without_weights_and_says_what_is_missing(holdfast: Holdfa
     began = time.monotonic()
     shown = holdfast.run("demo").stdout.decode()
 
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert "holdfast models pull" in shown
     assert "<- msg_" in shown
     assert "Mi hermana se llama Lucía" in shown

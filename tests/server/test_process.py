@@ -66,7 +66,7 @@ def test_a_client_that_follows_events_does_not_prevent_shutdown(home: Holdfast) 
         assert next(stream.iter_lines()) == "event: change"
         began = time.monotonic()
         assert server.stop() == 0
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
 
 
 @pytest.mark.ledger("X26")

@@ -93,7 +93,7 @@ def visit(
 ) -> Visitor:
     """Open the dashboard of a server in a new browser window, with the scope of a user."""
     context = browser.new_context(locale=language, viewport={"width": size[0], "height": size[1]}, **options)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(60_000)
     settings = json.dumps({"theme": "auto", "language": None, "user": user, "app": None, "agent": None})
     place = "holdfast.settings"
     context.add_init_script(f"if (!localStorage.getItem({place!r})) localStorage.setItem({place!r}, {json.dumps(settings)});")
