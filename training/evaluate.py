@@ -1,6 +1,7 @@
-"""Evaluate an embedder on held-out pairs: how often the right utterance is among the first 1, 5 and 10 search results.
+"""Evaluate an embedder on held-out pairs: how often the right text is among the first 1, 5 and 10 search results.
 
-The documents are all utterances of one file and all their near misses. Run it on a model file: ``python training/evaluate.py
+The documents are all utterances of one file and all their near misses, and then all short memories of the file and their near
+misses. Run it on a model file: ``python training/evaluate.py
 --network model.onnx --vocabulary vocab.txt``.
 """
 
@@ -32,9 +33,24 @@ def evaluate(items: list[dict[str, Any]], embed: Embed) -> dict[str, dict[str, f
         for kind, name in enumerate(NAMES):
             asked = [(row, item["q"][kind]) for row, item in enumerate(part) if kind < len(item["q"])]
             if asked:
-                questions = embed([QUERY_PREFIX + question for _, question in asked])
-                found[f"{file} {name}"] = _recall(questions @ vectors.T, np.array([row for row, _ in asked]))
+                found[f"{file} {name}"] = _search(asked, vectors, embed)
+        kept = [item for item in part if item.get("m")]
+        if kept:
+            found |= {f"{file} memory {name}": row for name, row in _memories(kept, embed).items()}
     return found
+
+
+def _memories(items: list[dict[str, Any]], embed: Embed) -> dict[str, dict[str, float]]:
+    """Evaluate the search for short memories: by the direct question, and by a hard question in the other language."""
+    vectors = embed([item["m"] for item in items] + [text for item in items for text in item["x"]])
+    asked = {"direct": [(row, item["q"][0]) for row, item in enumerate(items)]}
+    asked["hard"] = [(row, item["r"]) for row, item in enumerate(items) if item["r"]]
+    return {name: _search(rows, vectors, embed) for name, rows in asked.items()}
+
+
+def _search(asked: list[tuple[int, str]], vectors: np.ndarray, embed: Embed) -> dict[str, float]:
+    questions = embed([QUERY_PREFIX + question for _, question in asked])
+    return _recall(questions @ vectors.T, np.array([row for row, _ in asked]))
 
 
 def _in_one_talk(item: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -25,6 +26,14 @@ HELD_OUT = ("en4.jsonl", "es2.jsonl", "named.jsonl")
 """Files of pairs that are never trained on.
 
 The author of the first two wrote no other file. ``27.jsonl`` has the author of the third.
+"""
+
+
+MEMORIES = ("m", "o", "r")
+"""Keys of an item that hold one short text each.
+
+``m`` is the memory that a system would keep of the utterance, ``o`` the same memory in the other language, and ``r`` a question in
+the other language that shares no content word with it. ``x`` holds near misses of the memory.
 """
 
 
@@ -56,12 +65,13 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def texts_of(item: dict[str, object]) -> list[str]:
-    """Return all texts of an item: its utterance, the preceding question, the questions about it, and the near misses."""
-    return [str(item["u"]), *([str(item["p"])] if item["p"] else []), *map(str, item["q"]), *map(str, item["n"])]  # type: ignore[call-overload]
+def texts_of(item: dict[str, Any]) -> list[str]:
+    """Return all texts of an item: its utterance, the preceding question, the memories, the questions, and the near misses."""
+    single = [item[key] for key in ("u", "p", *MEMORIES) if item.get(key)]
+    return [*single, *item["q"], *item["n"], *item.get("x", ())]
 
 
-def _pairs(folders: Iterable[Path], forbidden: overlap.Forbidden) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+def _pairs(folders: Iterable[Path], forbidden: overlap.Forbidden) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     train, dev, seen, bad = [], [], set(), 0
     paths = [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
     for path in sorted(paths, key=lambda path: path.name not in HELD_OUT):  # held-out files are read first
@@ -76,7 +86,7 @@ def _pairs(folders: Iterable[Path], forbidden: overlap.Forbidden) -> tuple[list[
     return train, dev
 
 
-def _item(line: str) -> dict[str, object] | None:
+def _item(line: str) -> dict[str, Any] | None:
     """Parse a line as an item: an utterance with the questions about it.
 
     Return None if the line is incomplete, because another program may still be writing the file.
@@ -88,8 +98,9 @@ def _item(line: str) -> dict[str, object] | None:
     if not isinstance(item, dict) or not item.get("u") or not item.get("q"):
         return None
     u, p = " ".join(item["u"].split()), " ".join((item.get("p") or "").split())
-    lists = {key: [" ".join(text.split()) for text in item.get(key) or [] if text.strip()] for key in ("q", "n")}
-    return {"u": u, "p": p, "s": (item.get("s") or "").strip(), **lists, "l": language(u)}
+    lists = {key: [" ".join(text.split()) for text in item.get(key) or [] if text.strip()] for key in ("q", "n", "x")}
+    memories = {key: " ".join((item.get(key) or "").split()) for key in MEMORIES}
+    return {"u": u, "p": p, "s": (item.get("s") or "").strip(), **lists, **memories, "l": language(u)}
 
 
 _SPANISH = set(
