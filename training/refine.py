@@ -65,9 +65,7 @@ VARIANTS = {
     "fast": Plan(ranking=1.0, words=True, rate=2e-4, anchor=1.0),
 }
 CHOSEN_BY = tuple(
-    f"{file} {kind}"
-    for file in ("en4", "es2")
-    for kind in ("direct", "other-language", "memory direct", "memory hard")
+    f"{file} {kind}" for file in ("en4", "es2") for kind in ("direct", "other-language", "memory direct", "memory hard")
 )
 """The variant is chosen by the mean R@1 and R@10 of these measures. They use held-out pairs, by author."""
 TALKS = 0.35
@@ -81,6 +79,7 @@ DOUBTFUL = 0.9
 """Cosine of the old vectors above which the document of another item may answer the question, too. It then counts as no mistake."""
 UNROUNDED = 0.7
 """Share of the run before rounding to 8 bits begins."""
+
 
 class Data:
     """The data of all runs: texts as token ids, and items that refer to their texts by position."""
@@ -263,7 +262,9 @@ class Run:
             ids, lengths = self.data.encoded.batch(rows[part])
             ids = np.pad(ids, ((0, 0), (0, -ids.shape[1] % 8)))
             with torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.device == "cuda"):
-                found.append(self.encoder(torch.from_numpy(ids).to(self.device), torch.from_numpy(lengths).to(self.device)).float())
+                found.append(
+                    self.encoder(torch.from_numpy(ids).to(self.device), torch.from_numpy(lengths).to(self.device)).float()
+                )
         return torch.cat(found)[torch.from_numpy(np.argsort(order)).to(self.device)]
 
 
