@@ -214,7 +214,7 @@ def silent() -> Any:
     model.released.set()
 
 
-def eventually(what: Callable[[], bool], seconds: float = 10.0) -> bool:
+def eventually(what: Callable[[], bool], seconds: float = 60.0) -> bool:
     deadline = time.monotonic() + seconds
     while not what():
         if time.monotonic() > deadline:

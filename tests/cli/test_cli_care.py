@@ -62,7 +62,7 @@ def test_worker_runs_until_it_is_stopped(holdfast: Holdfast) -> None:
     if line.startswith(b"note:"):
         line = process.stderr.readline()
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=90)
 
     assert b"1 new memory" in line
     assert process.returncode == 0

@@ -47,7 +47,7 @@ from .support import (
     start,
 )
 
-_TIMEOUT = 10.0
+_TIMEOUT = 60.0
 Mode = Literal["thread", "inline", "none"]
 
 

@@ -54,7 +54,7 @@ PROCESSES = 4
 THREADS = 2
 SESSIONS = 3
 _NEW_STORES = 30
-_TIMEOUT = 40.0
+_TIMEOUT = 120.0
 _QUESTIONS = ("Where do I dwell?", "which feline", "beverage", "stamps from landt0-0x6", "office")
 
 
@@ -477,7 +477,7 @@ def fork_while_loading(folder: Path, how: str) -> None:
     code: list[int] = []
     waiter = threading.Thread(target=lambda: code.append(ended()))
     waiter.start()
-    waiter.join(5)
+    waiter.join(60)
     if not code:
         os.kill(pid, signal.SIGKILL)
     waiter.join()

@@ -133,7 +133,7 @@ def running(make: Callable[[str], Any]) -> Iterator[str]:
             yield url
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(60)
 
 
 def text_of(result: CallToolResult | GetPromptResult | ReadResourceResult) -> str:

@@ -73,7 +73,7 @@ class Agents:
             yield memory
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait until a condition holds, or fail."""
     until = time.monotonic() + seconds
     while not condition():

@@ -102,12 +102,12 @@ def test_the_success_of_another_call_starts_no_call_while_an_overdue_one_runs(
 
     def slower() -> str:
         entered.set()
-        release.wait(10)
+        release.wait(60)
         return "yes"
 
     thread = threading.Thread(target=lambda: results.append(run(calls, slower, 10)))
     thread.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     with pytest.raises(NotAnswered):
         run(calls, hanging)
     release.set()
@@ -152,13 +152,13 @@ def test_after_a_pause_one_caller_tries_and_the_others_go_on_without(calls: Boun
 
     def probe() -> str:
         entered.set()
-        release.wait(10)
+        release.wait(60)
         return "yes"
 
     results: list[str] = []
     thread = threading.Thread(target=lambda: results.append(run(calls, probe, 10)))
     thread.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     with pytest.raises(NotAnswered, match="broken"):
         run(calls, lambda: "second", 10)
     release.set()

@@ -84,7 +84,7 @@ def serving(
                 each.close()
             server.api.state.stopping.set()
             running.should_exit = True
-            thread.join(20)
+            thread.join(60)
             pool.close()
 
 
@@ -99,7 +99,7 @@ class Process:
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Stop the process with a signal, and return its exit code."""
         self.popen.send_signal(number)
-        return self.popen.wait(45)
+        return self.popen.wait(90)
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def wait_for(url: str, seconds: float = 60) -> None:
             return
 
 
-def eventually(check: Any, seconds: float = 20) -> Any:
+def eventually(check: Any, seconds: float = 60) -> Any:
     """Call a function until its result is true, and return the result."""
     until = time.monotonic() + seconds
     while not (found := check()):

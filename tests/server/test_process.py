@@ -53,7 +53,7 @@ def test_a_request_under_way_is_finished_and_queued_work_stays_queued(home: Hold
             httpx.post(f"{server.url}/v1/sessions/a/messages", json={"role": "user", "text": "I live in Lyon.", "user": "ana"})
             httpx.post(f"{server.url}/v1/sessions/a/end")
             answer = pool.submit(httpx.post, f"{server.url}/v1/sessions/b/chat", json={"text": "hi", "user": "ana"}, timeout=30)
-            assert asked.wait(20)
+            assert asked.wait(60)
             assert server.stop() == 0
             assert answer.result().json()["text"] == "Here you are."
     with home.memory() as memory:
@@ -220,4 +220,4 @@ def test_the_address_is_printed_once_the_server_answers(tmp_path: Path, workers:
         assert answer.status_code == 200
     finally:
         popen.terminate()
-        popen.communicate(timeout=45)
+        popen.communicate(timeout=90)

@@ -148,7 +148,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     yield start
     for server, thread in running:
         server.should_exit = True
-        thread.join(timeout=10)
+        thread.join(timeout=60)
     memory.close()
 
 

@@ -79,7 +79,7 @@ def test_two_servers_and_two_workers_serve_three_tenants_and_keep_them_apart(
             assert not [text for text in texts for other in TENANTS if other != tenant and f"{other}town" in text.casefold()]
         for running in workers:
             running.send_signal(signal.SIGTERM)
-        assert [running.wait(30) for running in workers] == [0, 0]
+        assert [running.wait(60) for running in workers] == [0, 0]
         assert [server.stop() for server in servers] == [0, 0]
 
 
@@ -108,5 +108,5 @@ def test_a_worker_of_one_tenant_is_notified_of_jobs_of_another_process_and_stops
         talk.end()
         eventually(lambda: memory.memories(user="ana"), 60)
         running.send_signal(signal.SIGTERM)
-        assert running.wait(30) == 0
+        assert running.wait(60) == 0
     assert "working on postgresql://" in (tmp_path / "worker-0.log").read_text()

@@ -70,7 +70,7 @@ def test_one_process_has_the_folder_and_others_search_in_memory(file: Path, capl
             assert owner.stdout.readline() == "number 26\n"
             assert store.scrub([]) == (True, ())
             owner.stdin.close()
-            assert owner.wait(30) == 0
+            assert owner.wait(60) == 0
             store._indexes.clear()
             assert nearest(store, 9) == ["number 9"]
             assert not searched_in_memory(store)

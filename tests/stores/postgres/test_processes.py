@@ -211,10 +211,10 @@ def test_texts_stored_while_a_model_is_registered_wait_for_its_vector(open_store
         with store.write() as tx:
             tx.add_revision(a_memory("under way"))
             begun.set()
-            go_on.wait(5)
+            go_on.wait(60)
 
     def choose() -> None:
-        begun.wait(5)
+        begun.wait(60)
         threading.Timer(0.1, go_on.set).start()
         with store.write() as tx:
             tx.use_model("a")
@@ -294,7 +294,7 @@ def test_a_fork_does_not_wait_for_a_thread_that_listens(open_store: OpenPostgres
 
     thread = threading.Thread(target=listen)
     thread.start()
-    assert started.wait(30)
+    assert started.wait(60)
     child = os.fork()
     if child == 0:
         try:

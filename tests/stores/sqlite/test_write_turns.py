@@ -56,7 +56,7 @@ def test_tenants_take_turns_however_many_writes_of_one_wait(waiting: str, expect
     threads, served = _queue(turns, waiting)
     turns.release()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert "".join(served) == expected
     assert turns.waiting() == 0
 
@@ -87,7 +87,7 @@ def test_a_waiting_thread_that_is_interrupted_leaves_the_line() -> None:
     def hold() -> None:
         turns.acquire("a")
         taken.set()
-        done.wait(10)
+        done.wait(60)
         turns.release()
 
     def interrupt(*_: object) -> None:
@@ -95,7 +95,7 @@ def test_a_waiting_thread_that_is_interrupted_leaves_the_line() -> None:
 
     thread = threading.Thread(target=hold)
     thread.start()
-    taken.wait(10)
+    taken.wait(60)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
@@ -105,7 +105,7 @@ def test_a_waiting_thread_that_is_interrupted_leaves_the_line() -> None:
         signal.signal(signal.SIGALRM, before)
     assert turns.waiting() == 0
     done.set()
-    thread.join(10)
+    thread.join(60)
     assert turns.acquire("c", blocking=False)
 
 
@@ -122,10 +122,10 @@ def test_all_tenants_of_a_file_share_one_line(tmp_path: Path) -> None:
     with one.write():
         thread = threading.Thread(target=write)
         thread.start()
-        started.wait(10)
+        started.wait(60)
         while not turns.waiting():
             time.sleep(0.001)
-    thread.join(10)
+    thread.join(60)
     assert turns.waiting() == 0
     one.close()
     other.close()
