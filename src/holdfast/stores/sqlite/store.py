@@ -2,26 +2,21 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from holdfast.errors import StoreError
-from holdfast.protocols import SCRUB, Match, MemoryFilter, MissingVector, ScrubTime, SearchFilter, Space
+from holdfast.protocols import SCRUB, MemoryFilter, ScrubTime
 from holdfast.runtime import forks
 from holdfast.runtime.private_files import create_file, create_folder
 from holdfast.stores.chroma.protocol import IndexPlace
-from holdfast.stores.sql import counts, partitions, vector_tables
-from holdfast.stores.sql.connection import R, cached_fetch, fetch, fetch_value, guarded
-from holdfast.stores.sql.filters import Clauses, item_clauses, said_in
-from holdfast.stores.sql.reads import SQLReads
-from holdfast.stores.sql.rows import SEARCHED_TEXT, marks
+from holdfast.stores.sql import counts
+from holdfast.stores.sql.connection import R, cached_fetch, guarded
 from holdfast.stores.sql.transaction import SQLTransaction
 from holdfast.stores.sqlite import embeddings, fulltext, maintenance, rewrites, scrubbing
 from holdfast.stores.sqlite.acked_rows import AckedRows, last_item
-from holdfast.stores.sqlite.allowed_items import AllowedItems, AllowedItemsCache
+from holdfast.stores.sqlite.allowed_items import AllowedItemsCache
 from holdfast.stores.sqlite.connection import SQLiteConnections, limit_pages, translate_errors
 from holdfast.stores.sqlite.dialect import FileConnection
 from holdfast.stores.sqlite.disk_space import DiskSpace
@@ -29,11 +24,9 @@ from holdfast.stores.sqlite.migrate import migrate, schema_before_upgrade
 from holdfast.stores.sqlite.queued_index import maintenance as index_maintenance
 from holdfast.stores.sqlite.queued_index.feed import Pace
 from holdfast.stores.sqlite.queued_index.index import QueuedIndex
+from holdfast.stores.sqlite.search import SQLiteSearch
 from holdfast.stores.sqlite.word_cache import WordCache
-from holdfast.types import Finding, Scope
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from holdfast.types import Finding
 
 
 class SQLiteTransaction(SQLTransaction):
@@ -62,7 +55,7 @@ class SQLiteTransaction(SQLTransaction):
             super().set_setting(rewrites.AWAITED, str(rewrites.last_begun(self.connection)))
 
 
-class SQLiteStore(SQLReads):
+class SQLiteStore(SQLiteSearch):
     """A store that keeps one tenant's data in a SQLite file, which other tenants may share."""
 
     def __init__(
@@ -133,11 +126,6 @@ class SQLiteStore(SQLReads):
     def _watch_space(self) -> None:
         self._space.watch()
         self._connections.set_checkpoint_pages(self._space.checkpoint_pages)
-
-    @property
-    def connection(self) -> FileConnection:
-        """This thread's read-only connection."""
-        return self._connections.reader()
 
     @property
     def location(self) -> str:
@@ -211,153 +199,6 @@ class SQLiteStore(SQLReads):
                 maintenance.try_checkpoint(connection)
                 limit_pages(connection)
                 self._space.keep_reserve()
-
-    @guarded
-    def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
-        """Rank items by BM25 within the partitions that the reader may see."""
-        seen = partitions.visible(self.connection, where.reader, where.spaces)
-        chosen = self._allowed(where, seen)
-        return fulltext.search(
-            self.connection,
-            self.tenant,
-            seen,
-            query,
-            languages=languages,
-            limit=limit,
-            words=self.words,
-            allowed=chosen,
-            excluded=self._excluded(where),
-        )
-
-    @guarded
-    def find_vectors(self, model: str, query: "NDArray[np.float32]", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Rank items by cosine within the partitions that the reader may see. An item is ranked by its best chunk."""
-        number = vector_tables.model_number(self.connection, self.tenant, model)
-        if number is None:
-            return []
-        seen = partitions.visible(self.connection, where.reader, where.spaces)
-        if not seen:
-            return []
-        chosen = self._allowed(where, seen)
-        return (self._external or self._indexes).search(
-            self.connection,
-            self.tenant,
-            number,
-            query,
-            seen,
-            limit=limit,
-            allowed=chosen and chosen.ascending,
-            excluded=self._excluded(where),
-        )
-
-    def _allowed(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems | None:
-        """Return the items that match the filter's kinds, metadata and time.
-
-        Return None if the filter restricts none of these.
-        """
-        if where.said and "message" in where.spaces:
-            return self._messages_in_periods(where, seen)
-        if not where.selects_memories:
-            return None
-        clauses = item_clauses(self.connection.dialect, self.tenant, where, seen)
-        sql = f"SELECT item FROM memories WHERE {clauses.sql}"
-        query = (sql, repr(clauses.values))
-        return self._allowed_items.get(self.connection, query, lambda: (row[0] for row in self._rows(sql, clauses.values)))
-
-    def _messages_in_periods(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems:
-        """Return the messages that were sent in one of the filter's time periods."""
-        clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
-        clauses.among("partition", [number for number, space in seen.items() if space == "message"])
-        said_in(clauses, "at", where.said)
-        sql = f"SELECT seq FROM messages WHERE {clauses.sql}"
-        query = (sql, repr(clauses.values))
-        return cached_fetch(
-            self.connection, query, lambda: AllowedItems.of(frozenset(row[0] for row in self._rows(sql, clauses.values)))
-        )
-
-    def _excluded(self, where: SearchFilter) -> set[int]:
-        """Return the sequence numbers of all messages in the session that the filter excludes.
-
-        The set is empty if the filter excludes no session.
-        """
-        if where.without_session is None or "message" not in where.spaces:
-            return set()
-        rows = self._rows("SELECT seq FROM messages WHERE tenant = ? AND session = ?", (self.tenant, where.without_session))
-        return {row[0] for row in rows}
-
-    @guarded
-    def missing_vectors(
-        self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
-    ) -> list[MissingVector]:
-        """List chunks that have no vector of this model yet.
-
-        With ``reader``, list only the chunks that the reader may see. Chunks of memories come before chunks of messages,
-        and newer chunks before older ones.
-        """
-        connection = self.connection
-        number = vector_tables.model_number(connection, self.tenant, model)
-        if number is None or (windows is not None and not windows):
-            return []
-        clauses, order = Clauses(connection.dialect, "tenant = ? AND model = ?", self.tenant, number), ""
-        if reader is not None:
-            seen = partitions.visible(connection, reader, ("memory", "message"))
-            messages = ", ".join(str(partition) for partition, space in seen.items() if space == "message")
-            clauses.among("partition", list(seen))
-            order = f"ORDER BY partition IN ({messages}), item DESC, window"
-        if windows is not None:
-            clauses.pairs("item, window", windows)
-        queued, values = f"SELECT item, window FROM unembedded WHERE {clauses.sql} {order} LIMIT ?", (*clauses.values, limit)
-        found = cached_fetch(connection, (queued, *values), lambda: fetch(connection, queued, values))
-        return [MissingVector(item, window, text) for item, window in found if (text := self._chunk(item, window)) is not None]
-
-    @guarded
-    def count_missing_vectors(self, model: str, *, reader: Scope) -> int:
-        """Count the items that a reader may see and that have a chunk without a vector of this model."""
-        seen = partitions.visible(self.connection, reader, ("memory", "message"))
-        return vector_tables.count_missing(self.connection, self.tenant, model, seen)
-
-    @guarded
-    def vector_lengths(self, model: str) -> set[int]:
-        """Return the distinct lengths (numbers of dimensions) of a model's stored vectors."""
-        number = vector_tables.model_number(self.connection, self.tenant, model)
-        sql = "SELECT DISTINCT length(code) FROM vectors WHERE tenant = ? AND model = ?"
-        return set() if number is None else {row[0] for row in self._rows(sql, (self.tenant, number))}
-
-    def _chunk(self, item: int, window: int) -> str | None:
-        """Return the text to embed for one chunk: the speaker's name, the question that a reply answers, and the chunk itself.
-
-        Return None if the chunk was removed meanwhile.
-        """
-        found: str | None = fetch_value(
-            self.connection,
-            "SELECT owner.heading || substr(owner.text, units.start + 1, units.length) FROM units, ("
-            f" SELECT '' AS heading, {SEARCHED_TEXT} AS text FROM memories WHERE tenant = ?1 AND item = ?2"
-            " UNION ALL SELECT coalesce(speaker || ': ', '') || coalesce(asked || ' ', ''), text FROM messages WHERE tenant = ?1 AND seq = ?2"
-            ") AS owner WHERE units.tenant = ?1 AND units.item = ?2 AND units.window = ?3",
-            (self.tenant, item, window),
-        )
-        return found
-
-    @guarded
-    def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Return the cosine of each pair of items, computed from their first chunks. The cosine is 0 if a vector is missing."""
-        number = vector_tables.model_number(self.connection, self.tenant, model)
-        if number is None or not items:
-            return None
-        known = self._indexes.codes_of(number, items)
-        if known is not None:
-            return vector_tables.pairwise(items, known[0], known[1].astype(np.float32))
-        rows = self._rows(
-            "SELECT units.item, vectors.code FROM units JOIN vectors ON vectors.tenant = units.tenant "
-            "AND vectors.partition = units.partition AND vectors.model = ? AND vectors.item = units.item AND vectors.window = 0 "
-            f"WHERE units.tenant = ? AND units.item IN ({marks(items)}) AND units.window = 0",
-            (number, self.tenant, *items),
-        )
-        rows = embeddings.of_one_length(rows)
-        if not rows:
-            return None
-        codes = np.frombuffer(b"".join(code for _, code in rows), dtype=np.int8).reshape(len(rows), -1)
-        return vector_tables.pairwise(items, [item for item, _ in rows], codes.astype(np.float32))
 
     def count_memories(self, wanted: MemoryFilter) -> int:
         """Count memories. A count stays cached until another connection writes to the file."""
