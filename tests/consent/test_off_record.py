@@ -275,3 +275,13 @@ def test_an_explicit_request_after_a_bare_wish_is_stored(memory: Engine) -> None
     asked = talk.add("user", "Remember that I'm allergic to walnuts.")
     assert asked.consent is not None
     assert asked.consent.wish == "remember"
+
+
+def test_a_wish_to_erase_what_was_just_said_withholds_the_message_before_the_reply(memory: Engine) -> None:
+    with memory.session(user="ana") as session:
+        session.add("user", "My brother Quxzel is in rehab.")
+        session.add("assistant", "I see.")
+        session.add("user", "please wipe what I just said")
+    memory.drain()
+    assert memory.memories(user="ana") == []
+    assert not [hit for hit in memory.recall("Quxzel", user="ana") if "Quxzel" in hit.text]

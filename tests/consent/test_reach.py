@@ -65,3 +65,46 @@ def test_a_wish_without_content_covers_the_messages_around_it(reader: SentenceRe
 @pytest.mark.parametrize("text", ["私は東京に住んでいます。", "Я живу в Москве.", "أعيش في القاهرة"])
 def test_the_reader_finds_no_wish_in_a_script_that_it_does_not_know(reader: SentenceReader | None, text: str) -> None:
     assert read_wish(text, reader=reader) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "please wipe what I just said",
+        "Please discard the above from your memory.",
+        "erase that from your brain",
+        "Request you to ignore and delete my previous statement from memory.",
+        "borrá lo que te acabo de decir",
+        "Ay no, mejor borre eso que le dije.",
+        "borre lo que recién le conté",
+        "lo último que puse no lo tengas en cuenta para la memoria",
+        "delete that please",
+        "bórralo, por favor",
+    ],
+)
+def test_a_wish_that_names_no_subject_covers_what_was_just_said(text: str) -> None:
+    found = read_wish(text, before="Ok.", reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert (found.wish, found.reach) == ("off_record", "previous")
+
+
+def test_a_bare_wish_to_delete_after_a_longer_text_is_about_that_text() -> None:
+    letter = "Dear Ms Haigh, thank you for your letter of the third of May. I would be glad to see you on Monday."
+    assert read_wish("delete that please", before=letter, reader=make_sentence_reader("talk-reader-s")) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "desde ahora no me guardes más nada",
+        "no me esté grabando lo que hablo",
+        "No me vaya a estar guardando las cosas que le cuento hoy día.",
+        "Until further notice do not memorize anything.",
+        "quit recording me for a while",
+        "no more notes today please",
+    ],
+)
+def test_a_wish_about_anything_without_content_covers_the_rest(text: str) -> None:
+    found = read_wish(text, reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert (found.wish, found.reach) == ("off_record", "rest")

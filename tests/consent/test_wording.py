@@ -102,3 +102,37 @@ def test_a_wish_in_one_part_covers_the_message(text: str) -> None:
     found = read_wish(text, reader=make_sentence_reader("talk-reader-s"))
     assert found is not None
     assert found.wish == "off_record"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "i wanna forget this whole week, i got dumped",
+        "quiero olvidarme de mi ex, cortamos el mes pasado",
+        "please don't keep me waiting I have a flight at six",
+        "dont log me out of the game",
+        "Between the two of us, my wife and I earn enough for the EMI.",
+        "stop saving the best for last is what my dad always says",
+        "off topic, but I got a puppy",
+        "sin grabar la llamada no puedo reclamar, dice mi abogado",
+    ],
+)
+def test_a_verb_of_keeping_or_forgetting_in_another_sense_is_no_wish(text: str) -> None:
+    assert read_wish(text, before="Ok.", reader=make_sentence_reader("talk-reader-s")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("stop remembering that i like mason", "mason"),
+        ("ya no recuerde lo de la comparsa, pues", "comparsa"),
+        ("no quiero que tengas guardado mi peso", "peso"),
+        ("can u forget the paramore thing", "paramore"),
+        ("My old designation need not be remembered now.", "designation"),
+    ],
+)
+def test_a_wish_to_stop_remembering_something_known_is_a_wish_to_forget_it(text: str, subject: str) -> None:
+    found = read_wish(text, reader=make_sentence_reader("talk-reader-s"))
+    assert found is not None
+    assert found.wish == "forget"
+    assert subject in found.subject

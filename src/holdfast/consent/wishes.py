@@ -114,7 +114,10 @@ class Wishes:
         if wish is None or wish.wish == "off_record":
             return Plan(wish=wish)
         if wish.wish == "forget":
-            return Plan(wish=wish, about=self._about(wish, message.scope))
+            about = self._about(wish, message.scope)
+            if wish.points_back and not about.memories and not about.messages:
+                return Plan(wish=replace(wish, wish="off_record", reach="previous"))
+            return Plan(wish=wish, about=about)
         return Plan(wish=wish, puts=tuple(self._puts(wish, message, turn, reader)))
 
     def _read(self, text: str, before: str) -> tuple[ReadWish | None, SentenceReader | None]:

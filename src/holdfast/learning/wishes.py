@@ -20,8 +20,11 @@ from holdfast.text.consent.rules import (
     WishName,
     find_wish,
     fold_places,
+    names_no_subject,
     own_words,
+    points_back,
     reach_of,
+    removes_bare,
     reports_nothing,
     resumes,
     subject_words,
@@ -37,8 +40,17 @@ _MIN_SURE_BY_FORM: Final = 0.97
 """The same for a message that has the form of a wish, but none of its words."""
 _MIN_PART: Final = 0.5
 """Minimum probability at which a part of a message counts as the wish itself, not as content that the wish covers."""
-_MIN_NONE: Final = 0.97
-"""Minimum probability of "no wish" at which the reader overrules a matching rule."""
+_MIN_EITHER: Final = 0.85
+"""Minimum of the probabilities of ``off_record`` and ``forget`` together.
+
+The reader is often sure that something is not to be kept, but not whether it was already kept.
+"""
+_MIN_TOLD: Final = 0.05
+"""Minimum probability of being worth keeping of a part that a wish to stay off the record may cover."""
+_MIN_NONE: Final[Mapping[WishName, float]] = {"off_record": 0.85, "forget": 0.97, "remember": 0.97}
+"""Minimum probability of "no wish" at which the reader overrules a matching rule whose words have other senses, too."""
+_MAX_REPLY_WORDS: Final = 8
+"""Maximum length of an assistant's turn that "delete that" does not refer to."""
 _MIN_RESUME: Final = 0.5
 """Minimum probability of the wish to keep messages again. It is checked only while the user is off the record."""
 _MAX_CHARACTERS: Final = 600
@@ -58,6 +70,8 @@ class ReadWish:
     """What to forget or to remember, in the user's words."""
     everything: bool = False
     """True if the user wishes that everything about them is forgotten."""
+    points_back: bool = False
+    """True if the wish mentions what was just said. If nothing about the subject is stored, the previous message is meant."""
 
 
 def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = None) -> ReadWish | None:
@@ -67,27 +81,43 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
     possible = _possible(text, before)
     if reader is not None and (ruled is not None or possible):
         sure, none = _certain(text, before, reader, possible)
-        if ruled is not None and sure is None and none >= _MIN_NONE:
+        if ruled is not None and not ruled.is_plain and sure is None and none >= _MIN_NONE[ruled.wish]:
             ruled = None
     chosen = _chosen(ruled, sure)
+    if chosen is None:  # "delete that" means what was just said, unless the assistant has just written something longer
+        is_meant = removes_bare(text) and len(before.split()) <= _MAX_REPLY_WORDS
+        return ReadWish(wish="off_record", reach="previous") if is_meant else None
     if chosen == "off_record":
-        return ReadWish(wish="off_record", reach=reach_of(text, partial(_is_off_record, before=before, reader=reader)))
-    if chosen is None:
-        return None
-    if ruled is not None and ruled.wish == chosen:
-        return ReadWish(wish=chosen, subject=ruled.subject, everything=ruled.everything)
-    return ReadWish(wish=chosen, subject=subject_words(own_words(text)) if chosen == "forget" else "")
+        return ReadWish(wish="off_record", reach=reach_of(text, partial(_tells, before=before, reader=reader)))
+    if chosen == "forget":
+        return _forgetting(text, ruled if ruled is not None and ruled.wish == "forget" else None)
+    return ReadWish(wish=chosen, subject=ruled.subject if ruled is not None and ruled.wish == chosen else "")
 
 
-def _is_off_record(part: str, *, before: str, reader: SentenceReader | None) -> bool:
-    return reader is not None and _wishes(reader, part, before)["off_record"] >= _MIN_PART
+def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
+    """Return the wish to forget something. If it only points at what was just said, the previous message is withheld."""
+    subject = ruled.subject if ruled is not None else subject_words(own_words(text))
+    everything = ruled is not None and ruled.everything
+    if not everything and names_no_subject(subject):
+        return ReadWish(wish="off_record", reach="previous")
+    return ReadWish(wish="forget", subject=subject, everything=everything, points_back=points_back(text))
+
+
+def _tells(part: str, *, before: str, reader: SentenceReader | None) -> bool:
+    """Return True if a part of a message may tell something, beside the wish itself."""
+    if reader is None:
+        return True
+    reading = reader.read(part, before=before)
+    return reading.keep >= _MIN_TOLD and reading.wishes["off_record"] < _MIN_PART
 
 
 def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
     """Return the wish to obey if rules and reader differ.
 
-    A wish not to keep something takes precedence, then a wish to forget.
+    A wish not to keep something takes precedence, then a wish to forget. But a rule that finds what to forget is not overruled.
     """
+    if ruled is not None and ruled.wish == "forget" and not names_no_subject(ruled.subject):
+        return "forget"
     named = {wish for wish in (ruled.wish if ruled else None, sure) if wish is not None}
     order: Sequence[WishName] = ("off_record", "forget", "remember")
     return next((wish for wish in order if wish in named), None)
@@ -115,11 +145,20 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
     readings = [_wishes(reader, part, before) for part in texts if _is_readable(part) and not reports_nothing(part)]
     if not readings:
         return None, 0.0
+    shows = partial(shows_in_part, whole, lambda part: _wishes(reader, part, before)["off_record"])
     for wish in _MIN_SURE:
         is_sure = wish in possible and any(each[wish] >= possible[wish] for each in readings)
-        if is_sure and (wish != "off_record" or shows_in_part(whole, lambda part: _wishes(reader, part, before)["off_record"])):
+        if is_sure and (wish != "off_record" or shows()):
             return wish, 0.0
+    either = max(readings, key=_either)
+    likelier: WishName = "forget" if either["forget"] >= either["off_record"] else "off_record"
+    if _either(either) >= _MIN_EITHER and possible.get(likelier) == _MIN_SURE[likelier] and (likelier == "forget" or shows()):
+        return likelier, 0.0
     return None, min(each["none"] for each in readings)
+
+
+def _either(wishes: Mapping[Wish, float]) -> float:
+    return wishes["off_record"] + wishes["forget"]
 
 
 def _is_readable(text: str) -> bool:

@@ -16,7 +16,7 @@ __all__ = ["may_wish", "may_wish_by_form", "shows_in_part"]
 _KEEPING: Final = regex(
     r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
     r"archiv|fil(?:e|ed|ing)\b|profile|data\b|database|trace|forget|repeat|mention|hear|heard|say|said|tell|told|shar(?:e|ed|ing)\b|knows?\b|"
-    r"hold\b|hang(?:ing)? (?:on )?(?:to|onto)\b|stick|brain|head\b|private|priva|secre|confid|sensitive|between|off\b|quiet|hush|incognito|ghost|mode\b|vault|"
+    r"hold\b|hang(?:ing)? (?:on )?(?:to|onto)\b|stick|brain|head\b|private|priva|secre|confid|sensitive|between|off (?:the|your|ur|my)\b|quiet|hush|incognito|ghost|mode\b|vault|"
     r"delete|erase|scrub|pretend|vanish|disappear|stays?\b|leave|go(?:es)? no further|anywhere|discreet|ear[s]?\b|mum'?s|lips|"
     r"guard|anot|apunt|registr|escrib|almacen|archivo|memoriz|recuerd|recorda|acord|acuerd|conserv|retene|reteng|tomes? nota|nota[s]?\b|"
     r"entre (?:nosotr|vos|tu|usted|nos)|privad|quede|repit|cuent|conta|dig[ao]s?\b|deci|saber|sabe|menci|"
@@ -25,12 +25,12 @@ _KEEPING: Final = regex(
 _NEGATION: Final = regex(
     r"\b(?:no|not|never|none|nothing|don'?t|dont|doesn'?t|didn'?t|can'?t|cannot|won'?t|wouldn'?t|shouldn'?t|mustn'?t|needn'?t|nobody|without|"
     r"stop|skip|off|out|pause|avoid|rather|ni|nunca|nada|nadie|jamas|sin|tampoco|evita|ningun\w*|dejes?|fuera|private|priva\w*|secre\w*|"
-    r"between|entre|confid\w*|delete|erase|borr\w*|forget|olvid\w*|pretend|incogn\w*|ghost|pausa|apaga|only|solo)\b"
+    r"between|entre|confid\w*|delete|erase|wipe|scratch|strike|discard|purge|refrain|borr\w*|forget|olvid\w*|pretend|incogn\w*|ghost|pausa|apaga|only|solo)\b"
 )
 _REMOVING: Final = regex(
     r"\b(?:forget|forgot|delete|erase|remove|drop|wipe|clear|scrub|scratch|strike|purge|discard|unlearn|lose|let go|get rid|throw|toss|"
     r"clean|cut|dump|ditch|rid\b|undo|scrap|stop|no longer|not need|don'?t|never|gone|out of|off\b|take|bury|unremember|disregard|ignore|cancel|void|"
-    r"shred|bin\b|olvid|borr|elimin|quit|sac[ao]|saque|saca|tach|tira|descart|suprim|limpi|desech|deja|anul|ignor|no |nunca|fuera|retir|desapare|vaci)"
+    r"shred|bin\b|un-?(?:save|remember|record|hear|know)|olvid|borr|elimin|quit|sac[ao]|saque|saca|tach|tira|descart|suprim|limpi|desech|deja|anul|ignor|no |nunca|fuera|retir|desapare|vaci)"
 )
 _MINDING: Final = regex(
     r"\b(?:mind|future|reference|from now on|always|heads[- ]up|important|for later|learn|bear|fyi|presente|cuenta|grab|grav[ae]|"
@@ -38,6 +38,13 @@ _MINDING: Final = regex(
 )
 
 
+_OTHER_SENSE: Final = regex(
+    r"\bi (?:(?!you\b|u\b)[\w']+ ){0,3}(?:forget|forgetting|forgot|remember|remembering)\b|"
+    r"\bi (?:(?!you\b|u\b)[\w']+ ){0,3}(?:save|log|write|note|record|jot|retain|store)\b(?! (?:this|that|it|these|those|any of)\b)|"
+    r"\b(?:keep|log|save|leave|write) (?:me|us|him|her|them)\b(?! (?:in|on|off|out of) (?:your|ur|my|the (?:record|log|book|file)s?)\b)|"
+    r"\b(?:me |no me )?(?:olvidarme|acordarme|acuerdo|olvide de|olvidaba|recuerdo|guardo|anoto|apunto|tomo notas?)\b|\bse (?:me|nos) olvid\w+"
+)
+"""Matches verbs of keeping and forgetting in another sense: the user does it, or it is done to a person ("keep me waiting")."""
 _THESE_WORDS: Final = regex(
     r"\b(?:this|the following|what follows|the next (?:bit|part|thing|message)|what i(?:'m| am) (?:about to|going to)|esto|lo siguiente|lo que (?:viene|sigue|te voy))\b"
 )
@@ -66,10 +73,15 @@ def may_wish(wish: Literal["off_record", "forget", "remember"], folded: str) -> 
 
     ``folded`` is the text in lower case, without accents.
     """
+    folded = _OTHER_SENSE.sub(" ", folded)
     if wish == "forget":
-        return _REMOVING.search(folded) is not None
+        return _REMOVING.search(folded) is not None or _is_not_keeping(folded)
     if wish == "remember":
         return _KEEPING.search(folded) is not None or _MINDING.search(folded) is not None
+    return _is_not_keeping(folded)
+
+
+def _is_not_keeping(folded: str) -> bool:
     return _KEEPING.search(folded) is not None and _NEGATION.search(folded) is not None
 
 

@@ -4,19 +4,23 @@ from typing import Final
 
 _POLITE: Final = (
     r"(?:(?:please|pls|plz|ok|okay|hey|hi|so|well|oh|actually|also|just|and|but|um+|btw|by the way|now|listen|look|kindly|no|nope|yes|"
-    r"yeah|wait|sorry|then|do|seriously)[\s,.!:-]+)*"
+    r"yeah|wait|sorry|then|do|seriously|oops|(?:you can )?go ahead and|feel free to|request you to|better)[\s,.!:-]+)*"
 )
 _ASKING: Final = (
     r"(?:(?:can|could|would|will) (?:you|u) (?:please |pls |just |maybe |kindly )*|i(?:'d| would)? (?:like|love|prefer|want|need) (?:you|u) to |"
     r"(?:you|u) (?:can|should|must|may|might|need to|have to|ought to|better) (?:now |just |also )*|let'?s |make sure (?:that )?(?:you|u) |"
     r"try to |be sure to )?"
 )
-START: Final = rf"(?:^|(?<=[.,;:!?()\n–—-])\s*|(?<=\band )|(?<=\bbut )|(?<=\bso )){_POLITE}{_ASKING}{_POLITE}"
+_FROM_WHEN: Final = (
+    r"(?:(?:from (?:here|now|this point|today|there)(?: on(?:wards?)?)?|henceforth|until (?:further notice|i (?:say|tell)[\w ]{0,20})|"
+    r"for (?:now|today|a (?:while|bit)|the (?:time being|moment|rest of [\w ]{3,20}))|(?:today|tonight)),? )?"
+)
+START: Final = rf"(?:^|(?<=[.,;:!?()\n–—-])\s*|(?<=\band )|(?<=\bbut )|(?<=\bso )){_POLITE}{_FROM_WHEN}{_ASKING}{_POLITE}"
 """The beginning of a clause, with words of politeness."""
 _NOT: Final = (
     r"(?:do not|don'?t|never|not|no need to|needn'?t|(?:you |u )?(?:don'?t|do not) (?:have|need) to|(?:i'?d |i would )?(?:rather|prefer(?: it)?)"
     r"(?: if| that)? (?:you|u) (?:didn'?t|not|did not|don'?t|do not)|i (?:do not|don'?t) want (?:you|u) to|(?:don'?t|do not) (?:you|u) (?:dare |ever |bloody )*|"
-    r"stop|without(?: you)?)"
+    r"stop|quit|refrain from|no longer|without(?: you)?)"
 )
 _KEEP: Final = (
     r"(?:sav(?:e|ing)|stor(?:e|ing)|keep(?:ing)?|retain(?:ing)?|record(?:ing)?|remember(?:ing)?|log(?:ging)?|memori[sz](?:e|ing)|archiv(?:e|ing)|"
@@ -32,7 +36,7 @@ _MEMORY: Final = r"(?:memor(?:y|ies)(?: banks?)?|notes?|records?|profile|files?|
 _SAVED: Final = r"(?:saved|stored|recorded|remembered|retained|kept|logged|filed|memori[sz]ed|noted|written down|archived)"
 _BETWEEN_US: Final = r"between (?:us|you and me|u and me|me and you|the two of us)"
 
-OFF_RECORD_UNLESS: Final = r"\b(?:told|said to|tells|asked|begged|swore) (?:me|us|him|her|them)\b|\b(?:he|she|they|who|chair|teacher|boss|mate|cop) (?:said|says|yelled|told)\b"
+OFF_RECORD_UNLESS: Final = r"\b(?:told|said to|tells|asked|begged|swore) (?:me|us|him|her|them)\b|\b(?:he|she|they|who|chair|teacher|boss|mate|cop) (?:said|says|yelled|told)\b|\bis what (?:my|our|the) \w+ (?:always |used to )?(?:said|says|say)\b"
 """Matches words of other people. Their wishes are not the user's."""
 OFF_RECORD: Final = (
     rf"{START}{_NOT} (?:please |ever |just )*{_KEEP} {_THIS}",
@@ -41,8 +45,6 @@ OFF_RECORD: Final = (
     rf"{START}(?:leave|keep) (?:all )?(?:this|that|it|these|what i [\w ]{{2,40}})(?: one| bit| part)? (?:all )?(?:out of|off|outta|away from) (?:your|ur|the|my) {_MEMORY}",
     rf"{START}(?:keep|leave) (?:this|that|it)(?: \w+)? (?:strictly |just |only )?(?:{_BETWEEN_US}|to yourself|off the record)",
     rf"\b(?:this|that|it|these|everything|all)(?: \w+){{0,3}} (?:stays?|remains?|is|be|goes) (?:strictly |just |purely |only |all )?{_BETWEEN_US}(?! (?:and|we)\b)",
-    rf"^{_POLITE}{_BETWEEN_US}(?: and (?:no one|nobody) else| only)?[:,]? (?:i|i'm|i've|my|we|this|he|he's|she|she's|they|they're|his|her)\b(?!(?:'ve)? (?:all )?(?:have|own|got|know|speak|had|can|ate|pay|earn)\b)",
-    r"[,(–—-]\s*(?:just |strictly |only )?between (?:you and me|me and you)\W*$",
     (
         r"(?:^|[.,;:!(]\s*)(?:(?:ok|so|and|but|now|totally|strictly|completely|all|heads up|this (?:one|bit|part)?|that|it|what follows|what comes next|the following)(?:'s| is| stays| goes)?,? )*"
         r"off (?:the|your|ur) (?:record|books)(?:[.,:;!)]|$| (?:for|please|pls|ok|now|but|this|i|here|until|i'm|my|question|he|she|they|we)\b)"
@@ -54,7 +56,7 @@ OFF_RECORD: Final = (
     rf"(?:^|[.,;:!]\s*)(?:and )?(?:this |that |it )?(?:is )?(?:not|never) (?:for|to go (?:in|on|into)|to be {_SAVED}(?: in| on)?) (?:the|your|my) (?:record|records|notes?|memory|files?|profile)\b",
     rf"(?:^|[.,;:!]\s*)(?:not|never) to be {_SAVED}\b",
     r"(?:^|[.,;:!]\s*)(?:no|zero) (?:memory|saving|keeping|recording|records?|notes?|trace|logs?|logging)(?: of| on| for| please| pls| this|[:.,!]|$)",
-    rf"{START}(?:stop|pause|quit|suspend|turn off|switch off|disable) (?:saving|remembering|storing|logging|taking notes|keeping (?:notes|track|records)|(?:your|the|my)? ?memory)\b",
+    rf"{START}(?:stop|pause|quit|suspend|turn off|switch off|disable) (?:(?:saving|remembering|storing|logging|recording)(?! (?:the|a|an|money|up|so|for (?!a |now|the )|\w+s)\b)|taking notes|keeping (?:notes|track|records)|(?:your|the|my)? ?memory)\b",
     r"(?:^|[.,;:!]\s*)(?:(?:go|switch|turn|put|use|into|in|to|on|let's|please|a|this is)\s+)*(?:private|incognito|guest|ghost|secret) mode\b(?! (?:in|on|of) (?:chrome|safari|firefox|edge|the|my))",
     rf"{START}forget (?:that )?i (?:just |ever )?(?:said|told you|wrote|mentioned) (?:that|this|anything|it|all that)\b[.!]*(?:$|,)",
     rf"{START}forget (?:what|everything|all) i(?:'ve| have)? (?:just|only just)(?: now)? (?:said|told|wrote|mentioned)",
@@ -65,10 +67,17 @@ OFF_RECORD: Final = (
     r"(?:^|[.,;:!]\s*)(?:this is |it'?s )?(?:just |strictly )?for (?:your|ur) (?:ears|eyes) only\b",
 )
 """The user wishes that something is not kept."""
+COMMAND: Final = rf"{START}{_NOT} (?:please |ever |just )*{_KEEP}\b"
+"""Matches a plain command not to keep something."""
+BETWEEN_US: Final = (
+    rf"^{_POLITE}{_BETWEEN_US}(?: and (?:no one|nobody) else| only)?[:,]? (?:i|i'm|i've|my|we|this|he|he's|she|she's|they|they're|his|her)\b(?!(?:'ve)? (?:all )?(?:have|own|got|know|speak|had|can|ate|pay|earn)\b)",
+    r"[,(–—-]\s*(?:just |strictly |only )?between (?:you and me|me and you)\W*$",
+)
+"""The same, or the user speaks of what some people share: "between us we have three kids"."""
 REST: Final = (
     r"\b(?:from (?:here|now|this point|there) on(?:wards?)?|for (?:a (?:while|bit|moment|minute|sec|second|few)|now|the (?:rest|next|remainder)|this (?:whole |entire )?(?:chat|conversation|session|talk))|"
     r"this (?:whole |entire )?(?:conversation|chat|session|talk)|the rest of (?:this|the|our)|(?:stop|pause|quit|suspend|turn off|switch off|disable) (?:saving|remembering|recording|storing|logging|taking|keeping|your|the|my|memory)|"
-    r"(?:private|incognito|guest|ghost|secret) mode|nothing i (?:say|tell|write|type)|until i (?:say|tell)|while (?:i|my|we)|go(?:ing)? off the record)\b"
+    r"(?:private|incognito|guest|ghost|secret) mode|nothing i (?:say|tell|write|type)|until (?:further notice|i (?:say|tell))|(?:stop|quit|refrain from) (?:record|sav|keep|stor|remember|not|log|writ)ing|henceforth|for the time being|altogether|while (?:i|my|we)|go(?:ing)? off the record)\b"
 )
 """The wish covers the messages that follow."""
 NEXT: Final = (
@@ -99,7 +108,25 @@ _FROM_MEMORY: Final = (
     rf"(?:from|out of|off|in) (?:(?:your|ur|my|the) {_MEMORY}|what (?:you|u)(?:'ve)? {_KNOWN}|(?:your|ur) (?:mind|system|data))"
 )
 
+_ERASE: Final = (
+    r"(?:(?:ignore|disregard) and )?(?:forget|delete|erase|remove|wipe|clear|drop|purge|scrap|scrub|scratch|strike|discard|"
+    r"un-?(?:save|remember|record|note|hear|know))"
+)
+_SAID: Final = (
+    r"(?:(?:what|everything|all|all that|the (?:thing|stuff))(?: that)? i(?:'ve| have)?(?: only)?(?: just)?(?: now)? (?:said|told|wrote|typed|mentioned|shared|sent)(?: to)?(?: you)?"
+    r"(?: (?:just now|now|before|earlier|a (?:second|moment|minute) ago))?|(?:my|the|that) (?:very )?(?:last|previous|preceding|above) (?:\w+)|(?:all )?the above)"
+)
+SAID: Final = rf"\b{_SAID}\b"
+"""Matches words for what the user has just said."""
+BARE: Final = rf"^{_POLITE}{_ASKING}{_POLITE}{_ERASE} (?:that|this|it|all that|all of that)(?: one| bit| part| last (?:bit|part|thing|one))?(?:[ ,]+(?:please|pls|ok|thanks|thank you|lol|now|again))*[.!]*$"
+"""Matches a message that only asks to remove "that". It may mean what was said, or a text that is being written."""
+CEASE: Final = (
+    rf"^{_POLITE}{_ASKING}{_POLITE}(?:stop|quit) (?:saving|storing|keeping|retaining|remembering|memori[sz]ing) (?P<subject>(?:(?:that|the fact that) (?:i|i'm|im|we|my|our|he|she)|about)\b.*)",
+)
+"""The user wishes that something known is not kept any longer. The group ``subject`` says what."""
 FORGET: Final = (
+    rf"{START}{_ERASE} (?P<subject>{_SAID})[.!]*(?:,? (?:please|pls|ok|thanks|from [\w ]{{4,20}}))*[.!]*$",
+    rf"{START}(?:forget|drop|lose|erase|delete)(?: about)? (?P<subject>(?:the|that)(?: whole)? [\w' -]{{2,40}}? (?:thing|stuff|business|detail))(?:,? please)?[.!]*$",
     rf"{START}forget (?:about )?(?P<subject>(?:everything|all|anything|what(?:ever)?)(?: of what| that| about)? (?:i|you|we|u|about|my|me)\b.*)",
     rf"{START}forget (?:about )?(?P<subject>(?:that|the fact that) (?:i|i'm|we|my|our|he|she|it)\b(?! (?:just )?said (?:that|this|it|anything)\b).*)",
     rf"{START}forget (?:about )?(?P<subject>(?:where|who|how (?:old|much|many|tall)|which|when) (?:i|my|we|our|the)\b.*)",

@@ -23,8 +23,11 @@ __all__ = [
     "WishName",
     "find_wish",
     "fold_places",
+    "names_no_subject",
     "own_words",
+    "points_back",
     "reach_of",
+    "removes_bare",
     "reports_nothing",
     "resumes",
     "subject_words",
@@ -49,8 +52,9 @@ _MIN_APART_WORDS: Final = 2
 _WORD: Final = regex(r"\w+")
 _PAUSE: Final = regex(r"(?P<introduces>\s*[:–—]\s*|\s+-+\s+)|\s*[,;.!?()]+\s*")
 _SUBJECT: Final = regex(
-    r"\W*(?:(?:but|and|so|that|y|pero|que)\s+)*"
-    r"(?:i(?:'m|'ve|'ll|'d)?|he(?:'s)?|she(?:'s)?|they(?:'re|'ve)?|we(?:'re|'ve)?|my|his|her|our|their|yo|mi|mis|ella|ellos|nosotros)\s+\w"
+    r"\W*\b(?:(?:but|and|so|that|y|pero|que)\s+)*"
+    r"(?:i(?:'?m|'ve|'ll|'d)?|he(?:'s)?|she(?:'s)?|they(?:'re|'ve)?|we(?:'re|'ve)?|my|his|her|our|their|yo|mi|mis|ella|ellos|nosotros|estoy|soy|tengo|voy|me)"
+    r"\s+(?!(?:just |have |'ve )*(?:say|said|tell|told|write|wrote|type|typed|mention|share|overshare)\w*\b|(?:digo|dije|cuento|arrepiento)\b)\w"
 )
 """Matches the beginning of a clause with a subject. Two words of such a clause are enough to count as content: "he drinks"."""
 _CONSUMED: Final = regex(r"(?:[\s.,:;!?)]+(?:i|i'm|i've|my|but|we|he|he's|she|she's|they|they're|his|her)?)+$")
@@ -78,6 +82,8 @@ _ANNOUNCES: Final = regex(
     r"en ningun (?:sitio|lado|lugar)|en ninguna parte)\b"
 )
 """Words that announce something private."""
+_ANYTHING: Final = regex(r"\b(?:anything|nothing|everything|no more|nada|ningun\w*|todo)\b")
+"""Matches a word for all that may be said. A wish about it, without any content, covers the messages that follow."""
 _STOP_WORDS: Final = (STOP_WORDS["en"], STOP_WORDS["es"])
 _POLITE: Final = frozenset(
     "please pls thanks thank you ok okay hey hi so well now though yet actually just really very it s its is that this private "
@@ -95,11 +101,15 @@ class RuledWish:
     subject: str = ""
     everything: bool = False
     """True if the user wishes that everything about them is forgotten."""
+    is_plain: bool = False
+    """True if the words are hardly ever used in another sense."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
     off_record: tuple[re.Pattern[str], ...]
+    between_us: tuple[re.Pattern[str], ...]
+    cease: tuple[re.Pattern[str], ...]
     forget: tuple[re.Pattern[str], ...]
     remember: tuple[re.Pattern[str], ...]
     resume: tuple[re.Pattern[str], ...]
@@ -111,6 +121,9 @@ class _Patterns:
     rest: re.Pattern[str]
     next: re.Pattern[str]
     previous: re.Pattern[str]
+    said: re.Pattern[str]
+    bare: re.Pattern[str]
+    command: re.Pattern[str]
 
 
 @cache
@@ -118,6 +131,8 @@ def _patterns() -> tuple[_Patterns, ...]:
     return tuple(
         _Patterns(
             off_record=_compiled(book.OFF_RECORD),
+            between_us=_compiled(book.BETWEEN_US),
+            cease=_compiled(book.CEASE),
             forget=_compiled(book.FORGET),
             remember=_compiled(book.REMEMBER),
             resume=_compiled(book.RESUME),
@@ -129,6 +144,9 @@ def _patterns() -> tuple[_Patterns, ...]:
             rest=regex(book.REST),
             next=regex(book.NEXT),
             previous=regex(book.PREVIOUS),
+            said=regex(book.SAID),
+            bare=regex(book.BARE),
+            command=regex(book.COMMAND),
         )
         for book in _BOOKS
     )
@@ -160,28 +178,39 @@ def find_wish(text: str) -> RuledWish | None:
     folded = fold_places(original)
     if any(book.text_command.search(folded) for book in _patterns()):
         return None
-    for book in _patterns():
-        if not book.not_off_record.search(folded) and any(pattern.search(folded) for pattern in book.off_record):
-            return RuledWish(wish="off_record")
-    for book in _patterns():
-        if (wish := _forgetting(original, folded, book)) is not None:
-            return wish
-    for book in _patterns():
-        if (wish := _remembering(original, folded, book)) is not None:
-            return wish
-    return None
+    finders: Sequence[Callable[[_Patterns], RuledWish | None]] = (
+        lambda book: _forgetting(original, folded, book, book.cease),
+        lambda book: _off_record(folded, book),
+        lambda book: _between_us(folded, book),
+        lambda book: _forgetting(original, folded, book, book.forget),
+        lambda book: _remembering(original, folded, book),
+    )
+    return next((wish for find in finders for book in _patterns() if (wish := find(book)) is not None), None)
 
 
-def _forgetting(original: str, folded: str, book: _Patterns) -> RuledWish | None:
+def _off_record(folded: str, book: _Patterns) -> RuledWish | None:
+    if book.not_off_record.search(folded) or not any(pattern.search(folded) for pattern in book.off_record):
+        return None
+    return RuledWish(wish="off_record", is_plain=book.command.search(folded) is not None)
+
+
+def _between_us(folded: str, book: _Patterns) -> RuledWish | None:
+    if book.not_off_record.search(folded) or not any(pattern.search(folded) for pattern in book.between_us):
+        return None
+    return RuledWish(wish="off_record")
+
+
+def _forgetting(original: str, folded: str, book: _Patterns, patterns: Sequence[re.Pattern[str]]) -> RuledWish | None:
     if book.not_forget.search(folded):
         return None
-    found = next((match for pattern in book.forget if (match := pattern.search(folded))), None)
+    found = next((match for pattern in patterns if (match := pattern.search(folded))), None)
     if found is None:
         return None
     start, end = found.span("subject")
     subject = original[start:end].strip(" .,;:!?-")
     everything = bool(book.everything.search(fold_places(subject)) or book.everything.search(folded.strip(" .!")))
-    return RuledWish(wish="forget", subject=subject, everything=everything)
+    is_plain = book.said.fullmatch(fold_places(subject)) is not None
+    return RuledWish(wish="forget", subject=subject, everything=everything, is_plain=is_plain)
 
 
 def _remembering(original: str, folded: str, book: _Patterns) -> RuledWish | None:
@@ -209,23 +238,24 @@ def reports_nothing(text: str) -> bool:
     return _NOTHING.match(folded) is not None and _MEANT.search(folded) is None
 
 
-def reach_of(text: str, is_wish: Callable[[str], bool] = lambda part: False) -> Reach:
+def reach_of(text: str, tells: Callable[[str], bool] = lambda part: True) -> Reach:
     """Return which messages a wish to stay off the record covers: the message itself, its neighbors, or the rest of the session.
 
-    See `Reach` for the values. ``is_wish`` returns True if a part of the message is the wish itself, not the content that the
-    wish covers. It is called only if no rule finds the wish.
+    See `Reach` for the values. ``tells`` returns True if a part of the message tells something that the wish may cover.
     """
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     books = _patterns()
+    if any(book.said.search(folded) for book in books):
+        return "previous"
     if any(book.rest.search(folded) for book in books):
         return "rest"
     if any(book.previous.search(folded) for book in books):
         return "previous"
-    if _only_announces(folded):
-        return "next"
-    if _has_content(folded, is_wish):
+    if not _only_announces(folded) and _has_content(folded, tells):
         return "message"
-    return "next" if any(book.next.search(folded) for book in books) else "around"
+    if _only_announces(folded) or any(book.next.search(folded) for book in books):
+        return "next"
+    return "rest" if _ANYTHING.search(folded) else "around"
 
 
 def _only_announces(folded: str) -> bool:
@@ -234,24 +264,30 @@ def _only_announces(folded: str) -> bool:
         return False
     rest = _ANNOUNCES.sub(" ", folded)
     for book in _patterns():
-        for pattern in book.off_record:
+        for pattern in (*book.off_record, *book.between_us):
             rest = pattern.sub(" ", rest)
-    words = [word for word in _WORD.findall(rest) if word not in _POLITE and not any(word in each for each in _STOP_WORDS)]
+    words = [word for word in _WORD.findall(rest) if word not in _POLITE and not _is_stop_word(word)]
     return len(words) < _MIN_CONTENT_WORDS - 1
 
 
-def _has_content(folded: str, is_wish: Callable[[str], bool]) -> bool:
+def _has_content(folded: str, tells: Callable[[str], bool]) -> bool:
     """Return True if a message says more than the wish to stay off the record."""
-    ends = [match.span() for book in _patterns() for pattern in book.off_record if (match := pattern.search(folded))]
-    if ends:
-        start, end = max(ends, key=lambda span: span[1] - span[0])
+    spans = [
+        match.span()
+        for book in _patterns()
+        for pattern in (*book.off_record, *book.between_us)
+        if (match := pattern.search(folded))
+    ]
+    if spans:
+        start, end = max(spans, key=lambda span: span[1] - span[0])
         end = start + len(_CONSUMED.sub("", folded[start:end]))
-        before, after = _segments(folded[:start]), _segments(folded[end:])
-        return any(map(_is_content, (*before, *after)))
-    if len(_WORD.findall(folded)) > 2 * _MIN_CONTENT_WORDS:
-        return True
-    segments = _segments(folded)
-    return len(segments) > 1 and any(_is_content(each) and not is_wish(each.text) for each in segments)
+        segments = [*_segments(folded[:start]), *_segments(folded[end:])]
+    else:
+        segments = _segments(folded)
+        if len(segments) == 1:
+            is_long = len(_WORD.findall(folded)) > 2 * _MIN_CONTENT_WORDS
+            return is_long and (_SUBJECT.search(folded) is not None or tells(folded))
+    return any(_is_content(each) and (each.is_introduced or _SUBJECT.match(each.text) or tells(each.text)) for each in segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +340,37 @@ def subject_words(text: str) -> str:
     """
     kept = [word for word in re.findall(r"[\w'’-]+", text) if fold_places(word).strip("'-") not in _wish_words()]
     return " ".join(kept)
+
+
+def names_no_subject(text: str) -> bool:
+    """Return True if a wish to forget, or its subject, only points at what was just said: "that", "what I just told you"."""
+    folded = fold_places(text)
+    for book in _patterns():
+        folded = book.said.sub(" ", folded)
+    return not [word for word in _WORD.findall(subject_words(folded)) if word not in _POLITE and not _is_stop_word(word)]
+
+
+def points_back(text: str) -> bool:
+    """Return True if a wish to forget mentions what was just said, or something that it does not name."""
+    folded = fold_places(text)
+    said = (match for book in _patterns() for match in book.said.finditer(folded))
+    return removes_bare(text) or any(_ABOUT.match(folded, match.end()) is None for match in said)
+
+
+_ABOUT: Final = regex(r"\s+(?:about|regarding|concerning|on|of|de|del|sobre|acerca)\b")
+
+
+def removes_bare(text: str) -> bool:
+    """Return True if a message only asks to remove "that" or "it".
+
+    It means what was just said, unless the assistant has just written a longer text.
+    """
+    folded = fold_places(text.strip())
+    return any(book.bare.search(folded) for book in _patterns())
+
+
+def _is_stop_word(word: str) -> bool:
+    return any(word in each for each in _STOP_WORDS)
 
 
 def own_words(text: str) -> str:

@@ -7,28 +7,32 @@ from typing import Final
 
 _POLITE: Final = (
     r"(?:(?:por favor|porfa|porfis|ok|oye|oiga|che|mira|a ver|bueno|vale|dale|pues|y|pero|ah|eh|ey|hey|no|si|ya|ahora|entonces|ademas|tambien|solo|hola|disculpa|perdon|"
-    r"bro|tio|tia|wey|guey|boludo|parce|vos|tu|usted)[\s,.!:-]+)*"
+    r"bro|tio|tia|wey|guey|boludo|parce|vos|tu|usted|mejor|igual|ay|uy)[\s,.!:-]+)*"
 )
 _ASKING: Final = (
     r"(?:(?:me )?(?:puedes|podes|podrias|puede|podria|podras|quieres|queres) |(?:quiero|quisiera|necesito|prefiero|preferiria|me gustaria|te pido|le pido|os pido|pido|te ruego|ruego|"
     r"le agradeceria|agradeceria|solicito) (?:por favor )?que |(?:haz|hace|hacé|haga) el favor de |(?:debes|deberias|tienes que|tenes que|hay que|te toca|vete|ve) |procura |asegurate de (?:que )?)?"
 )
-START: Final = rf"(?:^|(?<=[.,;:!?()\n¿¡–—-])\s*|(?<=\by )|(?<=\bpero )){_POLITE}{_ASKING}{_POLITE}"
+_FROM_WHEN: Final = (
+    r"(?:(?:(?:de|desde|a partir de) (?:aqui|ahora|aca|ahorita|hoy|ya|este momento)(?: (?:en|pa|para) (?:adelante|mas))?|en adelante|por (?:ahora|hoy|el momento|un rato|favor)|"
+    r"hasta (?:nuevo aviso|que [\w ]{2,20})|hoy(?: dia)?),? )?"
+)
+START: Final = rf"(?:^|(?<=[.,;:!?()\n¿¡–—-])\s*|(?<=\by )|(?<=\bpero )){_POLITE}{_FROM_WHEN}{_ASKING}{_POLITE}"
 """The beginning of a clause, with words of politeness."""
 _KEEP: Final = (
     r"(?:guard(?:es|e|en|eis|ar|as|a|ando)|anot(?:es|e|en|eis|ar|as|a|ando)|apunt(?:es|e|en|eis|ar|as|a|ando)|registr(?:es|e|en|eis|ar|as|a|ando)|grab(?:es|e|en|eis|ar|as|a|ando)|"
-    r"recuerd(?:es|e|en|as|a)|recordeis|recordar|recordes|memori(?:ces|ce|zar|zas|za)|conserv(?:es|e|en|eis|ar|as|a)|almacen(?:es|e|en|eis|ar|as|a)|archiv(?:es|e|en|eis|ar|as|a)|"
+    r"recuerd(?:es|e|en|as|a)|recordeis|recordar|recordes|memori(?:ces|ce|zar|zas|za|zando)|recordando|conserv(?:es|e|en|eis|ar|as|a|ando)|almacen(?:es|e|en|eis|ar|as|a|ando)|archiv(?:es|e|en|eis|ar|as|a|ando)|"
     r"reten(?:gas|ga|gan|er)|te quedes con|se quede con|quedarte con|te acuerdes de|se acuerde de|tomes? (?:nota|notas|apuntes) de|lleves registro de|dejes? (?:constancia|registro|rastro) de|"
     r"met(?:as|a) en (?:tu|la) memoria|agregu(?:es|e)|anad(?:as|a))"
 )
 _NOT: Final = (
-    r"(?:no(?: vayas? a| hace falta que| es necesario que| necesitas| tienes que| quiero que| quisiera que| se te ocurra| me| te| se| nos| lo| la| los| las)*|"
+    r"(?:no(?: (?:me |te |se |lo |la )?(?:vayas?|vayan) a(?: estar)?| (?:me |te |lo |la )?(?:estes?|esten|sigas?|sigan|andes?)| hace falta que| es necesario que| necesitas| tienes que| quiero que| quisiera que| se te ocurra| me| te| se| nos| lo| la| los| las)*|"
     r"(?:sin|ni|nunca|jamas|deja de|deje de|dejá de|evita|prefiero que no|preferiria que no|mejor no|que no)(?: que)?(?: me| te| se| lo| la)*)"
 )
 _THIS: Final = (
-    r"(?:esto\b|eso\b|nada\b(?: de (?:esto|eso|lo|esta|este|aqui)| que|[.,!:]|$| por| hoy| mientras| hasta)|ninguna? (?:de|cosa)|lo (?:que|siguiente|ultimo|anterior|de)\b|"
+    r"(?:esto\b|eso\b|las? cosas? que (?:te|le|les|os|yo)\b|(?:mas )?nada\b(?: de (?:esto|eso|lo|esta|este|aqui|mi)| mas| mi[ao]| que|[.,!:]|$| por| hoy| mientras| hasta)|ninguna? (?:de|cosa)|lo (?:que|siguiente|ultimo|anterior|de)\b|"
     r"(?:est[aeo]s?|es[ae]s?|la siguiente|el siguiente|la ultima|el ultimo) (?:parte|conversacion|charla|mensaje|dato|informacion|pregunta|consulta|cosa|platica|frase|tema)|mi (?:ultimo|mensaje)|"
-    r"(?:el|la) \w+ que te (?:dije|conte|di|pase))"
+    r"(?:el|la) \w+ que (?:te|le|les|os) (?:dije|conte|di|pase))"
 )
 _MEMORY: Final = r"(?:memoria|memorias|notas|registros?|perfil|archivos?|historial|recuerdos|base de datos|cabeza|mente|cerebro|sistema|fichero|disco)"
 _US: Final = r"entre (?:nosotros|nosotras|tu y yo|vos y yo|usted y yo|tú y yo|los dos|nos)"
@@ -37,11 +41,10 @@ OFF_RECORD_UNLESS: Final = r"\b(?:me|nos|le) (?:dijo|dice|dijeron|dicen|pidio|pi
 """Matches words of other people. Their wishes are not the user's."""
 OFF_RECORD: Final = (
     rf"{START}{_NOT} {_KEEP}(?:lo|la|los|las|me lo|te lo)?(?: por favor| porfa| nunca| vos| tu| usted)? {_THIS}",
-    rf"\b(?:esto|eso|esto ultimo|eso ultimo|lo (?:que|de|ultimo|siguiente|anterior)[^.?!]{{0,60}}|esta (?:parte|conversacion|charla|pregunta|info\w*)|este (?:dato|mensaje))(?: que te (?:digo|cuento|dije|conte))?,? (?:por favor |porfa |mejor |prefiero que |quiero que |te pido que |que )*{_NOT} {_KEEP}(?:lo|la|los|las)?\b",
+    rf"\b(?:esto|eso|esto ultimo|eso ultimo|lo (?:que|de|ultimo|siguiente|anterior)[^.?!]{{0,60}}|esta (?:parte|conversacion|charla|pregunta|info\w*)|este (?:dato|mensaje))(?: que (?:te|le|les|os) (?:digo|cuento|dije|conte))?,? (?:por favor |porfa |mejor |prefiero que |quiero que |te pido que |que )*{_NOT} {_KEEP}(?:lo|la|los|las)?\b",
     rf"{START}no (?:me |te )?(?:lo|la|los|las) (?:{_KEEP}|met(?:as|a) en tu memoria)(?: (?:en (?:ningun|tu|mi|tus)|nunca|ni|por favor|porfa|pero|eh|de)\b|[,:.!]? (?:pero|soy|tengo|estoy|mi|es)\b)",
     rf"{START}(?:ni )?no (?:met(?:as|a)|pong(?:as|a)|agregu(?:es|e)|anad(?:as|a)|guard(?:es|e)) (?:esto|eso|lo|nada)[^.?!]{{0,30}} (?:en|a) (?:tu|tus|mi|mis|la|lo que sabes)\b",
     rf"{START}(?:que )?(?:esto|eso|todo|lo que [^.?!]{{2,40}}|aqui)?,? ?(?:se )?(?:queda|quede|quedase|queden|que quede|es|sea|va)(?: solo| solamente| estrictamente| aqui)? {_US}\b(?! (?:tenemos|hay|dos|somos|sumamos))",
-    rf"^{_POLITE}(?:(?:esto|que quede|te lo digo|te cuento|te confieso|aca|aqui) )?{_US}(?: nomas| no mas| solo)?[:,]? (?:y )?(?:no lo|no|me|mi|estoy|soy|tengo|voy|creo|yo)\b(?! (?:tenemos|hay))",
     r"(?:^|[.,;:!(¡]\s*)(?:(?:esto|eso|ok|y|pero|mira|oye|va|es|esta|todo|lo siguiente|lo que sigue|che|bro) )*(?:off the record|fuera de (?:registro|acta|micro|micros|camara|archivo)|extraoficial(?:mente)?|de incognito|en off|sin (?:guardar|grabar|registro|memoria|registrar|archivar|anotar|apuntar|dejar rastro|rastro))(?:[.,:;!)?]|$| (?:por|esta?|este|porfa|y|que|pero|te|me|mi|eh|nada|la|lo|bro|ok)\b)",
     r"(?:^|[.,;:!(]\s*)(?:que )?(?:de esto |esto |eso )?no (?:quede|queden|quedara|deje|dejes|debe (?:quedar|constar)|conste|tiene que quedar|se quede|se guarde|queda)\b(?: (?:constancia|rastro|registro|registrado|guardado|anotado|grabado|huella|en (?:tu|tus|mi|mis|la|el|ningun)))",
     r"\b(?:no|tampoco) (?:quiero|quisiera|deseo|autorizo|consiento|permito|me gustaria)(?: que)? (?:(?:esto|eso|lo) )?(?:\w+ )?(?:quede|queden|se quede|se guarde|guardes|guarde|almacenes|almacene|registres|conste|aparezca)(?: (?:esto|eso|guardado|registrado|en (?:tu|mi|la|el)|constancia|lo que|nada))",
@@ -54,8 +57,14 @@ OFF_RECORD: Final = (
     r"\b(?:esto|eso|lo que [^.?!]{2,30}) no (?:sale|salga|sal(?:e|ga)) de aqui\b",
 )
 """The user wishes that something is not kept."""
+COMMAND: Final = rf"{START}(?!sin\b|ni\b|nunca\b){_NOT} {_KEEP}\b"
+"""Matches a plain command not to keep something."""
+BETWEEN_US: Final = (
+    rf"^{_POLITE}(?:(?:esto|que quede|te lo digo|te cuento|te confieso|aca|aqui) )?{_US}(?: nomas| no mas| solo)?[:,]? (?:y )?(?:no lo|no|me|mi|estoy|soy|tengo|voy|creo|yo)\b(?! (?:tenemos|hay))",
+)
+"""The same, or the user speaks of what some people share: "entre nosotros hay diez años"."""
 REST: Final = (
-    r"\b(?:(?:de|desde) (?:aqui|ahora|aca|ahorita) en (?:adelante|mas)|a partir de (?:ahora|aqui|este momento|ahorita)|de ahora en|en adelante|por (?:un|el) (?:rato|momento|ratito|resto)|por ahora|hasta que (?:te|yo|me|se|lo)|"
+    r"\b(?:(?:de|desde) (?:aqui|ahora|aca|ahorita|hoy) (?:en|pa) (?:adelante|mas)|desde (?:ahora|hoy|ahorita)|a partir de (?:ahora|aqui|este momento|ahorita)|de ahora en|en adelante|por (?:un|el) (?:rato|momento|ratito|resto)|por ahora|hasta (?:nuevo aviso|que (?:te|yo|me|se|lo))|no (?:me |te |lo )*(?:est(?:es?|en)|sig(?:as?|an)|vayas? a estar) \w+ndo|"
     r"mientras|(?:toda |en )?esta (?:conversacion|charla|sesion|platica)|este chat|el resto|(?:deja|deje|para|pare|pausa|pause|suspende|desactiva|apaga|corta|frena) (?:ya )?(?:de (?:guardar|grabar|anotar|apuntar|registrar|recordar|memorizar|tomar)|(?:la|tu|esa) (?:memoria|grabadora))|"
     r"modo (?:privado|incognito|fantasma|invitado|secreto|anonimo)|nada de lo que (?:te )?(?:diga|cuente|oigas|hablemos)|un (?:momento|rato|ratito)|hoy)\b"
 )
@@ -66,8 +75,8 @@ NEXT: Final = (
 )
 """The wish covers what is said next."""
 PREVIOUS: Final = (
-    r"\b(?:lo (?:ultimo|anterior|de (?:antes|recien|hace))|eso ultimo|esto ultimo|lo que (?:te )?(?:acabo de|dije|conte|he dicho|te he)|acabo de (?:decir|contar|escribir)|(?:te )?(?:dije|conte) (?:recien|antes|eso)|recien|"
-    r"mi (?:ultimo|anterior) mensaje|eso era|eso fue|(?:no|nunca) (?:lo )?(?:oiste|escuchaste|dije|te dije)|como que no)\b"
+    r"\b(?:lo (?:ultimo|anterior|de (?:antes|recien|hace))|eso ultimo|esto ultimo|(?:lo|eso) que (?:te |le |les |os )?(?:acabo de|dije|conte|he \w+)|acabo de (?:decir|contar|escribir)|(?:te |le )?(?:dije|conte) (?:recien|antes|eso)|recien|"
+    r"mi (?:ultimo|anterior) mensaje|mi mensaje anterior|eso era|eso fue|(?:no|nunca) (?:lo )?(?:oiste|escuchaste|dije|te dije)|como que no)\b"
 )
 """The wish covers what was said before."""
 RESUME: Final = (
@@ -89,20 +98,45 @@ _TAKE: Final = (
 _FROM_MEMORY: Final = rf"(?:de|en) (?:tu|tus|su|sus|la|mi|vuestra) {_MEMORY}|de lo que {_KNOWN}(?: de mi)?"
 _FORGET: Final = r"(?<!no )(?<!no te )(?<!no se )(?:olvid(?:a|e|ar|ad|es|en|ate|ese|arte|aos|atela|atelo)|olvidá|deja de (?:recordar|saber)|deje de (?:recordar|saber)|desaprende)(?: por favor| porfa| ya| vos| tu)?"
 
+_SAID: Final = (
+    r"(?:(?:todo )?(?:eso|esto|lo)(?: ultimo| mismo)? que (?:recien |ya )?(?:(?:te|le|les|os) )?(?:recien |ya )?"
+    r"(?:acab[oe] de \w+|(?:he|habia) \w+|dije|conte|puse|escribi|comente|mencione|mande|envie)(?: (?:recien|antes|ahora|reci[eé]n nomas))?|"
+    r"(?:eso|esto|lo) (?:ultimo|anterior)|lo de (?:recien|antes)|mi (?:ultimo|anterior) \w+|mi \w+ anterior|(?:el|la) (?:\w+ )?anterior)"
+)
+SAID: Final = rf"\b{_SAID}\b"
+"""Matches words for what the user has just said."""
+_ERASE_IT: Final = (
+    r"(?:borr(?:a|e|en|ad)|elimin(?:a|e|en|ad)|quit(?:a|e|en|ad)|sac(?:a|ad)|saque|olvid(?:a|e|ad)|descart(?:a|e))(?:me)?"
+)
+BARE: Final = (
+    rf"^{_POLITE}(?:(?:no|nono|anda|ay)[ ,]+)*{_POLITE}{_ASKING}(?:(?:eso|esto)(?: ultimo)?,? )?(?:{_ERASE_IT}(?:lo|la)(?: eso| esto)?|{_ERASE_IT} (?:eso|esto))"
+    r"(?:[ ,]+(?:por favor|porfa|porfis|gracias|anda|si|dale|ya|nomas|mejor|poh?|pues|eh|que \w+(?: \w+)?))*[.!]*$"
+)
+"""Matches a message that only asks to remove "that". It may mean what was said, or a text that is being written."""
+_SUBJUNCTIVE: Final = (
+    r"(?:guard(?:es?|en)|recuerd(?:es?|en)|recordes|conserv(?:es?|en)|memori(?:ces?|cen)|(?:te|se) acuerd(?:es?|en) de)"
+)
+CEASE: Final = (
+    rf"\bya no (?:me |lo )?{_SUBJUNCTIVE} (?P<subject>(?:lo de|lo del|de que|que (?!te\b|le\b|yo te\b))\b.*)",
+    rf"{START}(?:deja|deje|dejen|para|pare) de (?:record|acord|sab|guard|ten)\w+ (?:de )?(?P<subject>(?:que (?:soy|estoy|tengo|me|mi|vivo|trabajo|no|\w+o)\b|lo de\b|lo del\b).*)",
+)
+"""The user wishes that something known is not kept any longer. The group ``subject`` says what."""
 FORGET: Final = (
+    rf"{START}(?P<subject>{_SAID}),? (?:por favor |porfa |mejor )*{_ERASE_IT}(?:lo|la)\b(?:,? (?:por favor|porfa|gracias|anda))*[.!]*$",
+    rf"{START}(?:{_FORGET}|{_TAKE}) (?:de )?(?P<subject>{_SAID})[.!]*(?:,? (?:por favor|porfa|gracias|anda))*[.!]*$",
     rf"{START}{_FORGET} (?:de )?(?P<subject>(?:todo |absolutamente todo )?(?:lo que|lo de(?! (?:antes|recien)\b)|lo del|lo relativo|lo relacionado|cuanto)\b.*)",
     rf"{START}{_FORGET} (?:de )?(?P<subject>que (?!te\b.{{0,6}}acuerd|me\b.{{0,6}}acuerd)(?:soy|estoy|tengo|me|te|fumo|vivo|trabajo|mi|era|fui|no|alguna vez|una vez|en|\w+o\b|\w+é\b).*)",
     rf"{START}{_FORGET} (?:de )?(?P<subject>(?:mi|mis|nuestr[oa]s?)\b(?! (?:pregunta|cabeza)\b).*)",
     rf"{START}olvid(?:ate|ese|arte|aos) (?P<subject>(?:de |del |de la |de los |de las )(?!es[aoe]\b|esto\b|todo\b[,.]|la idea\b)[^,.;:!?]+)[.!]*$",
-    rf"{START}{_FORGET} (?:de )?(?P<subject>(?:el|la|los|las) [\w ]{{2,40}} que te (?:di|dije|conte|pase|puse|mencione|comente)\b.*)",
+    rf"{START}{_FORGET} (?:de )?(?P<subject>(?:el|la|los|las) [\w ]{{2,40}} que (?:te|le|les|os) (?:di|dije|conte|pase|puse|mencione|comente)\b.*)",
     rf"{START}{_FORGET} (?:de )?(?P<subject>(?:donde|quien|cuanto|cuando|como se llama)\b.*)",
     rf"{START}{_TAKE} (?P<subject>[^.?]{{1,120}}?) (?:{_FROM_MEMORY})",
     rf"{START}{_TAKE} (?:{_FROM_MEMORY})[:,]? (?P<subject>[^.?]{{1,120}})",
     rf"{START}{_TAKE} (?P<subject>(?:eso |esto |todo |cualquier cosa |toda la informacion |los datos |el dato |la informacion )?(?:de )?(?:lo )?que (?:\w+ )?{_KNOWN}\b.*)",
-    rf"{START}{_TAKE} (?P<subject>(?:todo )?(?:lo (?:de|del|que te (?:dije|conte|he (?:dicho|contado)|comente)|relativo|relacionado)|los datos (?:de|sobre)|los recuerdos (?:de|sobre)|eso que (?:anotaste|guardaste|apuntaste))\b.*)",
+    rf"{START}{_TAKE} (?P<subject>(?:todo )?(?:lo (?:de|del|que (?:te|le|les|os) (?:dije|conte|he (?:dicho|contado)|comente)|relativo|relacionado)|los datos (?:de|sobre)|los recuerdos (?:de|sobre)|eso que (?:anotaste|guardaste|apuntaste))\b.*)",
     rf"{START}(?:borra|borre|elimina|elimine|quita) (?P<subject>mis? (?:\w+ )?(?:direccion|numero|telefono|cumpleanos|edad|peso|salario|sueldo|diagnostico|dieta|nombre|apodo|correo|trabajo|alergias?|datos(?: \w+)*))[.!]*(?: (?:por favor|porfa))?[.!]*$",
     r"\b(?:ya )?no (?:quiero|quisiera|necesito|hace falta) que (?:sigas )?(?:record(?:ando|es)|recuerdes|sab(?:iendo)|sepas|te acuerdes de|tengas guardad[oa])(?: mas)? (?P<subject>(?!esto\b|nada\b|lo que te voy)[^.,]*)",
-    r"^(?P<subject>(?:lo (?:que te (?:dije|conte|comente)|de)|eso que te (?:dije|conte)|ese dato)[^.?!]{2,80}?),? (?:por favor |porfa |mejor |ya )*(?:olvid(?:alo|elo|ate)|borr(?:alo|elo)|elimin(?:alo|elo)|quit(?:alo|elo)|sacalo|saquelo|descart(?:alo|elo))\b[^.]{0,20}[.!]*$",
+    r"^(?P<subject>(?:lo (?:que (?:te|le|les|os) (?:dije|conte|comente)|de)|eso que (?:te|le|les|os) (?:dije|conte)|ese dato)[^.?!]{2,80}?),? (?:por favor |porfa |mejor |ya )*(?:olvid(?:alo|elo|ate)|borr(?:alo|elo)|elimin(?:alo|elo)|quit(?:alo|elo)|sacalo|saquelo|descart(?:alo|elo))\b[^.]{0,20}[.!]*$",
     rf"{START}(?P<subject>(?:borr(?:alo|ame|a)|elimin(?:alo|a)|olvid(?:alo|a|ate de)) (?:absolutamente )?todo)\b",
 )
 """The user wishes that something known is forgotten. The group ``subject`` says what."""
