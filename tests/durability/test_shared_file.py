@@ -1,0 +1,177 @@
+"""A server, three MCP servers over stdio and the command line write 10,000 rows to one file while another program locks it."""
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import holdfast
+from holdfast_bench.server.load import ask, drained, server
+
+from .support import posix_only
+
+pytestmark = [posix_only, pytest.mark.long, pytest.mark.ledger("X6")]
+
+SESSIONS = 34
+MESSAGES = 249
+"""Messages per session that teach nothing. One more states where somebody lives."""
+CLIENTS = 3
+CALLS = 300
+LINES = 595
+COMMANDS = 5
+WRITES = SESSIONS * (MESSAGES + 1) + CLIENTS * CALLS + LINES + COMMANDS
+LOCKED_SECONDS = 10.0
+_PIPELINE = 50
+"""Requests that an MCP client sends before it reads the answers."""
+
+
+class Stdio:
+    """An MCP server over stdio that opens the store itself."""
+
+    def __init__(self, store: Path) -> None:
+        command = [sys.executable, "-m", "holdfast.cli", "mcp", "--in-process", "--user", "mcp", "--store", str(store)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self._number = 0
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        self._send("initialize", client)
+        self._answer()
+        self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def store(self, texts: list[str]) -> list[dict[str, Any]]:
+        """Store memories, and return the answers."""
+        for text in texts:
+            self._send("tools/call", {"name": "store_memory", "arguments": {"content": text}})
+        return [self._answer() for _ in texts]
+
+    def end(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+
+    def _send(self, method: str, params: dict[str, Any]) -> None:
+        self._number += 1
+        self._write({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+
+    def _write(self, value: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(value) + "\n")
+        self._process.stdin.flush()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        while True:
+            answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+            if "id" in answer:
+                return answer
+
+
+def write_over_http(port: int) -> list[str]:
+    """Add and end sessions. Return what went wrong."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    wrong = []
+    for number in range(SESSIONS):
+        path = f"/v1/sessions/s{number}"
+        filler = [{"role": "tool", "text": f"row {number}.{each}", "id": f"{number}.{each}"} for each in range(MESSAGES)]
+        messages = [{"role": "user", "text": f"I live in Town{number}x.", "id": f"{number}.town"}, *filler]
+        for step, body in (
+            ("messages/batch", {"messages": messages, "user": f"user{number}"}),
+            ("end", {"user": f"user{number}"}),
+        ):
+            status, answer = ask(connection, "POST", f"{path}/{step}", body)
+            if not 200 <= status < 300:
+                wrong.append(f"{path}/{step}: {status} {answer}")
+    return wrong
+
+
+def write_over_stdio(store: Path, name: str) -> list[str]:
+    client = Stdio(store)
+    texts = [f"{name} holds piece {number}" for number in range(CALLS)]
+    answers = [answer for at in range(0, CALLS, _PIPELINE) for answer in client.store(texts[at : at + _PIPELINE])]
+    client.end()
+    return [str(answer) for answer in answers if "error" in answer or answer["result"].get("isError")]
+
+
+def write_by_commands(store: Path, folder: Path) -> list[str]:
+    notes = folder / "notes.txt"
+    notes.write_text("".join(f"- The shelf holds box {number}.\n" for number in range(LINES)), "utf-8")
+    calls = [["import", "pasted", str(notes), "--yes"], *(["remember", f"command {number} ran"] for number in range(COMMANDS))]
+    results = [
+        subprocess.run(
+            [sys.executable, "-m", "holdfast.cli", *call, "--store", str(store), "--user", "cli"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for call in calls
+    ]
+    return [f"{result.args}: {result.stderr}" for result in results if result.returncode]
+
+
+@contextmanager
+def locked(store: Path, seconds: float) -> Iterator[None]:
+    """Context manager: another program holds the write lock of the file for some seconds."""
+
+    def hold() -> None:
+        connection = apsw.Connection(str(store))
+        connection.set_busy_timeout(60_000)
+        connection.execute("BEGIN EXCLUSIVE")
+        time.sleep(seconds)
+        connection.execute("COMMIT")
+        connection.close()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+@pytest.mark.timeout(400)
+def test_ten_thousand_writes_of_five_programs_are_all_stored_and_digested_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOLDFAST_EMBEDDER", "none")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    store = tmp_path / "memory.db"
+    wrong: list[str] = []
+
+    def run(work: Callable[[], list[str]]) -> threading.Thread:
+        thread = threading.Thread(target=lambda: wrong.extend(work()))
+        thread.start()
+        return thread
+
+    with server(store, "--embedder", "none") as (port, _):
+        threads = [run(partial(write_over_http, port)), run(partial(write_by_commands, store, tmp_path))]
+        threads += [run(partial(write_over_stdio, store, f"client{number}")) for number in range(CLIENTS)]
+        with locked(store, LOCKED_SECONDS):
+            for thread in threads:
+                thread.join()
+        assert drained(port) is not None
+    assert wrong == []
+    with holdfast.open(store, embedder="none", worker="none") as memory:
+        kept = Counter(text for user in ("mcp", "cli") for text in (each.text for each in memory.memories(user=user, limit=5000)))
+        messages = {
+            each.client_id for n in range(SESSIONS) for each in memory.session(user=f"user{n}", id=f"s{n}").messages(limit=None)
+        }
+        towns = Counter(each.text for n in range(SESSIONS) for each in memory.memories(user=f"user{n}", kind="fact"))
+        assert len(messages) + len(kept) == WRITES == 10_000
+        assert set(kept.values()) == set(towns.values()) == {1}
+        assert len(towns) == SESSIONS
+        assert Counter(job.state for job in memory.jobs(limit=1000) if job.kind == "digest") == {"done": SESSIONS}
+        assert all(finding.ok for finding in memory.doctor())
