@@ -43,9 +43,13 @@ class Workspace:
 
     def save(self, text: str, name: str = "cooking.md") -> None:
         """Write a file as an editor would, with a modification time that differs from the previous one."""
+        self.save_bytes(text.encode(), name)
+
+    def save_bytes(self, data: bytes, name: str = "cooking.md") -> None:
+        """Write any bytes to a file, as :meth:`save` does with text."""
         path = self.topics / name
         before = path.stat().st_mtime_ns if path.exists() else 0
-        path.write_bytes(text.encode())
+        path.write_bytes(data)
         os.utime(path, ns=(before + 10**9, max(before + 10**9, path.stat().st_mtime_ns)))
 
     def edit(self, old: str, new: str, name: str = "cooking.md") -> SyncReport:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import random
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -13,15 +12,14 @@ import apsw
 import numpy as np
 import pytest
 
-import holdfast
-from holdfast.errors import HoldfastError, StoreClosed, StoreCorrupt, StoreError, StoreTooNew
+from holdfast.errors import StoreClosed, StoreCorrupt, StoreError, StoreTooNew
 from holdfast.protocols import MemoryFilter, Store
 from holdfast.runtime.private_files import create_file
 from holdfast.stores.sql.filters import memory_clauses
 from holdfast.stores.sqlite import maintenance
 from holdfast.stores.sqlite.store import SQLiteStore
 from holdfast.testing import StoreSuite
-from holdfast.testing.samples import Alter, OpenStore, RowCounts, a_memory, a_message, remember, say
+from holdfast.testing.samples import Alter, OpenStore, RowCounts, a_memory, remember
 from tests.forking import write_in_a_forked_child
 from tests.places import empty_store
 
@@ -292,104 +290,6 @@ def test_cleanup_reads_only_retired_memories(open_store: OpenStore) -> None:
     clauses = memory_clauses(store.connection, "default", wanted)
     plan = store.connection.execute(f"EXPLAIN QUERY PLAN SELECT id FROM memories WHERE {clauses.sql}", clauses.values).fetchall()
     assert ["memories_retired" in str(row[3]) for row in plan] == [True]
-
-
-_ROWS = 300
-_FLIPS = 300
-
-
-@pytest.fixture(scope="module")
-def full_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A closed store file with a few hundred rows whose texts are easy to find in the file's bytes."""
-    path = tmp_path_factory.mktemp("flips") / "memory.db"
-    store = SQLiteStore(path)
-    chance = random.Random(3)
-    words = ["breakfast", "umbrella", "corazón", "lantern", "seventeen", "jazmín", "violet", "harbour", "ticket", "window"]
-    remember(store, *(a_memory(f"MEM{n:04} " + " ".join(chance.choices(words, k=12))) for n in range(_ROWS // 2)))
-    say(store, *(a_message(f"MSG{n:04} " + " ".join(chance.choices(words, k=12))) for n in range(_ROWS // 2)))
-    store.close()
-    return path
-
-
-@pytest.mark.long
-def test_single_flipped_bits_in_stored_text_are_found(full_file: Path, tmp_path: Path) -> None:
-    data = full_file.read_bytes()
-    chance = random.Random(7)
-    places = [(start, len(text.encode())) for text in _texts(full_file) if (start := data.find(text.encode())) >= 0]
-    assert len(places) > _ROWS * 0.9
-    missed = []
-    for flip in range(_FLIPS):
-        start, length = chance.choice(places)
-        altered = bytearray(data)
-        altered[start + chance.randrange(length)] ^= 1 << chance.randrange(8)
-        path = tmp_path / "memory.db"
-        path.write_bytes(altered)
-        if not _damage_is_seen(path):
-            missed.append(flip)
-    assert missed == []
-
-
-def test_the_check_reports_text_that_is_no_longer_valid(full_file: Path, tmp_path: Path) -> None:
-    data = bytearray(full_file.read_bytes())
-    data[data.find(b"MEM0001") + 3] ^= 0x80
-    path = tmp_path / "memory.db"
-    path.write_bytes(data)
-    store = SQLiteStore(path)
-    try:
-        bad = [finding for finding in store.check() if not finding.ok]
-    finally:
-        store.close()
-    assert bad
-
-
-def test_reading_text_that_is_no_longer_valid_is_an_error_of_ours(full_file: Path, tmp_path: Path) -> None:
-    data = bytearray(full_file.read_bytes())
-    data[data.find(b"MEM0001") + 3] ^= 0x80
-    path = tmp_path / "memory.db"
-    path.write_bytes(data)
-    store = SQLiteStore(path)
-    try:
-        with pytest.raises(StoreCorrupt):
-            store.memories(MemoryFilter())
-    finally:
-        store.close()
-
-
-def _texts(path: Path) -> set[str]:
-    connection = apsw.Connection(str(path))
-    texts = {row[0] for row in connection.execute("SELECT text FROM memories UNION ALL SELECT text FROM messages")}
-    connection.close()
-    return texts
-
-
-def _damage_is_seen(path: Path) -> bool:
-    store = SQLiteStore(path)
-    try:
-        return any(not finding.ok for finding in store.check())
-    except (HoldfastError, UnicodeDecodeError):
-        return True
-    finally:
-        store.close()
-
-
-@pytest.mark.long
-@pytest.mark.ledger("X6")
-def test_the_doctor_survives_any_flipped_bit(full_file: Path, tmp_path: Path) -> None:
-    data = full_file.read_bytes()
-    chance = random.Random(11)
-    for _ in range(80):
-        altered = bytearray(data)
-        altered[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-        path = tmp_path / "memory.db"
-        path.write_bytes(altered)
-        try:
-            with holdfast.open(path, embedder="none", worker="none") as memory:
-                assert memory.doctor()
-        except StoreError:
-            pass  # refused with a typed error, which says what to do
-        finally:
-            for file in tmp_path.iterdir():
-                file.unlink()
 
 
 @pytest.mark.ledger("X6")

@@ -31,7 +31,11 @@ def backup(flags: Flags, file: Path) -> None:
 
 @click.command(epilog="Example: holdfast doctor --json")
 @click.option("--quick", is_flag=True, help="Skip the slow checks: row hashes, and starting the bundled PostgreSQL.")
-@click.option("--rebuild-index", is_flag=True, help="First rebuild the vector index, if it is kept outside the store.")
+@click.option(
+    "--rebuild-index",
+    is_flag=True,
+    help="First rebuild the vector index: embed damaged vectors again, and write an index outside the store anew.",
+)
 @click.option("--trust-clock", is_flag=True, help="First confirm that the clock is right, so that purging goes on after a jump.")
 @with_flags(scope=False)
 def doctor(flags: Flags, *, quick: bool, rebuild_index: bool, trust_clock: bool) -> None:

@@ -65,7 +65,7 @@ def put(
             "INSERT OR REPLACE INTO vectors (tenant, partition, model, item, window, scale, code) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (tenant, partition, model, item, window, float(scale), code.tobytes()),
         )
-        _log(connection, tenant, partition, item)
+        log_change(connection, tenant, partition, item)
         stored += 1
     return stored
 
@@ -79,7 +79,7 @@ def remove(connection: FileConnection, tenant: str, partition: int, item: int) -
         removed += connection.changes()
         connection.execute("DELETE FROM unembedded WHERE tenant = ? AND partition = ? AND model = ? AND item = ?", where)
     if removed:
-        _log(connection, tenant, partition, item)
+        log_change(connection, tenant, partition, item)
     return removed
 
 
@@ -91,11 +91,12 @@ def move(connection: FileConnection, tenant: str, old: tuple[int, int], new: tup
                 f"UPDATE {table} SET partition = ?, item = ? WHERE tenant = ? AND partition = ? AND model = ? AND item = ?",
                 (*new, tenant, old[0], model, old[1]),
             )
-    _log(connection, tenant, *old)
-    _log(connection, tenant, *new)
+    log_change(connection, tenant, *old)
+    log_change(connection, tenant, *new)
 
 
-def _log(connection: FileConnection, tenant: str, partition: int, item: int) -> None:
+def log_change(connection: FileConnection, tenant: str, partition: int, item: int) -> None:
+    """Log a change of an item's vectors, so that the cached indexes of all processes follow it."""
     # No RETURNING: it would split the full-text index into many small segments (see SQLiteDialect.next_number).
     where = (tenant, partition)
     connection.execute("UPDATE partitions SET version = version + 1 WHERE tenant = ? AND partition = ?", where)

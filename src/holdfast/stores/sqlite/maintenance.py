@@ -13,6 +13,7 @@ from holdfast.errors import InvalidInput, StoreError
 from holdfast.runtime.private_files import create_file, create_folder, readers
 from holdfast.stores.sql import counts
 from holdfast.stores.sql.connection import fetch_one, fetch_value
+from holdfast.stores.sqlite import damaged_vectors
 from holdfast.stores.sqlite.acked_rows import SUFFIX, AckedRows, last_item
 from holdfast.stores.sqlite.connection import set_busy_timeout
 from holdfast.stores.sqlite.dialect import FileConnection
@@ -32,6 +33,7 @@ def check(connection: FileConnection, tenant: str, path: Path, *, deep: bool) ->
         _attempt("acknowledged rows", lambda: _acknowledged(connection, path)),
     ]
     if deep:
+        findings.append(_attempt("vector lengths", lambda: damaged_vectors.finding(connection, tenant)))
         findings += [_attempt(f"{table[0]} hashes", partial(_hashes, connection, tenant, *table)) for table in counts.HASHED]
     size = sum(file.stat().st_size for file in store_files(path))
     pages, free = (connection.pragma(name) for name in ("page_count", "freelist_count"))

@@ -14,7 +14,7 @@ from holdfast.stores.chroma.protocol import IndexPlace
 from holdfast.stores.sql import counts
 from holdfast.stores.sql.connection import R, cached_fetch, guarded
 from holdfast.stores.sql.transaction import SQLTransaction
-from holdfast.stores.sqlite import embeddings, fulltext, maintenance, rewrites, scrubbing
+from holdfast.stores.sqlite import damaged_vectors, embeddings, fulltext, maintenance, rewrites, scrubbing
 from holdfast.stores.sqlite.acked_rows import AckedRows, last_item
 from holdfast.stores.sqlite.allowed_items import AllowedItemsCache
 from holdfast.stores.sqlite.connection import SQLiteConnections, limit_pages, translate_errors
@@ -241,8 +241,11 @@ class SQLiteStore(SQLiteSearch):
     def rebuild_index(self) -> int:
         """Rebuild the external index and return its number of vectors.
 
-        If the store uses no external index, remove earlier external indexes and return 0.
+        If the store uses no external index, remove earlier external indexes and return 0. Damaged vectors are removed, and
+        background work embeds their texts again.
         """
+        with self._connections.writing() as connection:
+            damaged_vectors.remove(connection, self.tenant)
         if self._external is not None:
             return self._external.rebuild()
         index_maintenance.remove_all(self._connections, self.tenant, self.path)
