@@ -40,7 +40,8 @@ def full_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _texts(path: Path) -> dict[str, str]:
     """Return the text of each row by its id."""
     connection = apsw.Connection(str(path))
-    texts = dict(connection.execute("SELECT id, text FROM memories UNION ALL SELECT id, text FROM messages").fetchall())
+    rows = connection.execute("SELECT id, text FROM memories UNION ALL SELECT id, text FROM messages")
+    texts = {str(id): str(text) for id, text in rows}
     connection.close()
     return texts
 
@@ -133,6 +134,12 @@ def _damage_scale(path: Path) -> None:
     connection.close()
 
 
+def _rebuild(memory: Engine) -> None:
+    store = services(memory).store
+    assert isinstance(store, SQLiteStore)
+    store.rebuild_index()
+
+
 def _similarity(memory: Engine) -> float:
     """Return how similar the damaged memory is to a query that has nothing to do with it."""
     hits = {hit.text: hit.similarity for hit in memory.recall("lantern number 13", user="ana", limit=40)}
@@ -144,7 +151,7 @@ def test_a_damaged_vector_is_reported_and_embedded_again(with_vectors: Path) -> 
     with holdfast.open(with_vectors, embedder=HashEmbedder(), worker="none") as memory:
         assert [finding.check for finding in memory.doctor() if not finding.ok] == ["vector lengths"]
         assert _similarity(memory) == 1.0, "it looks like an exact match for every query"
-        services(memory).store.rebuild_index()
+        _rebuild(memory)
         assert memory.stats().waiting_for_vectors == 1
         memory.drain()
         assert [finding.check for finding in memory.doctor() if not finding.ok] == []
@@ -153,7 +160,7 @@ def test_a_damaged_vector_is_reported_and_embedded_again(with_vectors: Path) -> 
 
 def test_a_rebuild_keeps_sound_vectors(with_vectors: Path) -> None:
     with holdfast.open(with_vectors, embedder=HashEmbedder(), worker="none") as memory:
-        services(memory).store.rebuild_index()
+        _rebuild(memory)
         assert memory.stats().waiting_for_vectors == 0
 
 
