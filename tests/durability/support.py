@@ -250,7 +250,7 @@ def killable_engine(
 
 def tiny_source(kill_switch: KillSwitch | None = None) -> EmbedderSource:
     embedder = TinyEmbedder((kill_switch or KillSwitch()).reach)
-    return EmbedderSource(name=embedder.name, load=lambda: embedder)
+    return EmbedderSource(name=embedder.name, load=lambda: embedder, computes=True)
 
 
 def tagging_preset(
