@@ -125,7 +125,7 @@ def running(make: Callable[[str], Any]) -> Iterator[str]:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
         thread.start()
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while not server.started:
             assert time.monotonic() < until, "the server did not start"
             time.sleep(0.02)

@@ -69,7 +69,7 @@ def serving(
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not running.started:
         assert time.monotonic() < until, "the server did not start"
         assert thread.is_alive(), "the server ended at once"

@@ -125,7 +125,7 @@ def test_a_large_partition_gets_an_index_and_its_search_uses_it(large: PostgresS
     found = large.find_vectors("a", query, where, limit=10)
     assert [match.score for match in found] == pytest.approx([match.score for match in exact], abs=0.05)
     large.close()  # a connection reports its statistics a little after it closes
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (scans := int(str(as_owner(_SCANS)[0][0]))) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert scans == 1
