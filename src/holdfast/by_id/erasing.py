@@ -127,29 +127,21 @@ def _found(reads: Reads, target: Mapping[str, str], reader: Scope | None) -> Sco
     else:
         found = _targets(reads, target)
     if not found or (reader is not None and not all(reader.sees(row.scope) for row in found)):
-        raise NotFound(
-            translatable(
-                "absent.erase",
-                "There is no {what} {id}. Nothing was erased.",
-                what="message" if what == "source" else what,
-                id=id,
-            )
-        )
+        raise _absent(target)
     return found[0].scope
 
 
 def _check_unchanged(tx: Transaction, target: Mapping[str, str], reader: Scope | None, scope: Scope | None) -> None:
     """Raise ``NotFound`` if the target was removed or moved to another scope after it was found."""
     if _found(tx, target, reader) != scope:
-        ((what, id),) = target.items()
-        raise NotFound(
-            translatable(
-                "absent.erase",
-                "There is no {what} {id}. Nothing was erased.",
-                what="message" if what == "source" else what,
-                id=id,
-            )
-        )
+        raise _absent(target)
+
+
+def _absent(target: Mapping[str, str]) -> NotFound:
+    """Return the error for a target that does not exist, or that the caller may not see."""
+    ((what, id),) = target.items()
+    named = "message" if what == "source" else what
+    return NotFound(translatable("absent.erase", "There is no {what} {id}. Nothing was erased.", what=named, id=id))
 
 
 def _given(**parts: str | None) -> dict[str, str]:
