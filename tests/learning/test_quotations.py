@@ -20,6 +20,31 @@ def test_text_that_only_looks_like_a_quotation_stays() -> None:
     assert len(changed) <= 0.02 * len(OWN), changed
 
 
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        (
+            'FYI below mail came from HR: "Dear All, I have joined as the HR head. I am based in Hyderabad." Please draft a reply.',
+            'FYI below mail came from HR: "..." Please draft a reply.',
+        ),
+        (
+            'te pego el correo de la academia: "Estimada alumna: Vivo en Utrera. Atentamente, Rosa". ¿Qué le contesto?',
+            'te pego el correo de la academia: "...". ¿Qué le contesto?',
+        ),
+    ],
+)
+def test_a_message_of_somebody_else_in_quotation_marks_is_not_the_user_s_own(text: str, own: str) -> None:
+    assert own_words(text) == own
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['My favourite book is "I Know Why the Caged Bird Sings".', 'I told them in my email: "I live in Lyon and I have two cats."'],
+)
+def test_a_title_and_the_user_s_own_message_in_quotation_marks_stay(text: str) -> None:
+    assert own_words(text) == text
+
+
 def test_the_user_s_question_about_a_pasted_text_stays() -> None:
     asked = [text for text in QUOTED if not text.startswith(("Dear", "Estimado"))]
     kept = [text for text in asked if text.split("\n")[0] in own_words(text)]

@@ -3,18 +3,31 @@
 The sentence reader decides whether a date is in the past or in the future.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
 from holdfast.errors import ModelError
 from holdfast.protocols.sentence_reader import Reading, SentenceReader, When
+from holdfast.runtime.regex import regex
+from holdfast.text.language import detect_language
 from holdfast.text.partial_dates import Tense, with_years
 from holdfast.text.relative_dates import with_dates
 from holdfast.text.stated_dates import begin_and_end
 
 __all__ = ["dated", "dates_of", "reading_of"]
 
+_SPANISH_PAST: Final = regex(
+    r"\b(?:\w+(?:é|ó|í|aste|iste|amos|imos|aron|ieron|eron|aba|abas|aban|ía|ías|ían)|(?:he|has|ha|hemos|han|había) \w+|fue|fui|fuimos|hizo|hice|tuvo|tuve|estuve|estuvo|dijo|dije|vino|vine|puso|puse|era|éramos|eran)\b",
+    re.IGNORECASE,
+)
+"""Matches a Spanish verb form of the past."""
+_EVERY_YEAR: Final = regex(
+    r"\b(?:i(?: was|'m| am) born|born in|birthdays?|b-?day|anniversary|nac[ií]|nacimos|nacid[oa]|cumpl(?:e|o|en|imos)(?: a[nñ]os)?|cumplea[nñ]os|aniversario|every year|cada año|todos los años)\b",
+    re.IGNORECASE,
+)
+"""Matches words for a day that has no year, or another year than the present one."""
 _TENSES: Final[Mapping[When, Tense]] = {"planned": "future", "dated": "past"}
 
 
@@ -36,7 +49,13 @@ def dated(text: str, at: datetime, reading: Reading | None) -> str:
     """
     text = with_dates(text, at)
     tense = None if reading is None else _TENSES.get(reading.time)
-    return text if tense is None else with_years(text, at, tense)
+    if (
+        tense is None
+        or _EVERY_YEAR.search(text)
+        or (tense == "past" and detect_language(text) == "es" and not _SPANISH_PAST.search(text))
+    ):
+        return text  # "me presento en mayo" may be a plan
+    return with_years(text, at, tense)
 
 
 def dates_of(text: str, at: datetime, reading: Reading | None) -> dict[str, str]:

@@ -60,6 +60,10 @@ _TIES: Final = regex(
     r"|\b(?:tell|told|ask|asked|show|remind|convince)(?: \w+){1,3}$"
 )
 """Matches a word before a clause that ties the clause to it, so that there is no cut."""
+_CONDITION: Final = regex(
+    r"(?:\w+ ){0,2}(?:if|unless|suppose|supposing|imagine|si|ojala|ojalá|suponiendo|imagina|imaginate|imagínate)\b"
+)
+"""Matches the beginning of a condition. The clause after it is true only under that condition, so it stays with it."""
 _HAS_VERB: Final = regex(
     rf"\b(?:{_SHORT}|{_AUXILIARY}|(?:i|we|they|he|she|you) \w+|(?:me|nos|se|yo) \w+|{_SPANISH_VERB}|^(?:y |pero )?(?!luego\b)\w{{3,}}o (?:a|en|un|una|el|la|los|las)|\w{{3,}}ed|called|went|got|likes|loves|hates|lives|works)\b"
 )
@@ -100,12 +104,16 @@ def split_at_conjunctions(sentence: str) -> Iterator[str]:
 
 def _clauses(sentence: str) -> Iterator[str]:
     start = 0
+    conditions: set[int] = set()
     plain = sentence.lower().replace("’", "'")
     for found in _STARTS.finditer(plain) if len(plain) == len(sentence) else ():
         left, right = plain[start : found.start()], plain[found.end() :]
         if len(left.split()) < _MIN_WORDS or len(right.split()) < _MIN_WORDS or not _HAS_VERB.search(left):
             continue
         if found["run_on"] and _TIES.search(left):
+            continue
+        if _CONDITION.match(left) and start not in conditions:
+            conditions.add(start)
             continue
         yield sentence[start : found.start()].strip()
         start = found.start() + 1

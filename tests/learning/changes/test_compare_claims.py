@@ -133,3 +133,33 @@ def test_a_sentence_that_refers_to_an_ended_claim_ends_with_it(open_memory: Open
 )
 def test_a_thing_with_another_number_is_not_changed(comparer: ClaimComparer, old: str, new: str) -> None:
     assert comparer.change(old, new) is None
+
+
+@pytest.mark.ledger("X24")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("My manager is Deepa.", "Deepa's manager is Kiran."), ("My dog is called Rulo.", "Ana's dog is called Max.")],
+)
+def test_a_thing_of_somebody_else_does_not_end_the_users(comparer: ClaimComparer, old: str, new: str) -> None:
+    assert comparer.change(old, new) is None
+
+
+@pytest.mark.ledger("X24")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Estoy embarazada de siete meses.", "Ya nació la niña, 3 kilos doscientos."),
+        ("I weigh two hundred and ten pounds.", "I'm down to one ninety five now"),
+    ],
+)
+def test_a_certain_change_counts_without_a_common_word_or_area(comparer: ClaimComparer, old: str, new: str) -> None:
+    assert comparer.change(old, new) is not None
+
+
+@pytest.mark.ledger("X24")
+def test_a_move_between_places_that_the_reader_does_not_know_ends_the_old_home(open_memory: OpenMemory) -> None:
+    memory = open_memory()
+    _tell(memory, "Vivo en Triana.")
+    memory.remember("Nací en 1987.", user="ana")
+    _tell(memory, "Me he mudado a Nervión.")
+    assert {found.text for found in memory.memories(user="ana")} == {"Me he mudado a Nervión.", "Nací en 1987."}

@@ -206,6 +206,46 @@ def test_relative_dates_become_absolute(reader: SentenceReader, said: str, dated
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "no tengo hermanos, soy hijo único",
+        "no soporto el cilantro, que conste, para las recetas",
+        "No como carne ni pescado desde 2019.",
+        "no kids of my own, just two nephews",
+    ],
+)
+def test_a_negation_at_the_beginning_is_kept(reader: SentenceReader, said: str) -> None:
+    assert kept(reader, said) == [said]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "what should i get my little cousin eli hes turning 6 and obsessed w sharks",
+        "help me write a cover letter for a job at the aquarium, i volunteer there already",
+        "is it ok to eat pizza w braces? got mine tuesday",
+        "necesito ideas para los 70 de mi padre, que es muy de flamenco",
+        "¿Me redactas un correo para la profe de mi hijo Hugo? Lleva dos semanas con varicela.",
+        "¿qué le regalo a mi vieja? cumple 60 y le gusta el tango",
+    ],
+)
+def test_a_fact_that_needs_the_request_to_be_understood_keeps_it(reader: SentenceReader, said: str) -> None:
+    (text,) = kept(reader, said)
+    assert text.startswith(said[:40])
+
+
+def test_what_happens_only_under_a_condition_is_not_kept(reader: SentenceReader) -> None:
+    assert kept(reader, "lol if i win the lottery im buying a submarine") == []
+
+
+@pytest.mark.parametrize(
+    "said", ["nací en marzo", "my daughter was born in August", "me presento a auxiliar administrativo en mayo"]
+)
+def test_a_month_gets_no_year_that_was_not_meant(reader: SentenceReader, said: str) -> None:
+    assert kept(reader, said) == [said]
+
+
+@pytest.mark.parametrize(
     ("first", "second"),
     [
         ("I have a sister in Bergen.", "She's a nurse at the children's hospital and has three kids."),

@@ -40,6 +40,11 @@ _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possess
 _NUMBER: Final = regex(r"\d+")
 _NAMING_NUMBER: Final = regex(r"(?:\b(?:number|numero|num|no|nro|n)\b\.?[oº°]?|[#nº°]) ?\d+")
 """Matches a number that names a thing instead of counting or measuring it. The text is folded."""
+_OWN_THING: Final = regex(r"\b(?:my|our|mi|mis|nuestr[oa]s?) (?P<thing>\w{3,})")
+_OF_SOMEBODY: Final = regex(
+    r"(?:\b(?!(?:it|that|what|there|here|he|she|who|let)['’]s)\w{2,}['’]s |\b(?:his|her|their|sus?) )(?P<thing>\w{3,})"
+)
+"""Match a thing of the user, and a thing of somebody else. The text is folded."""
 _MAX_CLAIMS: Final = 6
 """Maximum number of claims of a memory that are compared. A memory with more is a summary."""
 
@@ -150,7 +155,9 @@ class ClaimComparer:
         sure = 0.0
         for new in news:
             least = self._least(old, new, alone=alone, nearest=nearest) if len(new.split()) <= limits[1] else None
-            if least is not None and not _are_numbered(old, new) and (chance := self._compare(old, new).ends) >= least:
+            if least is None or _are_numbered(old, new) or have_other_owners(old, new):
+                continue
+            if (chance := self._compare(old, new).ends) >= least:
                 sure = max(sure, chance)
         return sure
 
@@ -178,7 +185,9 @@ class ClaimComparer:
         if nearest:
             if common:
                 return self._thresholds.shared
-            return self._thresholds.unshared if alone and self._share_area(old, new) else None
+            if not alone:
+                return None
+            return self._thresholds.unshared if self._share_area(old, new) else _CERTAIN_ENDS
         return self._thresholds.farther if common >= _MIN_COMMON_WORDS else None
 
     def _share_area(self, old: str, new: str) -> bool:
@@ -208,6 +217,17 @@ def _claims(text: str) -> list[str]:
         claims.append(f"{question} {sentence}".strip())
         question = ""
     return claims
+
+
+def have_other_owners(old: str, new: str) -> bool:
+    """Return True if two claims are about the same sort of thing of two owners: "my manager" and "Deepa's manager"."""
+    one, two = (fold(text) for text in (old, new))
+    for this, other in ((one, two), (two, one)):
+        owned = {match["thing"] for match in _OF_SOMEBODY.finditer(other)}
+        own = {match["thing"] for match in _OWN_THING.finditer(this)}
+        if owned & own and not owned & {match["thing"] for match in _OWN_THING.finditer(other)}:
+            return True
+    return False
 
 
 def _are_numbered(old: str, new: str) -> bool:

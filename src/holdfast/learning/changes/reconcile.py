@@ -130,6 +130,7 @@ class _Batch:
         self._stated = stated
         self._rules = rules
         self._calibration = calibration
+        self._reader = reader
         self._comparer = None if reader is None else ClaimComparer(reader)
         self._chance = None if self._comparer is None else self._comparer.chance
         self._said = said
@@ -249,7 +250,7 @@ class _Batch:
             if not comparable(old.kind, put.kind) or not may_retire(put, old, by_slot=True):
                 continue
             why = end_reason_for_memory(old, put)
-            if why is not None and self._is_plausible(neighbor, put):
+            if why is not None and (self._is_plausible(neighbor, put) or self._is_own_move(why, put)):
                 yield _Retired(memory=old, why=why[0], certain=why[1])
             elif old.kind == put.kind and same_but_fuller(old, put):
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
@@ -264,6 +265,10 @@ class _Batch:
         olds = [text for text in (spoken_words(neighbor.memory.text)[1], neighbor.said) if text]
         news = [text for text in (spoken_words(put.text)[1], self._message_of(put)) if text]
         return any(self._chance(old, new) >= _MIN_PLAUSIBLE for old in olds for new in news)
+
+    def _is_own_move(self, why: tuple[str, bool], put: Put) -> bool:
+        """Return True if the user says where they have moved. The reader doubts it if it knows neither place."""
+        return self._reader is not None and why == ("moved", True) and self._reader.read(put.text).owner == "user"
 
     def _ended_by_reader(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
         """Yield the memories that a Put (a memory to store) supersedes according to the sentence reader."""

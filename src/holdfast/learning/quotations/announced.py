@@ -91,6 +91,23 @@ _IN_LINE = regex(
     r"(?=[\"“«'‘]?(?:(?:i|i[’']\w+|im|my|we|our|darling|dear|hi|hello|hey|yo|mi|mis|me|nos|estoy|soy|tengo|vivo|hola|cari[nñ]o|querid[oa])\b))",
     re.IGNORECASE,
 )
+_MARKED = regex(r"[\"“«](?P<said>[^\"“”«»\n]{12,3000})[\"”»]")
+"""Matches a text in quotation marks."""
+_SOURCE = regex(
+    r"\b(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|says|said|posted|escribi[oó]|mand[oó]|envi[oó]|dej[oó]|respondi[oó]|contest[oó]|puso|dice|dijo"
+    r"|e-?mails?|mails?|letters?|messages?|voicemails?|notices?|notes?|texts?|dms?|posts?|correos?|cartas?|mensajes?|notas?|avisos?|audios?|lleg[oó])\b[^\"“«\n]{0,60}$",
+    re.IGNORECASE,
+)
+"""Matches words before a quotation that name a text or its sender."""
+_OWN_SOURCE = regex(
+    r"\b(?:i|we)(?:'ve| have)? (?:just )?(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|said|posted|told)\b|\b(?:le|les) (?:escrib[ií]|mand[eé]|envi[eé]|dej[eé]|respond[ií]|contest[eé]|puse|dije)\b"
+    r"|\b(?:my|mi) (?:\w+ )?(?:e-?mail|letter|message|note|text|post|draft|reply|answer|correo|carta|mensaje|nota|texto|respuesta|borrador)\b",
+    re.IGNORECASE,
+)
+_SPEAKS = regex(
+    r"\b(?:i|i['’]\w+|my|we|our|me|yo|mi|mis|nos|estoy|soy|tengo|vivo|trabajo|le informo|les informo|dear|regards|estimad[oa]s?|atentamente|saludos)\b",
+    re.IGNORECASE,
+)
 _LETTER_IN_LINES = regex(
     r"\s{0,4}(?:dear|hi|hello|hey|darling|hola|querid[oa]s?|estimad[oa]s?)(?: [\w.'’-]+){0,3}[,:!]\s", re.IGNORECASE
 )
@@ -108,8 +125,20 @@ _MAX_LINES = 60
 
 def without_told(line: str) -> str:
     """Remove another person's words from a line in which the user quotes them: "my landlord wrote me: I am selling ..."."""
+    line = _without_marked(line)
     found = _IN_LINE.search(line[:_MAX_LINE])
     return line if found is None else line[: found.end()].rstrip()
+
+
+def _without_marked(line: str) -> str:
+    """Remove the words of another person's message that stand in quotation marks: the mail says "I live in Utrera"."""
+    kept, place = [], 0
+    for found in _MARKED.finditer(line):
+        before = line[max(found.start() - _MAX_ANNOUNCEMENT, place) : found.start()]
+        if _SOURCE.search(before) and not _OWN_SOURCE.search(before) and _SPEAKS.search(found["said"]):
+            kept.append(f'{line[place : found.start()]}"..."')
+            place = found.end()
+    return "".join([*kept, line[place:]])
 
 
 def announced_texts(lines: list[str]) -> Iterator[tuple[int, int]]:

@@ -21,6 +21,7 @@ from holdfast.learning.statements.standalone import (
     is_english,
     is_question,
     is_unfinished,
+    leaves_subject_out,
     points_nowhere,
     without_subordinator,
 )
@@ -57,7 +58,7 @@ _STOP: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
 _REASON: Final = regex(r"^(?:since|because|given that|como|ya que|porque|dado que)\s+", re.IGNORECASE)
 _POINTS_BACK: Final = regex(
     r"(?:(?:and|but|so|y|pero|o sea|also|too|well|oh|yeah|yes)\W+)*"
-    r"(?:he|she|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá"
+    r"(?:he|she|hes|shes|they|it|its|it's|that|that's|this|these|those|his|her|their|there|one|both|él|ella|ellos|ellas|eso|esa|ese|esto|ahí|allí|allá"
     r"|mine|ours|el mío|la mía|since then|that way|desde entonces)\b"
     r"|(?:\w+ing|i(?:'ve|’ve| have)(?: been)? \w+(?: \w+)?)\s+(?:(?:to|about|of|for)\s+)?(?:it|them|those|that one)\b",
     re.IGNORECASE,
@@ -65,6 +66,9 @@ _POINTS_BACK: Final = regex(
 """Matches a sentence whose subject, or the thing that it speaks of, was named before it."""
 _OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
 """Matches the beginning of a clause or noun phrase about the user or the user's people."""
+_ASKS_USER: Final = regex(r"\b(?:you|your|u|ur|tus?|te|ti|vos|usted(?:es)?|sus?|le|\w+[aeiá]s)\b", re.IGNORECASE)
+"""Matches a word for the user in a question, or a Spanish verb in the second person."""
+_OWN_PERSON: Final = regex(r"\b(?:my|our|mis?|nuestr[oa]s?)\s+\w", re.IGNORECASE)
 _ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
 """Matches the beginning of a clause that says more about the person named just before."""
 _CONCLUDED: Final = regex(
@@ -228,7 +232,7 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
         own = part
         if not asked and reading.area != "instruction":
             own = without_subordinator(trimmed(_without_correction(part, context.books), context.read))
-        whole = own if len(parts) > 1 or asked else _with_context(own, reading, previous, context)
+        whole = own if len(parts) > 1 or asked else _with_context(own, reading, sentence, previous, context)
         if corrects and whole != own:  # "So she is seven? No, she's eight."
             whole = f"{whole.removesuffix(own)}{part}"
         yield replace(_candidate(whole, own, reading, part_rule, context), corrects=corrects), part_rule, bool(asked)
@@ -374,11 +378,19 @@ def _words_to_keep(sentence: str, reading: Reading) -> str:
     return "" if text.endswith("?") else text
 
 
-def _with_context(text: str, reading: Reading, previous: str, context: Context) -> str:
-    """Return a statement together with the earlier words that are needed to understand it."""
+def _with_context(text: str, reading: Reading, sentence: str, previous: str, context: Context) -> str:
+    """Return a statement together with the earlier words that are needed to understand it.
+
+    These are the earlier words of the sentence that the statement was cut from, or else the previous sentence.
+    """
     folded = fold_clause(text)
     lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)
-    dangling = _POINTS_BACK.match(text) or lost
+    is_other = reading.owner == "other" or _OWN_PERSON.search(previous) is not None
+    elided = is_other and leaves_subject_out(folded, context.language)
+    dangling = _POINTS_BACK.match(text) or lost or elided
+    start = sentence.find(text)
+    if dangling and start > 0 and len(sentence) <= _MAX_CONTEXT_CHARACTERS:
+        return without_lead(sentence[: start + len(text)])
     if dangling and previous and len(previous) <= _MAX_CONTEXT_CHARACTERS and context.read(previous).act != "smalltalk":
         return f"{without_lead(previous)} {text}"
     told = split_sentences(context.before)
@@ -386,6 +398,8 @@ def _with_context(text: str, reading: Reading, previous: str, context: Context) 
         return f"{told[-1]} {text}"  # "What a lovely pendant! I bought it in Paris."
     asked = next((said for said in reversed(told) if said.endswith("?")), "")
     is_reply = reading.reply or (reading.act == "reply" and _POINTS_BACK.match(text))
+    if reading.owner == "world" and not _ASKS_USER.search(asked):  # the answer to a quiz
+        is_reply = False
     if not previous and is_reply and reading.act != "smalltalk" and asked and len(asked) <= _MAX_CONTEXT_CHARACTERS:
         return f"{asked} {text}"
     return text

@@ -9,7 +9,7 @@ from typing import Final
 
 from holdfast.runtime.regex import regex
 
-__all__ = ["is_english", "is_question", "is_unfinished", "points_nowhere", "without_subordinator"]
+__all__ = ["is_english", "is_question", "is_unfinished", "leaves_subject_out", "points_nowhere", "without_subordinator"]
 
 _ENGLISH: Final = regex(r"\b(?:the|an|is|are|was|were|of|to|and|it|in|for|with|that|this|you|my|i|i'm|we|have|has)\b")
 _QUESTION: Final = regex(
@@ -25,7 +25,7 @@ _SUBORDINATOR: Final = regex(
     re.IGNORECASE,
 )
 _BACK: Final = regex(
-    r"\b(?:it|them|those|these|they|he|she|him|their|theirs|his|its|ones|there(?!\s+(?:is|are|was|were|has|have|will|'s)\b)"
+    r"\b(?:it|them|those|these|they|he|she|hes|shes|him|their|theirs|his|its|mine|ours|ones|there(?!\s+(?:is|are|was|were|has|have|will|'s)\b)"
     r"|that(?=\s*(?:[.,;!]|$|too\b|as well\b|one\b))|this(?=\s*(?:[.,;!]|$|one\b|is\b)))(?!\s+(?:days|months?|years?|weeks?|summer|winter))\b"
 )
 """Matches a word that refers to something named before."""
@@ -45,6 +45,28 @@ _MIN_CLAUSE_CHARACTERS: Final = 8
 _NAME: Final = regex(
     r"(?<=[a-z,] )[A-ZÁÉÍÓÚÑ][\w'-]+|^(?!I\b|I'|We\b|My\b|Our\b|It\b|They\b|He\b|She\b|This\b|That\b)[A-Z][a-z]+(?= (?:is|was|has|and)\b)"
 )
+
+
+_RELATIVE: Final = regex(r"(?:que|quien|quienes|cuy[ao]s?|who|who's|whose|which)\s")
+_NO_SUBJECT_ES: Final = regex(
+    r"(?:(?:y|pero|que|pues|ya|no|tambien|ahora|hoy|siempre|nunca|casi|solo|es que|me|te|le|les|se|lo|la|los|las|nos)\s+)*"
+    r"(?:(?:es|era|fue|sera|esta|estaba|estuvo|tiene|tenia|tuvo|va|iba|viene|vino|hace|ha|habia|puede|quiere|sabe|dice|debe|da|sale)"
+    r"|\w{3,}[ae](?=\s+(?:\d+|un|una|uno|dos|tres|el|la|los|las|en|con|a|al|de|del|mucho|mucha|muy|bien|mal|por|desde|como|su|sus|y)\b))\b"
+)
+"""Matches the beginning of a Spanish sentence in the third person that names no subject, in lower case and without accents."""
+_ES_DETERMINER: Final = regex(
+    r"(?:este|esta|ese|esa|aquel|cada|entre|sobre|desde|durante|ante|bajo|siempre|gente|nadie|para|una|hasta|contra|fuera|cerca|ahora|antes|donde)\s"
+)
+
+
+def leaves_subject_out(folded: str, language: str | None) -> bool:
+    """Return True if a text speaks of a person or thing that it does not name: "who lives in Graz", "lleva dos días con tos".
+
+    The text must be in lower case and without accents. Verbs in the first person name their subject by their form.
+    """
+    if _RELATIVE.match(folded):
+        return True
+    return language == "es" and not _ES_DETERMINER.match(folded) and _NO_SUBJECT_ES.match(folded) is not None
 
 
 def is_english(folded: str, language: str | None) -> bool:
