@@ -3,12 +3,13 @@
 import json
 import re
 from importlib import resources
+from typing import Any
 
 import pytest
 
 from holdfast.chat import Reply, Schema, Turn, Usage
 from holdfast.errors import AnswerInvalid, ModelBusy, SettingsError
-from holdfast.learning.ask_model import Prompt, complete, load_prompt, prompt_turns
+from holdfast.learning.ask_model import AnswerShape, Prompt, complete, load_prompt, prompt_turns
 from holdfast.testing import ScriptedChat
 
 SCHEMA: Schema = {
@@ -38,6 +39,24 @@ def test_a_sound_answer_takes_one_call_with_the_schema() -> None:
 
 def test_an_empty_list_is_an_answer() -> None:
     assert complete(ScriptedChat('{"items": []}'), ASKED, SCHEMA).data == {"items": []}
+
+
+def as_items(value: Any) -> Any:
+    return {"items": value["facts"]} if isinstance(value, dict) and "facts" in value else value
+
+
+@pytest.mark.parametrize("second", ['{"items": [{"text": "x"}]}', '{"facts": [{"text": "x"}]}'])
+def test_an_empty_list_under_another_name_is_asked_for_again(second: str) -> None:
+    model = ScriptedChat('{"facts": []}', second)
+    answer = complete(model, ASKED, AnswerShape(schema=SCHEMA, adapt=as_items, items="items"))
+    assert answer.data == {"items": [{"text": "x"}]}
+    assert answer.flaws == ("the first answer could not be used: the answer lacks items, and what it holds instead is empty",)
+
+
+def test_a_model_that_repeats_an_empty_list_under_another_name_has_nothing_to_say() -> None:
+    model = ScriptedChat('{"facts": []}', '{"facts": []}')
+    answer = complete(model, ASKED, AnswerShape(schema=SCHEMA, adapt=as_items, items="items"))
+    assert (answer.data, len(answer.flaws), len(model.asked)) == ({"items": []}, 1, 2)
 
 
 def test_bad_items_are_dropped_and_named_without_asking_again() -> None:

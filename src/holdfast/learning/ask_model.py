@@ -77,6 +77,7 @@ def complete(
     first = call(turns)
     try:
         answer = _usable(first, shape, spent=first.usage)
+        _check_name(first, shape, answer)
     except ValueError as error:
         problem = _sentence(error)
     else:
@@ -153,6 +154,18 @@ def _usable(reply: Reply, shape: AnswerShape, *, spent: Usage, flaws: tuple[str,
     elif not reading.whole:
         flaws += ("a part of the answer could not be read",)
     return StructuredAnswer(data=data, flaws=flaws + dropped, usage=spent)
+
+
+def _check_name(reply: Reply, shape: AnswerShape, answer: StructuredAnswer) -> None:
+    """Raise ValueError if an answer has an empty list, under another name than the prompt asks for.
+
+    It may be the format of another design, or an answer to another question. If the model repeats it, there is nothing to keep.
+    """
+    if shape.items is None or answer.data[shape.items]:
+        return
+    value = read(reply.text).value
+    if isinstance(value, Mapping) and shape.items not in value:
+        raise ValueError(f"the answer lacks {shape.items}, and what it holds instead is empty")
 
 
 def _repair(turns: Sequence[Turn], reply: Reply, schema: Schema, problem: str) -> list[Turn]:
