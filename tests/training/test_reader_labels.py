@@ -39,10 +39,19 @@ def test_every_label_is_an_answer_that_the_reader_can_give(name: str, module: Lo
         assert row.get("change", "ends") in schema.HEADS["change"]
 
 
-@pytest.mark.parametrize("name", ["real", "clauses", "wishes", "changes"])
+@pytest.mark.parametrize("name", ["real", "clauses", "wishes", "changes", "people"])
 def test_no_id_appears_twice(name: str) -> None:
     ids = [row["id"] for row in rows(name)]
     assert len(ids) == len(set(ids))
+
+
+def test_a_message_ends_or_repeats_facts_that_its_person_has() -> None:
+    for row in rows("people"):
+        for message in row["messages"]:
+            named = [*message["ends"], *message["repeats"]]
+            assert len(set(named)) == len(named), row["id"]
+            assert all(0 <= number < len(row["facts"]) for number in named), row["id"]
+            assert bool(message["ends"]) == (message["how"] in ("direct", "sideways")), row["id"]
 
 
 def test_real_clauses_are_stored_without_their_text() -> None:

@@ -51,9 +51,9 @@ def _english(bundle: Path) -> list[str]:
     return list(found)
 
 
-def translate(lines: list[str], root: Path, direction: str = "eng-spa") -> list[tuple[str, str]]:
-    """Return each line with its translation. Bad translations are left out."""
-    mode = (root / f"usr/share/apertium/modes/{direction}.mode").read_text().strip()
+def translate(lines: list[str], root: Path) -> list[tuple[str, str]]:
+    """Return each English line with its Spanish translation. Bad translations are left out."""
+    mode = (root / "usr/share/apertium/modes/eng-spa.mode").read_text().strip()
     command = mode.replace("/usr/share/apertium", f"{root}/usr/share/apertium").replace("$1", "-g").replace("$2", "")
     library = next((root / "usr/lib").glob("*-linux-gnu"))
     environment = {

@@ -5,7 +5,7 @@ import json
 import lzma
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,10 @@ def read(labels: Path, texts: Path, *, own_chars: int = 0) -> list[Example]:
     wishes = [_wish(row) for row in _rows(labels / "wishes.jsonl")]
     pairs = [_pair(row) for row in _rows(labels / "changes.jsonl")]
     neighbors = [_pair({**row, **restored[row["id"]]}) for row in _rows(labels / "neighbors.jsonl")]
+    people = list(_of_people(_rows(labels / "people.jsonl")))
     clauses = [*real, *written]
     made = [*_crossed(pairs, clauses), *_of_relatives(pairs), *unrelated(pairs, clauses), *among_others(pairs, clauses)]
-    return [*real, *written, *wishes, *pairs, *neighbors, *made]
+    return [*real, *written, *wishes, *pairs, *people, *neighbors, *made]
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -101,6 +102,20 @@ def _wish(row: dict[str, Any]) -> Example:
 def _pair(row: dict[str, Any]) -> Example:
     labels = {"change": HEADS["change"].index(row["change"])}
     return Example(**_known(row), first=row["old"], text=row["new"], labels=labels, is_pair=True, how=row["how"])
+
+
+def _of_people(rows: Iterable[dict[str, Any]]) -> Iterator[Example]:
+    """Yield a pair of each fact about a person and each later message of that person.
+
+    A message ends or repeats at most a few of the facts. With the others, it forms pairs that only look alike.
+    """
+    for row in rows:
+        for number, message in enumerate(row["messages"]):
+            for fact, old in enumerate(row["facts"]):
+                change = "ends" if fact in message["ends"] else "repeats" if fact in message["repeats"] else "leaves"
+                how = "person" if change == "leaves" else f"person {message['how']}"
+                pair = {**row, "old": old, "new": message["t"], "change": change, "how": how}
+                yield replace(_pair(pair), id=f"{row['id']}:{number}:{fact}")
 
 
 def _crossed(pairs: Sequence[Example], clauses: Sequence[Example]) -> Iterator[Example]:

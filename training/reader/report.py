@@ -164,6 +164,9 @@ class Report:
                 "sideways": _share(over[how == "sideways"]),
                 "look-alikes kept": _share(~over[how == "lookalike"]),
                 "wrong among ended": _share((right != ends)[over]),
+                "a person's facts, direct": _share(over[how == "person direct"]),
+                "a person's facts, sideways": _share(over[how == "person sideways"]),
+                "a person's other facts ended": _share(over[how == "person"]),
             }
         return found
 
