@@ -175,7 +175,11 @@ class Fit:
 
 def _is_repeated(example: Example) -> bool:
     """Return True if an example is trained several times per epoch: labeled wishes and pairs. Pairs made from other texts count once."""
-    return len(example.labels) == 1 and example.how not in ("unrelated", "crossed", "person") and not example.how.endswith("among others")
+    return (
+        len(example.labels) == 1
+        and example.how not in ("unrelated", "crossed", "person")
+        and not example.how.endswith("among others")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
