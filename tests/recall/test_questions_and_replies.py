@@ -62,6 +62,23 @@ def test_a_reply_is_found_by_its_question_and_shown_with_it(memory: Engine) -> N
     assert 'asked "Do you have any allergies?", user said) just shellfish' in memory.context("allergies", user="ana").text
 
 
+@pytest.mark.ledger("X31")
+def test_a_fact_comes_in_place_of_the_reply_that_it_quotes(memory: Engine) -> None:
+    _talk(
+        memory,
+        ("assistant", "¿Usted habla quechua?"),
+        ("user", "Sí, desde wawa."),
+        ("assistant", "¿Vive en la ciudad o en el campo?"),
+        ("user", "En el campo nomás."),
+    )
+    _talk(memory, ("user", "Mi hija Nelly estudia enfermería en Loja."), ("user", "La reunión de la comuna es el sábado."))
+    _talk(memory, ("user", "Qué frío hace."), ("user", "Mi negocio de ropa se llama Sumak."))
+    memory.drain()
+    hits = memory.recall("¿Qué idioma hablo desde pequeña?", user="ana")
+    assert hits[0].text == "¿Usted habla quechua? Sí, desde wawa."
+    assert [hit.text for hit in hits].count("Sí, desde wawa.") == 0
+
+
 def test_the_assistants_answer_is_not_joined_with_the_users_question(memory: Engine) -> None:
     _talk(memory, ("user", "What is 6% of 4300?"), ("assistant", "258"))
     assert [hit.asked for hit in memory.recall("258", user="ana", kinds=["message"])[:1]] == [None]

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
 from holdfast.protocols import MessagePlace, Store
@@ -31,7 +32,7 @@ from holdfast.recall.ranking import (
 )
 from holdfast.recall.relevance.stored_asks import without_questions
 from holdfast.recall.traces.search_log import SearchRun, current_log, current_run, step
-from holdfast.text.clean import clean_query
+from holdfast.text.clean import clean_query, fold
 from holdfast.text.dialogue_acts import is_about_asking
 from holdfast.text.periods import periods_of
 from holdfast.text.sentences import split_sentences
@@ -54,6 +55,8 @@ _FREE_HITS = 3
 """Number of hits that are relevant even if they are much weaker than the best hit."""
 _MESSAGE_MARGIN = 1.0
 """A message is returned if it is stronger by more than this than the memories derived from it. Otherwise the memories are."""
+
+_ENDS = " .,;:!?¡¿"
 
 _IMPORTANT = 7.0
 """Importance above which a memory is shown even if it matches less."""
@@ -184,13 +187,19 @@ def _best_first(
     read: list[_Ranked] = []
     derived: dict[str, float] = {}  # strength of each memory by its id, and of the best derived memory by the source's id
     shown: set[str] = set()
+    said: dict[str, tuple[str, float]] = {}  # folded text and strength of each message, by its id
     strongest: list[float] = []
     for end in range(size, len(ranked) + size, size):
         rows = read_rows(store, question, ranked[end - size : end])
         if run is not None:
             run.unreadable |= {*ranked[end - size : end]} - {_item(owner) for owner, _ in rows}
+        said |= {
+            owner.id: (fold(owner.text).strip(_ENDS), _final_strength(owner, question, strengths)[0])
+            for owner, _ in rows
+            if isinstance(owner, Message)
+        }
         for owner, successor in rows:
-            value, at = _final_strength(owner, question, strengths)
+            value, at = _final_strength(owner, question, strengths, said)
             heapq.heappush(read, _Ranked(value, at, owner, successor))
             if isinstance(owner, Memory) and likelihood(value, baseline.background) >= question.min_score:
                 weight = value + _importance_bonus(owner)
@@ -211,6 +220,16 @@ def _best_first(
                 if run is not None:
                     run.ranked.append(hit)
                 yield hit
+
+
+def _strength_of_quoted(memory: Memory, said: Mapping[str, tuple[str, float]]) -> float:
+    """Return the highest strength of the source messages that a memory quotes completely.
+
+    Such a memory says as much as the message, which gains strength from its conversation. So the memory comes in its place.
+    """
+    text = fold(memory.text)
+    quoted = [said[source] for source in memory.sources if source in said]
+    return max((value for words, value in quoted if words and words in text), default=-math.inf)
 
 
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str], floor: float) -> bool:
@@ -242,8 +261,16 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, Fou
     }
 
 
-def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:
+def _final_strength(
+    owner: Memory | Message,
+    question: RecallQuery,
+    strengths: dict[int, float],
+    said: Mapping[str, tuple[str, float]] = MappingProxyType({}),
+) -> tuple[float, datetime]:
     """Return the strength of a row after all adjustments, and the row's time.
+
+    ``said`` maps the ids of messages to their folded text and strength. A memory that quotes one of its messages completely
+    is at least as strong as that message.
 
     Recency, importance and pinning add a little, which decides between items of equal strength. A memory also gains
     strength if the question names a period that contains its time. The strength of a message already contains that gain.
@@ -261,7 +288,8 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
     value = strengths[item]
     if isinstance(owner, Message) and not question.outside and (own := own_part(owner, question)) != owner.text:
         value = min(value, _word_strength(own, question))  # a quotation must not raise the message that contains it
-    return value + _TIE_WEIGHT * (recency + tie) + gain, at
+    value += _TIE_WEIGHT * (recency + tie) + gain
+    return max(value, _strength_of_quoted(owner, said)) if isinstance(owner, Memory) else value, at
 
 
 def _word_strength(text: str, question: RecallQuery) -> float:

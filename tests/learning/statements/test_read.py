@@ -234,6 +234,16 @@ def test_a_fact_that_needs_the_request_to_be_understood_keeps_it(reader: Sentenc
     assert text.startswith(said[:40])
 
 
+def test_a_request_that_only_looks_like_a_refusal_is_kept(reader: SentenceReader) -> None:
+    said = "los martes y jueves tengo terapia a las 18 así que ahí no me pongas nada"
+    assert kept(reader, said) == [said]
+
+
+def test_an_amount_of_something_named_before_is_kept_with_it(reader: SentenceReader) -> None:
+    said = "Is it true that filter coffee has more caffeine? I drink three cups daily."
+    assert kept(reader, said) == [said]
+
+
 def test_what_happens_only_under_a_condition_is_not_kept(reader: SentenceReader) -> None:
     assert kept(reader, "lol if i win the lottery im buying a submarine") == []
 

@@ -308,11 +308,13 @@ def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
 
 def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None, context: Context) -> bool:
     """Return False for sentences that are certainly not kept: wishes, announcements, and sentences with a very low score."""
-    if reading.wishes["forget"] >= _MIN_REFUSAL or sentence.endswith(":"):
+    folded = fold_clause(sentence)
+    if sentence.endswith(":") or (reading.wishes["forget"] >= _MIN_REFUSAL and may_wish("forget", folded)):
         return False
-    if reading.wishes["off_record"] >= _MIN_REFUSAL and shows_in_part(sentence, context.off_record):
+    refused = reading.wishes["off_record"] >= _MIN_REFUSAL and may_wish("off_record", folded)
+    if refused and shows_in_part(sentence, context.off_record):
         return False
-    return reading.keep >= _MIN_KEEP or rule is not None or _CONCLUDED.search(fold_clause(sentence)) is not None
+    return reading.keep >= _MIN_KEEP or rule is not None or _CONCLUDED.search(folded) is not None
 
 
 def _candidate(text: str, own: str, reading: Reading, rule: StatementRule | None, context: Context) -> Candidate:

@@ -25,7 +25,7 @@ _SUBORDINATOR: Final = regex(
     re.IGNORECASE,
 )
 _BACK: Final = regex(
-    r"\b(?:it|them|those|these|they|he|she|hes|shes|him|their|theirs|his|its|mine|ours|ones|there(?!\s+(?:is|are|was|were|has|have|will|'s)\b)"
+    r"\b(?:it|them|those|these|they|he|she|hes|shes|him|their|theirs|his|its|mine|ours|ones|(?:one|two|three|four|five|six|several|\d+) (?:cups|glasses|slices|pieces|bottles)(?! of\b)|there(?!\s+(?:is|are|was|were|has|have|will|'s)\b)"
     r"|that(?=\s*(?:[.,;!]|$|too\b|as well\b|one\b))|this(?=\s*(?:[.,;!]|$|one\b|is\b)))(?!\s+(?:days|months?|years?|weeks?|summer|winter))\b"
 )
 """Matches a word that refers to something named before."""
