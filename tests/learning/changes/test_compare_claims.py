@@ -163,3 +163,10 @@ def test_a_move_between_places_that_the_reader_does_not_know_ends_the_old_home(o
     memory.remember("Nací en 1987.", user="ana")
     _tell(memory, "Me he mudado a Nervión.")
     assert {found.text for found in memory.memories(user="ana")} == {"Me he mudado a Nervión.", "Nací en 1987."}
+
+
+@pytest.mark.ledger("X24")
+def test_nothing_is_left_of_a_claim_that_the_new_one_states_again_with_another_time(comparer: ClaimComparer) -> None:
+    change = comparer.change("I go to bed at ten.", "I go to bed at eleven thirty now")
+    assert change is not None
+    assert change.kept == ()

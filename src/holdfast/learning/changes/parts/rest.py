@@ -52,8 +52,8 @@ def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None
         if number not in changed:
             ends_too = number - 1 in changed and points_to_thing(claim)
             kept += [] if ends_too else [claim]
-        elif rest := _rest_of_claim(claim, new, language):
-            kept.append(rest)
+        elif (rest := _rest_of_claim(claim, new, language)) and fold(rest).rstrip(" .") not in fold(new):
+            kept.append(rest)  # the new statement does not say it itself
     return kept
 
 
