@@ -18,6 +18,11 @@ from holdfast.text.sentences import split_clauses, split_sentences
             ["vivo en murcia", "y mi hija estudia derecho", "pero yo no cocino nunca"],
         ),
         ("soy andrea tengo 52 años", ["soy andrea tengo 52 años"]),
+        (
+            "how do i get a passport fast my daughter's getting married in february",
+            ["how do i get a passport fast", "my daughter's getting married in february"],
+        ),
+        ("if i win the lottery i'm buying a boat", ["if i win the lottery i'm buying a boat"]),
     ],
 )
 def test_dictation_is_cut_into_clauses(said: str, clauses: list[str]) -> None:

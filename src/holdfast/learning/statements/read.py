@@ -68,6 +68,8 @@ _OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]
 """Matches the beginning of a clause or noun phrase about the user or the user's people."""
 _ASKS_USER: Final = regex(r"\b(?:you|your|u|ur|tus?|te|ti|vos|usted(?:es)?|sus?|le|\w+[aeiá]s)\b", re.IGNORECASE)
 """Matches a word for the user in a question, or a Spanish verb in the second person."""
+_TO_WHOM: Final = regex(r"\ba\s+$")
+"""Matches the preposition of "a mi hermano le gusta el fútbol", which the reader leaves out."""
 _OWN_PERSON: Final = regex(r"\b(?:my|our|mis?|nuestr[oa]s?)\s+\w", re.IGNORECASE)
 _ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
 """Matches the beginning of a clause that says more about the person named just before."""
@@ -374,6 +376,8 @@ def _words_to_keep(sentence: str, reading: Reading) -> str:
         inside = [pause.end() for pause in _PAUSE.finditer(sentence) if pause.end() < reading.end]
         before = [place for place in inside if place <= reading.start]
         start, end = before[-1] if before else inside[0] if inside else 0, after
+    if start and (lead := _TO_WHOM.search(sentence, 0, start)) is not None:
+        start = lead.start()
     text = sentence[start:end].strip(" ,;:-–—")
     if reading.act == "request" and start:
         text = text.rstrip(" ?!")
