@@ -55,6 +55,7 @@ def restore(flags: Flags, file: Path, *, yes: bool) -> None:
         _copy(file, copy)
         counts = _check(settings, copy, file)
         erased = _erase_again(settings, copy, target)
+        _release_jobs(settings, copy, target)
         kept = _set_aside(settings, target, target.with_name(f"{target.name}.before-restore-{stamp}"))
         copy.replace(target)
     finally:
@@ -126,6 +127,21 @@ def _erase_again(settings: "Settings", copy: Path, target: Path) -> int | None:
         finally:
             store.close()
     return done
+
+
+def _release_jobs(settings: "Settings", copy: Path, target: Path) -> None:
+    """Queue the jobs again that were running when the backup was made. No worker runs them in the restored store."""
+    from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
+
+    for tenant in {settings.tenant, *_registry(target).tenants()}:
+        store = make_store(replace(settings, store=str(copy), index="memory", tenant=tenant), is_copy=True)
+        try:
+            running = store.jobs(states=["running"])
+            with store.write() as tx:
+                for job in running:
+                    tx.set_job(replace(job, state="queued", worker=None, lease_until=None, attempt=max(0, job.attempt - 1)))
+        finally:
+            store.close()
 
 
 def _tombstones_of(settings: "Settings", target: Path) -> "list[Tombstone] | None":
