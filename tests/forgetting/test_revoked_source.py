@@ -1,0 +1,70 @@
+"""One of 1,000 sources is revoked after 50 later sessions: the store is as if it had never been there."""
+
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from holdfast import Engine
+from holdfast.config.opening import open_engine
+from holdfast.testing import FrozenClock
+
+pytestmark = [pytest.mark.long, pytest.mark.ledger("X5", "X7")]
+
+EARLIER, LATER, MESSAGES = 10, 50, 95
+TOWNS = "Lyon Porto Quito Lima Rome Turin Cadiz Bergen Delft Ghent".split()
+POISON = "My accountant is called Zubrowka, and he lives in Zanzibar."
+MAX_SECONDS = 60
+
+
+def _fill(memory: Engine, clock: FrozenClock, *, poisoned: bool) -> str | None:
+    """Store 1,000 messages in 60 sessions. With ``poisoned``, one more in the fifth. Return its id."""
+    source = None
+    for number in range(EARLIER + LATER):
+        talk = memory.session(user="ana", id=f"s{number}")
+        for place in range(MESSAGES if number < EARLIER else 1):
+            if place % 19 == 0:
+                talk.add("user", f"My friend number {number}.{place} lives in {TOWNS[(number + place) % len(TOWNS)]}.")
+            else:
+                talk.add("tool", f"row {number}.{place}")
+            if poisoned and (number, place) == (5, 19):
+                source = talk.add("user", POISON).id
+        talk.end()
+        clock.advance(timedelta(hours=1))
+        memory.drain()
+    return source
+
+
+def _state(memory: Engine) -> tuple[list[object], list[object]]:
+    """Return everything that is stored about the user, without ids."""
+    memories = [
+        (each.kind, each.key, each.text, each.tags, each.topic, each.trust) for each in memory.memories(user="ana", limit=5000)
+    ]
+    sessions = [session.id for session in memory.sessions(user="ana", limit=1000)]
+    messages = [(id, each.role, each.text) for id in sessions for each in memory.session(user="ana", id=id).messages(limit=None)]
+    return sorted(memories, key=str), sorted(messages)
+
+
+@pytest.mark.timeout(600)
+def test_after_one_of_a_thousand_sources_is_revoked_the_store_is_as_if_it_had_never_been_there(
+    tmp_path: Path,
+) -> None:
+    states = {}
+    for poisoned in (False, True):
+        clock = FrozenClock("2026-03-01T12:00:00")
+        memory = open_engine(str(tmp_path / f"{poisoned}.db"), embedder="none", worker="none", clock=clock)
+        source = _fill(memory, clock, poisoned=poisoned)
+        if source is not None:
+            assert any("Zubrowka" in each.text for each in memory.memories(user="ana", limit=5000))
+            begin = time.monotonic()
+            assert memory.erase(source=source).verified
+        while memory.drain():
+            pass
+        states[poisoned] = _state(memory)
+        memory.close()
+    assert time.monotonic() - begin < MAX_SECONDS
+    assert states[True] == states[False]
+    assert len(states[False][1]) == EARLIER * MESSAGES + LATER == 1000
+    assert [file for file in tmp_path.rglob("*") if file.is_file() and b"Zubrowka" in file.read_bytes()] == []
+    assert [file for file in tmp_path.rglob("*") if file.is_file() and b"Bergen" in file.read_bytes()], "a control"
