@@ -36,7 +36,7 @@ def _fill(memory: Engine, clock: FrozenClock, *, poisoned: bool) -> str | None:
     return source
 
 
-def _state(memory: Engine) -> tuple[list[object], list[object]]:
+def _state(memory: Engine) -> tuple[list[tuple[object, ...]], list[tuple[str, str, str]]]:
     """Return everything that is stored about the user, without ids."""
     memories = [
         (each.kind, each.key, each.text, each.tags, each.topic, each.trust) for each in memory.memories(user="ana", limit=5000)
