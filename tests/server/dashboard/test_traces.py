@@ -69,6 +69,9 @@ def test_a_memory_says_whether_a_question_recalls_it_and_why(
 
 def test_a_trace_reads_in_spanish_on_a_phone(browser: Any, url: str) -> None:
     visitor = visit(browser, url, language="es-ES", size=(390, 800))
+    visitor.go("chat")
+    visitor.say(QUESTION)
+    visitor.see(".no-model")
     visitor.go("traces")
     visitor.click(".row")
     visitor.see("h2", has_text="En el bloque")
