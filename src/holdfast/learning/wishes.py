@@ -13,7 +13,8 @@ from typing import Final
 from holdfast.errors import ModelError
 from holdfast.learning.capture import Extractor
 from holdfast.protocols.sentence_reader import SentenceReader, Wish
-from holdfast.text.consent.cues import may_wish, may_wish_by_form, shows_in_part
+from holdfast.runtime.regex import regex
+from holdfast.text.consent.cues import is_of_a_text, may_wish, may_wish_by_form, shows_in_part
 from holdfast.text.consent.rules import (
     Reach,
     RuledWish,
@@ -45,14 +46,22 @@ _MIN_EITHER: Final = 0.85
 
 The reader is often sure that something is not to be kept, but not whether it was already kept.
 """
+_MIN_OFF_RECORD_IN_PART: Final = 0.02
+_MIN_FORGET_IN_PART: Final = 0.15
+"""Minimum probability of the wish in one part of a message, if the reader sees it in the whole message."""
+_MAX_NONE_OF_BARE: Final = 0.5
+"""Maximum probability of "no wish" for a message whose last part only asks to remove "that"."""
 _MIN_TOLD: Final = 0.05
 """Minimum probability of being worth keeping of a part that a wish to stay off the record may cover."""
-_MIN_NONE: Final[Mapping[WishName, float]] = {"off_record": 0.85, "forget": 0.97, "remember": 0.97}
-"""Minimum probability of "no wish" at which the reader overrules a matching rule whose words have other senses, too."""
+_MIN_NONE: Final = 0.97
+"""Minimum probability of "no wish" at which the reader overrules a matching rule, unless its words are plain."""
+_MIN_NONE_IF_WEAK: Final = 0.85
+"""The same for a rule whose words are often used in another sense."""
 _MAX_REPLY_WORDS: Final = 8
 """Maximum length of an assistant's turn that "delete that" does not refer to."""
 _MIN_RESUME: Final = 0.5
 """Minimum probability of the wish to keep messages again. It is checked only while the user is off the record."""
+_LAST_PART: Final = regex(r"[,.;!]\s+")
 _MAX_CHARACTERS: Final = 600
 _MAX_SENTENCES: Final = 8
 _ASKED_IMPORTANCE: Final = 8.0
@@ -77,15 +86,16 @@ class ReadWish:
 def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = None) -> ReadWish | None:
     """Return the wish about memory in a user's message, or None. ``before`` is the previous turn."""
     ruled = find_wish(text)
-    sure = None
+    sure, none = None, 1.0
     possible = _possible(text, before)
     if reader is not None and (ruled is not None or possible):
         sure, none = _certain(text, before, reader, possible)
-        if ruled is not None and not ruled.is_plain and sure is None and none >= _MIN_NONE[ruled.wish]:
-            ruled = None
+        if ruled is not None and sure is None and not ruled.is_plain:
+            ruled = None if none >= (_MIN_NONE_IF_WEAK if ruled.is_weak else _MIN_NONE) else ruled
     chosen = _chosen(ruled, sure)
     if chosen is None:  # "delete that" means what was just said, unless the assistant has just written something longer
-        is_meant = removes_bare(text) and len(before.split()) <= _MAX_REPLY_WORDS
+        is_bare = removes_bare(text) or (none <= _MAX_NONE_OF_BARE and removes_bare(_LAST_PART.split(text)[-1]))
+        is_meant = is_bare and len(before.split()) <= _MAX_REPLY_WORDS
         return ReadWish(wish="off_record", reach="previous") if is_meant else None
     if chosen == "off_record":
         return ReadWish(wish="off_record", reach=reach_of(text, partial(_tells, before=before, reader=reader)))
@@ -145,16 +155,25 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
     readings = [_wishes(reader, part, before) for part in texts if _is_readable(part) and not reports_nothing(part)]
     if not readings:
         return None, 0.0
-    shows = partial(shows_in_part, whole, lambda part: _wishes(reader, part, before)["off_record"])
+    shows = partial(_shows, whole, before=before, reader=reader)
     for wish in _MIN_SURE:
-        is_sure = wish in possible and any(each[wish] >= possible[wish] for each in readings)
-        if is_sure and (wish != "off_record" or shows()):
+        if wish in possible and any(each[wish] >= possible[wish] for each in readings) and shows(wish):
             return wish, 0.0
     either = max(readings, key=_either)
     likelier: WishName = "forget" if either["forget"] >= either["off_record"] else "off_record"
-    if _either(either) >= _MIN_EITHER and possible.get(likelier) == _MIN_SURE[likelier] and (likelier == "forget" or shows()):
+    if _either(either) >= _MIN_EITHER and possible.get(likelier) == _MIN_SURE[likelier] and shows(likelier):
         return likelier, 0.0
     return None, min(each["none"] for each in readings)
+
+
+def _shows(whole: str, wish: WishName, *, before: str, reader: SentenceReader) -> bool:
+    """Return True if a part of a message shows the wish that the reader sees in the whole message."""
+    if wish == "remember":
+        return True
+    if wish == "forget" and is_of_a_text(fold_places(whole)):
+        return False
+    least = _MIN_FORGET_IN_PART if wish == "forget" else _MIN_OFF_RECORD_IN_PART
+    return shows_in_part(whole, lambda part: _wishes(reader, part, before)[wish], least=least)
 
 
 def _either(wishes: Mapping[Wish, float]) -> float:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from holdfast.runtime.regex import regex
 
-__all__ = ["may_wish", "may_wish_by_form", "shows_in_part"]
+__all__ = ["is_of_a_text", "may_wish", "may_wish_by_form", "shows_in_part"]
 
 _KEEPING: Final = regex(
     r"\b(?:sav(?:e|ed|ing)|stor(?:e|ed|ing)|keep|kept|keeping|record|log|logg|logs|writ|wrote|jot|not(?:e|es|ed|ing)\b|remember|memor|retain|"
@@ -85,12 +85,25 @@ def _is_not_keeping(folded: str) -> bool:
     return _KEEPING.search(folded) is not None and _NEGATION.search(folded) is not None
 
 
-def shows_in_part(text: str, chance: Callable[[str], float]) -> bool:
+_OF_A_TEXT: Final = regex(
+    r"\b(?:from|in|of|out of|off|to) (?:the|my|this|that|our) (?:\w+ )?(?:cv|resume|letter|e-?mail|mail|draft|list|text|essay|report|file|document|slides?|deck|code|table|paragraph|"
+    r"sentence|template|recipe|invoice|contract|spreadsheet|script|query|function|poem|story|post|caption|bio)\b|"
+    r"\b(?:de|del|en|a) (?:el |la |los |las |mi |este |esta |ese |esa )?(?:carta|correo|mail|texto|archivo|lista|tabla|contrato|informe|parrafo|frase|curriculum|cv|excel|codigo|ensayo|"
+    r"presentacion|receta|factura|cuadro|guion|poema|cuento|borrador|documento|plantilla)\b"
+)
+
+
+def is_of_a_text(folded: str) -> bool:
+    """Return True if a message speaks of a part of a text, such as "the last line of the letter"."""
+    return _OF_A_TEXT.search(folded) is not None
+
+
+def shows_in_part(text: str, chance: Callable[[str], float], *, least: float = _MIN_IN_PART) -> bool:
     """Return True if a part of a message shows the wish that the reader sees in the whole message.
 
-    ``chance`` returns the probability of the wish in a text. Parts are between punctuation marks. A wish is nearly always visible in one
+    ``chance`` returns the probability of the wish in a text, and ``least`` is its minimum. Parts are between punctuation marks. A wish is nearly always visible in one
     of them: "don't save this, I'm pregnant". If no part shows it, as in "don't save the file yet, I live in Porto", the whole message was
     misread. A message of one part needs no second look.
     """
     parts = [part for part in _PAUSE.split(text) if len(part.split()) > 1]
-    return len(parts) <= 1 or any(chance(part) >= _MIN_IN_PART for part in parts)
+    return len(parts) <= 1 or any(chance(part) >= least for part in parts)

@@ -114,7 +114,7 @@ _ERASE: Final = (
 )
 _SAID: Final = (
     r"(?:(?:what|everything|all|all that|the (?:thing|stuff))(?: that)? i(?:'ve| have)?(?: only)?(?: just)?(?: now)? (?:said|told|wrote|typed|mentioned|shared|sent)(?: to)?(?: you)?"
-    r"(?: (?:just now|now|before|earlier|a (?:second|moment|minute) ago))?|(?:my|the|that) (?:very )?(?:last|previous|preceding|above) (?:\w+)|(?:all )?the above)"
+    r"(?: (?:just now|now|before|earlier|a (?:second|moment|minute) ago))?|(?:my|the|that) (?:very )?(?:last|previous|preceding|above) (?:messages?|bits?|parts?|things?|ones?|statements?|sentences?|remarks?|comments?|words?|answer)|(?:all )?the above)"
 )
 SAID: Final = rf"\b{_SAID}\b"
 """Matches words for what the user has just said."""

@@ -103,6 +103,8 @@ class RuledWish:
     """True if the user wishes that everything about them is forgotten."""
     is_plain: bool = False
     """True if the words are hardly ever used in another sense."""
+    is_weak: bool = False
+    """True if the words are often used in another sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ def _off_record(folded: str, book: _Patterns) -> RuledWish | None:
 def _between_us(folded: str, book: _Patterns) -> RuledWish | None:
     if book.not_off_record.search(folded) or not any(pattern.search(folded) for pattern in book.between_us):
         return None
-    return RuledWish(wish="off_record")
+    return RuledWish(wish="off_record", is_weak=True)
 
 
 def _forgetting(original: str, folded: str, book: _Patterns, patterns: Sequence[re.Pattern[str]]) -> RuledWish | None:
