@@ -13,7 +13,7 @@ from holdfast.protocols.sentence_reader import Reading, SentenceReader, When
 from holdfast.runtime.regex import regex
 from holdfast.text.language import detect_language
 from holdfast.text.partial_dates import Tense, with_years
-from holdfast.text.relative_dates import with_dates
+from holdfast.text.relative_dates import with_dates, with_weekdays
 from holdfast.text.stated_dates import begin_and_end
 
 __all__ = ["dated", "dates_of", "reading_of"]
@@ -23,6 +23,10 @@ _SPANISH_PAST: Final = regex(
     re.IGNORECASE,
 )
 """Matches a Spanish verb form of the past."""
+_ENGLISH_PAST: Final = regex(
+    r"\b(?:was|were|had|did|didn['’]?t|went|came|saw|met|took|left|bought|told|said|made|ate|fell|broke|lost|won|flew|drove|gave|found|heard|\w{3,}ed)\b",
+    re.IGNORECASE,
+)
 _EVERY_YEAR: Final = regex(
     r"\b(?:i(?: was|'m| am) born|born in|birthdays?|b-?day|anniversary|nac[ií]|nacimos|nacid[oa]|cumpl(?:e|o|en|imos)(?: a[nñ]os)?|cumplea[nñ]os|aniversario|every year|cada año|todos los años)\b",
     re.IGNORECASE,
@@ -45,10 +49,12 @@ def reading_of(text: str, reader: SentenceReader | None) -> Reading | None:
 def dated(text: str, at: datetime, reading: Reading | None) -> str:
     """Add calendar dates to a text. ``at`` is the time at which it was said.
 
-    "Next Friday" becomes "next Friday (20 November 2026)", and "in August" becomes "in August 2027".
+    A weekday gets a date only if it is clear whether it is past: "I flew home on Sunday". "Next Friday" becomes "next Friday (20 November 2026)", and "in August" becomes "in August 2027".
     """
     text = with_dates(text, at)
     tense = None if reading is None else _TENSES.get(reading.time)
+    if tense == "future" or (tense == "past" and (_SPANISH_PAST.search(text) or _ENGLISH_PAST.search(text))):
+        text = with_weekdays(text, at, future=tense == "future")
     if (
         tense is None
         or _EVERY_YEAR.search(text)

@@ -9,7 +9,7 @@ from holdfast.runtime.regex import regex
 from holdfast.text.clean import fold_letters
 from holdfast.text.wordlists import DAYS, MONTHS, NUMBERS
 
-__all__ = ["dates_in", "lasting_since", "spans_in", "with_dates", "written_day"]
+__all__ = ["dates_in", "lasting_since", "names_weekday", "spans_in", "with_dates", "with_weekdays", "written_day"]
 
 _DAY: Final = timedelta(days=1)
 _WEEKDAYS: Final = {name: number for number, name in enumerate(dict.fromkeys(DAYS.values()))}
@@ -25,6 +25,14 @@ _UNIT: Final = rf"(?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})"
 _PERIOD: Final = r"(?P<unit>week|month|year)"
 _SPANISH_PERIOD: Final = r"(?P<unit>semana|mes|ano)"
 _WEEKDAY: Final = rf"(?P<weekday>{'|'.join(sorted((name for name in DAYS if len(name) > 3), key=len, reverse=True))})"
+_BARE_WEEKDAY: Final = regex(
+    r"(?:(?<!last )(?<!next )(?<!this )(?<!past )(?<!coming )\b(?P<el>el )?)"
+    r"(?P<weekday>monday|tuesday|wednesday|thursday|friday|saturday|sunday|(?<=el )(?:lunes|martes|miercoles|jueves|viernes|sabado|domingo))\b"
+    r"(?! (?:pasado|que viene|proximo))"
+)
+_EVERY_WEEK: Final = regex(
+    r"\b(?:every|each|usually|always|normally|most|cada|todos|todas|siempre|normalmente|suelo|suele|solemos|\w+days|los (?:lunes|martes|miercoles|jueves|viernes|sabados|domingos))\b"
+)
 _LASTING: Final = regex(
     rf"(?:\b(?:have|has)|['’](?:ve|s)) (?!to\b)(?:\w+ ){{1,7}}for (?:about |almost |over |nearly |the (?:last|past) )?{_AMOUNT} {_UNIT}\b"
     rf"|\bllev(?:o|a|amos|an) (?:casi |ya |como |mas de |unos )*{_AMOUNT.replace('amount', 'amount_es')} {_UNIT.replace('unit', 'unit_es')}\b"
@@ -42,6 +50,29 @@ def with_dates(text: str, at: datetime) -> str:
         pieces += [text[end:stop], f" ({_written(day, precision, spanish=spanish)})"]
         end = stop
     return "".join([*pieces, text[end:]])
+
+
+def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
+    """Return a text with a calendar date after each weekday: "on Friday (20 November 2026)".
+
+    With ``future``, it is the next such day after ``at``, otherwise the last one. Days of every week get no date.
+    """
+    folded = fold_letters(text)
+    if _EVERY_WEEK.search(folded):
+        return text
+    pieces, end = [], 0
+    for match in _BARE_WEEKDAY.finditer(folded):
+        day, _ = _weekday(1 if future else -1)(match, at)
+        if not _HAS_DATE.match(folded, match.end()):
+            pieces += [text[end : match.end()], f" ({_written(day, 'day', spanish=match['el'] is not None)})"]
+            end = match.end()
+    return "".join([*pieces, text[end:]])
+
+
+def names_weekday(text: str) -> bool:
+    """Return True if a text names one weekday, not a day of every week."""
+    folded = fold_letters(text)
+    return _BARE_WEEKDAY.search(folded) is not None and _EVERY_WEEK.search(folded) is None
 
 
 def dates_in(text: str, at: datetime) -> list[datetime]:

@@ -244,6 +244,19 @@ def test_an_amount_of_something_named_before_is_kept_with_it(reader: SentenceRea
     assert kept(reader, said) == [said]
 
 
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("I have a job interview on Monday at 10.", "I have a job interview on Monday (2 March 2026) at 10."),
+        ("El martes tengo cita con el dentista.", "El martes (3 de marzo de 2026) tengo cita con el dentista."),
+        ("I was in Leeds on Friday.", "I was in Leeds on Friday (27 February 2026)."),
+        ("i have piano at 7 on wednesdays", "i have piano at 7 on wednesdays"),
+    ],
+)
+def test_a_weekday_gets_its_date_if_its_tense_is_clear(reader: SentenceReader, said: str, text: str) -> None:
+    assert kept(reader, said) == [text]
+
+
 def test_what_happens_only_under_a_condition_is_not_kept(reader: SentenceReader) -> None:
     assert kept(reader, "lol if i win the lottery im buying a submarine") == []
 

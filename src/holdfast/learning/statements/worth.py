@@ -16,7 +16,7 @@ from holdfast.learning.statements.standalone import is_english, points_nowhere
 from holdfast.protocols.sentence_reader import Reading
 from holdfast.runtime.regex import regex
 from holdfast.text.partial_dates import names_day_or_season
-from holdfast.text.relative_dates import spans_in
+from holdfast.text.relative_dates import names_weekday, spans_in
 
 __all__ = ["Candidate", "mentions_user", "signals", "worth"]
 
@@ -30,6 +30,7 @@ _INTENTION: Final = regex(
 _NEAR: Final = frozenset({("user", "plan"), ("other", "health"), ("other", "family"), ("other", "home"), ("other", "possession")})
 """Owner and area of sentences that are about the user's life without naming the user: "the wedding is on Friday"."""
 _PLURAL: Final = regex(r"\b(?:we|our|nosotr[oa]s|nuestr[oa]s?|\w{2,}(?:amos|emos|imos))\b")
+_DAY_OF_MONTH: Final = regex(r"\b\d{1,2}(?:st|nd|rd|th)\b|\bel \d{1,2}\b")
 _MAX_LOGIT: Final = 8.0
 _ANY_DAY: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _BIAS: Final = -0.2
@@ -83,6 +84,8 @@ def signals(each: Candidate) -> dict[str, float]:
     reading, rest = each.reading, each.rest
     english = is_english(folded, each.language)
     has_date = bool(spans_in(each.own, _ANY_DAY)) or names_day_or_season(each.own)
+    if reading.area == "plan" or reading.time == "planned":
+        has_date = has_date or names_weekday(each.own) or _DAY_OF_MONTH.search(folded) is not None
     instructs = reading.area == "instruction"
     is_near = (reading.owner, reading.area) in _NEAR
     named = not english or mentions_user(fold_clause(each.text))  # other languages omit the subject
