@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from typing import Any
 
 import httpx2
@@ -24,7 +26,7 @@ async def _list(client: Client) -> list[str]:
 def _post(served: Served, body: Any = None, *, query: str = "", **headers: str) -> httpx2.Response:
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     given = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"} | headers
-    return httpx2.post(f"{served.url}/mcp{query}", json=call if body is None else body, headers=given)
+    return httpx2.post(f"{served.url}/mcp{query}", json=call if body is None else body, headers=given, timeout=60)
 
 
 @pytest.mark.ledger("C6")
@@ -177,6 +179,12 @@ def test_many_clients_at_once_are_all_answered(served: Served, pool: EnginePool)
 
     asyncio.run(all_of_them())
     assert pool.operator.stats().memories == 20
+
+
+def test_a_server_imports_the_mcp_package_only_when_it_is_asked() -> None:
+    program = "import sys, holdfast.cli.serving.processes; print([name for name in ('fastapi', 'mcp') if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "['fastapi']\n"
 
 
 def test_answers_are_utf_8_json(served: Served) -> None:

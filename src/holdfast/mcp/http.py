@@ -7,16 +7,18 @@ body is read. If the access key is not bound to a scope, the query string names 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from urllib.parse import parse_qs
-
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from holdfast.access.keys import Principal, ScopeParts, authorize
 from holdfast.engine import Engine
 from holdfast.errors import HoldfastError, InvalidInput
 from holdfast.mcp.caller import McpCaller
-from holdfast.mcp.server import McpRequest, make_server
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from holdfast.mcp.server import McpRequest
 
 AsgiScope: TypeAlias = Any
 Receive: TypeAlias = Callable[[], Awaitable[Any]]
@@ -42,14 +44,15 @@ class EngineSource(Protocol):
 class McpApp:
     """The ASGI application for ``/mcp``.
 
-    The session manager of the MCP package starts with the first request and stops when ``run()`` exits.
+    The MCP package is imported with the first request, because that takes about a second, and many servers are never asked.
+    Its session manager starts then, too, and stops when ``run()`` exits.
     """
 
     def __init__(self, memories: EngineSource, identify: Identify, refuse: Refuse, *, version: str, body_limit: int) -> None:
         self._memories = memories
         self._identify = identify
         self._refuse = refuse
-        self._server = make_server(self._caller_of, version=version)
+        self._version = version
         self._body_limit = body_limit
         self._running: _RunningManager | None = None
 
@@ -79,19 +82,26 @@ class McpApp:
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         await manager.handle_request({**scope, "headers": headers, _CALLER_KEY: (principal, parts)}, receive, send)
 
-    async def _manager(self) -> StreamableHTTPSessionManager:
+    async def _manager(self) -> "StreamableHTTPSessionManager":
         """Return the session manager of the current event loop, starting it if needed."""
         loop = asyncio.get_running_loop()
         if self._running is None or self._running.loop is not loop:
-            manager = StreamableHTTPSessionManager(
-                self._server, json_response=True, stateless=True, max_request_body_size=self._body_limit
-            )
-            self._running = _RunningManager(loop, manager)
+            manager = await asyncio.to_thread(self._make_manager)
+            if self._running is None or self._running.loop is not loop:  # else another request started one meanwhile
+                self._running = _RunningManager(loop, manager)
         await self._running.started.wait()
         return self._running.manager
 
+    def _make_manager(self) -> "StreamableHTTPSessionManager":
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  (takes a second)
+
+        from holdfast.mcp.server import make_server  # noqa: PLC0415  (imports MCP, too)
+
+        server = make_server(self._caller_of, version=self._version)
+        return StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=self._body_limit)
+
     @contextmanager
-    def _caller_of(self, request: McpRequest) -> Iterator[McpCaller]:
+    def _caller_of(self, request: "McpRequest") -> Iterator[McpCaller]:
         assert request.request is not None
         principal, parts = request.request.scope[_CALLER_KEY]
         with self._memories.lease(principal.tenant) as memory:
@@ -101,7 +111,7 @@ class McpApp:
 class _RunningManager:
     """A session manager that runs in its own task, independent of the request that started it."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, manager: StreamableHTTPSessionManager) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, manager: "StreamableHTTPSessionManager") -> None:
         self.loop = loop
         self.manager = manager
         self.started = asyncio.Event()

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
@@ -25,6 +26,7 @@ from holdfast.config.models import make_transcriber
 from holdfast.config.preloading import preload
 from holdfast.config.settings import Settings
 from holdfast.errors import SettingsError
+from holdfast.mcp.http import make_mcp_app
 from holdfast.runtime.heap import freeze_objects, limit_heaps
 from holdfast.runtime.priority import lower_priority
 from holdfast.runtime.regex import compile_all
@@ -157,11 +159,8 @@ def build(plan: ServePlan) -> Server:
 
 
 def _mcp(pool: EnginePool) -> Any:
-    try:
-        from holdfast.mcp.http import make_mcp_app  # noqa: PLC0415  (an extra)
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
-            raise
+    """Return the application for ``/mcp``, or None if the MCP package is not installed or is too old."""
+    if not all(find_spec(name) for name in ("mcp", "mcp_types")):
         return None
     return make_mcp_app(pool, principal_of, problem_for, version=__version__)
 
