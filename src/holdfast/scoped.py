@@ -18,6 +18,7 @@ from holdfast.services import Services
 from holdfast.session import Session
 from holdfast.text.clean import clean_name, required_query
 from holdfast.text.fields import check_fields, naming
+from holdfast.text.language import language_tag
 from holdfast.types import (
     ChangeRecord,
     Context,
@@ -311,7 +312,7 @@ class ScopedMemory:
             profile = UserProfile(
                 user=self.scope.user,
                 timezone=known.timezone if timezone is None else zone(timezone).key,
-                language=language or known.language,
+                language=known.language if language is None else language_tag(language),
             )
             tx.set_user(profile)
         return profile

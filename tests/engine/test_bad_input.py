@@ -212,6 +212,26 @@ def test_a_name_that_databases_cannot_store_is_refused(memory: Engine, part: str
     assert memory.stats().memories == 1
 
 
+@pytest.mark.parametrize("language", ["e\x00", "", "es\n", "sk-proj-Q7fX2mLpZ9vKc", "x" * 40, "e"])
+def test_a_language_that_is_no_tag_is_refused(memory: Engine, language: str) -> None:
+    memory.set_user("ana", language="es-AR")
+    with pytest.raises(InvalidInput, match="is not a language"):
+        memory.set_user("ana", language=language)
+    assert memory.set_user("ana").language == "es-AR"
+
+
+class _HalfAnEmbedder:
+    name = "half"
+
+    def embed(self, texts: list[str], *, role: str) -> object:
+        raise AssertionError((texts, role))
+
+
+def test_an_embedder_without_its_parts_is_refused_when_the_store_is_opened(open_memory: Callable[..., Engine]) -> None:
+    with pytest.raises(holdfast.SettingsError, match="lacks dimensions, calibration"):
+        open_memory(embedder=_HalfAnEmbedder())
+
+
 def test_a_session_id_with_nul_is_refused(memory: Engine) -> None:
     with pytest.raises(InvalidInput, match="NUL or a lone surrogate"):
         memory.session(id="s\x00", user="ana")

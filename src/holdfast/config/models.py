@@ -70,6 +70,9 @@ def make_embedder(
 def _custom_embedder(given: "Embedder | Callable[[str], Any]", preset: Preset | None, dimensions: int | None) -> EmbedderSource:
     if hasattr(given, "embed"):
         custom = cast("Embedder", given)
+        missing = [part for part in ("name", "dimensions", "calibration") if not hasattr(custom, part)]
+        if missing:
+            raise SettingsError(f"The embedder {type(given).__name__} lacks {', '.join(missing)}. See holdfast.Embedder.")
         return EmbedderSource(name=custom.name, load=lambda: custom, computes=getattr(custom, "computes", False) is True)
     # A new wrapper per load: a wrapper remembers the length of the function's vectors.
     load = functools.partial(_embedding_function, given, preset, dimensions)

@@ -4,8 +4,11 @@ import re
 from collections import Counter
 from functools import lru_cache
 
+from holdfast.errors import InvalidInput
 from holdfast.runtime.regex import regex
+from holdfast.types.translatable import translatable
 
+_TAG = regex(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 STOP_WORDS: dict[str, frozenset[str]] = {
     "en": frozenset(
         "a about after again all also am an and any are as at be because been before being but by can could did do does "
@@ -118,3 +121,12 @@ def _name_positions(words: list[str]) -> set[int]:
         return set()
     capital = [word[:1].isupper() for word in words] + [False]
     return {place for place in range(len(words)) if capital[place] and (place > 0 or capital[1])}
+
+
+def language_tag(value: str) -> str:
+    """Return a BCP 47 tag such as ``es`` or ``es-AR``. Raise InvalidInput for anything else."""
+    if _TAG.fullmatch(value) is None:
+        raise InvalidInput(
+            translatable("user.language", "{name!r} is not a language; use a tag such as es or es-AR.", name=value[:40])
+        )
+    return value
