@@ -248,6 +248,7 @@ def load(flags: Flags, *, clients: int, seconds: float, memories: int, workers: 
     "--memories", type=click.IntRange(min=1), default=200, show_default=True, metavar="N", help="Stored memories per tenant."
 )
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Server processes.")
+@click.option("--attack", "attacks", multiple=True, metavar="NAME", help="Measure only this attack. Can be given several times.")
 @with_flags(scope=False, store=False)
 def fairness(flags: Flags, **options: Any) -> None:
     """Measure how far attacks by one tenant, such as a flood of requests, slow down the requests of other tenants.

@@ -23,6 +23,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import click
+
 import holdfast
 from holdfast.access.keys import Gate
 from holdfast.config.settings import Settings
@@ -134,10 +136,37 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
-def run(*, seconds: float, neighbors: int, attackers: int, queue: int, memories: int, workers: int, as_json: bool) -> None:
-    """Measure how far each attack, and a long job queue without a working chat model, slow down the neighbors. Print a table."""
-    result = measure(seconds=seconds, neighbors=neighbors, attackers=attackers, queue=queue, memories=memories, workers=workers)
-    print(json.dumps(result) if as_json else _table(result))  # noqa: T201  (output of the command)
+def run(
+    *,
+    seconds: float,
+    neighbors: int,
+    attackers: int,
+    queue: int,
+    memories: int,
+    workers: int,
+    attacks: Sequence[str] = (),
+    as_json: bool,
+) -> None:
+    """Measure how far each attack, and a long job queue without a working chat model, slow down the neighbors. Print a table.
+
+    Each row is printed when it was measured. ``attacks`` names the attacks to measure. By default, all of them are.
+    """
+    if unknown := set(attacks) - set(ATTACKS):
+        raise click.ClickException(f"There is no attack {', '.join(sorted(unknown))}. The attacks are {', '.join(ATTACKS)}.")
+
+    def show(line: str) -> None:
+        if not as_json:
+            print(line, flush=True)  # noqa: T201  (output of the command)
+
+    show(_HEADING)
+    sizes: dict[str, Any] = {"neighbors": neighbors, "attackers": attackers, "memories": memories, "workers": workers}
+    result = measure(
+        seconds=seconds, queue=queue, attacks=attacks or tuple(ATTACKS), report=lambda *row: show(_line(*row)), **sizes
+    )
+    verdict = "fair" if result["fair"] else "not fair"
+    show(f"worst ratio {result['worst_ratio']} (limit {MAX_RATIO:g}): {verdict}")
+    if as_json:
+        print(json.dumps(result))  # noqa: T201  (as above)
 
 
 def measure(
@@ -150,22 +179,27 @@ def measure(
     workers: int = 1,
     attacks: Sequence[str] = tuple(ATTACKS),
     embedder: str | None = None,
+    report: Callable[[str, dict[str, Any]], None] = lambda _name, _row: None,
 ) -> dict[str, Any]:
     """Measure the neighbors' response times during each attack. Return the percentiles and the worst slowdown.
 
-    For each attack, the quiet periods last ``seconds`` in total, and so do the attacked periods.
+    For each attack, the quiet periods last ``seconds`` in total, and so do the attacked periods. ``report`` is called with the
+    name and the result of each attack.
     """
     options = ["--workers", str(workers), *(["--embedder", embedder] if embedder else [])]
     rows: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         keys = prepare(Path(folder), neighbors, memories=memories, queue=0)
-        with server(folder, *options) as (port, _):
-            _attend(port, keys, _WARM_UP_SECONDS)
+        with server(folder, *options) if attacks else contextlib.nullcontext((0, 0)) as (port, _):
+            if attacks:
+                _attend(port, keys, _WARM_UP_SECONDS)
             for name in attacks:
                 rows[name] = _alternate(port, keys, name, seconds=seconds, attackers=attackers)
+                report(name, rows[name])
     if queue:
         for name, model in (("queue, model refuses", refusing), ("queue, model hangs", hanging)):
             rows[name] = _with_queue(model, options, queue=queue, seconds=seconds, neighbors=neighbors, memories=memories)
+            report(name, rows[name])
     worst = max((row["ratio"] for row in rows.values()), default=0.0)
     return {
         "neighbors": neighbors,
@@ -348,11 +382,10 @@ def _row(quiet: Times, attacked: Times, hostile: Counter[int]) -> dict[str, Any]
     return {**row, **medians, "ratio": round(max(ratios), 2), "errors": errors, "attacker": answers}
 
 
-def _table(result: dict[str, Any]) -> str:
-    lines = [f"{'attack':22} {'add p99 ms':>18} {'recall p99 ms':>18} {'ratio':>6} {'errors':>6}  responses to the attacker"]
-    for name, row in result["rows"].items():
-        adds = f"{row['add_quiet_p99_ms']} -> {row['add_p99_ms']}"
-        recalls = f"{row['recall_quiet_p99_ms']} -> {row['recall_p99_ms']}"
-        lines.append(f"{name:22} {adds:>18} {recalls:>18} {row['ratio']:>6} {row['errors']:>6}  {row['attacker'] or '-'}")
-    verdict = "fair" if result["fair"] else "not fair"
-    return "\n".join([*lines, f"worst ratio {result['worst_ratio']} (limit {MAX_RATIO:g}): {verdict}"])
+_HEADING = f"{'attack':22} {'add p99 ms':>18} {'recall p99 ms':>18} {'ratio':>6} {'errors':>6}  responses to the attacker"
+
+
+def _line(name: str, row: dict[str, Any]) -> str:
+    adds = f"{row['add_quiet_p99_ms']} -> {row['add_p99_ms']}"
+    recalls = f"{row['recall_quiet_p99_ms']} -> {row['recall_p99_ms']}"
+    return f"{name:22} {adds:>18} {recalls:>18} {row['ratio']:>6} {row['errors']:>6}  {row['attacker'] or '-'}"
