@@ -28,7 +28,7 @@ _ENGLISH_PAST: Final = regex(
     re.IGNORECASE,
 )
 _EVERY_YEAR: Final = regex(
-    r"\b(?:i(?: was|'m| am) born|born in|birthdays?|b-?day|anniversary|nac[ií]|nacimos|nacid[oa]|cumpl(?:e|o|en|imos)(?: a[nñ]os)?|cumplea[nñ]os|aniversario|every year|cada año|todos los años)\b",
+    r"\b(?:i(?: was|'m| am) born|born in|birthdays?|b-?day|anniversary|nac[ií]|nacimos|nacid[oa]|cumpl(?:e|o|en|imos)(?: a[nñ]os)?\b(?! (?:los )?\d)|cumplea[nñ]os|aniversario|every year|cada año|todos los años)\b",
     re.IGNORECASE,
 )
 """Matches words for a day that has no year, or another year than the present one."""

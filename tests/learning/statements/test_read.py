@@ -227,11 +227,17 @@ def test_a_negation_at_the_beginning_is_kept(reader: SentenceReader, said: str) 
         "necesito ideas para los 70 de mi padre, que es muy de flamenco",
         "¿Me redactas un correo para la profe de mi hijo Hugo? Lleva dos semanas con varicela.",
         "¿qué le regalo a mi vieja? cumple 60 y le gusta el tango",
+        "la responsabilidad civil. La tengo que exponer el jueves con Marta",
     ],
 )
 def test_a_fact_that_needs_the_request_to_be_understood_keeps_it(reader: SentenceReader, said: str) -> None:
     (text,) = kept(reader, said)
     assert text.startswith(said[:40])
+
+
+def test_a_clause_about_her_is_kept_with_the_clause_that_names_her(reader: SentenceReader) -> None:
+    said = "my aunt has a bad hip so I drive her every week"
+    assert kept(reader, said) == ["my aunt has a bad hip", "my aunt has a bad hip I drive her every week"]
 
 
 def test_a_request_that_only_looks_like_a_refusal_is_kept(reader: SentenceReader) -> None:

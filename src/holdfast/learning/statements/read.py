@@ -22,6 +22,7 @@ from holdfast.learning.statements.standalone import (
     is_question,
     is_unfinished,
     leaves_subject_out,
+    names_no_object,
     points_nowhere,
     without_subordinator,
 )
@@ -392,11 +393,11 @@ def _with_context(text: str, reading: Reading, sentence: str, previous: str, con
     folded = fold_clause(text)
     lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)
     is_other = reading.owner == "other" or _OWN_PERSON.search(previous) is not None
-    elided = is_other and leaves_subject_out(folded, context.language)
+    elided = (is_other and leaves_subject_out(folded, context.language)) or names_no_object(folded, context.language)
     dangling = _POINTS_BACK.match(text) or lost or elided
-    start = sentence.find(text)
-    if dangling and start > 0 and len(sentence) <= _MAX_CONTEXT_CHARACTERS:
-        return without_lead(sentence[: start + len(text)])
+    longer = without_lead(sentence[: sentence.find(text) + len(text)]) if text in sentence else text
+    if dangling and longer != text and len(longer) <= _MAX_CONTEXT_CHARACTERS:
+        return longer
     if dangling and previous and len(previous) <= _MAX_CONTEXT_CHARACTERS and context.read(previous).act != "smalltalk":
         return f"{without_lead(previous)} {text}"
     told = split_sentences(context.before)

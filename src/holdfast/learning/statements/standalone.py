@@ -9,7 +9,15 @@ from typing import Final
 
 from holdfast.runtime.regex import regex
 
-__all__ = ["is_english", "is_question", "is_unfinished", "leaves_subject_out", "points_nowhere", "without_subordinator"]
+__all__ = [
+    "is_english",
+    "is_question",
+    "is_unfinished",
+    "leaves_subject_out",
+    "names_no_object",
+    "points_nowhere",
+    "without_subordinator",
+]
 
 _ENGLISH: Final = regex(r"\b(?:the|an|is|are|was|were|of|to|and|it|in|for|with|that|this|you|my|i|i'm|we|have|has)\b")
 _QUESTION: Final = regex(
@@ -26,6 +34,7 @@ _SUBORDINATOR: Final = regex(
 )
 _BACK: Final = regex(
     r"\b(?:it|them|those|these|they|he|she|hes|shes|him|their|theirs|his|its|mine|ours|ones|(?:one|two|three|four|five|six|several|\d+) (?:cups|glasses|slices|pieces|bottles)(?! of\b)|there(?!\s+(?:is|are|was|were|has|have|will|'s)\b)"
+    r"|her(?=\s*(?:[.,;!]|$|(?:every|each|on|at|twice|once|daily|too|back|again|when|because|since|so|and|but|about|for|to)\b))"
     r"|that(?=\s*(?:[.,;!]|$|too\b|as well\b|one\b))|this(?=\s*(?:[.,;!]|$|one\b|is\b)))(?!\s+(?:days|months?|years?|weeks?|summer|winter))\b"
 )
 """Matches a word that refers to something named before."""
@@ -54,6 +63,10 @@ _NO_SUBJECT_ES: Final = regex(
     r"|\w{3,}[ae](?=\s+(?:\d+|un|una|uno|dos|tres|el|la|los|las|en|con|a|al|de|del|mucho|mucha|muy|bien|mal|por|desde|como|su|sus|y)\b))\b"
 )
 """Matches the beginning of a Spanish sentence in the third person that names no subject, in lower case and without accents."""
+_OBJECT_FIRST: Final = regex(
+    r"(?:(?:y|pero|pues|ya|no|hoy|es que)\s+)*(?:la|lo|los|las)\s+(?:\w{2,}o|tengo|voy|estoy|he|hemos|\w{3,}mos)\s"
+)
+"""Matches a pronoun for something named before, and a verb in the first person: "la tengo que exponer"."""
 _ES_DETERMINER: Final = regex(
     r"(?:este|esta|ese|esa|aquel|cada|entre|sobre|desde|durante|ante|bajo|siempre|gente|nadie|para|una|hasta|contra|fuera|cerca|ahora|antes|donde)\s"
 )
@@ -67,6 +80,11 @@ def leaves_subject_out(folded: str, language: str | None) -> bool:
     if _RELATIVE.match(folded):
         return True
     return language == "es" and not _ES_DETERMINER.match(folded) and _NO_SUBJECT_ES.match(folded) is not None
+
+
+def names_no_object(folded: str, language: str | None) -> bool:
+    """Return True if a Spanish text begins with a pronoun for something named before it: "la tengo que exponer"."""
+    return language == "es" and _OBJECT_FIRST.match(folded) is not None
 
 
 def is_english(folded: str, language: str | None) -> bool:
