@@ -70,7 +70,10 @@ def make_embedder(
 def _custom_embedder(given: "Embedder | Callable[[str], Any]", preset: Preset | None, dimensions: int | None) -> EmbedderSource:
     if hasattr(given, "embed"):
         custom = cast("Embedder", given)
-        missing = [part for part in ("name", "dimensions", "calibration") if not hasattr(custom, part)]
+        # ``dir``, not ``hasattr``: a property may raise an error until the model is loaded.
+        missing = [
+            part for part in ("name", "dimensions", "calibration") if part not in dir(custom) and not hasattr(custom, part)
+        ]
         if missing:
             raise SettingsError(f"The embedder {type(given).__name__} lacks {', '.join(missing)}. See holdfast.Embedder.")
         return EmbedderSource(name=custom.name, load=lambda: custom, computes=getattr(custom, "computes", False) is True)
