@@ -12,7 +12,7 @@ pytestmark = pytest.mark.ledger("X28")
 
 def wait_until_waiting(slots: FairSlots, number: int) -> None:
     until = time.monotonic() + 60
-    while len(slots._waiting) < number:
+    while slots.waiting < number:
         assert time.monotonic() < until
         time.sleep(0.001)
 
@@ -21,16 +21,16 @@ def test_a_thread_that_takes_slots_in_a_row_lets_waiting_threads_in_between() ->
     slots, order = FairSlots(1), list[str]()
 
     def neighbor(name: str) -> None:
-        with slots:
+        with slots.slot():
             order.append(name)
 
     threads = [threading.Thread(target=neighbor, args=(name,)) for name in ("a", "b")]
-    with slots:
+    with slots.slot():
         for number, thread in enumerate(threads, 1):
             thread.start()
             wait_until_waiting(slots, number)
     for _ in range(100):
-        with slots:
+        with slots.slot():
             order.append("loud")
     for thread in threads:
         thread.join(60)
@@ -42,7 +42,7 @@ def test_no_more_threads_than_slots_are_inside_and_no_slot_is_lost() -> None:
 
     def work() -> None:
         for _ in range(50):
-            with slots:
+            with slots.slot():
                 with guard:
                     inside[0] += 1
                     most[0] = max(most[0], inside[0])
@@ -55,4 +55,22 @@ def test_no_more_threads_than_slots_are_inside_and_no_slot_is_lost() -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert (most[0], slots._free, len(slots._waiting)) == (2, 2, 0)
+    assert (most[0], slots._free, slots.waiting) == (2, 2, 0)
+
+
+def test_short_tasks_go_first_and_long_ones_are_served_too() -> None:
+    slots, order = FairSlots(1), list[str]()
+
+    def work(name: str) -> None:
+        with slots.slot(short=name == "short"):
+            order.append(name)
+
+    names = ["long", "long", *["short"] * 20]
+    threads = [threading.Thread(target=work, args=(name,)) for name in names]
+    with slots.slot():
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            wait_until_waiting(slots, number)
+    for thread in threads:
+        thread.join(10)
+    assert order == [*["short"] * 8, "long", *["short"] * 8, "long", *["short"] * 4]

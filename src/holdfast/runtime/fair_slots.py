@@ -1,31 +1,53 @@
-"""A semaphore that serves waiting threads in order of arrival.
+"""A semaphore that serves waiting threads in order of arrival, short tasks before long ones.
 
 With ``threading.Semaphore``, a thread that takes a slot again right after it released one is faster than the threads that wait
-for it. A tenant whose recall embedded 32 texts in a row so delayed the recalls of other tenants until the last text.
+for it. A tenant whose recall embedded 32 texts in a row so delayed the recalls of other tenants until the last text. Short
+tasks go first, because a query waited for seconds behind the long texts of another tenant.
 """
 
 import threading
 from collections import deque
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __all__ = ["FairSlots"]
 
+_MAX_SHORT_IN_A_ROW = 8
+"""Number of short tasks that may overtake a waiting long one."""
+
 
 class FairSlots:
-    """A context manager that at most ``size`` threads are inside of at a time. The others wait in line."""
+    """At most ``size`` threads have a slot at a time. The others wait in line."""
 
     def __init__(self, size: int) -> None:
         self._guard = threading.Lock()
         self._free = size
-        self._waiting: deque[threading.Event] = deque()
+        self._short: deque[threading.Event] = deque()
+        self._long: deque[threading.Event] = deque()
+        self._overtaken = 0
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def slot(self, *, short: bool = True) -> Iterator[None]:
+        """Context manager: wait for a slot, and have it while the ``with`` block runs."""
+        self._take(self._short if short else self._long)
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._hand_over()
+
+    @property
+    def waiting(self) -> int:
+        """Number of threads that wait."""
+        return len(self._short) + len(self._long)
+
+    def _take(self, line: deque[threading.Event]) -> None:
         with self._guard:
             if self._free:
                 self._free -= 1
                 return
             mine = threading.Event()
-            self._waiting.append(mine)
+            line.append(mine)
         try:
             mine.wait()
         except BaseException:  # such as KeyboardInterrupt: leave the line, or pass the slot on
@@ -33,16 +55,15 @@ class FairSlots:
                 if mine.is_set():
                     self._hand_over()
                 else:
-                    self._waiting.remove(mine)
+                    line.remove(mine)
             raise
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with self._guard:
-            self._hand_over()
-
     def _hand_over(self) -> None:
-        """Give a slot to the first thread in line. It never becomes free in between, so that no other thread can take it."""
-        if self._waiting:
-            self._waiting.popleft().set()
-        else:
+        """Give a slot to the next thread in line. It never becomes free in between, so that no other thread can take it."""
+        overtakes = self._short and (not self._long or self._overtaken < _MAX_SHORT_IN_A_ROW)
+        line = self._short if overtakes else self._long
+        if not line:
             self._free += 1
+            return
+        self._overtaken = self._overtaken + 1 if overtakes and self._long else 0
+        line.popleft().set()

@@ -132,6 +132,8 @@ def without_told(line: str) -> str:
 
 def _without_marked(line: str) -> str:
     """Remove the words of another person's message that stand in quotation marks: the mail says "I live in Utrera"."""
+    if '"' not in line and "“" not in line and "«" not in line:  # a hundred times as fast as the pattern on a long text
+        return line
     kept, place = [], 0
     for found in _MARKED.finditer(line):
         before = line[max(found.start() - _MAX_ANNOUNCEMENT, place) : found.start()]

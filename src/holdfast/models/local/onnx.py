@@ -38,6 +38,8 @@ __all__ = ["Floats", "Network"]
 
 Floats: TypeAlias = NDArray[np.float32]
 
+_MAX_SHORT_TOKENS = 96
+"""Maximum length of an input that goes before longer ones. A query and an ordinary message have fewer tokens."""
 _MAX_PARALLEL_RUNS: Final = 2
 """Maximum number of parallel runs. With two, a query need not wait for a long document. Each run takes up to 35 MB."""
 
@@ -87,7 +89,7 @@ class Network:
         if second is not None:
             segments[0, second:] = 1
         inputs = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": segments}
-        with process.slots:
+        with process.slots.slot(short=len(ids) <= _MAX_SHORT_TOKENS):
             outputs = loaded.session.run(loaded.outputs[:limit], inputs)
         return [output[0] for output in outputs]
 
