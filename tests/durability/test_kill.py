@@ -293,7 +293,10 @@ def test_the_audit_sees_what_was_acknowledged_too_early(tmp_path: Path) -> None:
 
 
 def run_plan(run: Run, *, sessions: int) -> dict[Operation, str]:
-    """Perform the operations of some sessions without kills. Return the ids that they returned."""
+    """Perform the operations of the first ``sessions`` sessions without killing the process.
+
+    Return a dictionary that maps each operation to the id it returned.
+    """
     engine = killable_engine(run.folder / "memory.db", run.clock, KillSwitch())
     for index in range(sessions * OPERATIONS_PER_SESSION):
         planned = operation("left", index)

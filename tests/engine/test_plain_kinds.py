@@ -1,4 +1,4 @@
-"""Plain kinds: an exact key-value store inside a memory, without redaction, learning, history or file rewrites."""
+"""Plain kinds: memories as an exact key-value store, without redaction, learning or history. Only erasing rewrites files."""
 
 from collections.abc import Callable
 from contextlib import closing

@@ -114,10 +114,11 @@ def find_known(
 
 
 def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
-    """Return the ids of the memories that are most similar to a new memory: one by meaning, and at most one by words.
+    """Return the ids of the best matches for a new memory: the nearest by meaning, and the one that shares the most words.
 
-    By words, this is the memory that shares the most words with the new memory. If several memories share the same number of
-    words, there is none. If it shares only one word, it must also be among the memories that are nearest by meaning.
+    Both can be the same memory. ``nearest`` is sorted by meaning, nearest first. If several memories tie for the most shared
+    words, there is no match by words. A match with fewer than ``_MIN_SHARED_WORDS`` shared words counts only if it is among the
+    first ``_MAX_COMPARED``.
     """
     shared = [common_words(memory.text, put.text) for memory in nearest]
     most = max(shared, default=0)

@@ -53,10 +53,11 @@ def chosen_for_next_start(role: ModelRole, settings: Settings) -> str | None:
 
 
 def choose_model(role: ModelRole, name: str, settings: Settings, preset: Preset, *, set_at_start: Mapping[str, str]) -> Path:
-    """Save the model of a role for the next start, and return the path of the settings file.
+    """Save the model for a role (``chat``, ``embedder``, ...) in the settings file, and return the path of that file.
 
-    Raise ``InvalidInput`` if the model is unknown, or if its package, its key or its weights are missing. Raise ``Conflict`` if a
-    variable or an argument sets the model.
+    The model is used from the next start. Raise ``InvalidInput`` if the model is unknown, or if its package, API key or
+    weights are missing. Raise ``Conflict`` if an environment variable or an argument sets the model, because both take
+    precedence over the file.
     """
     if role in set_at_start:
         raise _is_fixed(role, set_at_start[role])

@@ -171,9 +171,10 @@ def _remove(
     read: ReadAgain,
     before: _Removed | None = None,
 ) -> _Removed:
-    """Remove the rows of a target in one transaction.
+    """Remove the rows of a target, rebuild the memories that also have other sources, and record the receipt.
 
-    If the disk was full, most rows were already removed: ``before`` is the result of :func:`_remove_in_steps`.
+    All of this is one transaction. If it fails because the disk is full, the caller first runs :func:`_remove_in_steps`,
+    which removes most rows. It then calls this function again, with that result as ``before``.
     """
     try:
         with store.write() as tx:

@@ -184,7 +184,7 @@ def _sigmoid(logit: float) -> float:
 
 
 def _scaled(strength: float, scale: float) -> float:
-    """Return a strength whose distance from ``BIAS`` is multiplied by ``scale``."""
+    """Return ``BIAS + scale * (strength - BIAS)``: stretch a match strength away from ``BIAS``, the strength of no match."""
     return BIAS + scale * (strength - BIAS)
 
 

@@ -40,7 +40,10 @@ def together(loads: Sequence[Load]) -> Load:
 
 
 def milliseconds(values: Sequence[float], share: float = 0.5) -> float | None:
-    """Return a quantile of durations in milliseconds, or None if there are no values. The default is the median."""
+    """Return a quantile of durations given in seconds, converted to milliseconds. Return None if there are no durations.
+
+    ``share`` is the quantile, from 0 to below 1. The default is the median.
+    """
     if not values:
         return None
     if share == 0.5:

@@ -59,7 +59,10 @@ class StoryModel:
         return json.dumps(answer, ensure_ascii=False)
 
     def _quoted(self, transcript: str) -> Iterator[tuple[int, Session, int]]:
-        """Yield the turns of the story that a transcript quotes, each as line number, session and turn number."""
+        """Find the story's turns that are quoted in a transcript. Turns of future sessions are ignored.
+
+        Yield the line number in the transcript, the session, and the turn number in the session. Both numbers start at 1.
+        """
         for place, line in enumerate(transcript.splitlines(), 1):
             within = plain(line)
             for text, session, number in self._turns:

@@ -25,7 +25,11 @@ IDLE: Final = timedelta(minutes=8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """A scored day: the texts that the design showed and stored, and the secrets found in its files."""
+    """The data from which a day of the story is scored.
+
+    ``observation`` has the texts that the design stores and those it shows for each question. ``kills`` and ``restarts`` count
+    from the start of the story.
+    """
 
     day: int
     observation: Observation

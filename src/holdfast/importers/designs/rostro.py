@@ -26,7 +26,10 @@ def database(path: Path) -> Path:
 
 
 def read_rostro(path: Path) -> Iterator[Record]:
-    """Yield the conclusions in the database, then the conclusions found only on topic pages, then the recent topics."""
+    """Yield the conclusions (Rostro's memories) in the database, then those on the topic pages, then the recent topics.
+
+    A conclusion that is in both places is yielded twice. The importer skips the repetition.
+    """
     file = database(path)
     if file.is_file():
         for row in rows(file, "SELECT id, text, topic, created_at FROM memories ORDER BY id"):

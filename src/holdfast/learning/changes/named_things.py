@@ -33,7 +33,10 @@ class NamedThing(NamedTuple):
 
 
 def named_thing(text: str, language: str | None = None) -> NamedThing | None:
-    """Return the thing that a statement names. Return None if the statement says more than the type and the name of a thing."""
+    """Return the type and the name of the thing in a statement that only names it, such as "has a cat named Michi".
+
+    Return None for any other statement.
+    """
     plain = fold(one_line(text)).strip(" .!")
     for form in _FORMS:
         found = form.fullmatch(plain)

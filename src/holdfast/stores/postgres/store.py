@@ -348,18 +348,19 @@ class PostgresStore(SQLReads):
         return None if requested is None else self.guard(lambda: scrub_schedule.covering(self.connection, requested))
 
     def _may_scrub(self) -> bool:
-        """Return True if :meth:`scrub` can go on now, False if it must wait until the next scrub is due.
+        """Return True if a scrub with ``when="due"`` may run now, False if it is too early.
 
-        It need not wait if a scrub has already covered this tenant's erasures, because nothing is left to rewrite.
+        It may run if the scrub interval has passed. It may also run if an earlier scrub covered this tenant's erasures: then it
+        rewrites nothing and only scans.
         """
         if self._covered() is not None:
             return True
         return self.guard(lambda: scrub_schedule.is_due(self.connection, self._scrub_interval))
 
     def _scrub_all(self, session: PostgresSession) -> Sequence[Unreachable] | None:
-        """Rewrite the tables and the log. Return the places that could not be reached.
+        """Rewrite the tables and the write-ahead log for all tenants. Return the places that could not be overwritten.
 
-        Return None if other processes prevent the rewrite.
+        Return None if another scrub or transaction prevented the rewrite. Try again later.
         """
         with scrub_schedule.alone(session) as is_alone:
             if not is_alone:

@@ -189,7 +189,11 @@ class IndexCache:
         return ready
 
     def _update(self, connection: FileConnection, tenant: str, model: int, partition: int, version: int) -> VectorIndex | None:
-        """Return the index of a partition, updated to this version. None if the partition has no vectors of the model."""
+        """Return the vector index of a partition, at least as new as the partition's ``version``.
+
+        Reload only the changed items, or the whole index if it missed too many changes. Return None if the partition has no
+        vectors of the model.
+        """
         have, index = self._indexes.get((partition, model), (-1, None))
         if index is None or version - have > _LOG_LENGTH - 100:
             index = _load(connection, tenant, model, partition)
