@@ -8,7 +8,9 @@ from holdfast.errors import InvalidInput
 from holdfast.runtime.regex import regex
 from holdfast.types.translatable import translatable
 
-_TAG = regex(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
+TAG = r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}"
+"""Pattern of a BCP 47 tag, such as ``es-AR``."""
+_TAG = regex(TAG)
 STOP_WORDS: dict[str, frozenset[str]] = {
     "en": frozenset(
         "a about after again all also am an and any are as at be because been before being but by can could did do does "

@@ -8,6 +8,7 @@ from zoneinfo import available_timezones
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from holdfast.text.clean import MAX_KEY, MAX_TEXT
+from holdfast.text.language import TAG
 
 _BLANK = r"\s\u0000-\u0020\u007f-\u00a0\u00ad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff9-\ufffb"
 VISIBLE = f"[^{_BLANK}]"
@@ -58,6 +59,7 @@ Where = Annotated[dict[str, Any], WithJsonSchema({REFERENCE: FILTER}), Field(exa
 TimeZone = Annotated[
     Name, WithJsonSchema({"type": "string", "enum": sorted(available_timezones())}), Field(examples=["Europe/Madrid"])
 ]
+Language = Annotated[Name, WithJsonSchema({"type": "string", "pattern": f"^{TAG}$"}), Field(examples=["es"])]
 KindName = Annotated[str, Field(max_length=512), WithJsonSchema({REFERENCE: KIND})]
 RecalledKind = Annotated[str, Field(max_length=512), WithJsonSchema({REFERENCE: RECALLED_KIND})]
 MemoryText = Annotated[str, Field(max_length=MAX_TEXT), WithJsonSchema({REFERENCE: MEMORY_TEXT})]

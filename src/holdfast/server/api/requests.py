@@ -15,6 +15,7 @@ from holdfast.server.api.fields import (
     Key,
     KindName,
     Kinds,
+    Language,
     Limit,
     MemoryText,
     Moment,
@@ -362,7 +363,7 @@ class UserEdit(Body):
 
     timezone: TimeZone | None = None
     """The IANA time zone of the user. It decides when a day ends."""
-    language: Annotated[str | None, Field(min_length=2, max_length=35, examples=["es"])] = None
+    language: Language | None = None
     """The language of the user, as a BCP 47 tag."""
 
 
