@@ -159,8 +159,8 @@ def build(plan: ServePlan) -> Server:
 
 
 def _mcp(pool: EnginePool) -> Any:
-    """Return the application for ``/mcp``, or None if the MCP package is not installed or is too old."""
-    if not all(find_spec(name) for name in ("mcp", "mcp_types")):
+    """Return the application for ``/mcp``, or None if the MCP package is not installed."""
+    if find_spec("mcp") is None:
         return None
     return make_mcp_app(pool, principal_of, problem_for, version=__version__)
 
