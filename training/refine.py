@@ -46,7 +46,7 @@ class Plan:
     ranking: float = 0.0
     """Loss weight of the difference from the published model's ranking, in batches of talks."""
     words: bool = False
-    """Whether the vectors of tokens are trained, too."""
+    """True if the token vectors are also trained."""
     rate: float = 1e-4
     anchor: float = 2.0
     """Loss weight of the distance from the published model's vectors."""

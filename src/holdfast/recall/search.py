@@ -11,7 +11,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from types import MappingProxyType
 from typing import NamedTuple
 
 from holdfast.protocols import MessagePlace, Store
@@ -187,19 +186,20 @@ def _best_first(
     read: list[_Ranked] = []
     derived: dict[str, float] = {}  # strength of each memory by its id, and of the best derived memory by the source's id
     shown: set[str] = set()
-    said: dict[str, tuple[str, float]] = {}  # folded text and strength of each message, by its id
+    said: dict[str, tuple[str, float]] = {}  # text and strength of each message, by its id
     strongest: list[float] = []
     for end in range(size, len(ranked) + size, size):
         rows = read_rows(store, question, ranked[end - size : end])
         if run is not None:
             run.unreadable |= {*ranked[end - size : end]} - {_item(owner) for owner, _ in rows}
+        final = [_final_strength(owner, question, strengths) for owner, _ in rows]
         said |= {
-            owner.id: (fold(owner.text).strip(_ENDS), _final_strength(owner, question, strengths)[0])
-            for owner, _ in rows
+            owner.id: (owner.text, value)
+            for (owner, _), (value, _) in zip(rows, final, strict=True)
             if isinstance(owner, Message)
         }
-        for owner, successor in rows:
-            value, at = _final_strength(owner, question, strengths, said)
+        for (owner, successor), (own_value, at) in zip(rows, final, strict=True):
+            value = max(own_value, _strength_of_quoted(owner, said)) if isinstance(owner, Memory) else own_value
             heapq.heappush(read, _Ranked(value, at, owner, successor))
             if isinstance(owner, Memory) and likelihood(value, baseline.background) >= question.min_score:
                 weight = value + _importance_bonus(owner)
@@ -227,8 +227,12 @@ def _strength_of_quoted(memory: Memory, said: Mapping[str, tuple[str, float]]) -
 
     Such a memory says as much as the message, which gains strength from its conversation. So the memory comes in its place.
     """
+    longest = 2 * len(memory.text)  # a longer message cannot be in it, and folding a very long one takes time
+    told = [said[source] for source in memory.sources if source in said and len(said[source][0]) <= longest]
+    if not told:
+        return -math.inf
     text = fold(memory.text)
-    quoted = [said[source] for source in memory.sources if source in said]
+    quoted = ((fold(words).strip(_ENDS), value) for words, value in told)
     return max((value for words, value in quoted if words and words in text), default=-math.inf)
 
 
@@ -261,16 +265,8 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, Fou
     }
 
 
-def _final_strength(
-    owner: Memory | Message,
-    question: RecallQuery,
-    strengths: dict[int, float],
-    said: Mapping[str, tuple[str, float]] = MappingProxyType({}),
-) -> tuple[float, datetime]:
+def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:
     """Return the strength of a row after all adjustments, and the row's time.
-
-    ``said`` maps the ids of messages to their folded text and strength. A memory that quotes one of its messages completely
-    is at least as strong as that message.
 
     Recency, importance and pinning add a little, which decides between items of equal strength. A memory also gains
     strength if the question names a period that contains its time. The strength of a message already contains that gain.
@@ -288,8 +284,7 @@ def _final_strength(
     value = strengths[item]
     if isinstance(owner, Message) and not question.outside and (own := own_part(owner, question)) != owner.text:
         value = min(value, _word_strength(own, question))  # a quotation must not raise the message that contains it
-    value += _TIE_WEIGHT * (recency + tie) + gain
-    return max(value, _strength_of_quoted(owner, said)) if isinstance(owner, Memory) else value, at
+    return value + _TIE_WEIGHT * (recency + tie) + gain, at
 
 
 def _word_strength(text: str, question: RecallQuery) -> float:

@@ -34,7 +34,7 @@ def backup(flags: Flags, file: Path) -> None:
 @click.option(
     "--rebuild-index",
     is_flag=True,
-    help="First rebuild the vector index: embed damaged vectors again, and write an index outside the store anew.",
+    help="First embed damaged vectors again, and rebuild the vector index if it is kept outside the store.",
 )
 @click.option("--trust-clock", is_flag=True, help="First confirm that the clock is right, so that purging goes on after a jump.")
 @with_flags(scope=False)

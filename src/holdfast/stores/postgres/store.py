@@ -247,12 +247,6 @@ class PostgresStore(SQLReads):
         return [MissingVector(item, window, text) for item, window, text in found if text is not None]
 
     @guarded
-    def count_missing_vectors(self, model: str, *, reader: Scope) -> int:
-        """Count the items that a reader may see and that have a chunk without a vector of this model."""
-        seen = partitions.visible(self.connection, reader, ("memory", "message"))
-        return vector_tables.count_missing(self.connection, self.tenant, model, seen)
-
-    @guarded
     def vector_lengths(self, model: str) -> set[int]:
         """Return the distinct lengths (numbers of dimensions) of a model's stored vectors."""
         number = vector_tables.model_number(self.connection, self.tenant, model)

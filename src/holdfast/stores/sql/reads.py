@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from holdfast.filters import check_page
 from holdfast.protocols import AppChanges, DayCount, MemoryFilter, MessageFilter, MessagePlace, SessionFilter
-from holdfast.stores.sql import partitions
+from holdfast.stores.sql import partitions, vector_tables
 from holdfast.stores.sql.connection import Row, cached_fetch, fetch, guarded
 from holdfast.stores.sql.filters import Clauses, memory_clauses, message_clauses, session_clauses
 from holdfast.stores.sql.leases import next_job
@@ -61,6 +61,12 @@ class SQLReads(TraceReads):
         """
         found = self.sessions(SessionFilter(ids=(id,), exactly=scope))
         return found[0] if len(found) == 1 else None
+
+    @guarded
+    def count_missing_vectors(self, model: str, *, reader: Scope) -> int:
+        """Count the items that a reader may see and that have a chunk without a vector of this model."""
+        seen = partitions.visible(self.connection, reader, ("memory", "message"))
+        return vector_tables.count_missing(self.connection, self.tenant, model, seen)
 
     @guarded
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
