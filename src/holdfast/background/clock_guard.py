@@ -25,14 +25,14 @@ _MAX_GAP = timedelta(days=7)
 _AGREEMENT = timedelta(days=3)
 """Time for which the clock must run on after a jump ahead before the new time is trusted."""
 _TOLERANCE = timedelta(hours=2)
-"""If the clock goes back to more than this before the time it jumped to, the jump was wrong."""
+"""Tolerance for a clock that is set back. A jump ahead was wrong if the clock later shows a time this long before its target."""
 _PRECISION = timedelta(hours=1)
 """The record is written only if it changes by at least this much."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockRecord:
-    """The time up to which the clock is trusted, and the time that the clock has jumped to since then, if it has."""
+    """The time up to which the clock is trusted, and the later time that it jumped to. ``jumped_to`` is None without a jump."""
 
     trusted: datetime
     jumped_to: datetime | None = None
@@ -59,7 +59,7 @@ class ClockGuard:
         self._clock = clock
 
     def trusted_now(self) -> datetime:
-        """Read the clock, and return the time according to which data may be purged."""
+        """Read the clock, and return the trusted time. Data may be purged according to this time."""
         before = self._read()
         after = observe(before, self._clock.now())
         if after.jumped_to is not None and before.jumped_to is None:

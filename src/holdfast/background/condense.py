@@ -42,12 +42,15 @@ _MAX_FACTS_FOR_BASE = 40
 """Maximum number of facts that the base document is written from: the recent ones, and older ones by rank."""
 _MAX_RANKED_FACTS = 1000
 _MAX_ENDED_FACTS = 500
-"""Maximum number of ended facts that the base document is checked for."""
+"""Maximum number of superseded and forgotten facts whose texts the base document must no longer contain."""
 _MAX_MESSAGES = 200
 """Maximum number of messages that one summary covers."""
 _MESSAGES_PER_READ = 250
 _READ_AGAIN_SECONDS = 60.0
-"""Time after which a scope with a queued roll-up is read again. Messages may have been erased meanwhile."""
+"""Time, in seconds, after which the messages of a scope are counted again although a roll-up is queued.
+
+Some of the messages may have been erased meanwhile.
+"""
 _MAX_SCOPES = 10_000
 """Maximum number of scopes with a queued roll-up to remember."""
 _MAX_CONVERSATION_CHARACTERS = 24_000
@@ -68,7 +71,10 @@ class Condenser:
         self._swept: Mapping[str, int] = {}
         """Apps with more memories than the cap, with their number, at the last sweep."""
         self._queued_at: dict[tuple[Scope, str | None], float] = {}
-        """When a roll-up was found to be queued already, by scope and last summarized message. Its messages no longer change."""
+        """Maps a scope and its last summarized message to the time when a full roll-up for them was found in the queue.
+
+        The time is that of ``time.monotonic()``. New messages do not change a full roll-up.
+        """
         self.handlers: Mapping[str, Callable[[Job], Work]] = {
             "rollup": self._roll_up,
             "base": self._distill,
@@ -352,7 +358,7 @@ class Condenser:
 
 
 def _max_waiting(rule: RollUp) -> int:
-    """Return the maximum number of waiting messages that one summary can use, and those that it must keep."""
+    """Return the maximum number of messages to read for one summary: those that it covers, and the newest ones, which it omits."""
     return max(rule.threshold, _MAX_MESSAGES + rule.keep)
 
 
@@ -362,7 +368,7 @@ def summarized_setting(scope: Scope) -> str:
 
 
 def incorporated_setting(scope: Scope) -> str:
-    """Return the name of a store setting. It holds the last message whose summary is part of the base document.
+    """Return the name of the setting that stores the last message whose summary is part of the base document.
 
     The host sets it when it adds a summary to the document itself.
     """

@@ -74,7 +74,7 @@ class Extracted:
     recent: Put | None = None
     """A note that records the topic of the conversation, or None."""
     ended: Sequence[tuple[Put, Put]] = ()
-    """Claims of earlier messages that the memories end: the memory, and the claim to store as superseded."""
+    """Pairs of a new memory and a claim of an earlier message that it makes outdated. The claim is stored as superseded."""
 
 
 class SpanExtractor:
@@ -139,7 +139,10 @@ class SpanExtractor:
         return Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent, ended=ended)
 
     def _reader_for(self, messages: Sequence[Message], *, in_project: bool, model: ChatModel | None) -> SentenceReader | None:
-        """Return the sentence reader for a conversation. Without a chat model, it also keeps sentences that end a known memory."""
+        """Return the sentence reader for a conversation.
+
+        Without a chat model, this reader also keeps sentences that make a known memory outdated.
+        """
         if self.reader is None:
             return None
         reader = ProjectReader(self.reader) if in_project else self.reader

@@ -30,7 +30,7 @@ from holdfast.write import Writer
 
 log = logging.getLogger("holdfast")
 _REDO_PERIOD = timedelta(days=30)
-"""Time after which a redo job is given up, because no model answered. What rules have extracted stays."""
+"""Time after which a redo job is given up, because no model answered. The memories that rules extracted stay."""
 _DONE_JOB_RETENTION = timedelta(days=7)
 """Time after which a finished job is removed from the list of jobs."""
 _SCRUB_RETRY = timedelta(seconds=30)
@@ -56,11 +56,11 @@ class Housekeeping:
         self._digester = digester
         self._condenser = condenser
         self.clock_guard = ClockGuard(store, clock)
-        """Decides by which time data may be purged."""
+        """Provides the trusted time, according to which data is purged."""
         self._sentence_reader = sentence_reader
         self._traces = traces or Traces(store)
         self._lasting_items: set[int] = set()
-        """Unused memories that were found to be lasting, so that the sentence reader reads each of them once."""
+        """Item numbers of unused memories that never expire. The sentence reader reads each of these memories only once."""
         self._next_clean_up = clock.now()
         self._next_scrub = clock.now()
         self._waiting: dict[str, PendingScan] = {}

@@ -19,13 +19,16 @@ _MAX_NEIGHBORS = 24
 _MAX_COMPARED = 3
 """Maximum number of neighbors that the sentence reader compares with a new statement."""
 _MAX_SHARING = 8
-"""Maximum number of neighbors among which the one with the most words in common is looked for."""
+"""Maximum number of neighbors, nearest first, that are searched for the one with the most words in common with a new statement."""
 _MIN_SHARED_WORDS = 2
-"""Minimum number of words that this neighbor shares with the new statement, if it is not compared anyway."""
+"""Minimum number of words that a neighbor and a new statement must have in common to count as a match by words.
+
+The nearest ``_MAX_COMPARED`` neighbors need only one common word.
+"""
 _MAX_SAID_SOURCES = 2
 """Maximum number of sources of a memory that comes from one sentence: the question and its answer."""
 _MIN_SAID_SHARE = 0.6
-"""Minimum share of a sentence's terms that a memory has, if the sentence may stand for the memory."""
+"""Minimum share of a sentence's terms that a memory must contain. Otherwise the sentence says more than the memory."""
 _DOCUMENT_KINDS = frozenset({"summary"})
 _LIVE_SPACES: tuple[Space, ...] = ("memory",)
 _MAX_NEW_CHUNKS = 256
@@ -117,8 +120,8 @@ def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
     """Return the ids of the best matches for a new memory: the nearest by meaning, and the one that shares the most words.
 
     Both can be the same memory. ``nearest`` is sorted by meaning, nearest first. If several memories tie for the most shared
-    words, there is no match by words. A match with fewer than ``_MIN_SHARED_WORDS`` shared words counts only if it is among the
-    first ``_MAX_COMPARED``.
+    words, there is no match by words. There is also none if it would be outside the first ``_MAX_COMPARED`` memories and share
+    fewer than ``_MIN_SHARED_WORDS`` words.
     """
     shared = [common_words(memory.text, put.text) for memory in nearest]
     most = max(shared, default=0)

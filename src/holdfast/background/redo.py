@@ -9,11 +9,11 @@ from holdfast.types import Memory, Message, Put
 
 
 def earlier_memories(store: Store, messages: Sequence[Message]) -> tuple[list[Memory], list[Memory]]:
-    """Return the memories that were extracted from these messages before, as two lists: replaceable and fixed.
+    """Return two lists of memories that were extracted from these messages before: replaceable ones and fixed ones.
 
-    The first list is for the new digest to compare with. It has two sorts of memories with the origin ``auto``: retired ones,
-    which must not be added again, and live ones that the new digest may replace. A live memory may be replaced if rules extracted
-    it and it was never changed or pinned. The second list has all other live memories, which stay as they are.
+    The first list contains automatic memories that the new digest is compared with. Retired ones must not be added again. Live
+    ones may be replaced, because rules extracted them and nobody changed or pinned them. The second list contains all other
+    live memories, which stay as they are.
     """
     found = store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
     earlier = [memory for memory in found if memory.origin == "auto" and _is_untouched_rule_memory(store, memory)]
@@ -29,12 +29,12 @@ def _is_untouched_rule_memory(store: Store, memory: Memory) -> bool:
 
 
 def replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Sequence[Memory], *, by_model: bool) -> list[Put]:
-    """When messages are digested again, let a model's memories replace the earlier rule-based memories of the same messages.
+    """Return the memories to store when messages are digested again.
 
-    A memory is replaced if the new memory says the same, or if both summarize the same conversation. If an equal
-    earlier memory was retired, for example forgotten, the new memory is dropped: both come from the same messages, so
-    the user has not restated it. The new memory is also dropped if the user edited, pinned or stored a memory that says
-    the same.
+    A model's memory replaces a rule-based memory of the same messages if both say the same, or if both summarize the same
+    conversation. A new memory is dropped if an equal earlier memory was retired, for example forgotten: both come from the same
+    messages, so the user has not restated it. A new memory is also dropped if the user edited, pinned or stored a memory that
+    says the same.
     """
     kept: list[Put] = []
     taken: set[str] = set()

@@ -1,4 +1,4 @@
-"""Find the known memory that a sentence of the user ends, although the sentence is not worth keeping by itself.
+"""Find the known memory that a sentence of the user makes outdated, if the sentence by itself is not worth keeping.
 
 An example is "Renata moved her calls to Saturday". If the sentence were dropped, the old memory would stay.
 """
@@ -23,11 +23,11 @@ _MAX_SENTENCES: Final = 24
 _MAX_COMPARED: Final = 3
 """Maximum number of memories that a sentence is compared with."""
 _MIN_KEEP: Final = 0.5
-"""Minimum probability that an earlier message was worth keeping. A sentence can end only the claims of such a message."""
+"""Minimum probability that an earlier message was worth keeping. The claims of other messages are not compared."""
 
 
 class ChangeFinder:
-    """Finds what the sentences of one conversation end."""
+    """Finds the known memories and claims that sentences of one conversation make outdated."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class ChangeFinder:
     ) -> None:
         """Prepare the search. ``said`` maps the id of each message of the conversation to its text.
 
-        ``kinds`` contains the kinds that learning may change; None means all kinds. With ``in_messages``, a sentence that ends
-        a claim of an earlier message counts, too.
+        ``kinds`` contains the kinds that learning may change; None means all kinds. With ``in_messages``, claims of earlier
+        messages are searched as well as memories.
         """
         self._said = said
         self._store = store
@@ -56,7 +56,7 @@ class ChangeFinder:
         self._sentences = 0
 
     def __call__(self, message: Message, sentence: str) -> ToldChange | None:
-        """Return the known memory or claim that a sentence of a message ends, or None.
+        """Return the area and key of the known memory or claim that a sentence makes outdated. Return None if there is none.
 
         After the maximum number of sentences, nothing is searched and the result is None.
         """

@@ -12,7 +12,7 @@ from holdfast.protocols import Store
 
 
 def with_recorded_kinds(store: Store, preset: Preset) -> Preset:
-    """Record the preset's plain kinds in the store. Return the preset with the plain kinds that other programs recorded, too."""
+    """Record the preset's plain kinds in the store. Return the preset, extended by the plain kinds that other programs recorded."""
     recorded = read_kinds(store.setting(RECORDED))
     plain = {kind.name: kind for kind in preset.kinds if kind.plain}
     if any(recorded.get(name) != kind for name, kind in plain.items()):

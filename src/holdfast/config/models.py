@@ -28,7 +28,7 @@ log = logging.getLogger("holdfast")
 _LOCAL_CHAT_SECONDS = 240.0
 """Maximum seconds of a call to a local chat model: without a GPU, it reads a long conversation slowly."""
 _REMOTE_CHAT_CALLS = 4
-"""Number of jobs that ask a provider's chat model at the same time."""
+"""Maximum number of jobs that call a provider's chat model at the same time, if the setting ``chat_calls`` is not set."""
 
 
 def make_embedder(

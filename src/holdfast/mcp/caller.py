@@ -23,7 +23,7 @@ class McpCaller:
     principal: Principal
     parts: ScopeParts
     project: str | None = None
-    """The app, if it stands for a project. Then new memories about the user are stored without the app."""
+    """Name of the project, if the app in ``parts`` is a project. Then new memories about the user are stored without an app."""
 
     @property
     def may_write(self) -> bool:

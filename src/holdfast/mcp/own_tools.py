@@ -250,7 +250,7 @@ class OwnTools:
         return ToolResult(text=safe_json(data), data=data)
 
     def _known_messages(self, session: Session, messages: Sequence[Mapping[str, Any]]) -> set[str]:
-        """Return the ids of the messages that the conversation already has under the client's ids."""
+        """Return Holdfast's ids of those messages that the session already contains. The client's ids identify the messages."""
         store = services(self._memory).store
         given = {str(each["id"]) for each in messages if each.get("id")}
         found = [MessageFilter(session=session.id, exactly=session.scope, client_id=id) for id in given]

@@ -39,7 +39,7 @@ class Arguments(NamedTuple):
 def parse(words: list[str]) -> Arguments | None:
     """Return the parsed options.
 
-    Return None if an option is unknown here: the command line then parses them and explains errors.
+    Return None if an option is unknown here. The complete command line then parses the options and explains errors.
     """
     positional: list[str] = []
     values: dict[str, str] = {}

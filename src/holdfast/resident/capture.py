@@ -22,14 +22,15 @@ from holdfast.session import Session
 from holdfast.types import NewMessage
 
 _POSITION: Final = "transcript "
-"""Prefix of the store's settings that hold how far each transcript was read."""
+"""Prefix of the names of the settings that store how far each transcript was read."""
 
 
 class Capture:
-    """Stores the messages in the events of coding agents. One thread at a time does so, so that no message is stored twice.
+    """Stores the messages that events of coding agents contain.
 
-    The store remembers how far a transcript was read. Therefore a message that was erased in the meantime, for example
-    because the user asked not to keep it, is not added again after a restart.
+    Only one thread stores messages at a time, so that none is stored twice. The store remembers how far a transcript was read.
+    Therefore a message that was erased in the meantime, for example because the user asked not to keep it, is not added again
+    after a restart.
     """
 
     def __init__(self, memory: Engine) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("holdfast.resident")
 _FORWARD_SECONDS: Final = 20.0
-"""Maximum seconds in which a process that is not the first tries to pass its requests on."""
+"""Maximum seconds in which a second process tries to pass its requests to the running process."""
 _REQUEST_SECONDS: Final = 10.0
 """Maximum seconds in which a client must send its request."""
 _CHECK_SECONDS: Final = 1.0

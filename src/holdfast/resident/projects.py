@@ -1,4 +1,4 @@
-"""Find the project that a folder belongs to. Its name is the app under which facts about the project are stored."""
+"""Find the project that a folder belongs to. Facts about a project are stored in an app that has the project's name."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ _ADDRESS: Final = re.compile(
     r"(?:[a-z+]+://)?(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^:/]+)(?::\d+(?=/))?[:/]+(?P<path>.+?)(?:\.git)?/*", re.IGNORECASE
 )
 _MAX_NAME: Final = 200
-"""Maximum characters of a project's name. A longer one keeps its end, which says most."""
+"""Maximum characters of a project's name. A longer name is shortened at its start."""
 
 
 def project_of(folder: str | Path | None) -> str | None:

@@ -26,7 +26,7 @@ from holdfast.resident.wire import Wire
 _START_SECONDS: Final = 10.0
 """Maximum seconds to wait for a resident process that is starting."""
 _OPEN_SECONDS: Final = 60.0
-"""Maximum seconds to wait until it has opened the store."""
+"""Maximum seconds to wait until the resident process has opened the store."""
 _RETRY_SECONDS: Final = 0.2
 _SETTINGS_FILES: Final = ("holdfast.toml", "holdfast.yaml", "holdfast.yml")
 _RESTARTED: Final = {"code": -32603, "message": "The memory server was restarted. Check if the change was made, then call again."}

@@ -15,7 +15,7 @@ class AgentScope:
 
     parts: ScopeParts
     project: str | None = None
-    """The app, if it stands for the project of the working directory."""
+    """Name of the project of the working directory, if the app is this project. Otherwise None."""
 
     @property
     def is_shared(self) -> bool:
@@ -26,8 +26,8 @@ class AgentScope:
 def scope_for(given: Mapping[str, Any] | None, *, cwd: str | Path | None, user: str | None = None) -> AgentScope:
     """Return the scope that a client requests. ``user`` is the default user, used if the client names none.
 
-    With ``shared``, the scope has no user. With ``project`` and without an app, the app is the project that the folder
-    belongs to.
+    ``given`` is the client's request. If it contains ``shared``, the scope has no user. If it contains ``project`` but no app,
+    the app is the project that the folder ``cwd`` belongs to.
     """
     parts = given or {}
     named, app, agent = (_name(parts.get(part)) for part in ("user", "app", "agent"))

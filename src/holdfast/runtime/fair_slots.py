@@ -1,8 +1,8 @@
 """A semaphore that serves waiting threads in order of arrival, short tasks before long ones.
 
-With ``threading.Semaphore``, a thread that takes a slot again right after it released one is faster than the threads that wait
-for it. A tenant whose recall embedded 32 texts in a row so delayed the recalls of other tenants until the last text. Short
-tasks go first, because a query waited for seconds behind the long texts of another tenant.
+``threading.Semaphore`` is not fair. A thread that releases a slot and at once takes one again is faster than the waiting
+threads. With it, a tenant that embedded 32 texts in a row delayed the recalls of other tenants until the last text. Short tasks
+go first, because queries waited for seconds behind long texts of another tenant.
 """
 
 import threading
@@ -59,7 +59,7 @@ class FairSlots:
             raise
 
     def _hand_over(self) -> None:
-        """Give a slot to the next thread in line. It never becomes free in between, so that no other thread can take it."""
+        """Give the released slot directly to the next thread in line, so that no other thread can take it in between."""
         overtakes = self._short and (not self._long or self._overtaken < _MAX_SHORT_IN_A_ROW)
         line = self._short if overtakes else self._long
         if not line:

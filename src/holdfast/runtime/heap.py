@@ -1,10 +1,11 @@
-"""Keeps the heap of a long-running process small, where the C library allows it (glibc on Linux), and its garbage collections short.
+"""Keeps the heap of a long-running process small (with glibc on Linux), and its garbage collections short.
 
-glibc keeps freed memory in one heap (arena) per few threads, and returns only what lies at the end of a heap. In a soak of
-a server, the memory in use stayed the same, but the process grew by half in two minutes.
+glibc keeps freed memory in several heaps, called arenas, which its threads share. It returns to the system only the memory at
+the end of a heap. In a long load test of a server, the memory in use stayed the same, but the process grew by half in two
+minutes.
 
-A full garbage collection visits all objects, and no other thread runs meanwhile. The modules, patterns and routes of a server are
-150,000 objects and more, which takes 90 ms and more on a slow core.
+A full garbage collection visits all objects, and no other thread runs meanwhile. The modules, patterns and routes of a server
+are 150,000 objects and more, which takes 90 ms and more on a slow core.
 """
 
 import ctypes

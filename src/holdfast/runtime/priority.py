@@ -50,7 +50,7 @@ class Urgent:
                 self._changed.notify_all()
 
     def wait(self, seconds: float) -> None:
-        """Wait until no request is running, but at most this long."""
+        """Wait until no short request is running, but at most this many seconds."""
         if self._running:
             with self._changed:
                 self._changed.wait_for(lambda: not self._running, seconds)

@@ -42,7 +42,8 @@ _made: "weakref.WeakSet[_Regex]" = weakref.WeakSet()
 def regex(source: str, flags: int = 0) -> re.Pattern[str]:
     """Return a pattern with the methods of ``re.compile(source, flags)``, which is compiled when it is first used.
 
-    A mistake in the source is reported at that use, not here. The functions of ``re``, such as ``re.sub``, do not take it.
+    A mistake in the source is reported at that use, not here. Functions of ``re``, such as ``re.sub``, do not accept this
+    pattern.
     """
     made = _Regex(source, flags)
     _made.add(made)
@@ -50,7 +51,7 @@ def regex(source: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def compile_all() -> None:
-    """Compile all patterns of the loaded modules that were not used yet. With low priority, pause while short requests run."""
+    """Compile all patterns of the loaded modules that were not used yet. With low priority, pause between patterns for requests."""
     for pattern in with_pauses(list(_made)):
         if "match" not in vars(pattern):
             pattern.compile()

@@ -15,7 +15,7 @@ from holdfast.server.api.problem import AsgiScope, Receive, Send
 _MIN_COMPRESSED = 500
 """Smaller files are not compressed, because they fit into one packet anyway."""
 _TYPES = {".js": "text/javascript", ".json": "application/json", ".svg": "image/svg+xml"}
-"""Types that do not depend on the machine's own list of types."""
+"""Media types by file suffix. They replace those of the machine, which differ between machines."""
 
 
 @dataclass(frozen=True, slots=True)

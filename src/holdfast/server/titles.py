@@ -12,10 +12,10 @@ from holdfast.text.sentences import split_sentences
 from holdfast.types import Message, SessionRecord
 
 _MAX_READ = 12
-"""Number of first messages that are read. Greetings are over by then."""
+"""Maximum number of messages, from the start of a session, that are read to find a title."""
 _MAX_CHARACTERS = 70
 _MIN_CUT = 30
-"""A title is cut between words, unless the last space is before this character."""
+"""A title is cut between words, unless the last space is before this position."""
 
 
 def said_at(store: Store, session: SessionRecord) -> datetime | None:

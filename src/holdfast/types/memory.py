@@ -96,7 +96,7 @@ class Memory:
     indexed: tuple[str, ...] | None = None
     """Texts to search instead of the memory's own text. None stands for the own text; an empty tuple is never found by recall."""
     redacted: tuple[Redaction, ...] = field(default=(), compare=False)
-    """Secrets that this write replaced. Only the result of the write lists them; it is empty when the memory is read later."""
+    """Secrets that were replaced when the memory was written. Only the result of that write lists them; later reads do not."""
 
     def __str__(self) -> str:
         return f"{self.key}: {self.text}" if self.key else self.text

@@ -12,18 +12,24 @@ from holdfast.types.scope import Scope
 REDO: Final = "redo"
 """Kind of a job that digests messages again with the model, after rules digested them because the model failed."""
 OFF_RECORD: Final = "off_record"
-"""Action of a message that the user asked not to keep. It is neither indexed nor recalled, and erased when the session ends."""
+"""``Message.action`` of a message that the user asked not to keep.
+
+Such a message is neither indexed nor recalled, and it is erased when the session ends.
+"""
 FORGOTTEN: Final = "forgotten"
-"""Action of a message whose content was forgotten. If a user's wish hid the message, a colon and the id of that batch follow."""
+"""``Message.action`` of a message whose content was forgotten.
+
+If the user asked for it in a message, the action is ``forgotten:`` and the id of the batch of changes.
+"""
 FORGETTING: Final = "forget"
-"""Action of a message that asks to forget something.
+"""``Message.action`` of a message that asks to forget something.
 
 No memories are extracted from such a message. Otherwise "forget that I like tea" could store the memory "likes tea" again.
 """
 
 
 NOISE: Final = "IGNORE"
-"""Action of a message that was not meant for the assistant, such as background noise. It is logged and not learned from."""
+"""``Message.action`` of a message that was not meant for the assistant, such as background noise. Nothing is learned from it."""
 
 
 def is_forgotten(action: str | None) -> bool:
@@ -42,7 +48,7 @@ class Consent:
     messages: tuple[str, ...] = ()
     """Ids of the messages that were withheld or hidden."""
     undo: str | None = None
-    """Id of the batch, for ``undo``. None if nothing was forgotten or stored."""
+    """Id of the batch of changes, which can be passed to ``undo``. None if nothing was forgotten or stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +98,13 @@ class Message:
     asks: bool = False
     """True if a part of the message asks or requests something."""
     asked: str | None = None
-    """The question that the message before it ends with, if another person asked it. The message is indexed with it."""
+    """The question at the end of the previous message, if someone else asked it. It is indexed together with this message."""
     answers: int | None = None
     """The sequence number of the message that contains the question in ``asked``."""
     payload: Any = None
     """JSON of the caller, returned as it was given. It is neither searched nor used for extraction."""
     redacted: tuple[Redaction, ...] = field(default=(), compare=False)
-    """Secrets that this write replaced. Only the result of the write lists them; it is empty when the message is read later."""
+    """Secrets that were replaced when the message was written. Only the result of that write lists them; later reads do not."""
     consent: Consent | None = field(default=None, compare=False)
     """The changes made because this message asks to remember, forget or not keep something. Only the result of the write has them."""
 

@@ -134,7 +134,8 @@ class Context:
     stable: str
     """The part with pinned memories. It changes only when they change.
 
-    For prompt caches, use ``stable`` and then ``changing`` instead of ``text``. The tags of ``text`` are new in each block.
+    For prompt caches, use ``stable`` and then ``changing`` instead of ``text``. The tags of ``text`` contain a nonce that is
+    new in each block.
     """
     changing: str
     """The part that depends on the query."""
@@ -173,8 +174,8 @@ class Receipt:
     status: Literal["erased", "pending"] = "erased"
     """``erased``, or ``pending`` if the rows are removed but their bytes may still be in a file.
 
-    Either another connection still reads an older state of the store, or several erasures share one scrub: quick ones in a file, and
-    those of a ``scrub_interval`` in PostgreSQL. The bytes are overwritten later.
+    The bytes are overwritten later. They wait if another connection still reads an older state of the store. They also wait if
+    one scrub is to serve several erasures: quick erasures in a file, and erasures within one ``scrub_interval`` in PostgreSQL.
     """
     verified: bool = False
     residue: tuple[str, ...] = ()

@@ -75,7 +75,7 @@ class Trace:
     found: int = 0
     """Number of candidates. The trace lists only the best of them."""
     floor: float | None = None
-    """Strength that a hit must have to be relevant."""
+    """Minimum strength of a relevant hit."""
     preset: str = ""
     embedder: str | None = None
     notices: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ class Explanation:
     candidate: TracedCandidate
     """The memory as a candidate: its outcome, and its rank if a search found it."""
     trace: Trace
-    """The whole recall. It is not stored."""
+    """The trace of the recall that was run for this explanation. It is not stored."""
     replaced_by: str | None = None
     """Id of the memory that superseded it."""
 

@@ -19,7 +19,7 @@ class Translatable(str):
     values: Mapping[str, Value]
 
     def __new__(cls, text: str, code: str, values: Mapping[str, Value]) -> Self:
-        """Create a text from its English words."""
+        """Create a text. ``text`` is the complete English text; ``code`` and ``values`` are for translations."""
         made = super().__new__(cls, text)
         made.code, made.values = code, dict(values)
         return made
@@ -29,7 +29,7 @@ class Translatable(str):
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        """Return the arguments that copies and pickles are made with."""
+        """Return the arguments for creating a copy, used by ``copy`` and ``pickle``."""
         return (str.__str__(self), self.code, self.values)
 
 
@@ -37,7 +37,7 @@ def translatable(code: str, template: str, /, **values: Value) -> Translatable:
     """Create a translatable text. ``template`` is in English, with the names of the values in braces.
 
     ``code`` names the text in the translations. Texts with the same code have the same meaning and the same values; their
-    templates may differ, such as for one and for several.
+    templates may differ, for example in singular and plural.
     """
     return Translatable(template.format_map(values), code, values)
 
@@ -72,7 +72,7 @@ def _decode(value: Any) -> Value:
 
 
 def without(text: str, part: str) -> str:
-    """Remove all occurrences of a part, also from the values of a translatable text."""
+    """Return ``text`` without any occurrence of ``part``. If the text is translatable, its values are changed in the same way."""
     short = text.replace(part, "")
     if not isinstance(text, Translatable):
         return short

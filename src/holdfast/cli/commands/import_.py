@@ -30,7 +30,7 @@ FORMATS = (
 _SKIPPED = {"known": "already stored", "repeated": "repeated", "expired": "expired", "empty": "without text"}
 
 _MAX_FILE_LINES = 20
-"""Maximum number of files that are named for one reason."""
+"""Maximum number of skipped files, and of files with warnings, that are listed."""
 
 
 def _format_and_path(_context: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> tuple[str | None, Path]:
@@ -131,9 +131,9 @@ def _is_store(flags: Flags, path: Path) -> bool:
 
 @contextmanager
 def _file(path: Path) -> Iterator[Path]:
-    """Yield the path. Standard input is written to a temporary file, because an import reads its file twice.
+    """Yield the path of the file to import. Standard input is written to a temporary file, because an import reads its file twice.
 
-    Errors name that file without its folder.
+    Errors name the temporary file without its folder.
     """
     if str(path) != "-":
         yield path

@@ -13,7 +13,7 @@ from holdfast.recall.relevance.answers import MANY_HITS, is_probable_answer
 from holdfast.types import Hit
 
 _LEFT_OUT = {"budget": "no space", "floor": "too weak", "origin": "not your own text"}
-"""Reasons for which a context block leaves out hits."""
+"""Maps a hit's ``left_out_by`` to the words to print."""
 _RELATED = "Related, perhaps not an answer:"
 
 
@@ -58,7 +58,7 @@ def recall(
 
 
 def _headings(hits: Sequence[Hit], limit: int) -> list[str | None]:
-    """Return the heading of each hit. A hit that is probably an answer has none."""
+    """Return the heading to print above each hit, or None for a hit that is probably an answer."""
     count = len(hits) if len(hits) < limit else MANY_HITS  # fewer hits than the limit are all that there are
     weak = "Weaker matches, not shown to a model:" if hits and hits[0].is_relevant else "Nothing relevant was found. Closest:"
     return [weak if not hit.is_relevant else None if is_probable_answer(hit, count) else _RELATED for hit in hits]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 _ACKED = ".acked"
-"""Suffix of the file with the number of the newest row. It says nothing about a restored store, which may be older."""
+"""Suffix of the file next to a store that holds the number of its newest row. The file is removed when a backup is restored."""
 
 
 @click.command(epilog="Example: holdfast restore memory-2026-03-01.db")
@@ -103,7 +103,7 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
 
 
 def _erase_again(settings: "Settings", copy: Path, target: Path) -> int | None:
-    """Apply the erasures made after the backup. Return their number, or None if no list of erasures was found."""
+    """Erase from the copy what was erased after the backup. Return the number of erasures, or None if no list of them was found."""
     from holdfast.config.opening import make_preset  # noqa: PLC0415  (heavy: not needed for --help)
     from holdfast.config.stores import make_store  # noqa: PLC0415  (as above)
     from holdfast.forgetting.tombstones import apply_tombstones, later_tombstones  # noqa: PLC0415  (as above)

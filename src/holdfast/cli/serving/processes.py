@@ -43,8 +43,8 @@ _FINISH_SECONDS = 30
 _SWITCH_SECONDS = 0.0005
 """Time after which a thread that computes lets another one run, in seconds.
 
-With Python's default of 5 ms, a request waits that long each time it needs the interpreter while a long text is tokenized. A long
-text then made the 99th percentile four times as long. With this value, it was only twice as long.
+With Python's default of 5 ms, a request waits that long each time it needs the interpreter while a long text is tokenized. A
+long text then made the 99th percentile of the response times four times as long. With this value, it was only twice as long.
 """
 _RESTART_SECONDS = 1.0
 _STARTING_SECONDS = 0.1

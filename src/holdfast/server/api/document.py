@@ -17,7 +17,7 @@ _WITH_KEYS = ("MemoryFields", "NewMemory")
 """Names of the schemas of new memories. Whether they may have a key depends on their kind."""
 
 _BATCHES = (("NewMessages", "messages"), ("NewMemories", "memories"))
-"""The lists of requests whose length the setting ``max_batch`` limits, each as schema and field."""
+"""The list fields whose length the setting ``max_batch`` limits, each as the names of the schema and of the field."""
 
 
 def describe(api: FastAPI, preset: Preset, *, max_batch: int) -> None:
@@ -42,7 +42,7 @@ def describe(api: FastAPI, preset: Preset, *, max_batch: int) -> None:
 
 
 _made: Final[dict[Hashable, str]] = {}
-"""The documents without kinds as JSON, by the operations that they describe. Making one takes about a second."""
+"""Cache of OpenAPI documents without the kinds of memory, as JSON. Building one takes about a second."""
 
 
 def _without_kinds(api: FastAPI) -> dict[str, Any]:

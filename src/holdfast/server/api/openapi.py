@@ -46,7 +46,7 @@ class Problem(Described, BaseModel):
     code: Annotated[str, Field(examples=["not_found"])]
     """The code of the error. It does not change between releases."""
     detail_code: TextCode | None = None
-    """The code and the values of `detail`. Missing if it has none."""
+    """The code and the values for translating `detail`. Missing if it cannot be translated."""
 
 
 class NoChatModel(Problem):

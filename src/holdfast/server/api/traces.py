@@ -17,7 +17,7 @@ class TracedCandidate(Model):
     kind: str
     """The kind of the memory, or `message`."""
     outcome: types.Outcome
-    """`shown`, or what kept it out. See docs/traces.md for the meaning of each value."""
+    """`shown`, or the reason why the item is not in the block. See docs/traces.md for the meaning of each value."""
     rank: int | None = None
     """The place in the ranking, from 1. Null if it was not ranked."""
     score: float | None = None
@@ -35,7 +35,7 @@ class TracedCandidate(Model):
     text: str | None = None
     """The present text, or null if the item is gone or you may not read it."""
     changed: bool = False
-    """True if the memory was revised or retired since."""
+    """True if the memory was revised or retired after the recall."""
 
 
 class TraceEntry(Model):
@@ -85,9 +85,9 @@ class Trace(TraceEntry):
     notices: list[str]
     """Notices about parts that the recall could not use."""
     notice_codes: list[TextCode | None]
-    """The code and the values of each notice, in the order of `notices`. Null for a notice that has none."""
+    """The codes and values for translating the notices, in the same order. Null for a notice that cannot be translated."""
     candidates: list[TracedCandidate]
-    """The best candidates: listed memories first, then by rank, then those that may not be used."""
+    """The best candidates: first memories that no search found, such as pinned ones; then the ranked hits; then other items."""
 
 
 class Explanation(Model):
@@ -96,13 +96,13 @@ class Explanation(Model):
     memory: str
     """The id of the memory."""
     outcome: types.Outcome
-    """`shown`, or what kept it out. See docs/traces.md for the meaning of each value."""
+    """`shown`, or the reason why the memory is not in the block. See docs/traces.md for the meaning of each value."""
     candidate: TracedCandidate
     """The memory as a candidate."""
     replaced_by: str | None = None
     """The id of the memory that superseded it."""
     trace: Trace
-    """The whole recall. It is not stored."""
+    """The trace of the recall that was run for this explanation. It is not stored."""
 
 
 def entry(found: types.Trace) -> TraceEntry:

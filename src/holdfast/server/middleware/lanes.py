@@ -30,7 +30,7 @@ _LARGE_BYTES = 16 << 10
 _MAX_WAITING = 256
 """Maximum number of waiting requests per tenant and lane."""
 _MEMORY_SECONDS = 2.0
-"""Time after which half of the time that a tenant used is forgotten."""
+"""Half-life, in seconds, of the time that a tenant has used."""
 _TOO_MUCH = 1.5
 """Multiple of its fair share that a tenant may use of a lane before it runs only one request at a time."""
 _LONG_PATHS = ("/v1/backups", "/v1/erase", "/v1/export", "/v1/import", "/v1/memories/bulk", "/v1/work")
@@ -194,9 +194,9 @@ class Turn:
         self._entered: float | None = None
 
     async def enter(self) -> None:
-        """Wait until the request may run. With low priority, lower the priority of the calling task.
+        """Wait until the request may run. If the request has low priority, lower the priority of the calling task.
 
-        An urgent request has low priority, too, if its tenant used more than its share of the lane.
+        A request gets low priority if its tenant used more than its share of the lane, even if the request is urgent.
         """
         await self._lane.enter(self._tenant)
         self._entered = time.monotonic()

@@ -86,7 +86,7 @@ class Policy:
     tenant_rate: Rate = field(default_factory=lambda: Rate(per_second=100, burst=400))
     """Rate limit for all keys of a tenant together."""
     tenant_bytes: Rate = field(default_factory=lambda: Rate(per_second=256 << 10, burst=4 << 20))
-    """Bytes of request bodies per tenant."""
+    """Limit on the bytes of request bodies that a tenant sends: per second, and in a burst."""
 
     @classmethod
     def of(cls, settings: Settings, *, host: str | None = None) -> "Policy":

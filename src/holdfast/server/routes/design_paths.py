@@ -76,9 +76,9 @@ class Health(Model):
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     status: Literal["ok", "degraded"]
-    """`ok`, or `degraded` if recall does without a model, or the local Ollama server cannot be reached."""
+    """`ok`, or `degraded` if recall cannot use a model, or if the local Ollama server cannot be reached."""
     notices: list[str] | None = None
-    """What recall currently does without, such as `Searched by words only: ...`."""
+    """Notices about parts that recall cannot use now, such as `Searched by words only: ...`."""
     ollama: bool | None = None
     """True if the Ollama server accepts connections. Only set if Ollama provides the chat model."""
     chat: str | None = None
@@ -88,7 +88,7 @@ class Health(Model):
     store: str | None = None
     """The location of the store."""
     queue: dict[str, int] | None = None
-    """The number of jobs by state, and of the queued ones, those that wait until the chat model answers again."""
+    """The number of jobs by state. `waiting_for_model` counts the queued jobs that wait until the chat model answers again."""
 
 
 @router.post("/chat/text", operation_id="chat_text", responses=problems(chat=True), openapi_extra=needs("write"))

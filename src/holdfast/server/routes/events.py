@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1", tags=["server"], route_class=Route)
 _POLL_SECONDS = 1.0
 _EXAMPLE = 'event: change\ndata: {"memories":12,"messages":40,"jobs":{"done":3}}\n\n'
 _PAUSE = 20
-"""Counting pauses for this many times as long as the last count took, so that it never takes more than 5% of one core."""
+"""Pause between two counts, as a multiple of the time that the last count took. So counting takes at most 5% of one core."""
 _KEEPALIVE_SECONDS = 15.0
 """A keep-alive line is sent after this many seconds without an event."""
 

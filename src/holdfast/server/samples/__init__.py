@@ -14,7 +14,7 @@ from holdfast.types import Receipt
 from holdfast.types.translatable import translatable
 
 _SETTING = "samples"
-"""Name of the store setting with the language of the stored sample data. It has no names, so that an erasure leaves none."""
+"""Name of the store setting with the language of the stored sample data. It contains no names, so that an erasure leaves none."""
 
 
 def stored(memory: Engine) -> list[str]:

@@ -80,7 +80,7 @@ class Consent(Model):
     messages: list[str]
     """The ids of the messages that were withheld or hidden."""
     undo: Annotated[str | None, Field(examples=["bat_01k4zt3w9v6q2m8x5c7b1n0pda"])] = None
-    """The id to undo it with, or null if nothing was forgotten or stored."""
+    """The id of the batch of changes, to undo them with `/v1/undo`. Null if nothing was forgotten or stored."""
 
 
 class Message(Scoped):
@@ -111,7 +111,7 @@ class Message(Scoped):
     act: Act | None = None
     """The dialogue act of the message: `question`, `request`, `statement`, `reply` or `small_talk`."""
     asked: str | None = None
-    """The question that the message before ends with, if another person asked it."""
+    """The question at the end of the previous message, if someone else asked it. Otherwise null."""
     payload: Any = None
     """The JSON that the client attached to the message, or null."""
     redacted: list[Redaction] = []

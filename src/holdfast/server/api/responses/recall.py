@@ -65,14 +65,14 @@ class Hits(Model):
     notices: list[str]
     """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
     notice_codes: list[TextCode | None]
-    """The code and the values of each notice, in the order of `notices`. Null for a notice that has none."""
+    """The codes and values for translating the notices, in the same order. Null for a notice that cannot be translated."""
 
 
 class Context(Model):
     """A context block: the text for a system prompt."""
 
     text: str
-    """The whole block. Its tags are new in each block."""
+    """The whole block. Its tags contain a nonce that is new in each block."""
     tokens: int
     """The size of the block in tokens."""
     stable: str
@@ -88,6 +88,6 @@ class Context(Model):
     notices: list[str]
     """Notices about parts that the recall could not use, such as `Searched by words only: ...`. Usually empty."""
     notice_codes: list[TextCode | None]
-    """The code and the values of each notice, in the order of `notices`. Null for a notice that has none."""
+    """The codes and values for translating the notices, in the same order. Null for a notice that cannot be translated."""
     trace: str | None = None
     """The id of the trace that records how this block was built, or null if no trace is kept."""

@@ -36,7 +36,7 @@ class BulkLosses(Model):
     """The number of items that would be removed, counted before the removal."""
 
     memories: int
-    """The number of the memories themselves."""
+    """The number of memories that the request names."""
     derived: int
     """The number of other memories that were derived from them and are erased with them."""
     rebuilt: int

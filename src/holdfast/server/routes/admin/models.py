@@ -46,7 +46,7 @@ class ConfiguredModel(Model):
     problem: str | None = None
     """Why the model cannot be used now, or null. No model was called to find out."""
     problem_code: TextCode | None = None
-    """The code and the values of `problem`, or null if it has none."""
+    """The code and the values for translating `problem`, or null."""
     next: Annotated[str | None, Field(examples=["ollama:llama3.2"])] = None
     """The model that the settings file names for the next start, if it is another one. Otherwise null."""
     set_by: Annotated[str | None, Field(examples=["HOLDFAST_CHAT"])] = None
@@ -94,7 +94,7 @@ class ModelTest(Model):
     detail: Annotated[str, Field(examples=["384 numbers per vector"])]
     """What the model answered, or why it did not."""
     detail_code: TextCode | None = None
-    """The code and the values of `detail`, or null if it has none."""
+    """The code and the values for translating `detail`, or null."""
 
 
 class LocalOllama(Model):

@@ -56,11 +56,11 @@ class HealthCheck(Model):
     detail: Annotated[str, Field(examples=["2 jobs failed and are not retried"])]
     """What the check found."""
     detail_code: TextCode | None = None
-    """The code and the values of `detail`, or null if it has none."""
+    """The code and the values for translating `detail`, or null."""
     remedy: str | None = None
     """What to do, or null."""
     remedy_code: TextCode | None = None
-    """The code and the values of `remedy`, or null."""
+    """The code and the values for translating `remedy`, or null."""
 
 
 class HealthReport(Model):
