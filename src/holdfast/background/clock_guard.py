@@ -25,7 +25,7 @@ _MAX_GAP = timedelta(days=7)
 _AGREEMENT = timedelta(days=3)
 """Time for which the clock must run on after a jump ahead before the new time is trusted."""
 _TOLERANCE = timedelta(hours=2)
-"""Tolerance for a clock that is set back. A jump ahead was wrong if the clock later shows a time this long before its target."""
+"""If the clock goes back by more than this after a jump ahead, the jump was wrong."""
 _PRECISION = timedelta(hours=1)
 """The record is written only if it changes by at least this much."""
 

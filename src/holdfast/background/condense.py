@@ -69,11 +69,11 @@ class Condenser:
         self._embedding = embedding
         self._chat = chat
         self._swept: Mapping[str, int] = {}
-        """Apps with more memories than the cap, with their number, at the last sweep."""
+        """Number of memories by app, at the last check, for the apps that had more memories than the cap."""
         self._queued_at: dict[tuple[Scope, str | None], float] = {}
-        """Maps a scope and its last summarized message to the time when a full roll-up for them was found in the queue.
+        """When a roll-up that needs no further messages was last found in the queue, by scope and last summarized message.
 
-        The time is that of ``time.monotonic()``. New messages do not change a full roll-up.
+        The times are those of ``time.monotonic()``.
         """
         self.handlers: Mapping[str, Callable[[Job], Work]] = {
             "rollup": self._roll_up,
@@ -116,7 +116,7 @@ class Condenser:
 
     def enforce_cap(self, tx: Transaction, scope: Scope) -> None:
         """Queue a compaction if a scope has more memories than the preset's cap."""
-        members = self._over_cap(tx, scope) if self._preset.cap else []
+        members = self._capped_memories(tx, scope) if self._preset.cap else []
         if self._preset.cap and len(members) > self._preset.cap.max_memories:
             self._queue(tx, "compact", scope, members[-1].id, len(members))
 
@@ -165,7 +165,7 @@ class Condenser:
 
     def _unsummarized(self, reads: Reads, scope: Scope) -> Iterator[Message]:
         mark = reads.setting(summarized_setting(scope))
-        if mark is None:  # no summary yet, or a store from before the marks
+        if mark is None:  # no summary yet, or summaries of a version that did not store the setting
             summaries = reads.memories(MemoryFilter(exactly=scope, kinds=("summary",), statuses=None))
             mark = str(max((int(memory.metadata.get("to", 0)) for memory in summaries), default=0))
         after = int(mark)
@@ -186,7 +186,7 @@ class Condenser:
         kind = self._preset.base.kind if self._preset.base else ""
         return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
 
-    def _over_cap(self, reads: Reads, scope: Scope) -> list[Memory]:
+    def _capped_memories(self, reads: Reads, scope: Scope) -> list[Memory]:
         """Return all memories of the kind that has a cap (a maximum number), oldest first. There may be fewer than the cap."""
         kind = self._preset.cap.kind if self._preset.cap else ""
         found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
@@ -276,7 +276,7 @@ class Condenser:
     def _compact(self, job: Job) -> Work:
         """Reduce the number of memories of a kind to its cap."""
         scope, cap = self._scope(job), self._preset.cap
-        members = self._over_cap(self._store, scope)
+        members = self._capped_memories(self._store, scope)
         if cap is None or len(members) <= cap.max_memories:
             return Work()
         model, problem = self._chat.model()
@@ -290,7 +290,7 @@ class Condenser:
         )
 
         def unchanged(tx: Transaction) -> bool:
-            return {m.item for m in self._over_cap(tx, scope)} == {m.item for m in members}
+            return {m.item for m in self._capped_memories(tx, scope)} == {m.item for m in members}
 
         return self._work(job, scope, outcome, unchanged, shown=[memory.id for memory in members])
 

@@ -73,7 +73,7 @@ class TopicFinder:
     def about(self, text: str, scope: Scope, *, earlier: str = "") -> DetectedTopic:
         """Return the topic of a scope that a text is about. Uses a chat model if there is one, otherwise vectors and words.
 
-        ``earlier`` is the user's previous text. The vectors and words of both texts are compared.
+        ``earlier`` is the user's previous text. Both texts together are compared with the topics.
         """
         pages = self.known(scope)
         if not pages:
@@ -115,9 +115,9 @@ class TopicFinder:
     ) -> tuple[Outcome, Put | None]:
         """Assign extracted memories to the conversation's topic. Return the changed outcome, and a note or None.
 
-        If the conversation has no known topic, the memories get a new topic if there are at least ``min_conclusions``
-        of them (a setting of the preset). The note records the topic of the conversation. It is None if the preset
-        keeps no such notes, or if there is no topic.
+        If the conversation has no known topic, a new topic is created for at least ``min_conclusions`` memories (a setting of
+        the preset). The note records the topic of the conversation. It is None if the preset keeps no such notes, or if there
+        is no topic.
         """
         rules = self._preset.topics
         if rules is None:

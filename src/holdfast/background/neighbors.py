@@ -120,8 +120,8 @@ def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
     """Return the ids of the best matches for a new memory: the nearest by meaning, and the one that shares the most words.
 
     Both can be the same memory. ``nearest`` is sorted by meaning, nearest first. If several memories tie for the most shared
-    words, there is no match by words. There is also none if it would be outside the first ``_MAX_COMPARED`` memories and share
-    fewer than ``_MIN_SHARED_WORDS`` words.
+    words, there is no match by words. A match by words that is not among the first ``_MAX_COMPARED`` memories must share at
+    least ``_MIN_SHARED_WORDS`` words.
     """
     shared = [common_words(memory.text, put.text) for memory in nearest]
     most = max(shared, default=0)

@@ -23,7 +23,7 @@ _MAX_SENTENCES: Final = 24
 _MAX_COMPARED: Final = 3
 """Maximum number of memories that a sentence is compared with."""
 _MIN_KEEP: Final = 0.5
-"""Minimum probability that an earlier message was worth keeping. The claims of other messages are not compared."""
+"""Minimum probability that an earlier message is worth keeping. Messages below it are not compared with the sentence."""
 
 
 class ChangeFinder:

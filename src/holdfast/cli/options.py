@@ -157,7 +157,7 @@ def with_user(flags: Flags) -> Flags:
     if flags.user is not None or flags.shared:
         return flags
     meta = click.get_current_context().meta
-    if _DEFAULT_USER not in meta:  # a group and its command both ask
+    if _DEFAULT_USER not in meta:  # a group and its command both call this function
         meta[_DEFAULT_USER] = _default_user(flags)
     return replace(flags, user=meta[_DEFAULT_USER])
 

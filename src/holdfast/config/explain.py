@@ -27,11 +27,11 @@ class ExplainedSetting:
     value: Value
     """The value in effect. Keys and passwords are masked."""
     origin: Origin
-    """``argument`` means a command-line flag, ``--settings``, or an argument in Python."""
+    """Where the value comes from. ``argument`` means a command-line flag, ``--settings``, or an argument in Python."""
     place: str | None
     """The environment variable or the file that has the value; None for other origins."""
     variable: str | None
-    """The environment variable that sets this setting, or None if none does."""
+    """The environment variable for this setting, or None if there is none."""
     help: str
 
 

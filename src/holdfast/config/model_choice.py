@@ -24,7 +24,7 @@ ROLES: tuple[ModelRole, ...] = ("chat", "embedder", "reranker", "reader", "trans
 
 
 def roles_set_at_start(settings: Settings, preset: Preset) -> dict[str, str]:
-    """Return the roles whose model a variable or an argument sets, each with the variable, or ``""`` for an argument.
+    """Map each role whose model is set by a variable or an argument to the name of the variable, or to ``""`` for an argument.
 
     Such a model cannot be chosen in the settings file, because variables and arguments take precedence.
     """

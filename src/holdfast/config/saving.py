@@ -43,7 +43,10 @@ def save_setting(name: str, value: str, path: Path) -> None:
 
 
 def with_setting(text: str, name: str, value: str, *, assign: str) -> str:
-    """Return the text of a settings file with a setting. The value is written as JSON, which is valid in TOML and in YAML."""
+    """Return the text of a settings file with a setting added or replaced. ``assign`` separates name and value, such as `` = ``.
+
+    The value is written as JSON, which is valid in TOML and in YAML.
+    """
     line = f"{name}{assign}{json.dumps(value, ensure_ascii=False)}"
     table = re.search(r"^\s*\[", text, re.MULTILINE)
     end = table.start() if table and assign == " = " else len(text)

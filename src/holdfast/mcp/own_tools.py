@@ -1,6 +1,7 @@
 """The tools that only the MCP server has: get a context block, list, correct and undo memories, and add conversations.
 
-An MCP client needs them because Holdfast does not run its conversation: it neither builds the prompt nor sees the messages.
+An MCP client runs its own conversation. Holdfast neither builds its prompts nor sees its messages, so the client needs these
+tools.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -250,7 +251,7 @@ class OwnTools:
         return ToolResult(text=safe_json(data), data=data)
 
     def _known_messages(self, session: Session, messages: Sequence[Mapping[str, Any]]) -> set[str]:
-        """Return Holdfast's ids of those messages that the session already contains. The client's ids identify the messages."""
+        """Find messages by the client's ids. Return Holdfast's ids of those that the session already contains."""
         store = services(self._memory).store
         given = {str(each["id"]) for each in messages if each.get("id")}
         found = [MessageFilter(session=session.id, exactly=session.scope, client_id=id) for id in given]

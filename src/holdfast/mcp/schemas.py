@@ -28,7 +28,7 @@ _CONSENT = _object(
     messages=_list(_TEXT),
     change_id=_TEXT,
 )
-"""The result of a user's wish about memory."""
+"""Schema of the result of a user's wish about memory."""
 _FOUND = _object(
     "id content type score created_at metadata",
     id=_TEXT,
@@ -105,7 +105,7 @@ OUTPUTS: Mapping[str, Schema] = {
 """Output schema of each tool. Lists are wrapped in an object as ``result``, because older clients accept only objects."""
 
 _KEYED_DESIGNS = ("rumi",)
-"""Designs whose own tools are ``remember`` and ``forget``, by key. They replace ``store_memory`` and ``forget_memory``."""
+"""Designs whose tools ``remember`` and ``forget`` select memories by key. They replace ``store_memory`` and ``forget_memory``."""
 _TWINS = {"store_memory": "remember", "forget_memory": "forget"}
 APP_TOOLS = ("app_context", "report_energy")
 """Tools of the apps design: the context block of an app for one of three purposes, and the energy of the host."""

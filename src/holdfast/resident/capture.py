@@ -90,7 +90,7 @@ class Capture:
 
 
 def _message(said: Said) -> NewMessage:
-    """Return the message to store. Tool calls and tool results are left out, because they can contain whole files."""
+    """Return the message to store. It contains only the text: tool calls and tool results can contain whole files."""
     return {"role": said.role, "text": fitting(said.text), "at": said.at, "id": said.id}
 
 

@@ -15,8 +15,8 @@ _POLL_SECONDS = 0.02
 def start(options: StoreOptions, endpoint: Endpoint, *, request: dict[str, Any] | None = None) -> bool:
     """Start the resident process without waiting for it. Return False if that is not possible.
 
-    The process carries out the ``request``. If another resident process already runs, it passes the request on. The
-    request goes through a pipe, so it is not written to disk.
+    The new process carries out the ``request``. If another resident process is already running, the new process passes the
+    request to it and ends. The request goes through a pipe, so it is not written to disk.
     """
     import subprocess  # noqa: PLC0415  (slow to import, and only needed if nothing is running)
 

@@ -1,4 +1,4 @@
-"""Calls to a service that may be slow or down. The caller waits for a call no longer than the current recall may still wait.
+"""Calls to a service that may be slow or down. A caller waits only as long as its recall may still wait (``WaitBudget``).
 
 Each call runs in its own thread. If the call does not return in time, the caller continues without the result, and the call
 finishes in the background. No other call starts until then, so that a hanging service blocks few threads.

@@ -28,7 +28,7 @@ class FairSlots:
 
     @contextmanager
     def slot(self, *, short: bool = True) -> Iterator[None]:
-        """Context manager: wait for a slot, and have it while the ``with`` block runs."""
+        """Context manager: wait for a slot, and hold it while the ``with`` block runs. Short tasks are served before long ones."""
         self._take(self._short if short else self._long)
         try:
             yield

@@ -22,7 +22,7 @@ T = TypeVar("T")
 _MAX_PAUSE_RATIO: Final = 3.0
 """Maximum length of a pause, relative to the time of the work before it."""
 _MAX_PAUSE_SECONDS: Final = 0.1
-"""Maximum length of a pause. It applies after waiting, such as for a chat model, which counts as work."""
+"""Maximum length of a pause, in seconds. It limits the pause after long work, for example after waiting for a chat model."""
 
 
 class Urgent:
@@ -73,7 +73,7 @@ _pace: ContextVar[_Pace | None] = ContextVar("pace of low-priority work", defaul
 
 
 def lower_priority() -> None:
-    """Give low priority to the rest of this thread or task, and to the threads that it calls with a copy of its context."""
+    """Give low priority to the current thread or task from now on, and to threads that run with a copy of its context."""
     _pace.set(_Pace())
 
 
@@ -94,7 +94,7 @@ def at_full_speed() -> Iterator[None]:
 
 
 def with_pauses(items: Iterable[T]) -> Iterator[T]:
-    """Yield the items, and :func:`give_way` before each."""
+    """Yield the items. Before each item, call :func:`give_way`."""
     for item in items:
         give_way()
         yield item

@@ -20,8 +20,8 @@ Metadata: TypeAlias = Mapping[str, Any]
 Where: TypeAlias = Mapping[str, Any]
 """A metadata filter, such as ``{"room": "kitchen"}``, ``{"room": ["kitchen", "hall"]}`` or ``{"level": {"$gte": 3}}``.
 
-An entry is compared with ``$eq $ne $gt $gte $lt $lte $in $nin $exists $contains $not``. ``$and``, ``$or`` and ``$not`` combine
-filters. The operators mean what they mean in MongoDB.
+The operators ``$eq $ne $gt $gte $lt $lte $in $nin $exists $contains $not`` test a value. ``$and``, ``$or`` and ``$not`` combine
+filters. All operators mean what they mean in MongoDB.
 """
 TRUST: Mapping[MessageOrigin, float] = {
     "user": 1.0,
@@ -32,7 +32,7 @@ TRUST: Mapping[MessageOrigin, float] = {
 }
 """Maps the origin of a message to its trust, from 0 to 1."""
 MIN_TRUST = 0.7
-"""Default of the setting ``min_trust``: text of tools, web pages, files and quotations is below it."""
+"""Default of the setting ``min_trust``. Text of tools, web pages, files and quotations has less trust than this."""
 QUOTED_TRUST = 0.6
 """Trust of text that a user quotes, such as a pasted e-mail. It is not the user's statement."""
 Provenance: TypeAlias = Literal["user", "assistant", "tool", "web", "file", "quoted"]

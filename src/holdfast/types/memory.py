@@ -10,7 +10,7 @@ from holdfast.types.scope import Scope
 
 Keyed: TypeAlias = Literal["no", "one", "many"]
 Lifetime: TypeAlias = timedelta | Literal["day"]
-"""Lifetime of a memory: a duration, or until the end of its user's day."""
+"""Lifetime of a memory: a duration, or ``day`` for the rest of its user's day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +33,10 @@ class Kind:
     internal: bool = False
     """True for records that the preset keeps for itself. Lists leave them out unless they ask for this kind."""
     plain: bool = False
-    """True for a plain store: texts, keys and metadata are kept exactly as given, and nothing is learned from them.
+    """True if memories of this kind are stored exactly as given, and nothing is learned from them.
 
-    Nothing is redacted, and a text may be empty. Storing a value under the key of another one replaces it in place, without a
-    history. Forgetting removes a memory at once. Context blocks leave these memories out.
+    Nothing is redacted, and a text may be empty. A new memory with the key of an existing one replaces that memory without
+    keeping a history. A forgotten memory is removed at once. Context blocks leave these memories out.
     """
 
 
@@ -94,7 +94,7 @@ class Memory:
     namespace: tuple[str, ...] = ()
     """Labels that group memories, such as ``("docs", "2026")``. Empty if the memory is in no namespace."""
     indexed: tuple[str, ...] | None = None
-    """Texts to search instead of the memory's own text. None stands for the own text; an empty tuple is never found by recall."""
+    """Texts to search instead of the memory's own text. None to search the own text; empty if recall must not find the memory."""
     redacted: tuple[Redaction, ...] = field(default=(), compare=False)
     """Secrets that were replaced when the memory was written. Only the result of that write lists them; later reads do not."""
 

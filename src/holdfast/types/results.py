@@ -51,7 +51,7 @@ class Hit:
     successor: Memory | None = None
     """The live memory that superseded a fact in this message. None if the message states no outdated fact."""
     is_quoted: bool = False
-    """True if the text is a user's message that contains a quotation, such as a pasted e-mail, and the quotation is shown."""
+    """True if the hit is a user's message and the text that it shows contains a quotation, such as a pasted e-mail."""
     left_out_by: LeftOutBy | None = None
     """Why a context does not show the hit. None if it is shown, or belongs to no context."""
 

@@ -40,7 +40,7 @@ class TracedCandidate:
     margin: float | None = None
     """How far it is above the relevance floor. None if it was not ranked."""
     strength: float | None = None
-    """How well it matches the question, before its score is computed."""
+    """How well the candidate matches the question, as a logit. The score is computed from it."""
     similarity: float | None = None
     why: tuple[Reason, ...] = ()
     """The arms that found it, with its rank in each."""

@@ -119,9 +119,9 @@ def erase(
 def scrub(flags: Flags) -> None:
     """Overwrite the bytes of erased data now, and complete the pending receipts.
 
-    Background work does this, too, but erasures that follow each other quickly wait for it. A PostgreSQL store is scrubbed
-    for all tenants together, at most once per `scrub_interval`. This command scrubs at once. A file cannot be written to
-    meanwhile; the tables of PostgreSQL can.
+    Background work does this, too, but later for erasures that follow each other quickly. A PostgreSQL store is scrubbed for
+    all tenants together, at most once per `scrub_interval`. This command scrubs at once. Meanwhile, a store in a file cannot be
+    written to; a PostgreSQL store can.
     """
     with open_memory(flags) as memory:
         found = memory.scrub()

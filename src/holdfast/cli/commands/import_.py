@@ -167,7 +167,7 @@ def _lines(result: "ImportResult") -> list[str]:
 
 
 def _file_lines(title: str, files: Sequence["SkippedFile | FileWarning"]) -> list[str]:
-    """Return the title and a line for each file, up to a limit. Return nothing if there are no files."""
+    """Return the title and a line for each file, up to a limit. Return an empty list if there are no files."""
     shown = [f"  {each.file}: {each.detail}" for each in files[:_MAX_FILE_LINES]]
     more = len(files) - len(shown)
     rest = [f"  and {count(more, 'more file')}; --json lists all"] if more else []

@@ -86,7 +86,7 @@ def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
     # An external index belongs to the present store. The backup itself stays as it is, so its copy needs no further backup.
     try:
         store = make_store(replace(settings, store=str(copy), index="memory"), is_copy=True)
-    except StoreError as error:  # it names the copy
+    except StoreError as error:  # its message names the copy instead of the backup
         raise type(error)(f"{str(error).replace(str(copy), str(file))} Nothing was changed.") from error
     try:
         if store.setting("secret") is None:  # every used store has one

@@ -18,7 +18,7 @@ NOT_BLANK = r"[^\s\u001c-\u001f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f
 FILTER = "Filter"
 """Name of the schema of metadata filters in the OpenAPI document."""
 REFERENCE = "x-schema"
-"""Key that stands for a reference to a schema of this module. Pydantic accepts no references to schemas that it does not know."""
+"""Placeholder for ``$ref`` in the schemas of this module, because pydantic rejects references to schemas that it does not know."""
 KIND, RECALLED_KIND, MEMORY_TEXT, KEY = "KindName", "RecalledKindName", "MemoryText", "MemoryKey"
 """Names of the schemas that depend on the server's preset."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")

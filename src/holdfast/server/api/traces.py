@@ -25,7 +25,7 @@ class TracedCandidate(Model):
     margin: float | None = None
     """How far it is above the relevance floor. Negative if it is too weak."""
     strength: float | None = None
-    """How well it matches the question, before its score is computed."""
+    """How well the item matches the question, as a logit. The score is computed from it."""
     similarity: float | None = None
     """The cosine of the question and the item, or null if they were not compared by meaning."""
     why: list[Reason]

@@ -30,7 +30,7 @@ _MAX_DURABLE = 8
 _MAX_RANKED = 2000
 """Number of newest memories from which the durable facts are chosen."""
 _MAX_NAMED = 500
-"""Number of newest memories in which names are looked for: about 50 ms."""
+"""Maximum number of memories, newest first, that are searched for names. This takes about 50 ms."""
 
 
 class PersonFact(Model):
@@ -111,7 +111,7 @@ class Neighbor(Model):
     name: Annotated[str, Field(examples=["Clara"])]
     """The name, as the newest memory spells it."""
     kind: Literal["person", "place", "other"]
-    """`person`, `place` or `other`. The words around the name decide. `other` also means that they do not decide."""
+    """`person`, `place` or `other`. The words around the name decide; if they do not decide, the kind is `other`."""
     count: int
     """The number of memories that mention the name."""
     memories: list[Mention]

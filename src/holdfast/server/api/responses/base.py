@@ -22,7 +22,7 @@ class TextCode(Model):
     code: Annotated[str, Field(examples=["jobs.queue"])]
     """The name of the text. Texts with the same code have the same meaning."""
     values: Annotated[dict[str, Any], Field(examples=[{"waiting": 3, "dead": 0}])]
-    """The values in the text. A value that is such a text itself is an object with `text`, `code` and `values`."""
+    """The values in the text. A value that is itself a translatable text is an object with `text`, `code` and `values`."""
 
     @classmethod
     def of(cls, text: str | None) -> "TextCode | None":

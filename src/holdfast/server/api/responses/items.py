@@ -55,7 +55,7 @@ class Memory(Scoped):
     last_used_at: datetime | None = None
     """The time the memory was last recalled."""
     last_seen_at: datetime | None = None
-    """The last time that the content of the memory was stated again."""
+    """The last time that a message or a call stated the memory."""
     retired_at: datetime | None = None
     """The time the memory was retired, or null if it is live."""
     replaced_by: str | None = None

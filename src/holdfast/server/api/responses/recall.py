@@ -49,10 +49,11 @@ class Hit(Model):
     message: Message | None = None
     """The message, or null if the hit is a memory."""
     left_out_by: LeftOutBy | None = None
-    """Why a context block does not show the hit, or null if it shows it.
+    """Why a context block does not show the hit. Null if the block shows it, or if there is no block.
 
-    `floor`: it is too weak to be relevant. `budget`: it did not fit into the token budget. `origin`: it is not the user's own text, and
-    the preset has no label for such text."""
+    `floor`: the hit is too weak to be relevant. `budget`: it did not fit into the token budget. `origin`: it is not the user's
+    own text, and the preset has no label for such text.
+    """
     successor: Memory | None = None
     """The live memory that superseded the memory derived from this message. Null if there is none, or if the hit is a memory."""
 

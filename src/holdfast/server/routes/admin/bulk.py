@@ -44,7 +44,7 @@ class BulkLosses(Model):
     revisions: int
     """The number of stored versions of all these memories. Forgetting keeps them."""
     messages: int
-    """The number of messages that are hidden, so that nothing is extracted from them again. They stay in the log."""
+    """The number of messages that are hidden, so that nothing is extracted from them again. They stay stored."""
 
 
 class BulkResult(Model):

@@ -30,7 +30,7 @@ class Setting(Model):
     place: Annotated[str | None, Field(examples=["HOLDFAST_UNDO_DAYS"])] = None
     """The environment variable or the file that has the value, or null."""
     variable: Annotated[str | None, Field(examples=["HOLDFAST_UNDO_DAYS"])] = None
-    """The environment variable that sets this setting, or null if none does."""
+    """The environment variable for this setting, or null if there is none."""
     help: str
     """What the setting does."""
 
