@@ -108,7 +108,7 @@ _KEYED_DESIGNS = ("rumi",)
 """Designs whose tools ``remember`` and ``forget`` select memories by key. They replace ``store_memory`` and ``forget_memory``."""
 _TWINS = {"store_memory": "remember", "forget_memory": "forget"}
 APP_TOOLS = ("app_context", "report_energy")
-"""Tools of the apps design: the context block of an app for one of three purposes, and the energy of the host."""
+"""Tools of the apps design: one returns the context block of an app, the other one reports the energy of the host."""
 READ_ONLY_TOOLS = ("search_memories", "memory_context", "list_memories", "memory_history", "app_context")
 """Tools that change nothing."""
 _DESTRUCTIVE = ("forget_memory", "forget", "update_memory", "undo_change")

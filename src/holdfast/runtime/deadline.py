@@ -10,7 +10,7 @@ from holdfast.runtime import forks
 T = TypeVar("T")
 
 _MAX_OVERDUE: Final = 8
-"""Maximum number of calls that nobody waits for any longer. With that many, no further call starts."""
+"""Maximum number of overdue calls that still run in the background. While there are that many, no further call starts."""
 
 
 class Overdue(Exception):

@@ -59,7 +59,7 @@ def log_config(*, debug: bool = False, plain: bool | None = None, words: Collect
 
 
 def path_words(paths: Iterable[str]) -> set[str]:
-    """Return the fixed parts of the paths of routes, such as ``/v1/topics/{topic}``."""
+    """Return the fixed parts of the paths of routes. For ``/v1/topics/{topic}``, these are ``v1`` and ``topics``."""
     return {part for path in paths for part in path.split("/") if part and "{" not in part}
 
 
