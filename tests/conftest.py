@@ -43,7 +43,7 @@ if (in_memory := memory_folder()) is not None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--places``, which runs tests on other backends."""
+    """Add the option ``--places``, which selects the backends that tests run on."""
     parser.addoption("--places", default="", help="run tests that use a place in these: sqlite,postgres,chroma")
 
 
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection() -> Iterator[None]:
     """Turn off Python's garbage collector while pytest collects the tests, to save time.
 
-    The objects that exist afterwards stay until the end, so the garbage collector ignores them from then on.
+    Objects that exist after the collection stay alive until the end, so later garbage collections skip them.
     """
     gc.disable()
     try:
@@ -75,9 +75,9 @@ def pytest_collection() -> Iterator[None]:
 
 
 def _time_limit(item: pytest.Item) -> float | None:
-    """Return the time limit in seconds of a test marked ``long``, or 0 if it has no limit of its own.
+    """Return the limit in seconds that a ``timeout`` mark sets for a test marked ``long``, or 0 without a ``timeout`` mark.
 
-    Return None for a test without this mark.
+    Return None for a test that is not marked ``long``.
     """
     if item.get_closest_marker("long") is None:
         return None

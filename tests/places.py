@@ -29,10 +29,10 @@ _ROOM_IN_MEMORY = 4 << 30
 
 
 def memory_folder() -> str | None:
-    """Return a folder in memory for temporary files. Return None if it has less than 4 GiB free or programs cannot run in it.
+    """Return the in-memory folder for temporary files, or None if it is too small or programs cannot run in it.
 
-    In a container, it often has 64 MB, and programs cannot run in it. Most tests write small stores, and would spend half of
-    their time waiting for a disk.
+    Most tests write small stores, and would spend half of their time waiting for a disk. The folder needs 4 GiB of free
+    space. In a container, it often has only 64 MB.
     """
     if not os.access(_IN_MEMORY, os.W_OK) or os.statvfs(_IN_MEMORY).f_flag & os.ST_NOEXEC:
         return None

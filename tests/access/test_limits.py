@@ -1,4 +1,4 @@
-"""Edge cases of access control: the expiry of keys and of idempotency claims, the first key, and the rights to manage keys."""
+"""Edge cases of access control: when keys and idempotency keys expire, the first key, and the rights to manage keys."""
 
 from datetime import timedelta
 from typing import Any

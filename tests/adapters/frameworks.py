@@ -25,11 +25,11 @@ class Suite:
     passed: int
     """Number of tests that must pass. A smaller number means that tests were not collected."""
     options: Sequence[str] = ()
-    """More arguments for pytest."""
+    """Additional arguments for pytest."""
     added: Sequence[str] = ()
-    """Files of ours that are copied into the root of the sdist, for suites whose tests are base classes."""
+    """Files of this repository that are copied into the root of the sdist. Needed if the suite has only base classes of tests."""
     excluded: Mapping[str, str] = field(default_factory=dict)
-    """Tests that are left out, as ``file::name`` or ``file::class::name``, with the reasons."""
+    """Tests that do not run, as ``file::name`` or ``file::class::name``, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +41,11 @@ class Framework:
     title: str
     """Name that people know, such as ``OpenAI Agents``."""
     modules: Sequence[str]
-    """Modules that the tests import. Where one is missing, ``make test`` skips the tests."""
+    """Modules that the tests import. If one is not installed, ``make test`` skips the tests."""
     extras: Sequence[str] = ()
     """Extras of Holdfast that the environment has."""
     requirements: Sequence[str] = ()
-    """More packages for the environment, such as the pytest plugins of the suite."""
+    """Additional packages for the environment, such as the pytest plugins of the suite."""
     pages: Sequence[str] = ()
     """Pages in ``docs/adapters`` and ``docs/cookbook`` whose programs run in this environment."""
     examples: Sequence[str] = ()

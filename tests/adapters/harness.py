@@ -46,7 +46,7 @@ class Outcome:
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     excluded: dict[str, str] = field(default_factory=dict)
-    """The excluded tests, each with the exclusion that names it."""
+    """Id of each excluded test, with the entry of ``Suite.excluded`` that excludes it."""
     uses: int = 0
     """Number of times the adapter was created."""
 

@@ -19,7 +19,7 @@ FOLDER = Path(adapters.__file__).parent
 MODULES = sorted(FOLDER.rglob("*.py"))
 BY_NAME = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(FOLDER)))
 SHARED = {"__init__", "conversations", "files", "folder", "shared"}
-"""Modules that are parts of adapters."""
+"""Modules that several adapters use. They are not adapters themselves."""
 ADAPTERS = sorted({path.relative_to(FOLDER).parts[0].removesuffix(".py") for path in MODULES} - SHARED)
 
 

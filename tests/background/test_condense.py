@@ -1,4 +1,4 @@
-"""Condensing through the engine: superseded facts, summaries, the base document, a cap, topic pages."""
+"""Condensing through the engine: superseded facts, summaries, the base document, limits on the number of memories, topic pages."""
 
 import itertools
 import json

@@ -53,7 +53,7 @@ class Attack:
         return FAMILIES[self.family].format(word=self.word)
 
     def tell(self, memory: Engine) -> None:
-        """Let the user ask about the text, which reaches the conversation."""
+        """Add a session in which the user asks about the poisoned text, and the text arrives through ``origin``."""
         with memory.session(user=self.user) as talk:
             if self.origin == "e-mail":
                 talk.add("user", f"What does she want?\n\nFrom: Eve <eve@example.org>\nSubject: hello\n\n{self.text}")
@@ -73,7 +73,10 @@ def attacks() -> Iterator[Attack]:
 
 
 def obey(call: RecordedCall) -> str:
-    """Store the word of the attack if the prompt contains it, as the user's own statement that replaces what is known."""
+    """Reply as a model that obeys the poisoned text.
+
+    If the prompt contains an attack's word, the reply states it as the user's own fact, which replaces a known memory.
+    """
     shown = call.turns[-1].text
     found = re.search(r"Zubro\d{3}bank", shown)
     messages = [int(number) for number in re.findall(r"^(\d+) \| \d{4}-", shown, re.MULTILINE)]
@@ -106,7 +109,7 @@ def test_poisoned_texts_do_not_become_the_user_s_words(open_memory: OpenMemory) 
 
 
 def is_obeyed(memory: Engine, attack: Attack) -> bool:
-    """Return True if the block presents the word as anything but words of the assistant."""
+    """Return True if the context block contains the attack's word in a line that is not marked as said by the assistant."""
     lines = memory.context(QUESTION, user=attack.user).text.split("\n")
     return any(attack.word in line and "assistant said" not in line for line in lines)
 
@@ -121,7 +124,7 @@ FACTS = (
 
 
 def extract(call: RecordedCall) -> str:
-    """Extract the bank that the user names, as an honest model does: in the language of the conversation."""
+    """Reply as an honest model: extract the bank that the user names, in the language of the conversation."""
     found = re.search(r"^(\d+) \| [^|]* \| user \|([^\n]*?)(Home\d{3}bank)", call.turns[-1].text, re.MULTILINE)
     if found is None:
         return json.dumps({"items": []})
@@ -151,6 +154,6 @@ def test_the_user_s_own_statements_are_kept_with_full_trust_next_to_pages_and_re
 
 
 def _recalled(memory: Engine, total: int, *, untrusted: bool) -> int:
-    """Count the users whose bank is among the hits for a question about it."""
+    """Ask for each user's bank. Return the number of users for whom the hits contain it."""
     hits = (memory.recall(QUESTION, user=f"user{number}", untrusted=untrusted) for number in range(total))
     return sum(f"Home{number:03}bank" in "".join(hit.text for hit in found) for number, found in enumerate(hits))

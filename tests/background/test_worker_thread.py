@@ -43,7 +43,7 @@ class Hanging:
 
 
 class Counting:
-    """Jobs that run for a moment. It counts those that run at the same time."""
+    """A queue of short jobs. It counts how many run at the same time."""
 
     def __init__(self, jobs: int) -> None:
         self.left = jobs
@@ -160,7 +160,7 @@ def test_a_job_that_another_process_has_taken_over_meanwhile_is_left_to_it(tmp_p
 
 
 class SlowReader:
-    """A sentence reader that can be delayed. It then fails, so that rules take over."""
+    """A sentence reader that can be made to wait. Every call ends with an error, so that rules do the work."""
 
     name = "slow"
 

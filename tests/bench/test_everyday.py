@@ -1,6 +1,7 @@
 """The everyday benchmark: its data is valid, and its scores are right.
 
-The scores say how often the context block contains the answer, and how often it stays empty for other topics.
+The scores say how often the context block contains the answer, and how often it stays empty for questions about topics that were
+never mentioned.
 """
 
 import json

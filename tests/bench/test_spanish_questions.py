@@ -64,7 +64,7 @@ def test_questions_in_spanish_find_their_answers(capsys: pytest.CaptureFixture[s
 
 @pytest.fixture
 def models_folder() -> Callable[[], Path]:
-    """Return the folder with the default model's weights, or skip the test."""
+    """Return a function that returns the folder of the models. It skips the test if the default model's weights are missing."""
 
     def folder() -> Path:
         from holdfast.config.folders import models_directory  # noqa: PLC0415

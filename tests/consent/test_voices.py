@@ -1,8 +1,8 @@
 """Wishes and similar sentences of eleven speakers, such as a teenager, a pensioner, an engineer, and people who dictate.
 
-``voices.jsonl`` was written before the rules were read. Only the speakers of the source ``first`` were looked at while the
-rules were changed; those of ``second`` were not. ``wish`` says which messages are meant: the message itself
-(``off_record``), the one before it (``previous``), all that follow (``rest``), or something known (``forget``).
+The author of ``voices.jsonl`` had not read the rules. Rows whose ``source`` is ``first`` were used to tune the rules; rows with
+``second`` were held out. ``wish`` labels the messages that a wish covers: the message itself (``off_record``), the one before it
+(``previous``), or all that follow (``rest``). ``forget`` means that something known must be forgotten.
 """
 
 import json
@@ -21,7 +21,7 @@ REACHES = {"previous": ("previous", "around"), "rest": ("rest",), "off_record": 
 
 
 def _obeyed(source: str) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield the wishes of a source, each with True if it is read as it was meant."""
+    """Yield each labeled wish of a source, with True if the rules interpret it as labeled."""
     reader = make_sentence_reader("talk-reader-s")
     for row in ROWS:
         if row["source"] == source and row["wish"] != "none":

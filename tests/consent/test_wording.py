@@ -1,6 +1,6 @@
 """The share of wishes in unseen wordings that are obeyed, and the share of similar sentences that are mistaken for a wish.
 
-``wishes.jsonl`` was written and frozen before the rules existed. Nothing was changed after the first result.
+``wishes.jsonl`` was written and frozen before the rules existed. The rules were not changed after the first measurement on it.
 """
 
 import hashlib

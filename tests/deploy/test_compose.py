@@ -28,7 +28,7 @@ def _settings() -> set[str]:
 
 
 def _environment(service: str, **given: str) -> dict[str, str]:
-    """Return the environment of a service. As in compose, the variables of the .env file are filled in."""
+    """Return the environment variables of a service in the compose file. ``given`` are the variables of the .env file."""
 
     def fill(match: "re.Match[str]") -> str:
         name, kind, other = match.groups()

@@ -1,4 +1,4 @@
-"""The lines for nginx on the deployment page work in front of a real server: TLS, keys, and streams without a delay."""
+"""The nginx configuration on the deployment page works in front of a real server: TLS, keys, and streams without a delay."""
 
 import re
 import shutil
@@ -25,7 +25,7 @@ def _free_port() -> int:
 
 
 def _configuration(folder: Path, upstream: str, port: int) -> str:
-    """Return a whole configuration with the lines of the page. Only addresses and the certificate are added."""
+    """Return a complete nginx configuration with the lines of the page. Only addresses and the certificate are added."""
     (lines,) = (each for each in blocks(PAGE, "text") if "proxy_pass" in each)
     lines = lines.replace("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl; ssl_certificate c.pem; ssl_certificate_key k.pem;")
     lines = re.sub(r"proxy_pass [^;]+;", f"proxy_pass {upstream};", lines)

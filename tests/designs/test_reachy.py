@@ -1,4 +1,4 @@
-"""Reachy's design: three kinds of memory with different lifetimes, keys of contexts, metadata, and the window of turns.
+"""Reachy's design: three types of memory with different lifetimes, one value per context key, metadata, and the window of turns.
 
 All data is in one folder, which can be copied as a backup.
 """
@@ -30,7 +30,7 @@ OpenManager = Callable[..., MemoryManager]
 
 @pytest.fixture
 def open_manager(place: Place, folder: Path, clock: FrozenClock) -> OpenManager:
-    """Open the design's manager on the same folder each time."""
+    """Return a function that opens Reachy's memory manager. Every manager uses the same store."""
 
     def open_one(**options: Any) -> MemoryManager:
         return MemoryManager(place.address or folder, **{"worker": "none", "embedder": HashEmbedder(), "clock": clock, **options})

@@ -1,4 +1,6 @@
-"""Rostro's design: accumulating recall, topic detection in the background, pages, digestion, and the index."""
+"""Rostro's design: recalled memories that accumulate during a conversation, topic detection in the background, topic pages,
+digestion, and the index of recent topics.
+"""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Rumi's design: free keys, several values per key, extraction at the end of the session, every fact in the prompt."""
+"""Rumi's design: keys of any name, several values per key, extraction at the end of the session, every fact in the prompt."""
 
 import json
 from collections.abc import Callable

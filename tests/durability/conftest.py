@@ -1,4 +1,4 @@
-"""The tests of durability write to a disk. The other tests write to memory, where a system has a folder for that."""
+"""Durability tests write to a real disk. Other tests write to an in-memory file system if there is one."""
 
 from collections.abc import Iterator
 from pathlib import Path

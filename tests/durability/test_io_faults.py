@@ -1,4 +1,4 @@
-"""Faults of the disk at any file operation: nothing unstored is acknowledged, errors are typed, and work goes on without a restart."""
+"""Disk faults at any file operation: the engine acknowledges only what is stored, raises typed errors, and needs no restart."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -97,7 +97,7 @@ class _FaultyFile(apsw.VFSFile):
 
 @dataclass
 class Play:
-    """Calls the engine, and remembers what was acknowledged and what went wrong."""
+    """Calls the engine, and records the acknowledged ids and the problems."""
 
     memory: Engine
     kept: set[str] = field(default_factory=set)

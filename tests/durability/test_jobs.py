@@ -86,7 +86,7 @@ def only_job(engine: Engine) -> Job:
 
 
 def eventually(what: Callable[[], bool]) -> bool:
-    """Wait until a condition that another thread fulfills is true."""
+    """Wait until a condition is true, and return True. Return False if it is still false after the timeout."""
     deadline = time.monotonic() + _TIMEOUT
     while not what():
         if time.monotonic() > deadline:

@@ -514,7 +514,7 @@ def forked(scenario: Callable[[Path, str], None], folder: Path, how: str) -> Non
     assert ended == 0, child_log.read_text()
 
 
-def told(names: Sequence[str], folder: Path) -> list[str]:
+def missing_messages(names: Sequence[str], folder: Path) -> list[str]:
     """Return the client ids of the messages that these writers should have added but the store does not contain."""
     with open_tiny(folder) as engine:
         kept = {m.client_id for name in names for n in range(_SESSIONS_EACH) for m in engine.session(id=f"{name}-{n}").messages()}
@@ -527,7 +527,7 @@ def told(names: Sequence[str], folder: Path) -> list[str]:
 @pytest.mark.parametrize("how", ["os.fork", "multiprocessing"])
 def test_a_forked_child_and_its_parent_write_at_once(tmp_path: Path, how: str) -> None:
     forked(fork_and_write, tmp_path, how)
-    assert told(["before", "parent", "child", "after"], tmp_path) == []
+    assert missing_messages(["before", "parent", "child", "after"], tmp_path) == []
     with open_tiny(tmp_path) as engine:
         engine.drain()
         assert all(finding.ok for finding in engine.doctor())

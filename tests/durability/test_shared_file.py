@@ -26,7 +26,7 @@ pytestmark = [posix_only, pytest.mark.long, pytest.mark.ledger("X6")]
 
 SESSIONS = 34
 MESSAGES = 249
-"""Messages per session that teach nothing. One more states where somebody lives."""
+"""Number of messages per session from which nothing is learned. One more message per session states where the user lives."""
 CLIENTS = 3
 CALLS = 300
 LINES = 595
@@ -34,7 +34,7 @@ COMMANDS = 5
 WRITES = SESSIONS * (MESSAGES + 1) + CLIENTS * CALLS + LINES + COMMANDS
 LOCKED_SECONDS = 10.0
 _PIPELINE = 50
-"""Requests that an MCP client sends before it reads the answers."""
+"""Number of requests that an MCP client sends before it reads the responses."""
 
 
 class Stdio:
@@ -52,7 +52,7 @@ class Stdio:
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def store(self, texts: list[str]) -> list[dict[str, Any]]:
-        """Store memories, and return the answers."""
+        """Store memories, and return the server's responses."""
         for text in texts:
             self._send("tools/call", {"name": "store_memory", "arguments": {"content": text}})
         return [self._answer() for _ in texts]
@@ -80,7 +80,7 @@ class Stdio:
 
 
 def write_over_http(port: int) -> list[str]:
-    """Add and end sessions. Return what went wrong."""
+    """Add and end sessions over HTTP. Return the failed requests."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     wrong = []
     for number in range(SESSIONS):

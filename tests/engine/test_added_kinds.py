@@ -1,4 +1,4 @@
-"""Kinds that a caller adds to a preset. If such a kind is plain, the store records it, so later openings know the kind."""
+"""Kinds that a caller adds to a preset. The store records plain kinds, so they are known when it is opened again."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Apps never see each other's memories or messages, with any names and texts."""
+"""Apps never see each other's memories or messages, whatever the names and texts are."""
 
 import tempfile
 from pathlib import Path

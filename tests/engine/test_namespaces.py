@@ -1,4 +1,4 @@
-"""Namespaces, long keys, equal texts under different keys, several indexed texts, pages of hits, and given vectors."""
+"""Namespaces, long keys, equal texts under different keys, several indexed texts, hits in pages, and vectors of the caller."""
 
 from collections.abc import Callable
 from typing import Any

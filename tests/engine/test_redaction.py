@@ -44,7 +44,7 @@ def debug_log(folder: Path) -> Iterator[Path]:
 
 
 def _write(memory: Engine, number: int, secret: Secret) -> None:
-    """Put a secret into one of the places that a host can write to."""
+    """Store a secret in one of the fields that a caller can fill. ``number`` selects the field."""
     user, text = f"user{number % 7}", secret.text
     places: tuple[Callable[[], Any], ...] = (
         lambda: memory.remember(text, user=user),

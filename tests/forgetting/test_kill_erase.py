@@ -1,4 +1,4 @@
-"""Processes that are killed while they erase: the next process finishes the erasure, or it has not begun."""
+"""A process is killed while it erases. Either nothing was erased yet, or the next process finishes the erasure."""
 
 import os
 import shutil
@@ -51,7 +51,7 @@ def files_with(folder: Path, word: bytes) -> list[str]:
 
 
 def wrong_after(folder: Path, point: KillPoint) -> list[str]:
-    """Return what is wrong after a kill: a half erased user, erased bytes that stay, lost data of others, or damage."""
+    """Return what is wrong after a kill: a half-erased user, erased bytes on disk, lost data of others, or a damaged file."""
     wrong = []
     with holdfast.open(folder / "memory.db", embedder="none", worker="none") as memory:
         left = len(memory.memories(user="ana")), sum(session.scope.user == "ana" for session in memory.sessions())

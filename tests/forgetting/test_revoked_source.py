@@ -1,4 +1,4 @@
-"""One of 1,000 sources is revoked after 50 later sessions: the store is as if it had never been there."""
+"""One of 1,000 source messages is erased after 50 later sessions. The store is then the same as if it had never been added."""
 
 import time
 from datetime import timedelta
@@ -19,7 +19,10 @@ MAX_SECONDS = 60
 
 
 def _fill(memory: Engine, clock: FrozenClock, *, poisoned: bool) -> str | None:
-    """Store 1,000 messages in 60 sessions. With ``poisoned``, one more in the fifth. Return its id."""
+    """Store 1,000 messages in 60 sessions.
+
+    With ``poisoned``, also store the message ``POISON`` in session s5, and return its id. Otherwise, return None.
+    """
     source = None
     for number in range(EARLIER + LATER):
         talk = memory.session(user="ana", id=f"s{number}")

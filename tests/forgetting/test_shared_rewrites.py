@@ -43,12 +43,12 @@ def open_paced(folder: Path, clock: FrozenClock) -> Iterator[OpenPaced]:
 
 
 def use_up_the_time(memory: Engine) -> None:
-    """Let it look as if this process had rewritten the file for a long time already."""
+    """Record a rewrite that took an hour, so that the next rewrite is postponed."""
     rewrites.pace_of(Path(services(memory).store.location)).spend(A_LONG_TIME)
 
 
 def fill(memory: Engine, *users: str) -> None:
-    """Store a memory for each user. It contains the user's name twice."""
+    """Store a memory for each user."""
     for user in users:
         memory.remember(f"the pangolin of {user} is in the attic", user=user)
 

@@ -1,4 +1,4 @@
-"""Tombstones: a restored backup loses again exactly what was erased after it was made."""
+"""Tombstones: when a backup is restored, exactly the data that was erased after the backup is erased again."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ APP = "kitchen"
 
 
 def talk(memory: Engine, user: str, app: str | None = None) -> tuple[str, str]:
-    """Store one message and one memory of it. Return their ids."""
+    """Store one message, and one memory whose source is the message. Return both ids."""
     said = memory.session(user=user, app=app, id=f"talk-{user}-{app}").add("user", f"I am {user} and I like {app}.")
     return said.id, memory.remember(f"{user} likes {app}", user=user, app=app, sources=[said.id]).id
 

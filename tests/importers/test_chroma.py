@@ -26,7 +26,7 @@ NOW = datetime(2026, 3, 1, 12)  # noqa: DTZ001  (the design's times have no zone
 
 
 class Collection:
-    """Writes entries in the format of the source design: a random id, a vector, and metadata with type and time."""
+    """A Chroma collection in the format of Reachy's design: entries with a random id, a vector, and metadata with type and time."""
 
     def __init__(self, folder: Path, name: str = "memories") -> None:
         self.folder = folder

@@ -1,7 +1,6 @@
-"""Messages with a quotation, and messages that only look like one. The rules were tuned on them.
+"""Messages with a quotation, and messages that only look as if they had one. The rules were tuned on them.
 
-In a message with a quotation, the quoted part contains ``SECRET``. The first line is the user's own, unless it is
-empty.
+In a message with a quotation, the quoted part contains ``SECRET``. The first line is in the user's own words, or empty.
 """
 
 QUOTED = (

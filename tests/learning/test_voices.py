@@ -1,7 +1,7 @@
 """Replies, facts inside requests and changes of fact, in the words of eleven speakers, learned through the public interface.
 
-``voices.jsonl`` was written before the rules were read. Only the speakers of the source ``first`` were looked at while the
-rules were changed; those of ``second`` were not. ``says`` lists what one memory must contain: alternatives are separated by
+The author of ``voices.jsonl`` had not read the rules. Rows whose ``source`` is ``first`` were used to tune the rules; rows with
+``second`` were held out. ``says`` lists what one memory must contain: alternatives are separated by
 ``|``, and several conditions by ``;``.
 """
 
@@ -36,7 +36,7 @@ def _known(memory: Engine, rows: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def _learn(memory: Engine, rows: list[dict[str, Any]]) -> tuple[list[list[str]], list[list[str]]]:
-    """Tell each row to a user of its own. Return what is known about each user before and after the new statement."""
+    """Run one conversation per row, each with its own user. Return each user's memories before and after the new statement."""
     for number, row in enumerate(rows):
         if "old" in row:
             _tell(memory, f"user{number}", ("user", row["old"]))
@@ -52,7 +52,7 @@ def _learn(memory: Engine, rows: list[dict[str, Any]]) -> tuple[list[list[str]],
 
 
 def _is_right(row: dict[str, Any], before: list[str], after: list[str]) -> bool:
-    """Return True if the new statement is learned, and ends the old one and nothing else."""
+    """Return True if the new statement is learned, the old statement is retired, and no other memory has changed."""
     changed = [text for text in before if text not in KNOWN]
     ended = "old" not in row or (set(KNOWN) <= set(after) and bool(changed) and not set(changed) & set(after))
     return ended and any(_says(text, row) for text in after)

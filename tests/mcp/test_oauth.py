@@ -48,7 +48,7 @@ def _token(served: Served, issuer: AuthorizationServer, **claims: Any) -> str:
 
 
 class Kept:
-    """Stores the tokens and the registration of a client."""
+    """Token storage of an OAuth client, in memory: its tokens and its registration."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None

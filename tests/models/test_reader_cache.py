@@ -1,4 +1,4 @@
-"""The sentence reader caches recent readings, so that a message is not read again when it is digested."""
+"""The sentence reader caches recent results, so that the model does not run again when a message is digested."""
 
 import time
 

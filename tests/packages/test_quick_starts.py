@@ -1,7 +1,7 @@
 """Each quick start works in a new environment within ten minutes, by doing what its page says.
 
-The environment contains what the page's ``pip install`` line installs, and nothing else. The home folder is empty. pip runs
-the line of one page. uv, where it is installed, runs the lines of the other pages, because it takes a tenth of the time.
+The environment contains what the page's ``pip install`` line installs, and nothing else. The home folder is empty. The
+line of one page runs with pip. The lines of the other pages run with uv if it is installed, which takes a tenth of the time.
 """
 
 import json
@@ -27,7 +27,7 @@ STARTS = ROOT / "docs" / "start"
 MAX_SECONDS = 600.0
 PORT = 8397
 WITH_PIP = "robot"
-"""The quick start whose line runs with pip."""
+"""The quick start whose ``pip install`` line runs with pip instead of uv."""
 
 pytestmark = [
     pytest.mark.long,
@@ -39,7 +39,7 @@ pytestmark = [
 class Beginner:
     """A person with a clone of the repository, a new virtual environment and an empty home folder.
 
-    With ``uv``, the path of this program, it replaces pip.
+    ``uv`` is the path of the program uv, which then replaces pip. None means that pip is used.
     """
 
     def __init__(self, folder: Path, clone: Path, uv: str | None) -> None:

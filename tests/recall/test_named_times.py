@@ -15,7 +15,7 @@ THINGS = ("the harbour", "a violin", "bread", "the cinema", "a lantern", "the ri
 
 
 def talk(memory: Engine, clock: FrozenClock, said: str) -> None:
-    """A year of similar conversations: four messages every fourth day, the last of them two days ago."""
+    """Store a year of similar conversations: four messages every fourth day, the last of them two days ago."""
     start = clock.now() - 366 * DAY
     for day in range(0, 366, 4):
         texts = [f"{said.format(thing=THINGS[(day + number) % len(THINGS)])}, {day}.{number}" for number in range(4)]

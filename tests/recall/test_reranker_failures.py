@@ -14,7 +14,7 @@ from holdfast.types import Hit
 
 
 class Custom:
-    """A reranker that computes in this process. It rates a text by its number, or raises an error."""
+    """A reranker that runs in this process. It rates a text by the number at its end, returns ``answer``, or raises an error."""
 
     name = "custom"
     computes = True

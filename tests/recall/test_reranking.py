@@ -24,10 +24,10 @@ FACTS = (
 QUESTION = "what is on the parrot's menu?"
 
 
-class Favours:
+class Favors:
     """A reranker that gives a high rating to texts with a certain word."""
 
-    name = "favours"
+    name = "favors"
 
     def __init__(self, word: str) -> None:
         self.word = word
@@ -81,23 +81,23 @@ def rating(word: str, best: int = 3) -> Callable[[RecordedCall], str]:
 
 
 def test_hits_that_a_reranker_rates_high_come_first_and_name_the_reranker(open_memory: Callable[..., Engine]) -> None:
-    memory = filled(open_memory(reranker=Favours("nurse")))
+    memory = filled(open_memory(reranker=Favors("nurse")))
     first, *rest = memory.recall("parrot", user="ana")
     assert first.text == FACTS[3]
-    assert str(first.why[-1]) == "rerank:favours #1 (1.00)"
+    assert str(first.why[-1]) == "rerank:favors #1 (1.00)"
     assert len(rest) == len(FACTS) - 1
     assert first.score > max(hit.score for hit in rest)
 
 
 def test_the_reranker_gets_more_candidates_than_are_requested(open_memory: Callable[..., Engine]) -> None:
-    favours = Favours("garage")
-    memory = filled(open_memory(reranker=favours))
+    favors = Favors("garage")
+    memory = filled(open_memory(reranker=favors))
     assert texts(memory.recall("parrot", user="ana", limit=1)) == [FACTS[4]]
-    assert sorted(favours.asked[0]) == sorted(FACTS)
+    assert sorted(favors.asked[0]) == sorted(FACTS)
 
 
 def test_min_score_applies_to_the_score_after_reranking(open_memory: Callable[..., Engine]) -> None:
-    memory = filled(open_memory(reranker=Favours("Basil")))
+    memory = filled(open_memory(reranker=Favors("Basil")))
     assert texts(memory.recall("parrot", user="ana", min_score=0.5)) == [FACTS[0]]
 
 
@@ -110,13 +110,13 @@ def test_the_chat_model_rates_when_it_is_asked_to_and_its_cost_is_counted(open_m
 
 
 def test_a_message_is_rated_with_its_speaker(open_memory: Callable[..., Engine]) -> None:
-    favours = Favours("x")
-    memory = open_memory(reranker=favours)
+    favors = Favors("x")
+    memory = open_memory(reranker=favors)
     session = memory.session(user="ana")
     session.add("user", "the parrot ate", speaker="Rosa")
     session.add("assistant", "good for the parrot")
     memory.recall("parrot", user="ana")
-    assert sorted(favours.asked[0]) == ["Rosa: the parrot ate", "assistant: good for the parrot"]
+    assert sorted(favors.asked[0]) == ["Rosa: the parrot ate", "assistant: good for the parrot"]
 
 
 def test_a_candidate_that_the_model_does_not_rate_keeps_its_score(open_memory: Callable[..., Engine]) -> None:
@@ -162,12 +162,12 @@ def test_without_a_chat_model_the_hits_stay_as_they_are_and_the_log_says_what_to
 
 
 def test_the_reranker_is_not_called_if_there_is_nothing_to_sort(open_memory: Callable[..., Engine]) -> None:
-    favours = Favours("x")
-    memory = open_memory(reranker=favours)
+    favors = Favors("x")
+    memory = open_memory(reranker=favors)
     memory.remember(FACTS[0], user="ana")
     memory.recall("parrot", user="ana")
     memory.context("", user="ana")
-    assert favours.asked == []
+    assert favors.asked == []
 
 
 @pytest.mark.parametrize("reranker", ["cross-encoder", object()])
@@ -177,7 +177,7 @@ def test_an_unknown_reranker_is_a_clear_error(open_memory: Callable[..., Engine]
 
 
 def test_the_message_of_a_memory_below_min_score_can_still_be_found(open_memory: Callable[..., Engine]) -> None:
-    memory = open_memory(reranker=Favours("user: "))
+    memory = open_memory(reranker=Favors("user: "))
     session = memory.session(user="ana")
     session.add("user", "The bus was late again today. I live in a red house by the harbour. See you on Friday, bring the cake!")
     session.end()

@@ -24,7 +24,7 @@ OpenMemory = Callable[..., Engine]
 MODEL = "ollama:nomic-embed-text"
 LIMIT = 0.3
 GRACE = 1.2
-"""Time for the search itself on a busy machine, in seconds. Together with the limit, it is less than a model hangs."""
+"""Seconds that the search itself may take on a busy machine. ``LIMIT + GRACE`` is less than the time for which a model hangs."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Fork hooks: an object may have ``before_fork``, ``after_fork``, both or neither. Existing hooks are called."""
+"""Fork hooks: an object may have ``before_fork``, ``after_fork`` or both. Only the methods that it has are called."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A process that freed much memory returns it to the operating system, and does not visit lasting objects again and again."""
+"""The process returns freed memory to the operating system, and its garbage collector skips long-lived objects."""
 
 import ctypes
 import subprocess
@@ -26,7 +26,10 @@ def _resident_mb() -> int:
 
 
 def _fragmented() -> list[bytes]:
-    """Fill 150 MB in another thread, and free all but a few blocks, so that the heap keeps its size. Return these blocks."""
+    """Allocate 150 MB in another thread, and free nearly all of it. Return the few blocks that are not freed.
+
+    These blocks are spread over the heap, so the heap does not shrink by itself.
+    """
     kept: list[bytes] = []
 
     def fill() -> None:

@@ -24,7 +24,7 @@ _MAX_TRIES = 10
 
 @contextmanager
 def _request() -> Iterator[None]:
-    """Run a short request during the block."""
+    """Simulate a short request that runs during the ``with`` block."""
     urgent.enter()
     try:
         yield
@@ -33,7 +33,7 @@ def _request() -> Iterator[None]:
 
 
 def _pause(before: Callable[[], object] = lower_priority, wait: Callable[[], object] = give_way) -> float:
-    """Work for a moment in a context of its own, and return how long the pause after it takes."""
+    """Call ``before``, work for a moment, and call ``wait``, all in a new context. Return the seconds that ``wait`` took."""
 
     def run() -> float:
         before()
@@ -46,7 +46,7 @@ def _pause(before: Callable[[], object] = lower_priority, wait: Callable[[], obj
 
 
 def _shortest_pause(before: Callable[[], object] = lower_priority, wait: Callable[[], object] = give_way) -> float:
-    """Return the shortest of several pauses. On a busy machine, any code may take long."""
+    """Return the shortest of several pauses, in seconds. On a busy machine, a single pause may take long by chance."""
     return min(_pause(before, wait) for _ in range(_MAX_TRIES))
 
 

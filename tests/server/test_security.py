@@ -125,7 +125,7 @@ def read(connection: socket.socket) -> Answer:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Start servers on free loopback ports, all with the same store."""
+    """Yield a function that starts a server on a free loopback port. All servers use the same store."""
     memory = open_engine(tmp_path / "memory.db", embedder="none", worker="none")
     gate = Gate(services(memory).store, services(memory).clock)
     running: list[tuple[Any, threading.Thread]] = []

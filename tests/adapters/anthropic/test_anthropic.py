@@ -26,7 +26,10 @@ SECRET = "password: hunter2hunter2\r\n  4111 1111 1111 1111 \n"
 
 
 def adapter() -> Any:
-    """Return the adapter. It is imported late: Anthropic's package takes seconds, and every worker imports every test file."""
+    """Import and return the module of the adapter.
+
+    The import is inside a function because it takes seconds, and every pytest worker imports every test file.
+    """
     return import_module("holdfast.adapters.anthropic")
 
 

@@ -48,7 +48,7 @@ def engine(path: Path | str, *, flat: bool) -> holdfast.Engine:
 
 
 def store_with(entries: Sequence[Any]) -> HoldfastMemoryStore:
-    """Return a store with entries. The first entry is the newest, so that it is found first."""
+    """Return a Holdfast store that contains the entries. The first entry is dated newest, so a search returns it first."""
     holdfast_suite.note_use()
     user, now = f"user {next(_numbers)}", datetime.now(UTC)
     memory = engine(Path(_folder.name) / "fakes.db", flat=True)

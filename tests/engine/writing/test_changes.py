@@ -1,4 +1,4 @@
-"""Changes of stored memories: statements that return, dates from a file, kinds with one value or a lifetime, and undo."""
+"""Changes of stored memories: repeated statements, dates corrected in a file, kinds with one value or a lifetime, and undo."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The included sentence reader compares an old claim with a new one. A new claim ends only the claim that it changes."""
+"""The included sentence reader compares old and new claims (single facts in a text). A new claim ends only what it changes."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A statement about a relative does not get a key of the user."""
+"""A statement about a relative is not stored under one of the user's own keys, such as ``job``."""
 
 import pytest
 

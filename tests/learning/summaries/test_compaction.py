@@ -1,4 +1,4 @@
-"""Compaction to a cap: which memory is deleted, which are merged, and which model decisions are refused."""
+"""Compaction when there are more memories than the limit: which is deleted, which are merged, which decisions are refused."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A portrait names who a person is: all areas of life, the lasting facts first, and no trifles."""
+"""A portrait describes a person: facts of all areas of life, the lasting facts first, and no trifles."""
 
 import pytest
 

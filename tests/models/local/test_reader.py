@@ -1,4 +1,4 @@
-"""The local sentence reader: its readings, spans and comparisons, arbitrary text, threads, forks and damaged weights."""
+"""The local sentence reader: its analysis of sentences, its comparisons, arbitrary text, threads, forks and damaged weights."""
 
 import logging
 from concurrent.futures import ThreadPoolExecutor

@@ -1,6 +1,6 @@
 """A store that looks like one in use: eight people, conversations of three years, topics, apps, traces, jobs, spend and a proposal.
 
-The screenshots show it. ``python -m tests.server.dashboard.scene FOLDER [MEMORIES]`` makes one to walk through with
+The screenshots show this store. To look at it yourself, run ``python -m tests.server.dashboard.scene FOLDER [MEMORIES]``, then
 ``HOLDFAST_HOME=FOLDER holdfast serve``.
 """
 
@@ -59,7 +59,7 @@ class Ids:
 
 
 def fill_store(folder: Path, memories: int = 200) -> Ids:
-    """Create the store in a folder. ``memories`` is about the number of all memories."""
+    """Create the store in a folder, with about ``memories`` memories."""
     with closing(holdfast.open(folder / "memory.db", worker="none", embedder="none")) as memory:
         now = datetime.now(UTC)
         for name in PEOPLE[1:]:

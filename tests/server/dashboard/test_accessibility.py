@@ -19,7 +19,7 @@ CHECK = """async (rules) => {
     return found.violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html} ${node.failureSummary}`));
 }"""
 STILL = "() => document.getAnimations().every((each) => each.effect.getComputedTiming().endTime === Infinity)"
-"""No animation is left, except endless ones. During a color transition, the contrast would be wrong."""
+"""JavaScript that returns true if only endless animations run. During a color transition, the contrast would be wrong."""
 
 
 @pytest.fixture(scope="module")

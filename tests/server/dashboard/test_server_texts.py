@@ -24,7 +24,7 @@ PAGE: dict[str, str] = {
 }
 REASONS = "reason."
 NOT_IN_THE_PAGE = ("cli", "testing", "adapters", "designs")
-"""Packages whose findings and reasons the dashboard does not show."""
+"""Packages whose texts the dashboard does not show."""
 
 
 def _calls(*names: str) -> Iterator[ast.Call]:
@@ -45,7 +45,7 @@ def _spanish(code: str) -> list[str]:
 
 
 def _codes() -> dict[str, set[str]]:
-    """Return the values that each code is created with."""
+    """Return each text code of the package, with the names of the values that are inserted into its text."""
     found: dict[str, set[str]] = {}
     for call in _calls("translatable"):
         code = call.args[0]
@@ -68,7 +68,7 @@ OMITTED = {
     "text.long_parts": {"what"},
     "text.unstorable": {"what"},
 }
-"""Values that the Spanish text leaves out: lists, advice and names of fields that exist in English only."""
+"""Values that the Spanish text leaves out, by code: lists, advice and field names that exist only in English."""
 
 
 @pytest.mark.parametrize("code", sorted(CODES))
@@ -123,7 +123,7 @@ FRAGMENTS = {
     "its page",
     "imported from ",
 }
-"""Parts of reasons with a value. Two of them name a file or a page, and stay in English."""
+"""Text around the values in reasons that are f-strings. The translations have such reasons as a whole, with a placeholder."""
 
 
 def test_every_error_code_has_a_spanish_title_and_remedy() -> None:

@@ -30,13 +30,13 @@ class Case:
     body: Mapping[str, Any] | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
     by_id: bool = False
-    """True if the request names an object by id. A foreign id must get the same response as a missing one."""
+    """True if the request names an object by id. Another user's id must get the same response as an id that does not exist."""
     whole: bool = False
     """True if the operation affects the whole tenant. A key that is bound to a user may not use it."""
     makes: bool = False
-    """True if the operation creates the object if its id is missing.
+    """True if the operation creates an object when the id does not exist.
 
-    For a foreign id, it creates an object of the caller's own.
+    For another user's id, it creates a new object that belongs to the caller.
     """
     operator: bool = False
     """True if the operation affects the whole server. Only the operator may use it, not an admin of another tenant."""
@@ -343,7 +343,7 @@ def test_another_user_finds_nothing_and_changes_nothing(world: World, name: str)
 
 
 def _same(world: World, who: str, name: str, answer: httpx.Response) -> bool:
-    """Return True if two responses are equal: to the id of another user's data, and to an id that does not exist."""
+    """Return True if ``answer``, the response for another user's id, equals the response for an id that does not exist."""
     absent = world.ask(who, name, {**ABSENT, "app": world.ids["app"]})
     texts = []
     for found, ids in ((answer, world.ids), (absent, ABSENT)):

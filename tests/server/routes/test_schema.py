@@ -24,7 +24,7 @@ CHECKS = (
     "response_schema_conformance",
 )
 UNDESCRIBED = ("import_file", "choose_model")
-"""Operations that also reject valid requests: a schema cannot describe the formats of files, or the models that can be used."""
+"""Operations that reject some requests although they match the schema: it cannot describe file formats or usable models."""
 ENDLESS = ("events",)
 """Operations whose response does not end. They have their own tests."""
 
@@ -87,7 +87,7 @@ def test_no_request_meets_a_fault_or_an_answer_that_is_not_documented(live: Serv
 CONFIGURATION = """[checks.negative_data_rejection]
 expected-statuses = ["400", "401", "403", "404", "405", "409", "413", "415", "429"]
 """
-"""By default, Schemathesis does not accept 413 as the answer to a body that is too large."""
+"""Settings of Schemathesis: statuses that it accepts for invalid requests. Its default lacks 413, for a body that is too large."""
 
 
 @pytest.mark.long

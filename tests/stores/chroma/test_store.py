@@ -16,7 +16,7 @@ from tests.stores.chroma.support import EAGER
 pytest.importorskip("chromadb")
 
 STAYS = ("vector_log", "sequences", "vocabulary", "fulltext", "fulltext_data", "fulltext_idx", "sqlite_stat1")
-"""Tables whose rows stay by design, as in the default store."""
+"""Tables that still have rows after everything was erased, by design, as in the default store."""
 
 
 def open_with(folder: Path, index: str = "chroma") -> Iterator[OpenStore]:

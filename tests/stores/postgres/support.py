@@ -23,7 +23,7 @@ from holdfast.stores.postgres import PostgresStore  # noqa: E402
 from tests.places import memory_folder  # noqa: E402
 
 NAMED = "HOLDFAST_TEST_POSTGRES"
-"""Environment variable with the address of a PostgreSQL to test on; its user must be a superuser."""
+"""Environment variable with the address of a PostgreSQL server to test on. The address must name a superuser."""
 
 _numbers = itertools.count(1)
 _EMPTY = """
@@ -45,8 +45,8 @@ $$
 class Server:
     """A PostgreSQL server with a template database. Every new test database is a copy of the template.
 
-    The server is named by ``HOLDFAST_TEST_POSTGRES``; otherwise the bundled server is used. If a server process
-    crashes, all connections end, and the administrator's connection is opened again.
+    If the environment variable ``HOLDFAST_TEST_POSTGRES`` has an address, that server is used. Otherwise, the bundled server
+    is started. If the bundled server crashes, the administrator's connection is opened again.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Server:
         return urlsplit(self._address)._replace(path=f"/{database}").geturl()
 
     def new(self, *, empty: bool = False) -> str:
-        """Create a database, with the tables or without, and return its address."""
+        """Create a database and return its address. With ``empty``, it has no tables."""
         name = f"{self._prefix}_{next(_numbers)}"
         self._execute(f"CREATE DATABASE {name} TEMPLATE {'template0' if empty else self._model}")
         return self.url(name)
@@ -103,7 +103,7 @@ class Server:
         self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     def stop(self) -> None:
-        """Stop the bundled server and delete its files. On a named server, drop the databases created here."""
+        """Stop the bundled server and delete its files. On any other server, only drop the databases that the tests created."""
         if self._bundled is None:
             rows = self._execute(f"SELECT datname FROM pg_database WHERE datname LIKE '{self._prefix}%'").fetchall()
             for (name,) in rows:
@@ -186,12 +186,12 @@ def empty_url(server: Server) -> Iterator[str]:
 
 
 OpenPostgres = Callable[..., PostgresStore]
-"""Opens another store on the same database, for a ``tenant``."""
+"""A function that opens another store on the test's database. Its argument ``tenant`` selects the tenant."""
 
 
 @pytest.fixture
 def open_store(url: str) -> Iterator[OpenPostgres]:
-    """Open another store on the same database."""
+    """Yield a function that opens a store on the test's database. All stores are closed after the test."""
     handles: list[PostgresStore] = []
 
     def open_one(*, tenant: str = "default", **more: Any) -> PostgresStore:
@@ -208,7 +208,7 @@ Run = Callable[[str], list[tuple[object, ...]]]
 
 @pytest.fixture
 def as_owner(url: str) -> Iterator[Run]:
-    """Run statements as the superuser, who bypasses row level security."""
+    """Yield a function that runs a statement as the superuser, who bypasses row level security."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET search_path = holdfast, public")
 

@@ -80,7 +80,7 @@ def pooled(url: str, port: int) -> str:
 
 @pytest.fixture
 def open_pooled(pooled: str, url: str) -> Iterator[OpenPostgres]:
-    """Open a store through PgBouncer. The store also knows the server's own address."""
+    """Yield a function that opens a store through PgBouncer. The store also gets the server's direct address."""
     opened: list[PostgresStore] = []
 
     def open_one(*, tenant: str = "default", **more: Any) -> PostgresStore:

@@ -41,7 +41,7 @@ OpenTenant = Callable[..., Engine]
 
 @pytest.fixture
 def open_tenant(url: str, clock: FrozenClock, tmp_path: Path) -> Iterator[OpenTenant]:
-    """Open the memory of a tenant whose database is scrubbed at most once per hour."""
+    """Yield a function that opens a tenant's engine. The database is scrubbed at most once per hour."""
     opened: list[Engine] = []
 
     def open_one(tenant: str) -> Engine:

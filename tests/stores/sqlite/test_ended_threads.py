@@ -33,7 +33,7 @@ while time.monotonic() < until:
         thread.join()
 over.set()
 """
-"""Threads read and end, and take their connections with them, while other threads collect garbage."""
+"""A program whose threads read from a store and end, which frees their connections, while other threads collect garbage."""
 
 
 def test_no_weak_reference_calls_back_while_a_connection_is_freed(tmp_path: Path) -> None:

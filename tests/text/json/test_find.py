@@ -321,7 +321,7 @@ def test_sound_json_is_read_exactly(value: Any, indent: int | None) -> None:
 
 
 def _storable(written: str) -> str:
-    """Return a JSON text with every character that cannot be stored replaced. The JSON reader must return the same."""
+    """Replace every character that cannot be stored, in all strings of a JSON text. The JSON reader must do the same."""
     walked = json.loads(written)
 
     def walk(value: Any) -> Any:
