@@ -114,7 +114,7 @@ def test_the_members_of_each_folder_import_each_other_in_one_direction() -> None
 
 
 @pytest.mark.parametrize("name", STANDARD_ONLY)
-def test_the_vocabulary_needs_only_the_standard_library(name: str) -> None:
+def test_the_lowest_layers_import_only_the_standard_library(name: str) -> None:
     outside = {"apsw", "numpy", "onnxruntime", "click", "yaml", "Stemmer", "platformdirs"}
     paths = [path for path in _modules() if _top(path) == name]
     imported = {module.split(".")[0] for path in paths for module in _imports(path)}

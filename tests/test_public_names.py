@@ -67,7 +67,7 @@ def test_the_async_twins_have_the_same_names_and_signatures(memory: holdfast.Eng
                 assert [key for key in twin if key != "self"] == [*inspect.signature(method).parameters], name
 
 
-def test_open_takes_what_is_often_needed_and_settings_for_the_rest() -> None:
+def test_open_has_exactly_these_parameters() -> None:
     expected = [
         "path",
         "preset",

@@ -82,7 +82,7 @@ def test_every_invalid_key_is_refused_with_the_same_message(gate: Gate, spoil: C
     )
 
 
-def test_a_revoked_key_is_worthless_at_once_also_elsewhere(gate: Gate, open_memory: Callable[..., Engine]) -> None:
+def test_a_revoked_key_is_refused_at_once_in_other_processes_too(gate: Gate, open_memory: Callable[..., Engine]) -> None:
     other = open_memory()
     elsewhere = Gate(services(other).store, services(other).clock)
     record, key = gate.create_key(level="admin")
@@ -113,7 +113,7 @@ def test_a_key_with_a_past_expiry_or_an_unknown_level_is_not_created(gate: Gate)
 
 
 @pytest.mark.ledger("A13")
-def test_without_any_key_this_machine_is_the_administrator_and_nobody_else(gate: Gate) -> None:
+def test_without_any_key_only_local_callers_are_administrators(gate: Gate) -> None:
     here = gate.identify(None, loopback=True)
     assert (here.level, here.keyless, here.tenant, here.is_bound) == ("admin", True, "default", False)
     assert "needs an access key" in refusal(None, gate)
@@ -125,7 +125,7 @@ def test_without_any_key_this_machine_is_the_administrator_and_nobody_else(gate:
     assert gate.identify(None, loopback=True) == here
 
 
-def test_asking_writes_nothing_until_uses_are_flushed(gate: Gate, memory: Engine, clock: FrozenClock) -> None:
+def test_identifying_a_key_writes_nothing_until_its_uses_are_flushed(gate: Gate, memory: Engine, clock: FrozenClock) -> None:
     record, key = gate.create_key(level="read")
     for _ in range(3):
         clock.advance(timedelta(seconds=1))
@@ -295,7 +295,7 @@ def test_no_tenant_keeps_an_access_key_of_an_erased_user(
     assert gate.keys_needed()
 
 
-def test_erasing_removes_answers_that_may_hold_what_is_erased(
+def test_erasing_removes_stored_responses_that_may_contain_erased_data(
     memory: Engine, answers: StoredResponses, files_with: Callable[[str], list[str]]
 ) -> None:
     kept = memory.remember("collects antique astrolabes", user="ana")
@@ -330,7 +330,7 @@ def test_another_request_under_the_same_key_is_a_conflict(answers: StoredRespons
         answers.claim(ANA, "retry", b"two")
 
 
-def test_a_request_that_failed_or_died_may_be_sent_again(answers: StoredResponses, clock: FrozenClock) -> None:
+def test_a_request_that_failed_or_whose_process_died_may_be_sent_again(answers: StoredResponses, clock: FrozenClock) -> None:
     failed = answers.claim(ANA, "failed", b"one")
     answers.release(failed)
     assert answers.claim(ANA, "failed", b"one").status is None

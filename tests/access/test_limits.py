@@ -39,7 +39,7 @@ def test_a_key_that_expires_now_is_not_created(gate: Gate, clock: FrozenClock) -
     assert (gate.list_keys(), gate.keys_needed()) == ([], False)
 
 
-def test_a_revoked_key_says_so_and_keeps_the_first_time(gate: Gate, clock: FrozenClock) -> None:
+def test_a_revoked_key_is_refused_as_revoked_and_keeps_its_first_revocation_time(gate: Gate, clock: FrozenClock) -> None:
     record, key = gate.create_key(level="read")
     first = gate.revoke(record.id).revoked_at
     clock.advance(SECOND)
@@ -50,7 +50,9 @@ def test_a_revoked_key_says_so_and_keeps_the_first_time(gate: Gate, clock: Froze
         gate.revoke("absent")
 
 
-def test_disabling_keys_counts_the_valid_ones_and_opens_this_machine_again(gate: Gate, clock: FrozenClock) -> None:
+def test_disabling_all_keys_returns_the_number_of_valid_ones_and_lets_local_callers_in_again(
+    gate: Gate, clock: FrozenClock
+) -> None:
     records = [gate.create_key(level="admin")[0] for _ in range(3)]
     gate.revoke(records[0].id)
     clock.advance(SECOND)
@@ -75,7 +77,7 @@ def test_the_first_key_is_an_admin_key_bound_to_nothing(gate: Gate, wrong: str, 
     assert gate.create_key(**{"level": "admin", **given}, by=local)[0].revoked_at is None
 
 
-def test_a_new_key_records_who_when_and_what(gate: Gate, clock: FrozenClock) -> None:
+def test_a_new_key_records_its_scope_its_level_and_its_times(gate: Gate, clock: FrozenClock) -> None:
     until = clock.now() + timedelta(days=1)
     record, _ = gate.create_key(level="write", label="phone", user="ana", app="a", agent="b", expires_at=until)
     assert (record.level, record.label, record.tenant, record.user, record.app, record.agent) == (
@@ -112,7 +114,7 @@ def test_a_malformed_header_says_how_to_write_it(header: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["user", "app", "agent"])
-def test_each_part_binds_on_its_own(part: str) -> None:
+def test_a_key_can_be_bound_to_a_user_an_app_or_an_agent_alone(part: str) -> None:
     mine: dict[str, Any] = {part: "mine"}
     other: dict[str, Any] = {part: "other"}
     bound = Principal(level="admin", tenant="default", key="k", **mine)
@@ -138,7 +140,7 @@ def test_an_app_that_shares_is_seen_and_not_changed() -> None:
     assert not may_change(bound, Scope(app="b", user="ana"))
 
 
-def test_a_claim_is_held_until_its_time_is_over(memory: Engine, clock: FrozenClock) -> None:
+def test_a_claimed_idempotency_key_is_blocked_until_the_claim_expires(memory: Engine, clock: FrozenClock) -> None:
     answers = StoredResponses(services(memory).store, services(memory).clock)
     first = answers.claim(ANA, "retry", b"one")
     clock.advance(timedelta(minutes=2) - SECOND)

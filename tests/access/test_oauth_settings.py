@@ -22,7 +22,7 @@ def test_an_address_is_https_or_on_this_machine(url: str) -> None:
     "url", ["http://a.example.org", "https://", "", "login.example.org", "ftp://a.example.org", "http://127.0.0.2"]
 )
 @pytest.mark.parametrize("name", ["issuer", "resource"])
-def test_another_address_is_refused_by_the_name_of_its_setting(name: str, url: str) -> None:
+def test_the_error_for_any_other_address_names_the_setting(name: str, url: str) -> None:
     with pytest.raises(SettingsError, match=f"oauth_{name}"):
         OAuth(**{"issuer": ISSUER, "resource": RESOURCE, name: url})
 
@@ -55,7 +55,7 @@ def test_a_token_without_a_scope_of_holdfast_is_forbidden(claims: dict[str, Any]
         _level(claims)
 
 
-def test_only_a_bearer_with_two_dots_is_a_token() -> None:
+def test_only_a_bearer_value_with_exactly_two_dots_is_treated_as_a_token() -> None:
     asked: list[tuple[str | None, bool]] = []
 
     def otherwise(bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (signature of Identify)

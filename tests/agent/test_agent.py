@@ -87,7 +87,7 @@ def test_a_message_is_on_disk_before_the_model_is_called(open_memory: OpenMemory
     assert kept == ["I moved to Lyon."]
 
 
-def test_a_stream_gives_pieces_and_then_the_whole(open_memory: OpenMemory) -> None:
+def test_a_stream_yields_the_pieces_and_then_the_complete_answer(open_memory: OpenMemory) -> None:
     agent = Agent(open_memory(chat=ScriptedChat("One two three.")))
     *pieces, answer = agent.stream("Count.")
     assert pieces == ["One ", "two ", "three."]
@@ -171,7 +171,7 @@ def test_off_the_record_nothing_is_stored_and_tools_cannot_write(open_memory: Op
 
 
 @pytest.mark.ledger("U4")
-def test_recorda_que_prefiero_typescript(open_memory: OpenMemory) -> None:
+def test_a_spanish_request_to_remember_calls_the_tool_and_stores_the_preference(open_memory: OpenMemory) -> None:
     chat = ScriptedChat(calling("remember", key="preferencia", value="prefiere TypeScript"), "¡Listo!", '{"items": []}')
     memory = open_memory(preset="rumi", chat=chat)
     agent = Agent(memory)
@@ -196,7 +196,7 @@ def test_recorda_que_prefiero_typescript(open_memory: OpenMemory) -> None:
 
 
 @pytest.mark.ledger("U4")
-def test_olvidate_de_mi_trabajo(open_memory: OpenMemory) -> None:
+def test_a_spanish_request_to_forget_removes_the_memory_from_the_context(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="rumi", chat=ScriptedChat(calling("forget", key="trabajo"), "Hecho."))
     memory.remember("trabajo: trabaja en Acme")
     memory.remember("nombre: Lucas")

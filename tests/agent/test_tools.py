@@ -99,7 +99,7 @@ def test_a_memory_names_the_message_that_requested_it_as_its_source(rumi: Engine
     assert rumi.memories()[0].sources == (said.id,)
 
 
-def test_reachys_tools_take_and_give_what_the_design_says(reachy: Engine, clock: FrozenClock) -> None:
+def test_reachys_tools_have_the_designs_arguments_and_results(reachy: Engine, clock: FrozenClock) -> None:
     tools = MemoryTools(reachy)
     assert [tool.name for tool in tools.definitions] == ["search_memories", "store_memory", "forget_memory"]
     stored = tools.call("store_memory", {"content": "User prefers to be called Alex", "metadata": {"field": "name"}}).data

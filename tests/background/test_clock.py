@@ -30,7 +30,7 @@ def is_whole(memory: Engine, forgotten: str) -> bool:
 
 
 @pytest.mark.ledger("X27")
-def test_ten_years_ahead_and_back_loses_nothing(memory: Engine, clock: FrozenClock) -> None:
+def test_moving_the_clock_ten_years_ahead_and_back_loses_nothing(memory: Engine, clock: FrozenClock) -> None:
     forgotten = filled(memory, clock)
     clock.advance(10 * YEAR)
     memory.purge_expired()

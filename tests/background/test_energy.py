@@ -117,7 +117,7 @@ def test_energy_reports_of_the_host_survive_a_restart(open_memory: OpenMemory) -
     assert services(again).energy.affordable(["digest"]) == []
 
 
-def test_waiting_is_said_once_each_time_it_begins(open_memory: OpenMemory, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_start_of_each_wait_is_logged_once(open_memory: OpenMemory, caplog: pytest.LogCaptureFixture) -> None:
     level = [0.1]
     memory = open_memory(energy=lambda: level[0])
     with caplog.at_level(logging.INFO, logger="holdfast"):

@@ -95,7 +95,7 @@ def test_an_expired_memory_that_is_stated_again_is_new(notes: Engine, clock: Fro
 
 
 @pytest.mark.ledger("U8")
-def test_use_renews_what_is_renewed_by_use(notes: Engine, clock: FrozenClock) -> None:
+def test_using_a_memory_of_a_kind_that_is_renewed_by_use_renews_its_expiry(notes: Engine, clock: FrozenClock) -> None:
     used = notes.remember("runs on mondays", kind="habit", user="ana")
     clock.advance(9 * DAY)
     assert notes.recall("who runs?", user="ana")
@@ -163,7 +163,7 @@ def test_an_unknown_time_zone_is_refused(memory: Engine, zone: str) -> None:
 
 
 @pytest.mark.ledger("X5")
-def test_the_forgotten_are_purged_after_the_undo_window_bytes_and_all(
+def test_forgotten_memories_are_purged_from_disk_after_the_undo_window(
     memory: Engine, clock: FrozenClock, files_with: Callable[[str], list[str]]
 ) -> None:
     made = memory.remember("collects pangolin stamps", user="ana")

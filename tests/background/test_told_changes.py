@@ -57,7 +57,7 @@ def test_a_message_that_is_no_memory_is_shown_with_what_has_changed_since(open_m
     assert [hit.successor is not None and "school" in hit.successor.text for hit in old] == [True]
 
 
-def test_a_sentence_about_something_else_is_not_kept_because_of_it(open_memory: OpenMemory) -> None:
+def test_a_sentence_that_denies_a_change_does_not_replace_the_memory(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder="talk-embed-s", chat="none")
     _tell(memory, "Our piano teacher comes on Mondays at six.")
     _tell(memory, "I nearly told the piano teacher to stop coming, but no.")

@@ -50,7 +50,7 @@ def test_every_answer_is_a_turn_that_says_it_and_hard_questions_share_no_word_wi
         assert bool(shared) == (question.tier == "plain"), question.id
 
 
-def test_the_background_is_in_both_languages_and_alternates() -> None:
+def test_the_background_exists_in_both_languages_and_has_only_user_and_assistant_turns() -> None:
     for language in ("en", "es"):
         talks = load_background(BACKGROUND, language)
         assert sum(map(len, talks)) >= 400
@@ -67,7 +67,9 @@ def test_a_folder_without_people_is_a_clear_error(tmp_path: Path) -> None:
         load_people(tmp_path)
 
 
-def test_answers_and_quiet_are_measured_by_words_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_and_empty_blocks_are_also_measured_for_a_search_by_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     turns = [{"id": f"eva:{n}", "role": "user", "text": text} for n, text in enumerate(("my bike is red", "it rained all day"))]
     question = {"at": "2026-03-01T10:00", "related": []}
     person = {

@@ -120,7 +120,7 @@ def test_languages_are_scored_apart_and_together() -> None:
         (False, False, Score()),
     ],
 )
-def test_a_verdict_is_compared_with_the_truth(*, truth: bool, said: bool, score: Score) -> None:
+def test_a_decision_about_a_change_is_scored_against_the_label(*, truth: bool, said: bool, score: Score) -> None:
     pair = ChangePair(id="one", language="en", old="I live in Lyon", new="I live in Metz", replaces=truth, why="moved")
     assert score_change(pair, lambda old, new, language: said).score == score
 

@@ -92,7 +92,7 @@ def test_scores_are_shares_of_the_evidence() -> None:
     assert (values["in 1k"], values["in 4k"]) == (0.0, 0.5)
 
 
-def test_questions_of_other_conversations_show_how_well_nothing_relevant_is_told() -> None:
+def test_questions_of_other_conversations_measure_abstention() -> None:
     text = str(Abstention(own=(0.9, 0.8, 0.4), foreign=(0.3, 0.6)))
     assert "83%" in text, "of the six pairs, one is the wrong way round"
     assert "67% of own, 50% of foreign questions" in text

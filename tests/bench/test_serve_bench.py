@@ -15,7 +15,7 @@ pytest.importorskip("uvicorn", reason="the server's packages are not installed")
 NO_EMBEDDER = ("--embedder", "none")
 
 
-def test_memory_is_that_of_a_process_and_all_it_started() -> None:
+def test_the_memory_of_a_process_includes_all_processes_that_it_started() -> None:
     processes = {1: (0, 1024), 5: (1, 2048), 6: (5, 4096), 7: (6, 1024), 9: (1, 512_000)}
     assert family_sum(processes, 5) == 7.0
 

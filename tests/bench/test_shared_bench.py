@@ -20,13 +20,13 @@ def test_servers_and_workers_neither_lose_nor_duplicate_nor_leak_data() -> None:
     assert figures["drained_after_s"] is not None
 
 
-def test_a_word_of_another_tenant_is_seen() -> None:
+def test_a_secret_of_another_tenant_is_detected() -> None:
     assert foreign_secrets(1, f"{secret(1)} and {secret(2)}") == [secret(2)]
     assert foreign_secrets(1, f"only {secret(1)}") == []
 
 
 @pytest.mark.long
-def test_tenants_that_are_copies_are_all_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_copies_of_a_tenant_are_in_the_store(capsys: pytest.CaptureFixture[str]) -> None:
     tenants.run(store=running().url("postgres"), tenants=5, each=6, asks=4)
     figures = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     assert (figures["tenants"], figures["memories"]) == ("5", "30")

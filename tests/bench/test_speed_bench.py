@@ -85,7 +85,7 @@ def test_items_added_one_by_one_are_there_after_reopening(name: str, corpus: Cor
 
 @pytest.mark.long
 @pytest.mark.parametrize("many", [False, True])
-def test_every_part_of_a_side_is_measured(many: bool, tmp_path: Path) -> None:  # noqa: FBT001  (a parameter of pytest)
+def test_every_metric_of_a_library_is_measured(many: bool, tmp_path: Path) -> None:  # noqa: FBT001  (a parameter of pytest)
     corpus = make_corpus(60 + SINGLE_ADDS, questions=30, seed=1, dimensions=16)
     numbers = measure(Holdfast.name, make_task(corpus, many=many, real=None), tmp_path)
     wanted = {"add", "add_wall", "find", "find_part", "find_kind", "vectors", "words", "cold", "resident", "disk", "import"}

@@ -61,7 +61,7 @@ def test_an_unknown_app_is_an_error(holdfast: Holdfast, command: str) -> None:
 
 
 @pytest.mark.ledger("A2", "A5")
-def test_the_cap_the_context_and_the_energy_of_apps(holdfast: Holdfast) -> None:
+def test_apps_have_commands_for_compactions_context_and_energy(holdfast: Holdfast) -> None:
     for number in range(11):
         remember(holdfast, f"The user's locker {number} is in hall {number * 7}.", "gym")
     holdfast("--preset", "apps", "worker", "--once")

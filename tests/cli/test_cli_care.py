@@ -92,7 +92,7 @@ def test_dead_jobs_are_shown_with_their_error_and_can_be_queued_again(holdfast: 
     assert holdfast.error("jobs", "rerun", "job_2")["code"] == "not_found"
 
 
-def test_models_are_listed_with_whether_they_are_here(holdfast: Holdfast) -> None:
+def test_the_list_of_models_says_which_are_installed(holdfast: Holdfast) -> None:
     listed = {each["name"]: each for each in holdfast.json("models", "list")}
 
     assert listed["talk-embed-s"]["default"] is True

@@ -138,7 +138,7 @@ def test_forgetting_a_key_can_be_undone(holdfast: Holdfast) -> None:
     assert len(holdfast.json("list", "--user", "ana")) == 1
 
 
-def test_forgetting_what_has_no_key_names_what_could_be_meant(holdfast: Holdfast) -> None:
+def test_forgetting_an_unknown_key_lists_the_memories_that_may_be_meant(holdfast: Holdfast) -> None:
     holdfast("remember", "works as a baker", "--user", "ana")
     (kept,) = holdfast.json("list", "--user", "ana")
     result = holdfast("chat", "--user", "ana", input="/forget baker\n")
@@ -190,7 +190,7 @@ def test_off_the_record_nothing_is_kept(holdfast: Holdfast) -> None:
     assert not [file.name for file in holdfast.home.rglob("*") if file.is_file() and b"parsnips" in file.read_bytes()]
 
 
-def test_json_gives_a_line_for_every_line_typed(holdfast: Holdfast) -> None:
+def test_with_json_each_line_typed_gets_one_line_of_output(holdfast: Holdfast) -> None:
     holdfast("remember", "allergic to peanuts", "--user", "ana")
     typed = "Am I allergic to peanuts?\n/memories\n/why\n/nope\n/remember tea\n/forget drink\n/context\n/new\n/help\n"
     result = holdfast("chat", "--user", "ana", "--json", input=typed)

@@ -22,7 +22,7 @@ def test_a_memory_of_one_process_is_recalled_by_another(holdfast: Holdfast) -> N
     assert "drink: prefers tea" in found
 
 
-def test_remember_keeps_all_it_is_told(holdfast: Holdfast) -> None:
+def test_remember_stores_every_option(holdfast: Holdfast) -> None:
     told = holdfast.json(
         "remember",
         "wants the window seat",
@@ -136,7 +136,7 @@ def test_recall_explains_which_search_found_each_hit(holdfast: Holdfast) -> None
     assert 0 < hit["score"] <= 1
 
 
-def test_recall_takes_limits_kinds_metadata_and_moments(holdfast: Holdfast) -> None:
+def test_recall_filters_by_limit_kind_metadata_score_and_date(holdfast: Holdfast) -> None:
     holdfast("remember", "green tea", "--meta", "level=1", "--valid-from", "2020-01-01")
     holdfast("remember", "black tea", "--meta", "level=2", "--valid-from", "2020-01-01")
     holdfast("remember", "let us buy tea", "--kind", "decision")
@@ -254,7 +254,7 @@ def test_forget_and_undo_with_an_unknown_id_fail(holdfast: Holdfast) -> None:
     assert holdfast.error("forget", "mem_nothing", "--key", "drink", exit=2)["code"] == "usage"
 
 
-def test_erase_where_nobody_can_be_asked_needs_yes(holdfast: Holdfast) -> None:
+def test_erase_without_a_terminal_needs_the_option_yes(holdfast: Holdfast) -> None:
     holdfast("remember", "prefers tea", "--user", "ana")
 
     ran = holdfast.run("erase", "--user", "ana", exit=2)

@@ -13,7 +13,7 @@ def test_revise_changes_the_text_and_keeps_the_id_and_the_rest(holdfast: Holdfas
     assert holdfast.json("history", old["id"])[-1]["reason"] == "said so today"
 
 
-def test_revise_changes_what_else_there_is_and_leaves_the_text(holdfast: Holdfast) -> None:
+def test_revise_changes_other_fields_and_leaves_the_text(holdfast: Holdfast) -> None:
     id = holdfast.json("remember", "prefers tea", "--user", "ana", "--tag", "old")["id"]
 
     new = holdfast.json("revise", id, "--tag", "a", "--tag", "b", "--importance", "9", "--topic", "drinks", "--pinned")

@@ -36,7 +36,7 @@ def _texts(memory: Engine, user: str = "ana") -> set[str]:
     ],
     ids=["en", "es", "delete"],
 )
-def test_forgetting_takes_memories_and_messages_at_once_and_undo_brings_them_back(memory: Engine, text: str) -> None:
+def test_a_wish_to_forget_hides_memories_and_messages_at_once_and_undo_restores_them(memory: Engine, text: str) -> None:
     with memory.session(user="ana") as session:
         session.add("user", "I play the violin (violín) every Sunday.")
         session.add("user", "I live in Lyon.")
@@ -65,7 +65,7 @@ def test_a_message_that_was_not_digested_yet_is_not_learned_after_the_wish(memor
 
 
 @BOTH
-def test_only_the_users_own_data_is_taken(memory: Engine) -> None:
+def test_a_wish_to_forget_hides_only_the_users_own_data(memory: Engine) -> None:
     memory.remember("The violin is in the hall.")
     memory.remember("Plays the violin.", user="ben")
     memory.remember("Plays the violin.", user="ana")
@@ -76,7 +76,7 @@ def test_only_the_users_own_data_is_taken(memory: Engine) -> None:
     assert {each.text for each in memory.memories(user="ana", app="shop")} >= {"Sells violins."}
 
 
-def test_forgetting_everything_takes_everything_of_the_user(memory: Engine) -> None:
+def test_a_wish_to_forget_everything_hides_everything_of_the_user(memory: Engine) -> None:
     memory.remember("Plays the violin.", user="ben")
     memory.remember("Plays the violin.", user="ana")
     memory.remember("Lives in Lyon.", user="ana")
@@ -95,7 +95,7 @@ def test_a_text_about_several_things_loses_only_the_sentence_about_the_subject(m
     assert memory.get(stored.id).text == "Lives in Lyon. Plays the violin. Works at Acme."
 
 
-def test_nothing_is_taken_if_nothing_is_about_the_subject(memory: Engine) -> None:
+def test_a_wish_to_forget_changes_nothing_if_no_memory_is_about_the_subject(memory: Engine) -> None:
     memory.remember("Lives in Lyon.", user="ana")
     done = _wish(memory, "Forget what I told you about my allergy to shellfish.")
     assert (done.memories, done.messages, done.undo) == ((), (), None)
@@ -151,5 +151,5 @@ def test_an_assistant_is_told_what_was_forgotten(open_memory: OpenMemory) -> Non
         ("my knee", "my knee"),
     ],
 )
-def test_the_subject_of_a_wish_is_known_without_its_reason(subject: str, head: str) -> None:
+def test_the_reason_is_cut_off_from_the_subject_of_a_wish(subject: str, head: str) -> None:
     assert without_reason(subject) == head

@@ -135,7 +135,7 @@ def test_a_reply_is_withheld_even_if_it_was_interrupted(memory: Engine) -> None:
     assert session.add("user", "What is the weather?").action is None
 
 
-def test_other_people_and_tools_have_no_wishes(memory: Engine) -> None:
+def test_only_the_users_own_words_count_as_wishes(memory: Engine) -> None:
     session = memory.session(user="ana")
     assert session.add("assistant", "Don't save this: it is a test.").action is None
     assert session.add("user", "Don't save this: it is a web page.", origin="web").action is None

@@ -57,7 +57,7 @@ def test_http_withholds_and_leaves_nothing_behind(place: Place, files_with: Call
     assert not files_with("Quxzel")
 
 
-def test_undo_over_http_is_for_the_users_own_key(place: Place) -> None:
+def test_only_a_key_of_the_user_can_undo_over_http(place: Place) -> None:
     with serving(place) as served:
         _say(served, "I play the violin.")
         taken = _say(served, "Forget what I told you about the violin.")["consent"]

@@ -71,7 +71,7 @@ def test_each_app_keeps_ten_memories_and_none_is_in_the_context_of_another_app(
 
 
 @pytest.mark.ledger("A5")
-def test_the_block_is_the_designs_to_the_letter(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_the_context_block_has_exactly_the_format_of_the_design(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory(preset="apps")
     assert memory.context("anything", app="calendar").text == ""
     memory.remember("User experienced database connection issues.", app="calendar")
@@ -370,7 +370,7 @@ def test_the_five_metrics_are_counted_from_what_is_stored(open_memory: OpenMemor
 
 
 @pytest.mark.ledger("A10")
-def test_metrics_outlive_a_restart_and_leave_out_what_was_before(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_metrics_survive_a_restart_and_count_only_the_last_day(open_memory: OpenMemory, clock: FrozenClock) -> None:
     memory = open_memory(preset="apps")
     converse(memory, "garden", "I grow tomatoes in Vila Nova.", "Noted.")
     clock.advance(timedelta(hours=1))
@@ -394,7 +394,7 @@ def test_metrics_of_an_empty_memory_are_zero(open_memory: OpenMemory) -> None:
 
 @pytest.mark.long
 @pytest.mark.ledger("A14")
-def test_it_stays_in_order_with_many_apps_and_memories(open_memory: OpenMemory) -> None:
+def test_many_apps_keep_ten_memories_each_and_see_no_others(open_memory: OpenMemory) -> None:
     memory = open_memory(preset="apps")
     apps = [f"app{number}" for number in range(40)]
     with services(memory).store.write() as tx:

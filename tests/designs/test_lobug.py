@@ -150,7 +150,7 @@ def nearness(text: str) -> list[float]:
 
 
 @pytest.mark.ledger("L4")
-def test_the_five_nearest_facts_over_the_floor_come_to_mind_at_each_turn(tmp_path: Path) -> None:
+def test_each_turn_retrieves_the_five_nearest_facts_above_the_minimum_similarity(tmp_path: Path) -> None:
     config = MemoryConfig(db_path=str(tmp_path / "bug.db"), embedding_dim=9)
     with MemoryManager(config, embed_fn=nearness) as lobug:
         for word in reversed(WORDS):

@@ -155,7 +155,7 @@ def test_the_servers_startup_and_a_turn_run_as_written(config: MemoryConfig) -> 
     memory.close()
 
 
-def test_the_inspection_of_the_design_runs_in_a_new_process_state(config: MemoryConfig) -> None:
+def test_the_designs_inspection_script_finds_the_stored_messages_and_facts(config: MemoryConfig) -> None:
     configure_embeddings(trees)
     with MemoryManager(config, embed_fn=embed) as memory:
         memory.process_exchange("My name is Alex and I work at NASA.", "Nice to know.")
@@ -223,7 +223,7 @@ def test_a_database_opens_before_its_embedding_function_is_set(config: MemoryCon
             MemoryManager(db=db, conversation="other")
 
 
-def test_a_conversation_without_memory_is_its_last_messages() -> None:
+def test_a_prompt_without_memory_has_the_personality_and_the_last_messages() -> None:
     conversation = ConversationManager(personality="P", max_messages=2)
     for text in ("one", "two", "three"):
         conversation.add_user_message(text)

@@ -152,7 +152,9 @@ def test_a_request_to_remember_an_event_is_stored_as_a_fact(open_manager: OpenMa
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("C2", "C5")
-def test_from_the_first_message_to_a_restart(open_manager: OpenManager, clock: FrozenClock) -> None:
+def test_facts_survive_a_restart_while_the_window_and_the_context_of_the_day_do_not(
+    open_manager: OpenManager, clock: FrozenClock
+) -> None:
     async def first_day() -> str:
         async with open_manager(user="alex") as memory:
             memory.engine.set_user("alex", timezone="America/New_York")
@@ -220,7 +222,9 @@ def test_contexts_without_a_key_do_not_replace_each_other(open_manager: OpenMana
 
 
 @pytest.mark.ledger("C3")
-def test_the_expired_is_never_returned_and_goes_when_it_is_cleaned_up(open_manager: OpenManager, clock: FrozenClock) -> None:
+def test_expired_memories_are_never_returned_and_are_removed_by_the_cleanup(
+    open_manager: OpenManager, clock: FrozenClock
+) -> None:
     async def story() -> None:
         async with open_manager() as memory:
             await memory.remember_conversation("we talked about the sea")
@@ -237,7 +241,7 @@ def test_the_expired_is_never_returned_and_goes_when_it_is_cleaned_up(open_manag
 
 
 @pytest.mark.ledger("C3")
-def test_the_expired_is_cleaned_up_at_every_start_and_every_hour(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_expired_memories_are_removed_at_every_start_and_every_hour(open_memory: OpenMemory, clock: FrozenClock) -> None:
     def gone(memory: Engine, id: str) -> bool:
         try:
             memory.get(id)
@@ -321,9 +325,7 @@ def test_one_folder_is_copied_to_back_up_and_removed_to_reset(open_manager: Open
 
 
 @pytest.mark.ledger("C9")
-def test_minilm_is_the_designs_embedder_with_384_dimensions_and_brings_like_sentences_near(
-    open_manager: OpenManager, minilm: str
-) -> None:
+def test_minilm_is_the_designs_embedder_and_finds_similar_sentences(open_manager: OpenManager, minilm: str) -> None:
     async def story() -> None:
         async with open_manager(embedder=None) as memory:
             embedder = services(memory.engine).embedding.embedder()
@@ -342,7 +344,7 @@ def test_minilm_is_the_designs_embedder_with_384_dimensions_and_brings_like_sent
     asyncio.run(story())
 
 
-def test_without_the_embedders_weights_words_are_searched_and_it_says_so(tmp_path: Path) -> None:
+def test_without_the_embedders_weights_recall_searches_by_words_and_says_so(tmp_path: Path) -> None:
     runner = CliRunner(env={"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_MODELS": str(tmp_path / "none")})
     runner.invoke(app, ["--preset", "reachy", "remember", "likes the sea"])
     found = runner.invoke(app, ["--preset", "reachy", "recall", "sea"])

@@ -77,7 +77,7 @@ def test_memories_accumulate_without_repeats_through_a_conversation(rostro: Engi
 
 
 @pytest.mark.ledger("R2")
-def test_at_most_five_memories_come_to_mind_at_a_time_and_none_that_is_far(rostro: Engine) -> None:
+def test_at_most_five_memories_are_recalled_per_message_and_none_with_a_low_cosine(rostro: Engine) -> None:
     told(rostro, *(f"the red bicycle number {number} stands in the yard" for number in range(9)), "a spoon is on the table")
     session = rostro.session(id="kitchen", shared=True)
     session.add("user", "the red bicycle number stands in the yard")
@@ -227,7 +227,7 @@ def test_each_closed_conversation_is_listed_with_its_topic_and_relative_time(ros
 
 @pytest.mark.long
 @pytest.mark.ledger("R9")
-def test_only_the_newest_twenty_closes_stay_in_the_index(rostro: Engine, clock: FrozenClock) -> None:
+def test_the_index_has_only_the_newest_twenty_closed_conversations(rostro: Engine, clock: FrozenClock) -> None:
     told(rostro, "paella wants bomba rice", "the paella broth is homemade", "no chorizo in the paella", topic="paella")
     for number in range(22):
         session = rostro.session(id=f"talk {number}", shared=True)
@@ -240,7 +240,7 @@ def test_only_the_newest_twenty_closes_stay_in_the_index(rostro: Engine, clock: 
 
 
 @pytest.mark.ledger("R10")
-def test_the_layers_stand_in_their_order_in_the_system_prompt(rostro: Engine, clock: FrozenClock) -> None:
+def test_the_layers_of_the_system_prompt_have_a_fixed_order(rostro: Engine, clock: FrozenClock) -> None:
     cook(rostro.session(id="first", shared=True))
     clock.advance(timedelta(minutes=8))
     rostro.drain()
@@ -393,7 +393,9 @@ def test_hand_edits_made_while_a_page_is_split_survive(rostro: Engine, folder: P
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("R5", "R6", "R9")
-def test_the_whole_story_with_a_model(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_a_conversation_with_a_model_creates_a_topic_that_the_next_conversation_uses(
+    open_memory: OpenMemory, clock: FrozenClock
+) -> None:
     def answer(call: RecordedCall) -> str:
         wanted = set((call.schema or {}).get("properties", {}))
         if "topic" in wanted:

@@ -47,7 +47,7 @@ def test_a_colon_alone_makes_no_key(rumi: Engine, text: str) -> None:
     assert (kept.key, kept.text) == ("nota", text)
 
 
-def test_a_lasting_event_is_learned_and_one_of_these_days_is_not(open_memory: OpenMemory) -> None:
+def test_a_lasting_event_is_learned_and_an_appointment_is_not(open_memory: OpenMemory) -> None:
     rumi = open_memory(preset="rumi")
     with rumi.session() as talk:
         talk.add("user", "nació Martina, la hija de mi hermano Gonzalo")
@@ -60,7 +60,7 @@ def test_a_lasting_event_is_learned_and_one_of_these_days_is_not(open_memory: Op
 
 
 @pytest.mark.ledger("U5")
-def test_the_block_is_the_designs_to_the_letter_and_absent_without_facts(rumi: Engine) -> None:
+def test_the_context_block_has_exactly_the_format_of_the_design_and_is_empty_without_facts(rumi: Engine) -> None:
     assert rumi.context("hola").text == ""
     rumi.remember("nombre: Lucas")
     rumi.remember("trabajo: desarrollador en una startup de fintech")
@@ -78,7 +78,7 @@ def test_the_block_is_the_designs_to_the_letter_and_absent_without_facts(rumi: E
 @pytest.mark.long
 @pytest.mark.everywhere
 @pytest.mark.ledger("U6")
-def test_up_to_a_hundred_facts_are_all_there_and_above_only_the_relevant(rumi: Engine) -> None:
+def test_up_to_a_hundred_facts_are_all_in_the_block_and_beyond_that_only_relevant_ones(rumi: Engine) -> None:
     for number in range(100):
         rumi.remember(f"dato{number}: valor{number} de la lista")
     rumi.drain()
@@ -130,7 +130,7 @@ def test_a_process_that_never_ended_its_session_loses_nothing(open_memory: OpenM
 @pytest.mark.long
 @pytest.mark.everywhere
 @pytest.mark.ledger("U8", "X33")
-def test_facts_that_are_in_every_prompt_outlive_the_year(rumi: Engine, clock: FrozenClock) -> None:
+def test_facts_that_are_in_every_prompt_do_not_expire_after_a_year(rumi: Engine, clock: FrozenClock) -> None:
     with rumi.session() as session:
         session.add("user", "Juego al ajedrez los jueves.")
     rumi.drain()
@@ -222,7 +222,7 @@ def test_a_key_is_found_under_each_spelling_and_another_key_is_not(rumi: Engine)
 
 
 @pytest.mark.ledger("U3")
-def test_a_call_for_attention_is_a_note_and_a_request_with_a_key_is_split(rumi: Engine) -> None:
+def test_a_warning_is_stored_as_a_note_and_a_request_with_a_key_is_split(rumi: Engine) -> None:
     assert (rumi.remember("Ojo: no llamar").key, rumi.remember("Ojo: no llamar").text) == ("nota", "Ojo: no llamar")
     kept = rumi.remember("recordá: cumpleaños: 14 de julio")
     assert (kept.key, kept.text) == ("cumpleaños", "14 de julio")
@@ -266,7 +266,7 @@ def test_a_relatives_job_does_not_take_the_users_key_when_it_is_stored_by_hand(r
 
 
 @pytest.mark.ledger("U6")
-def test_long_facts_are_shown_by_importance_and_not_cut_by_order(rumi: Engine) -> None:
+def test_if_facts_exceed_the_budget_the_important_ones_are_shown(rumi: Engine) -> None:
     filler = "le interesa leer sobre el asunto número {} con mucho detalle, " * 3
     for number in range(60):
         rumi.remember(filler.format(number, number, number), key=f"tema_{number}", origin="auto")

@@ -108,7 +108,7 @@ def test_each_of_lo_bugs_settings_is_applied_to_the_engine(tmp_path: Path) -> No
         assert embedder.dimensions == 3
 
 
-def test_an_embedding_function_that_fails_at_the_opening_leaves_words_to_search_by(tmp_path: Path) -> None:
+def test_if_the_embedding_function_fails_recall_searches_by_words(tmp_path: Path) -> None:
     def away(text: str) -> list[float]:
         raise ConnectionError(text)
 
@@ -118,7 +118,7 @@ def test_an_embedding_function_that_fails_at_the_opening_leaves_words_to_search_
 
 
 @pytest.mark.ledger("R11")
-def test_rostros_own_yaml_serves_as_it_is(tmp_path: Path) -> None:
+def test_rostros_original_yaml_file_works_unchanged(tmp_path: Path) -> None:
     file = written(tmp_path, ROSTRO_YAML)
     with (
         contextlib.chdir(tmp_path),
@@ -164,7 +164,7 @@ def test_each_of_rostros_settings_is_applied_to_the_preset() -> None:
     assert [section.max_items for section in preset.layout.sections if section.words == "recent_topics"] == [12]
 
 
-def test_reachys_own_yaml_serves_as_it_is(tmp_path: Path) -> None:
+def test_reachys_original_yaml_file_works_unchanged(tmp_path: Path) -> None:
     settings = load_settings(written(tmp_path, REACHY_YAML), preset="reachy")
     preset = make_preset(settings)
     assert settings.store == "~/.reachy/memory"
@@ -189,7 +189,7 @@ def test_each_of_reachys_settings_is_applied_to_the_engine(open_memory: OpenMemo
         memory.get(kept.id)
 
 
-def test_the_embedder_is_the_arguments_then_the_settings_then_the_presets_then_the_default(tmp_path: Path) -> None:
+def test_the_embedder_comes_from_the_argument_then_the_settings_then_the_preset(tmp_path: Path) -> None:
     def used(**given: Any) -> str | None:
         with holdfast.open(tmp_path / "memory.db", worker="none", **given) as memory:
             return services(memory).embedding.name

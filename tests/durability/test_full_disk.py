@@ -72,7 +72,7 @@ def test_a_full_disk_is_507_over_http() -> None:
     assert problem_of(StoreFull("The disk is full.")).status == 507
 
 
-def test_a_disk_with_room_needs_no_reserve(tmp_path: Path) -> None:
+def test_a_disk_with_enough_space_gets_no_reserve_file(tmp_path: Path) -> None:
     if shutil.disk_usage(tmp_path).free < 2 << 30:
         pytest.skip("this disk is low itself")
     open_engine(tmp_path / "memory.db", embedder="none", worker="none").close()

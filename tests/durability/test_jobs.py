@@ -421,7 +421,7 @@ def test_inline_work_is_done_when_the_call_returns(tmp_path: Path) -> None:
         assert [memory.text for memory in engine.memories(user=USER)] == ["I live in Lyon."]
 
 
-def test_without_a_worker_nothing_happens_until_someone_works(tmp_path: Path) -> None:
+def test_without_a_worker_a_job_stays_queued_until_the_scheduler_runs(tmp_path: Path) -> None:
     with opened(tmp_path, FrozenClock()) as engine:
         ended(engine)
         assert only_job(engine).state == "queued"

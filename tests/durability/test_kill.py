@@ -284,7 +284,7 @@ def test_a_writer_killed_at_a_named_point_continues_where_it_stopped(tmp_path: P
     assert audit(tmp_path / "memory.db", run.clock, run.acknowledged) == []
 
 
-def test_the_audit_sees_what_was_acknowledged_too_early(tmp_path: Path) -> None:
+def test_the_audit_detects_operations_acknowledged_before_the_commit(tmp_path: Path) -> None:
     """The audit must fail if acknowledgements are sent before the commit. Otherwise the audit would prove nothing."""
     run = Run(tmp_path, seed=1, too_early=True)
     assert run_child(run, Part("left", tmp_path, KillPoint("before commit", 9), too_early=True)) == -signal.SIGKILL

@@ -111,7 +111,7 @@ def _pages(folder: Path) -> int:
 
 @pytest.mark.ledger("X6")
 @pytest.mark.parametrize("name", PRESETS)
-def test_killed_at_any_step_of_learning_the_end_is_the_same(tmp_path: Path, name: str) -> None:
+def test_a_kill_at_any_step_of_learning_does_not_change_the_result(tmp_path: Path, name: str) -> None:
     ready = tmp_path / "ready"
     ready.mkdir()
     prepare(ready, name)

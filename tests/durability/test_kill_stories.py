@@ -151,7 +151,7 @@ def _end(folder: Path, name: str) -> object:
 @pytest.mark.ledger("U9", "X6")
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", STORIES)
-def test_killed_in_the_middle_of_its_story_a_design_ends_the_same(tmp_path: Path, name: str) -> None:
+def test_a_kill_during_a_scenario_does_not_change_its_result(tmp_path: Path, name: str) -> None:
     whole, pipe = start(run_story, tmp_path / "whole", name, None)
     whole.join(120)
     assert whole.exitcode == 0

@@ -105,7 +105,7 @@ def _soak(home: Holdfast, clients: list[Client]) -> tuple[int, int]:
 
 
 @pytest.mark.timeout(SECONDS * 3)
-def test_two_minutes_of_mixed_load_with_a_kill_lose_nothing_and_do_not_grow(tmp_path: Path) -> None:
+def test_two_minutes_of_mixed_load_with_a_kill_lose_nothing_and_leak_no_memory(tmp_path: Path) -> None:
     home = Holdfast(home=tmp_path / "home", models=tmp_path / "models")
     clients = [Client(f"user-{number}") for number in range(CLIENTS)]
     before, after = _soak(home, clients)

@@ -171,7 +171,7 @@ def test_stats_are_typed_and_a_plain_dict_if_wanted(memory: Engine) -> None:
     assert stats.to_dict() == services(memory).store.stats()
 
 
-def test_an_index_is_a_setting(folder: Path) -> None:
+def test_an_unknown_index_setting_is_refused(folder: Path) -> None:
     with pytest.raises(holdfast.SettingsError, match="index must be memory, chroma"):
         holdfast.open(folder / "memory.db", settings={"index": "magic"}, embedder=HashEmbedder(), worker="none")
 

@@ -73,7 +73,7 @@ def test_an_invalid_name_is_refused(memory: Engine, name: str) -> None:
         memory.apps.install(name)
 
 
-def test_names_are_cleaned_like_everywhere(memory: Engine) -> None:
+def test_names_of_apps_are_cleaned(memory: Engine) -> None:
     memory.apps.install(" cal\nendar ")
     memory.remember("prefers mornings", app="cal endar")
     assert listed(memory)["cal endar"].memory_count == 1
@@ -221,7 +221,7 @@ def test_shared_memories_are_listed_apart_from_the_apps_own(memory: Engine, cloc
 
 
 @pytest.mark.parametrize("app", ["tasks", None])
-def test_sharing_with_one_app_is_with_no_other(memory: Engine, app: str | None) -> None:
+def test_memories_shared_with_one_app_are_not_visible_to_other_apps(memory: Engine, app: str | None) -> None:
     memory.apps.install("calendar", shares_with=["mail"])
     memory.remember("The user has a cello lesson on Monday.", app="calendar")
     assert memory.recall("cello lesson", app=app) == []
@@ -275,7 +275,7 @@ def test_sharing_is_given_as_a_list_or_as_all(memory: Engine, wrong: object) -> 
 
 
 @pytest.mark.ledger("A12")
-def test_a_user_has_a_space_of_their_own_with_an_app_when_they_are_named(memory: Engine) -> None:
+def test_memories_of_a_user_in_an_app_are_shown_only_to_that_user(memory: Engine) -> None:
     memory.remember("Meetings are in room four.", app="calendar")
     memory.remember("Ana prefers mornings.", app="calendar", user="ana")
     memory.apps.install("calendar", shares_with=["mail"])

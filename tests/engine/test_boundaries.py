@@ -95,7 +95,7 @@ def test_a_session_of_the_same_id_in_another_scope_is_out_of_reach(memory: Engin
 
 
 @pytest.mark.ledger("X17")
-def test_two_processes_with_different_embedders_leave_each_other_their_vectors(open_memory: Callable[..., Engine]) -> None:
+def test_two_engines_with_different_embedders_keep_each_others_vectors(open_memory: Callable[..., Engine]) -> None:
     one = open_memory(embedder=HashEmbedder("one", 64))
     one.remember("the parrot likes tea", user="ana")
     one.drain()
@@ -111,7 +111,7 @@ def test_two_processes_with_different_embedders_leave_each_other_their_vectors(o
 
 
 @pytest.mark.ledger("X3")
-def test_undoing_a_correction_does_not_undo_a_longer_life(memory: Engine, clock: FrozenClock) -> None:
+def test_undoing_a_correction_keeps_a_later_expiry(memory: Engine, clock: FrozenClock) -> None:
     kept = memory.remember("the code is 1234", user="ana", expires_at=clock.now() + 2 * DAY)
     memory.revise(kept.id, "the code is 5678")
     memory.remember("the code is 5678", user="ana", expires_at=clock.now() + 300 * DAY)
@@ -130,7 +130,7 @@ def test_finished_jobs_go_after_a_week(memory: Engine, clock: FrozenClock) -> No
     assert memory.jobs() == []
 
 
-def test_more_users_than_a_statement_can_bind_are_no_hindrance(memory: Engine) -> None:
+def test_more_partitions_than_a_statement_can_bind_are_read(memory: Engine) -> None:
     from holdfast.stores.sql import partitions  # noqa: PLC0415  (the one place that met the limit)
 
     connection = services(memory).store.connection  # type: ignore[attr-defined]
@@ -161,7 +161,9 @@ def test_closing_waits_for_running_reads(open_memory: Callable[..., Engine]) -> 
 
 
 @pytest.mark.ledger("X5")
-def test_an_erasure_reaches_the_backups_that_other_tenants_asked_for(open_memory: Callable[..., Engine], tmp_path: Path) -> None:
+def test_an_erasure_also_erases_from_backups_that_another_tenant_created(
+    open_memory: Callable[..., Engine], tmp_path: Path
+) -> None:
     acme, other = open_memory(tenant="acme"), open_memory(tenant="other")
     other.remember("prefers tea", user="ana")
     acme.backup(tmp_path / "copy.db")

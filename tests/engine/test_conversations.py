@@ -96,7 +96,7 @@ def test_a_session_nobody_spoke_in_leaves_nothing(memory: Engine) -> None:
 
 
 @pytest.mark.ledger("X6")
-def test_ending_queues_one_digestion_however_often_it_is_said(memory: Engine) -> None:
+def test_ending_a_session_twice_queues_one_digestion(memory: Engine) -> None:
     talk = memory.session(user="ana")
     talk.add("user", "I live in Lyon now.")
     talk.end()
@@ -166,7 +166,7 @@ def test_a_session_does_not_recall_itself(memory: Engine) -> None:
     assert [hit.text for hit in memory.session(user="ana").recall("parrot")] == ["the parrot is green"]
 
 
-def test_a_long_session_does_not_hide_what_others_said(memory: Engine) -> None:
+def test_many_messages_of_a_session_do_not_hide_those_of_other_sessions(memory: Engine) -> None:
     memory.session(user="ana").add("user", "the parrot is called Basil and comes from a very old family of birds")
     talk = memory.session(user="ana")
     for n in range(120):

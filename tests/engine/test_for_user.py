@@ -77,7 +77,7 @@ def test_a_view_changes_what_its_user_has(ana: ScopedMemory) -> None:
     assert ana.erase(id=kept.id).memories == 1
 
 
-def test_a_batch_that_touches_another_user_cannot_be_undone_by_one(memory: Engine, ana: ScopedMemory) -> None:
+def test_a_user_cannot_undo_a_batch_that_also_changed_another_users_memory(memory: Engine, ana: ScopedMemory) -> None:
     users = [memory.remember("tea", key="drink", user=user) for user in ("ana", "bob")]
     with services(memory).store.write() as tx:
         changes = [Retire(id=kept.id, status="forgotten", reason="asked") for kept in users]

@@ -12,7 +12,7 @@ DAY = timedelta(days=1)
 
 
 @pytest.mark.ledger("X3")
-def test_history_lists_every_change_with_reason_author_and_what_it_made(memory: Engine, clock: FrozenClock) -> None:
+def test_history_lists_every_change_with_its_reason_author_and_resulting_text(memory: Engine, clock: FrozenClock) -> None:
     made = memory.remember("lives in Lyon", user="ana")
     clock.advance(DAY)
     memory.revise(made.id, "lives in Porto", reason="moved")

@@ -116,7 +116,7 @@ def test_a_wrong_namespace_is_refused(memory: Engine, namespace: Any) -> None:
 
 
 @BOTH
-def test_labels_are_exact(memory: Engine, open_memory: Callable[..., Engine]) -> None:
+def test_namespace_labels_are_stored_exactly(memory: Engine, open_memory: Callable[..., Engine]) -> None:
     labels = (" a  b\n", "É/%_'\"", "*", "emoji 🦭", "a", "\x1e")
     memory.remember("x", user="ana", namespace=labels)
     assert open_memory().namespaces(user="ana") == [labels]

@@ -297,7 +297,7 @@ def test_remember_all_stores_all_memories_or_none(memory: Engine) -> None:
     assert [found.text for found in ana.memories()] == ["has a cat"]
 
 
-def test_created_at_keeps_the_date_of_an_import(memory: Engine, clock: FrozenClock) -> None:
+def test_created_at_sets_the_date_of_an_imported_memory(memory: Engine, clock: FrozenClock) -> None:
     then = datetime(2024, 5, 1, 10, tzinfo=UTC)
     old = memory.remember("prefers tea", user="ana", created_at="2024-05-01T10:00:00Z", origin="import")
     new = memory.remember("has a cat", user="ana")

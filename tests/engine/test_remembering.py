@@ -22,7 +22,7 @@ def test_a_stored_memory_is_returned_and_listed(memory: Engine) -> None:
     assert str(made) == "drink: prefers tea"
 
 
-def test_it_is_there_after_reopening(open_memory: Callable[..., Engine]) -> None:
+def test_a_memory_is_there_after_reopening(open_memory: Callable[..., Engine]) -> None:
     with open_memory() as memory:
         made = memory.remember("prefers tea", user="ana")
     assert open_memory().memories(user="ana") == [made]
@@ -184,7 +184,7 @@ def test_forget_requires_exactly_one_target(memory: Engine, wanted: dict[str, st
 
 
 @pytest.mark.parametrize("importance", [0, 10, 3.5])
-def test_importance_goes_from_nought_to_ten(memory: Engine, importance: float) -> None:
+def test_importance_ranges_from_zero_to_ten(memory: Engine, importance: float) -> None:
     assert memory.remember("x marks it", importance=importance).importance == importance
 
 
@@ -221,7 +221,7 @@ def test_a_kind_can_be_pinned_as_a_whole(memory: Engine) -> None:
     assert memory.memories(user="ana")[0].pinned
 
 
-def test_a_users_own_preset_is_a_few_lines(open_memory: Callable[..., Engine]) -> None:
+def test_a_custom_preset_needs_only_a_few_lines(open_memory: Callable[..., Engine]) -> None:
     recipe = Kind(name="recipe", meaning="How to cook something", keyed="one")
     memory = open_memory(preset=Preset(name="mine", kinds=(recipe,), default_kind="recipe"))
     memory.remember("boil it", key="egg")

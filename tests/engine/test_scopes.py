@@ -89,7 +89,7 @@ def test_tenants_of_one_file_are_separate(open_memory: Callable[..., Engine]) ->
     assert theirs.memories(user="ana") == [made]
 
 
-def test_names_are_taken_without_invisible_characters_wherever_they_are_given(memory: Engine) -> None:
+def test_user_names_are_used_without_invisible_characters(memory: Engine) -> None:
     odd = " an\u200ba\n"
     memory.remember("prefers tea", user=odd)
     memory.session(user=odd).add("user", "hello there")

@@ -371,7 +371,7 @@ def test_a_receipt_names_the_backups_that_still_hold_the_data(two: Engine, tmp_p
     assert b"pangolin" not in later.read_bytes()
 
 
-def test_an_erased_question_is_not_kept_by_the_embedding(memory: Engine) -> None:
+def test_recall_by_meaning_works_after_an_erasure(memory: Engine) -> None:
     memory.remember("prefers tea", user="ana")
     memory.recall("tea", user="ana")
     memory.erase(user="ana")

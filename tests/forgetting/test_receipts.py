@@ -65,7 +65,7 @@ def in_every_field(memory: Engine, user: str, word: str) -> None:
 
 
 @pytest.mark.everywhere("sqlite", "chroma")
-def test_no_field_of_an_erased_user_is_in_any_file_and_controls_are(
+def test_no_field_of_an_erased_user_is_left_in_any_file_and_other_users_fields_are(
     open_memory: OpenMemory, files_with: FilesWith, folder: Path
 ) -> None:
     memory = open_memory()
@@ -83,7 +83,7 @@ def test_no_field_of_an_erased_user_is_in_any_file_and_controls_are(
     assert files_with(NEEDLE[:7]) == []
 
 
-def test_every_erased_value_becomes_a_needle(memory: Engine) -> None:
+def test_the_scan_searches_for_every_erased_value(memory: Engine) -> None:
     texts: list[str] = []
 
     class Recording(SQLiteStore):
@@ -323,7 +323,7 @@ def test_an_erasure_with_another_preset_reaches_the_topic_files_and_the_folder(h
     assert any(CONTROL.encode() in path.read_bytes() for path in files if path.suffix == ".md")
 
 
-def test_a_file_of_the_user_in_the_folder_of_an_erased_name_is_reported(open_memory: OpenMemory, folder: Path) -> None:
+def test_a_foreign_file_in_the_topic_folder_of_an_erased_user_is_reported(open_memory: OpenMemory, folder: Path) -> None:
     memory = open_memory(preset="rostro")
     memory.remember(f"keeps {NEEDLE}", user="victimuser", topic="pets")
     services(memory).topic_files.of(Scope(tenant="default", user="victimuser")).sync()
@@ -407,7 +407,7 @@ def test_a_damaged_line_of_the_registry_is_skipped(memory: Engine, folder: Path)
     assert memory.erase(user="ana").verified
 
 
-def test_an_error_of_the_copy_never_loses_the_receipt(memory: Engine, folder: Path) -> None:
+def test_an_unreadable_backup_does_not_prevent_the_receipt(memory: Engine, folder: Path) -> None:
     talk(memory, "ana", f"I live in {NEEDLE.title()}.")
     copy = memory.backup(folder / "copy.db")
     copy.unlink()

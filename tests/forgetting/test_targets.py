@@ -118,7 +118,7 @@ def test_a_receipt_counts_rows_by_table_and_nothing_else(clock: FrozenClock) -> 
     assert (receipt.memories, receipt.messages, receipt.vectors, receipt.sessions) == (1, 2, 3, 0)
 
 
-def test_the_mark_of_a_name_needs_the_secret_and_distinguishes_scopes() -> None:
+def test_the_hash_of_an_erased_name_depends_on_the_secret_and_the_scope() -> None:
     assert mark_of("00" * 16, {"memory": "mem_1"}, None) == "mem_1"
     assert mark_of("00" * 16, {"source": "msg_1"}, None) == "msg_1"
     marks = {

@@ -45,7 +45,7 @@ def copied(open_memory: OpenMemory, folder: Path) -> Callable[[Engine], Engine]:
 
 
 @pytest.mark.parametrize("target", ["memory", "message", "session", "user", "user in an app", "app"])
-def test_the_same_data_is_erased_again_and_no_other(
+def test_exactly_the_same_data_is_erased_again(
     memory: Engine, clock: FrozenClock, copied: Callable[[Engine], Engine], target: str
 ) -> None:
     message, remembered = talk(memory, "ana", APP)

@@ -135,7 +135,7 @@ def test_the_newest_value_of_a_context_wins(robot: Collection, memory: Engine) -
     assert [each.text for each in memory.memories(kinds=["context"], key="task")] == ["dancing"]
 
 
-def test_the_first_versions_types_become_those_of_the_second(robot: Collection, memory: Engine) -> None:
+def test_types_of_the_designs_first_version_are_mapped_to_those_of_the_second(robot: Collection, memory: Engine) -> None:
     for type in ("observation", "preference", "event", "task"):
         robot.store(f"something of type {type}", type)
     imported(memory, robot.folder)

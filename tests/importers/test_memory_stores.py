@@ -83,7 +83,7 @@ class TestMem0:
         with pytest.raises(InvalidInput, match=r"mem0, point 1 cannot be read: it contains builtins\.print, which is not data"):
             memory.import_from(tmp_path)
 
-    def test_the_history_gives_the_present_memories(self, memory: Engine, tmp_path: Path) -> None:
+    def test_the_current_memories_are_read_from_the_history(self, memory: Engine, tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "history.db")) as database:
             database.execute(
                 "CREATE TABLE history (id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT, new_memory TEXT, event TEXT, "
@@ -201,7 +201,7 @@ class TestMcpMemory:
 class TestLetta:
     """Letta's agent files, in both versions of the format."""
 
-    def test_blocks_and_messages_of_the_newer_version(self, memory: Engine, tmp_path: Path) -> None:
+    def test_blocks_and_messages_of_the_newer_version_are_read(self, memory: Engine, tmp_path: Path) -> None:
         agent = {
             "id": "agent-0",
             "name": "helper",
@@ -237,7 +237,7 @@ class TestLetta:
         result = memory.import_from(write_json(tmp_path / "helper.af", content), user="ana")
         assert (result.format, texts(memory, user="ana")) == ("letta", ["Ana is a surgeon."])
 
-    def test_an_agent_without_blocks_gets_none_of_the_others(self, memory: Engine, tmp_path: Path) -> None:
+    def test_blocks_of_other_agents_are_not_imported(self, memory: Engine, tmp_path: Path) -> None:
         agents = [{"id": "agent-0", "name": "helper", "block_ids": [], "messages": []}]
         file = write_json(tmp_path / "h.af", {"agents": agents, "blocks": [{"id": "b", "label": "human", "value": "not hers"}]})
         assert memory.import_from(file, user="ana").memories.found == 0
@@ -274,7 +274,7 @@ class TestLetta:
         changed = memory.import_from(write("skipper.af", "Sail to Brest."), user="ana")
         assert (changed.memories.imported, changed.memories.known) == (1, 1)
 
-    def test_the_older_version(self, memory: Engine, tmp_path: Path) -> None:
+    def test_a_file_of_the_older_version_is_read(self, memory: Engine, tmp_path: Path) -> None:
         wrapped = json.dumps({"type": "user_message", "message": "Hello there", "time": "2025-04-01"})
         messages = [
             {

@@ -93,7 +93,7 @@ def test_an_item_without_numbers_comes_from_the_only_message_that_can_be_meant(
     assert found.sources == (messages[source].id,)
 
 
-def test_of_an_item_without_numbers_that_fits_two_messages_rules_decide(open_memory: OpenMemory) -> None:
+def test_an_item_without_message_numbers_that_fits_two_messages_is_left_to_the_rules(open_memory: OpenMemory) -> None:
     memory = open_memory(chat=ScriptedChat(json.dumps({"items": [{"text": "The user lives in Lyon", "kind": "fact"}]})))
     assert "The user lives in Lyon" not in digested(memory, "I live in Lyon.", "Yes, in Lyon I live.")
     assert "without a source" in note(memory)

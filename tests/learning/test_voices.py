@@ -71,7 +71,7 @@ def _is_right(row: dict[str, Any], before: list[str], after: list[str]) -> bool:
         ("second", "sideways", 0.3),
     ],
 )
-def test_what_speakers_say_is_learned(memory: Engine, source: str, part: str, least: float) -> None:
+def test_statements_of_many_speakers_are_learned(memory: Engine, source: str, part: str, least: float) -> None:
     rows = [row for row in ROWS if (row["source"], row["part"]) == (source, part)]
     before, after = _learn(memory, rows)
     right = [_is_right(*each) for each in zip(rows, before, after, strict=True)]

@@ -64,7 +64,7 @@ def test_there_is_no_stream_to_open_and_no_session_to_end(served: Served, method
 
 
 @pytest.mark.ledger("X8")
-def test_once_there_are_keys_nobody_comes_in_without_one(served: Served) -> None:
+def test_once_a_key_exists_requests_without_a_key_are_refused(served: Served) -> None:
     key = served.key("write")
     stranger = _post(served)
     assert stranger.status_code == 401
@@ -139,7 +139,7 @@ def test_a_key_of_an_app_forgets_nothing_that_all_apps_share(served: Served, nam
     assert [each.text for each in memory.memories()] == ["the house has a garden"]
 
 
-def test_another_pages_request_is_refused(served: Served) -> None:
+def test_a_request_from_another_web_page_is_refused(served: Served) -> None:
     assert _post(served, origin="http://evil.example").status_code == 403
     assert _post(served, host="evil.example").status_code in (403, 421)
 
@@ -155,7 +155,7 @@ def test_a_line_that_is_not_a_protocol_message_is_answered_with_an_error(served:
     assert "error" in answer.json()
 
 
-def test_a_part_named_twice_is_refused(served: Served) -> None:
+def test_a_scope_part_that_is_given_twice_is_refused(served: Served) -> None:
     answer = _post(served, query="?user=ana&user=bob")
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
 

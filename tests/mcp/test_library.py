@@ -59,7 +59,7 @@ def test_foreign_and_missing_resources_get_the_same_error(memory: Engine, uri: s
         _read(memory, uri, user="ana")
 
 
-def test_the_profile_is_what_is_pinned_or_marked_as_such(memory: Engine) -> None:
+def test_the_profile_has_pinned_and_profile_memories_or_else_the_newest_facts(memory: Engine) -> None:
     memory.remember("likes the sea", user="ana")
     assert "likes the sea" in _read(memory, "holdfast://profile", user="ana").text
     memory.remember("a baker in Lisbon", kind="profile", key="who", user="ana")
@@ -108,7 +108,7 @@ def test_every_prompt_exists_completely_in_every_language(memory: Engine, langua
     tell(in_process(memory, user="ana"), story)
 
 
-def test_a_prompt_without_what_it_needs_or_that_nobody_knows_is_refused(memory: Engine) -> None:
+def test_a_prompt_without_its_argument_and_an_unknown_prompt_are_refused(memory: Engine) -> None:
     with pytest.raises(MCPError, match="needs the argument about"):
         tell(in_process(memory), lambda client: client.get_prompt("forget_about", {}))
     with pytest.raises(MCPError, match="what_do_you_know"):

@@ -19,7 +19,7 @@ HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 @pytest.mark.long
 @pytest.mark.ledger("C6")
 @pytest.mark.parametrize("era", ERAS)
-def test_the_designs_three_tools_take_and_give_what_it_says(stdio: Stdio, era: str) -> None:
+def test_the_three_tools_have_the_designs_arguments_and_results(stdio: Stdio, era: str) -> None:
     async def story(client: Client) -> None:
         stored = await client.call_tool(
             "store_memory",
@@ -97,7 +97,7 @@ def test_memories_survive_a_restart_of_the_server(stdio: Stdio) -> None:
 
 
 @pytest.mark.long
-def test_it_speaks_the_users_language(stdio: Stdio) -> None:
+def test_tools_and_instructions_are_in_the_users_language(stdio: Stdio) -> None:
     with holdfast.open(stdio.home / "memory.db", embedder="none", worker="none") as memory:
         memory.set_user("ana", language="es")
 

@@ -48,7 +48,7 @@ def test_the_tools_say_what_they_do_before_they_are_called(memory: Engine) -> No
 
 
 @pytest.mark.ledger("C6")
-def test_the_designs_arguments_and_their_defaults(open_memory: OpenMemory) -> None:
+def test_the_tools_have_the_designs_arguments_and_defaults(open_memory: OpenMemory) -> None:
     tools = _listed(open_memory(preset="reachy"))
     search, store = tools["search_memories"].input_schema, tools["store_memory"].input_schema
     assert (list(search["properties"]), search["required"]) == (["query", "memory_type", "limit"], ["query"])

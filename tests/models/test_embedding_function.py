@@ -26,7 +26,7 @@ class TestFunction(EmbedderSuite):
         assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2]
 
 
-def test_it_is_named_after_its_function_unless_told() -> None:
+def test_an_embedder_is_named_after_its_function_by_default() -> None:
     assert CallableEmbedder(hashed).name == "callable:hashed"
     assert CallableEmbedder(hashed, name="mine").name == "mine"
 

@@ -68,7 +68,7 @@ def test_an_answer_without_a_text_is_an_error() -> None:
             found.transcribe(b"x")
 
 
-def test_a_server_that_is_not_there_is_an_error_of_the_model() -> None:
+def test_an_unreachable_server_is_a_model_error() -> None:
     found = find_transcriber("openai:whisper-1", "http://127.0.0.1:9/v1", "k")
     assert found is not None
     with pytest.raises(ModelError):

@@ -74,7 +74,7 @@ def test_both_distributions_have_the_same_licence() -> None:
     assert (MODELS / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_no_hint_installs_the_distribution_of_others_called_holdfast() -> None:
+def test_no_install_command_names_the_foreign_distribution_holdfast() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
     if not tracked:
         pytest.skip("not a git checkout")

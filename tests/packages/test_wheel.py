@@ -30,7 +30,7 @@ def test_the_wheel_contains_no_benchmarks_and_no_labelled_data() -> None:
     assert not [path for path in shipped if path.endswith(".jsonl")]
 
 
-def test_hatchling_agrees() -> None:
+def test_hatchling_builds_a_wheel_with_exactly_these_files() -> None:
     builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(ROOT))
     included = {file.distribution_path.replace("\\", "/") for file in builder.recurse_included_files()}
     assert included == set(_shipped())

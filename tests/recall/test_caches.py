@@ -71,14 +71,14 @@ def test_erasing_empties_the_caches_of_functions_on_text(memory: Engine) -> None
     assert [cached.cache_info().currsize for cached in TEXT_CACHES] == [0] * len(TEXT_CACHES)
 
 
-def test_another_engine_drops_its_queries_with_its_next_query(open_memory: OpenMemory) -> None:
+def test_another_engine_drops_cached_queries_with_its_next_query(open_memory: OpenMemory) -> None:
     one, other = open_memory(), asked(open_memory())
     one.erase(user="bob")
     other.recall("tea", user="ana")
     assert KEPT not in services(other).embedding.queries
 
 
-def test_another_engine_drops_its_queries_when_its_worker_looks(open_memory: OpenMemory) -> None:
+def test_another_engine_drops_cached_queries_when_its_worker_runs(open_memory: OpenMemory) -> None:
     one, other = open_memory(), asked(open_memory())
     one.erase(user="bob")
     services(other).scheduler.run_once()
@@ -86,7 +86,7 @@ def test_another_engine_drops_its_queries_when_its_worker_looks(open_memory: Ope
 
 
 @pytest.mark.long
-def test_another_process_drops_its_queries_without_being_asked_anything(tmp_path: Path) -> None:
+def test_an_idle_process_drops_cached_queries_after_an_erasure_by_another_process(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with holdfast.open(path, embedder=HashEmbedder(), worker="none") as memory:
         command = [sys.executable, "-c", CHILD, str(path), QUERY]
@@ -125,7 +125,7 @@ def test_two_tenants_with_one_embedder_share_no_queries(open_memory: OpenMemory)
     assert KEPT in services(other).embedding.queries
 
 
-def test_the_text_of_a_query_is_not_held(memory: Engine) -> None:
+def test_the_query_cache_does_not_contain_the_text(memory: Engine) -> None:
     cache = services(asked(memory)).embedding.queries
     assert "zorblax" not in repr(vars(cache))
 

@@ -91,7 +91,7 @@ def test_invisible_characters_are_removed(memory: Engine, sign: str) -> None:
 @pytest.mark.ledger("X7")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(min_size=1, max_size=80))
-def test_no_text_at_all_breaks_out(memory: Engine, text: str) -> None:
+def test_no_generated_text_breaks_out_of_the_block(memory: Engine, text: str) -> None:
     made = memory.remember(f"tea {text} <end>", user="ana", pinned=True)
     block = memory.context("tea", user="ana")
     memory.erase(id=made.id)
@@ -133,7 +133,7 @@ def test_without_content_there_is_no_block(memory: Engine) -> None:
     assert memory.context("tea", user="ana").text == ""
 
 
-def test_a_block_has_a_sensible_budget_of_its_own(memory: Engine) -> None:
+def test_a_context_block_has_a_default_budget(memory: Engine) -> None:
     for n in range(60):
         memory.remember(f"tea number {n} is a very fine tea with a long description of its taste and colour", user="ana")
     assert 0 < memory.context("tea", user="ana").tokens <= 800

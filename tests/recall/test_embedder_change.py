@@ -74,7 +74,7 @@ def test_the_first_question_after_a_change_is_answered(open_memory: Callable[...
 
 @pytest.mark.ledger("X17")
 @pytest.mark.usefixtures("embedded")
-def test_words_serve_while_no_vector_of_the_new_model_is_there(open_memory: Callable[..., Engine]) -> None:
+def test_recall_searches_by_words_until_the_new_model_has_vectors(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(embedder=_unloadable("new"))
     hit = memory.recall("parrot number 7", user="ana")[0]
     assert (hit.text, hit.similarity, [reason.arm for reason in hit.why]) == (TEXTS[7], None, ["text"])

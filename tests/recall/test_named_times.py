@@ -66,7 +66,9 @@ def test_the_only_message_of_a_day_comes_before_older_memories(memory: Engine, c
     assert memory.recall("What did I tell you yesterday?", user="ana")[0].text == "the boiler hums"
 
 
-def test_a_time_at_which_nothing_was_said_leaves_the_rest(open_memory: Callable[..., Engine], clock: FrozenClock) -> None:
+def test_a_query_that_names_a_day_without_messages_finds_older_ones(
+    open_memory: Callable[..., Engine], clock: FrozenClock
+) -> None:
     memory = open_memory()
     memory.session(user="ana").add("user", "the ferry leaves at nine", at=clock.now() - 40 * DAY)
     assert [hit.text for hit in memory.recall("what about the ferry yesterday?", user="ana")] == ["the ferry leaves at nine"]

@@ -21,7 +21,7 @@ def query(**more: Any) -> RecallQuery:
     return RecallQuery(**{"text": "tea", "reader": ANA, "now": AT, **more})
 
 
-def test_a_memory_is_kept_back_by_its_scope_its_kind_and_its_trust() -> None:
+def test_a_memory_can_be_excluded_by_its_scope_kind_or_trust() -> None:
     assert memory_obstacle(a_memory("tea"), query()) is None
     assert memory_obstacle(a_memory("tea", scope=SHARED), query()) is None
     assert memory_obstacle(a_memory("tea", scope=BOB), query()) == "scope"
@@ -32,7 +32,7 @@ def test_a_memory_is_kept_back_by_its_scope_its_kind_and_its_trust() -> None:
     assert memory_obstacle(a_memory("tea"), query(outside=True)) == "origin", "it searches only untrusted text"
 
 
-def test_a_message_is_kept_back_by_its_scope_its_session_its_action_and_its_trust() -> None:
+def test_a_message_can_be_excluded_by_its_scope_session_action_or_trust() -> None:
     assert message_obstacle(a_message("tea"), query(without_session="other")) is None
     assert message_obstacle(a_message("tea", scope=BOB), query()) == "scope"
     assert message_obstacle(a_message("tea", session="s"), query(without_session="s")) == "session"

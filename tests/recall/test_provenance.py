@@ -119,7 +119,7 @@ def test_topic_pages_and_imports_are_the_owner_s_words(memory: Engine) -> None:
     assert "from a" not in memory.context("bank open", user="ana").text
 
 
-def test_the_setting_moves_the_threshold(open_memory: Callable[..., Engine]) -> None:
+def test_the_setting_min_trust_changes_what_recall_returns(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(settings={"min_trust": 0.3})
     _said(memory, "tool", "The tool bank is open.", "tool")
     _said(memory, "tool", "The web bank is open.", "web")

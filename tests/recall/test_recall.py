@@ -34,7 +34,7 @@ def test_the_best_match_comes_first(known: Engine) -> None:
         assert known.recall(query, user="ana")[0].text == FACTS[wanted]
 
 
-def test_hits_come_best_first_with_scores_from_nought_to_one(known: Engine) -> None:
+def test_hits_come_best_first_with_scores_from_zero_to_one(known: Engine) -> None:
     scores = [hit.score for hit in known.recall("what does the parrot eat?", user="ana")]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)

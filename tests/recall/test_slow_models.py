@@ -320,7 +320,7 @@ def test_doctor_says_that_an_embedder_is_too_slow_for_a_recall(open_memory: Open
     assert next(each for each in memory.doctor(deep=False) if each.check == "embedder").ok
 
 
-def test_an_embedder_that_raises_anything_is_an_outage_not_an_error(open_memory: OpenMemory) -> None:
+def test_an_embedder_that_raises_an_error_is_reported_as_a_notice(open_memory: OpenMemory) -> None:
     class Broken(HashEmbedder):
         computes = False
 

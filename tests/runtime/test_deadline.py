@@ -11,7 +11,7 @@ def fail() -> None:
     raise ValueError("no")
 
 
-def test_the_result_or_the_error_of_a_call_is_the_callers() -> None:
+def test_the_caller_gets_the_result_or_the_error_of_a_call() -> None:
     deadline = Deadline()
     assert deadline.run(lambda: 7, 5.0) == 7
     with pytest.raises(ValueError, match="no"):

@@ -15,14 +15,14 @@ YEAR = r"(?P<year>\d{4})"
 
 
 @pytest.mark.parametrize("method", ["finditer", "findall", "fullmatch", "match", "search", "split"])
-def test_it_answers_as_a_compiled_pattern_does_the_first_time_and_later(method: str) -> None:
+def test_a_lazy_pattern_returns_the_same_as_a_compiled_pattern_on_every_use(method: str) -> None:
     ours, compiled = regex(YEAR), re.compile(YEAR)
     for _ in range(2):
         found, expected = getattr(ours, method)(TEXT), getattr(compiled, method)(TEXT)
         assert _plain(found) == _plain(expected)
 
 
-def test_it_replaces_as_a_compiled_pattern_does() -> None:
+def test_a_lazy_pattern_replaces_like_a_compiled_pattern() -> None:
     ours = regex("ANA|bruno", re.IGNORECASE)
     assert ours.sub("someone", TEXT) == TEXT.replace("Ana", "someone").replace("Bruno", "someone")
     assert ours.subn("someone", TEXT)[1] == 2
@@ -36,7 +36,7 @@ def test_only_the_first_use_compiles(attribute: str) -> None:
     assert attribute in vars(ours)
 
 
-def test_a_mistake_is_reported_when_it_is_used() -> None:
+def test_an_invalid_pattern_is_reported_when_it_is_first_used() -> None:
     unbalanced = regex("(")
     with pytest.raises(re.error):
         unbalanced.search(TEXT)

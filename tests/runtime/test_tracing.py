@@ -89,7 +89,7 @@ def test_an_error_is_identified_by_its_code(memory: Engine, spans: Any) -> None:
     assert not span.events
 
 
-def test_a_listener_hears_of_each_operation_until_it_stops(memory: Engine) -> None:
+def test_a_listener_is_called_for_each_operation_until_it_is_removed(memory: Engine) -> None:
     heard: list[str] = []
     stop = listen(lambda operation, seconds: heard.append(operation) if seconds >= 0 else None)
     memory.remember("prefers tea")

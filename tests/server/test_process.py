@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Holdfast:
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_on_request(home: Holdfast, number: int) -> None:
+def test_the_server_stops_on_a_signal(home: Holdfast, number: int) -> None:
     with process(home.home) as server:
         assert httpx.get(f"{server.url}/").status_code == 200
         assert server.stop(number) == 0
@@ -159,7 +159,7 @@ def test_two_processes_serve_one_store(home: Holdfast, place: Place) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="there, whoever wakes first takes a client")
-def test_clients_that_stay_are_shared_evenly_between_two_processes(home: Holdfast) -> None:
+def test_open_connections_are_shared_evenly_between_two_processes(home: Holdfast) -> None:
     with process(home.home, "--workers", "2") as server, contextlib.ExitStack() as open_ones:
         _meet_both(server)
         clients = [open_ones.enter_context(httpx.Client(base_url=server.url, timeout=30)) for _ in range(24)]

@@ -225,7 +225,7 @@ def test_an_unauthenticated_request_has_no_principal() -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost:9", "LOCALHOST", "[::1]:8321", "127.1.2.3", "localhost.", "memory.lan:80"]
 )
-def test_the_server_answers_to_its_names(serve: Serve, host: str) -> None:
+def test_the_server_answers_requests_for_its_own_host_names(serve: Serve, host: str) -> None:
     assert serve(allowed_hosts=("memory.lan",)).ask(host=host).status == 200
 
 
@@ -247,13 +247,13 @@ def test_the_server_answers_to_its_names(serve: Serve, host: str) -> None:
         "0.0.0.0",
     ],
 )
-def test_another_name_is_refused_before_anything_is_looked_at(served: Served, host: str) -> None:
+def test_an_unknown_host_name_is_refused_before_the_request_reaches_the_application(served: Served, host: str) -> None:
     answer = served.ask("/open", host=host)
     assert (answer.status, answer.code) == (421, "forbidden")
     assert served.echo.reached == []
 
 
-def test_a_request_needs_one_name_exactly(served: Served) -> None:
+def test_a_request_needs_exactly_one_host_header(served: Served) -> None:
     assert served.raw(b"GET /open HTTP/1.0\r\n\r\n").status in (400, 421)
     assert served.raw(b"GET /open HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n").status in (400, 421)
     assert served.echo.reached == []
@@ -288,7 +288,7 @@ def test_a_server_that_listens_everywhere_answers_to_addresses_and_given_names_o
         ("localhost:8321", "", 403),
     ],
 )
-def test_only_a_page_of_our_own_may_ask(serve: Serve, host: str, origin: str, status: int) -> None:
+def test_only_pages_of_the_servers_own_origin_may_send_requests(serve: Serve, host: str, origin: str, status: int) -> None:
     served = serve(allowed_hosts=("memory.lan",))
     for method in ("GET", "POST", "OPTIONS"):
         assert served.ask("/open", f"Origin: {origin}", host=host, method=method).status == status
@@ -314,7 +314,7 @@ def test_a_page_of_another_site_that_hides_its_origin_is_refused_but_a_link_may_
         "CF-Connecting-IP: 1.2.3.4",
     ],
 )
-def test_without_keys_nothing_is_taken_from_a_proxy(served: Served, mark: str) -> None:
+def test_without_keys_proxied_requests_are_refused(served: Served, mark: str) -> None:
     for path in ("/v1/x", "/open"):
         for lines in ((mark,), (mark, "Authorization: Bearer nonsense")):
             answer = served.ask(path, *lines)
@@ -433,7 +433,7 @@ def test_tokens_are_refilled_over_time_and_idle_callers_are_dropped() -> None:
 # Responses
 
 
-def test_every_answer_has_the_headers_that_guard_it(served: Served) -> None:
+def test_every_response_has_the_security_headers(served: Served) -> None:
     for answer in (served.ask("/v1/x"), served.ask("/open/page"), served.ask(host="evil.example"), served.ask("/broken")):
         headers = answer.headers
         policy = headers["content-security-policy"]
@@ -468,7 +468,7 @@ def test_an_internal_error_is_reported_without_details(served: Served) -> None:
 
 
 @pytest.mark.ledger("A13")
-def test_an_address_that_others_reach_needs_a_key_first() -> None:
+def test_a_public_address_is_refused_until_there_is_a_key() -> None:
     for host in ("127.0.0.1", "localhost", "::1", "127.0.0.9"):
         check_bind(host, has_keys=False)
         assert is_loopback(host)
@@ -486,7 +486,7 @@ def test_allowed_hosts_must_be_plain_names() -> None:
             Security(Echo(), policy=Policy(allowed_hosts=(name,)), identify=lambda *_: pytest.fail("not asked"))
 
 
-def test_the_settings_make_the_policy() -> None:
+def test_the_security_policy_is_built_from_the_settings() -> None:
     policy = Policy.of(Settings(allowed_hosts="a.lan, b.lan", rate_limit=5, serve_host="::1", max_body=1_000_000))
     assert (policy.host, policy.allowed_hosts, policy.rate) == ("::1", ("a.lan", "b.lan"), Rate(per_second=5, burst=20))
     assert (policy.limit_of("/v1/x"), policy.limit_of("/chat/audio")) == (1 << 20, 1_000_000)

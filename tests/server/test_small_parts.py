@@ -15,12 +15,12 @@ from holdfast.server.routes.admin.backups import _dump
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"])
-def test_these_addresses_are_this_machine(host: str) -> None:
+def test_these_addresses_are_loopback(host: str) -> None:
     assert is_loopback(host)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::", "::ffff:10.0.0.1", "localhost.example.org", ""])
-def test_these_addresses_are_not_only_this_machine(host: str) -> None:
+def test_these_addresses_are_not_loopback(host: str) -> None:
     assert not is_loopback(host)
 
 

@@ -87,7 +87,9 @@ def test_a_memory_is_opened_once_however_many_ask_at_the_same_time(pool: EngineP
     assert opening.opened.count("acme") == 1
 
 
-def test_the_least_recently_used_is_closed_but_neither_the_operators_nor_one_in_use(pool: EnginePool, opening: Opening) -> None:
+def test_the_least_recently_used_engine_is_closed_unless_it_is_the_operators_or_in_use(
+    pool: EnginePool, opening: Opening
+) -> None:
     with pool.lease("a"):
         for tenant in ("b", "c", "d"):
             texts(pool, tenant)

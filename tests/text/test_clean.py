@@ -28,7 +28,7 @@ def test_cleaned_text_can_be_stored_and_changes_only_what_cannot(text: str) -> N
     assert all(b in {a, "\ufffd"} for a, b in zip(text, cleaned, strict=True))
 
 
-def test_a_text_up_to_the_limit_is_taken() -> None:
+def test_a_text_up_to_the_limit_is_accepted() -> None:
     assert len(clean_text("x" * MAX_TEXT)) == MAX_TEXT
     with pytest.raises(TextTooLong):
         clean_text("x" * (MAX_TEXT + 1))
@@ -63,7 +63,7 @@ def test_an_escaped_line_is_one_line_without_brackets(text: str) -> None:
 
 
 @given(st.text(max_size=100))
-def test_one_line_is_stable(text: str) -> None:
+def test_one_line_of_one_line_changes_nothing(text: str) -> None:
     assert one_line(one_line(text)) == one_line(text)
 
 
@@ -92,5 +92,5 @@ def test_counting_tokens_never_says_less_for_the_whole_than_for_a_part(one: str,
 
 
 @pytest.mark.parametrize(("text", "least"), [("hello world", 2), ("\u6f22\u5b57" * 10, 20), ("🎉" * 10, 5)])
-def test_tokens_are_estimated_rather_too_high(text: str, least: int) -> None:
+def test_the_token_estimate_is_not_too_low(text: str, least: int) -> None:
     assert count_tokens(text) >= least

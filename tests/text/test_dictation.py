@@ -47,6 +47,6 @@ def test_text_that_belongs_together_is_not_split(said: str) -> None:
     assert split_clauses(said) == [said]
 
 
-def test_other_readers_still_see_whole_sentences() -> None:
+def test_sentence_splitting_does_not_cut_at_clauses_of_dictation() -> None:
     said = "my dad is in hospital and i take the bus there"
     assert split_sentences(said) == [said]

@@ -124,7 +124,7 @@ def test_two_lines_that_become_equal_by_an_edit_become_one(cooking: Workspace) -
     assert cooking.read().count(RICE) == 1
 
 
-def test_layout_and_order_of_a_person_stay(cooking: Workspace) -> None:
+def test_the_layout_and_order_of_a_hand_edited_page_stay(cooking: Workspace) -> None:
     page = f"# Cooking\n\n## Basics\n* {NUTS} (2026-03-01)\n<!-- ask Ana -->\n\n## Rice\n\n- {RICE} (2026-03-01)\n- {BROTH} (2026-03-01)\n"
     cooking.save(page)
     assert cooking.files.sync() == SyncReport()
@@ -150,7 +150,7 @@ def test_an_edit_of_a_line_keeps_the_key_of_its_memory(workspace: Workspace) -> 
     assert (workspace.memory.get(memory.id).key, workspace.memory.get(memory.id).text) == ("rice", "senia")
 
 
-def test_a_memory_of_several_lines_is_one_line_and_no_edit(workspace: Workspace) -> None:
+def test_a_memory_with_line_breaks_is_written_as_one_line_and_not_revised(workspace: Workspace) -> None:
     memory = workspace.keep("One\ntwo\n\n# three")
     workspace.files.sync()
     workspace.save(workspace.read() + "- Another\n")
@@ -171,7 +171,7 @@ def test_a_future_date_stays_in_the_text(cooking: Workspace) -> None:
     assert "- Dinner for ten (2026-09-01) (2026-03-01)\n" in cooking.read()
 
 
-def test_the_work_that_follows_a_change_is_queued_with_it(cooking: Workspace) -> None:
+def test_follow_up_work_is_queued_in_the_transaction_of_a_change(cooking: Workspace) -> None:
     seen: list[Scope] = []
     files = TopicFiles(
         services(cooking.memory).store,

@@ -95,7 +95,7 @@ def test_a_line_may_be_typed_in_many_ways(typed: str, text: str, at: str | None)
     assert (line.text, line.at) == (text, at)
 
 
-def test_layout_is_not_a_memory() -> None:
+def test_markdown_layout_is_not_parsed_as_memories() -> None:
     page = parse_page(
         "---\ntags: x\n---\n# Tea\n\n## Green\n\n- Sencha\n\n***\n<!-- not\n this -->\n```\ncode\n```\n| a | b |\n- \n- Oolong\n"
     )
@@ -161,7 +161,7 @@ def test_a_file_name_is_one_plain_part_on_every_system(topic: str) -> None:
 
 
 @given(st.text(min_size=1, max_size=600))
-def test_no_topic_can_leave_the_folder(topic: str) -> None:
+def test_no_topic_name_leads_out_of_the_folder(topic: str) -> None:
     name = file_name(topic)
     assert is_page(name)
     assert not set(name) & set('/\\:*?"<>|\0')

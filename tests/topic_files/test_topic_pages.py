@@ -59,7 +59,7 @@ def test_a_new_title_renames_the_topic(cooking: Engine) -> None:
     assert [found.topic for found in cooking.topics.list(user="ana")] == ["kitchen"]
 
 
-def test_a_page_can_be_opened_by_writing_it(memory: Engine) -> None:
+def test_editing_a_page_that_does_not_exist_creates_it(memory: Engine) -> None:
     after = memory.topics.edit("bread", "# Bread\n\n- rye flour is from the mill\n", user="ana")
     assert [line.text for line in after.lines] == ["rye flour is from the mill"]
 

@@ -53,7 +53,7 @@ def test_nothing_is_written_when_nothing_changed(cooking: Workspace) -> None:
 
 
 @pytest.mark.parametrize("topic", ["../../etc", "CON", "a/b", "🍕", "..", "C:\\x", "index", "x" * 400])
-def test_no_topic_leaves_the_folder(workspace: Workspace, folder: Path, topic: str) -> None:
+def test_no_topic_is_written_outside_the_folder(workspace: Workspace, folder: Path, topic: str) -> None:
     workspace.keep("Something", topic)
     workspace.files.sync()
     (name,) = workspace.names()
@@ -114,7 +114,7 @@ def test_the_index_is_edited_by_hand(workspace: Workspace) -> None:
     )
 
 
-def test_an_index_beyond_twenty_loses_no_note_on_disk_only(workspace: Workspace, clock: FrozenClock) -> None:
+def test_the_index_file_has_twenty_notes_and_older_ones_stay_in_the_store(workspace: Workspace, clock: FrozenClock) -> None:
     for n in range(23):
         workspace.note(f"talk number {n}")
         clock.advance(timedelta(hours=1))

@@ -54,11 +54,11 @@ async def _story(session: Any) -> None:
     assert (await session.complete(reference, {"name": "topic", "value": "x"})).completion.values == []
 
 
-def test_this_environment_has_version_1() -> None:
+def test_this_environment_has_version_1_of_mcp() -> None:
     assert version("mcp").startswith("1.")
 
 
-def test_the_server_over_stdio(tmp_path: Path) -> None:
+def test_every_kind_of_request_works_over_stdio(tmp_path: Path) -> None:
     from mcp.client.stdio import stdio_client  # noqa: PLC0415  (only in this environment)
 
     async def use() -> None:
@@ -83,7 +83,7 @@ def _serving(home: Path) -> Iterator[str]:
             server.wait(30)
 
 
-def test_the_server_over_http(tmp_path: Path) -> None:
+def test_every_kind_of_request_works_over_http(tmp_path: Path) -> None:
     from mcp.client import streamable_http  # noqa: PLC0415  (only in this environment)
 
     connect: Any = streamable_http

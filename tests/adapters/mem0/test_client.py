@@ -51,7 +51,7 @@ def test_memories_are_extracted_from_messages(client: Memory, memory: holdfast.E
     assert _texts(client.search("allergic to walnuts", filters={"user_id": "ana", "agent_id": "driver"})) == []
 
 
-def test_add_waits_for_a_worker_that_was_faster(open_memory: Callable[..., holdfast.Engine]) -> None:
+def test_add_returns_the_memories_even_if_a_worker_thread_extracts_them(open_memory: Callable[..., holdfast.Engine]) -> None:
     client = Memory(open_memory(worker="thread"))
     for number in range(20):
         assert client.add(f"I'm allergic to walnuts number {number}.", user_id=f"u{number}")["results"]

@@ -113,7 +113,7 @@ def test_every_result_is_that_of_the_harness_own_stores(files: HoldfastFiles, re
         assert mine == expected
 
 
-def test_it_has_all_protocols(files: HoldfastFiles) -> None:
+def test_the_store_implements_all_three_protocols(files: HoldfastFiles) -> None:
     assert isinstance(files, MemoryStore)
     assert isinstance(files, MetadataMemoryStore)
     assert isinstance(files, SearchableMemoryStore)

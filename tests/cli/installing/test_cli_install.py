@@ -258,7 +258,9 @@ def test_each_system_has_its_place_for_settings(tmp_path: Path) -> None:
     }
 
 
-def test_variables_of_the_assistants_count(holdfast: Holdfast, place: dict[str, Any], tmp_path: Path) -> None:
+def test_environment_variables_of_the_assistants_choose_the_settings_folder(
+    holdfast: Holdfast, place: dict[str, Any], tmp_path: Path
+) -> None:
     place |= {"CLAUDE_CONFIG_DIR": str(tmp_path / "c"), "CODEX_HOME": str(tmp_path / "x")}
     assert _told(holdfast.run_inside("install", "--no-weights", "claude-code", "--json", **place))["path"] == str(
         tmp_path / "c" / ".claude.json"

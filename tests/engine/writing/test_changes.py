@@ -166,7 +166,7 @@ def test_an_erased_or_unknown_memory_cannot_be_changed(memory: Engine, clock: Fr
         writer.apply([Retire(id=found.id, status="forgotten", reason="x")])
 
 
-def test_undoing_is_refused_if_another_memory_has_taken_the_place(memory: Engine, clock: FrozenClock) -> None:
+def test_undoing_is_refused_if_the_key_has_a_newer_value(memory: Engine, clock: FrozenClock) -> None:
     old = put(memory, clock, "a rainy day", kind="context", key="weather")
     memory.forget(old.id)
     new = put(memory, clock, "a sunny day", kind="context", key="weather")

@@ -124,7 +124,7 @@ def test_a_pinned_memory_is_replaced_by_nobody(memory: Engine, clock: FrozenCloc
     assert memory.get(old.id).status == "live"
 
 
-def test_doubt_makes_a_proposal_and_stating_it_again_makes_no_second_one(memory: Engine, clock: FrozenClock) -> None:
+def test_a_doubtful_change_becomes_a_proposal_and_repeating_it_adds_none(memory: Engine, clock: FrozenClock) -> None:
     old = memory.remember("I live in Lyon", user="ana")
     change = {"replaces": (old.id,), "doubtful": True, "pinned": True, "reason": "a guess"}
     proposed = put(memory, clock, "I live in Nantes", **change)
@@ -232,14 +232,14 @@ def test_undoing_keeps_when_the_memory_was_last_used_and_stated(memory: Engine, 
     assert (undone.last_used_at, undone.last_seen_at, undone.updated_at) == (clock.now() - HOUR, clock.now() - HOUR, clock.now())
 
 
-def test_a_text_of_the_index_has_the_limit_of_a_text(open_memory: Callable[..., Engine]) -> None:
+def test_an_indexed_text_has_the_same_length_limit_as_a_text(open_memory: Callable[..., Engine]) -> None:
     memory = open_memory(settings={"max_text": 100})
     memory.remember("short", user="ana", index=["x" * 100])
     with pytest.raises(TextTooLong, match="a text of index"):
         memory.remember("short too", user="ana", index=["x" * 101])
 
 
-def test_a_revision_is_refused_with_both_numbers(memory: Engine, clock: FrozenClock) -> None:
+def test_a_revision_conflict_names_the_expected_and_the_current_revision(memory: Engine, clock: FrozenClock) -> None:
     found = put(memory, clock, "I live in Lyon")
     with pytest.raises(RevisionConflict) as error:
         put(memory, clock, "I live in Lyon", if_revision=2)

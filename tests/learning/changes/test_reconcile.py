@@ -438,7 +438,7 @@ def test_a_revision_of_a_memory_passes_unchanged() -> None:
     assert _told(_auto("I live in Portland"), put) == [put]
 
 
-def test_news_passes_unchanged() -> None:
+def test_a_new_fact_passes_unchanged() -> None:
     put = _put("I play the cello")
     assert _told(_auto("I live in Portland"), put) == [put]
 

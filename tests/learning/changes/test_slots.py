@@ -92,7 +92,7 @@ def test_an_unstated_home_fills_no_slot(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["I also work at a bakery", "También trabajo en una panadería", "I work at a bar part-time"])
-def test_one_more_of_something_is_not_the_only_one(text: str) -> None:
+def test_an_additional_employer_is_not_marked_as_the_only_one(text: str) -> None:
     assert not _first(text, "employer").single
 
 

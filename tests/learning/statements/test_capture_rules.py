@@ -290,7 +290,7 @@ def test_a_dated_plan_is_temporary(said: str, passing: bool) -> None:  # noqa: F
         (["Tengo turno el martes, digo, el jueves"], "Tengo turno el jueves"),
     ],
 )
-def test_of_what_is_corrected_the_last_word_counts(said: list[str], last: str) -> None:
+def test_of_a_corrected_statement_only_the_last_version_is_kept(said: list[str], last: str) -> None:
     assert kept(extract_statements, *said) == [last]
 
 

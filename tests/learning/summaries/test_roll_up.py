@@ -19,7 +19,7 @@ def test_with_keep_zero_all_messages_are_summarized() -> None:
 
 
 @pytest.mark.parametrize(("threshold", "keep"), [(10, 10), (0, 0), (5, -1)])
-def test_a_rule_that_would_never_end_is_refused(threshold: int, keep: int) -> None:
+def test_a_roll_up_that_would_never_end_is_refused(threshold: int, keep: int) -> None:
     with pytest.raises(ValueError, match="keep"):
         RollUp(threshold=threshold, keep=keep)
 

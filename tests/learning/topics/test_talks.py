@@ -20,7 +20,7 @@ def test_topics_are_found_and_named_and_small_talk_leaves_none(split: str, found
 @pytest.mark.parametrize(
     "text", ["What time is it in Oslo?", "Set an alarm for eight.", "¿Qué día es hoy?", "Bajá la música.", "Is it going to rain?"]
 )
-def test_operating_the_device_is_about_no_topic(text: str) -> None:
+def test_a_request_to_operate_the_device_has_no_topic(text: str) -> None:
     assert is_device_talk(text)
 
 

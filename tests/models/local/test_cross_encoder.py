@@ -29,7 +29,7 @@ def rated(encoder: CrossEncoder, question: str, *texts: str) -> list[float | Non
 
 
 @pytest.mark.weights
-def test_it_gives_the_example_of_its_makers_the_values_they_publish(encoder: CrossEncoder) -> None:
+def test_the_published_example_of_the_model_gets_the_published_ratings(encoder: CrossEncoder) -> None:
     population = "Berlin has a population of 3,520,031 registered inhabitants in an area of 891.82 square kilometers."
     museums = "Berlin is well known for its museums."
     found = rated(encoder, "How many people live in Berlin?", population, museums)

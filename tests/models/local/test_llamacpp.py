@@ -144,7 +144,7 @@ def test_a_stream_that_is_closed_leaves_the_model_free(model: LlamaCppChat) -> N
 
 
 @pytest.mark.weights
-def test_the_end_of_the_time_is_kept_while_a_long_question_is_read(model: LlamaCppChat) -> None:
+def test_the_timeout_also_holds_while_a_long_question_is_read(model: LlamaCppChat) -> None:
     model.load()
     began = time.monotonic()
     with pytest.raises(ModelUnavailable, match="longer timeout") as caught:
@@ -177,7 +177,7 @@ def test_a_question_longer_than_the_context_is_refused_with_what_to_do(model: Ll
 
 @pytest.mark.weights
 @pytest.mark.skipif(sys.platform != "linux", reason="sockets are read as Linux lists them")
-def test_nobody_else_can_reach_the_model(model: LlamaCppChat) -> None:
+def test_the_model_listens_on_no_port_and_leaves_no_socket_file(model: LlamaCppChat) -> None:
     model.load()
     own = {path.readlink().name for path in Path("/proc/self/fd").iterdir() if path.is_symlink()}
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]

@@ -70,7 +70,7 @@ def test_calibration_lies_between_unrelated_and_matching_pairs(multilingual: Mul
 
 
 @installed
-def test_a_text_longer_than_it_reads_well_is_cut(multilingual: MultilingualEmbedder) -> None:
+def test_a_text_is_cut_at_the_models_maximum_length(multilingual: MultilingualEmbedder) -> None:
     long = "palabra " * 1000
     cut = multilingual.embed([long[: SPEC.max_characters]], role="document")
     assert np.array_equal(multilingual.embed([long], role="document"), cut)
@@ -107,7 +107,7 @@ def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path) -> Non
 
 
 @installed
-def test_it_is_chosen_by_its_name() -> None:
+def test_the_multilingual_embedder_is_chosen_by_its_name() -> None:
     source = make_embedder("use-multilingual")
     assert source is not None
     assert source.name == source.load().name == "use-multilingual"

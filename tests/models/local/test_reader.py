@@ -200,7 +200,7 @@ def test_the_server_loads_the_model_at_start(tmp_path: Path) -> None:
     assert reader.loaded
 
 
-def test_a_server_starts_without_it_and_logs_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_starts_without_the_reader_and_logs_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     reader = LocalReader(_not_included(), tmp_path)
     store = SQLiteStore(tmp_path / "memory.db")
     with build_engine(store, preset=find_preset("default"), worker="none", sentence_reader=reader) as memory:

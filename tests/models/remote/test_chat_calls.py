@@ -46,7 +46,7 @@ def test_a_model_answers_and_its_tokens_are_counted(server: ChatServer, name: st
 
 
 @pytest.mark.parametrize(("name", "cost"), [(OPENAI, 0.75), (ANTHROPIC, 6.0), (OLLAMA, 0.0), ("openai:new-model", None)])
-def test_the_cost_is_that_of_the_table_nothing_at_home_and_unknown_otherwise(
+def test_the_cost_comes_from_the_price_table_or_is_zero_for_local_models_or_unknown(
     server: ChatServer, name: str, cost: float | None
 ) -> None:
     server.script(Say("ok", tokens=(1_000_000, 1_000_000)))
@@ -119,7 +119,7 @@ def test_tools_and_their_results_are_sent_to_anthropic(server: ChatServer) -> No
     assert [block["type"] for block in sent["messages"][2]["content"]] == ["tool_result", "text"]
 
 
-def test_anthropic_is_given_the_system_turns_apart(server: ChatServer) -> None:
+def test_system_turns_are_sent_to_anthropic_in_their_own_field(server: ChatServer) -> None:
     model(server, ANTHROPIC).chat(HELLO)
     assert server.bodies[0]["system"] == "Be brief."
     assert [message["role"] for message in server.bodies[0]["messages"]] == ["user"]
@@ -127,7 +127,7 @@ def test_anthropic_is_given_the_system_turns_apart(server: ChatServer) -> None:
 
 @every_dialect
 @pytest.mark.parametrize("text", ["", "   ", "\ud800 half a pair", "a\x00b"])
-def test_odd_turns_can_be_sent(server: ChatServer, name: str, text: str) -> None:
+def test_turns_with_unusual_texts_can_be_sent(server: ChatServer, name: str, text: str) -> None:
     turns = [Turn(role="system", text=text), Turn(role="user", text=text), Turn(role="assistant", text=text)]
     assert model(server, name).chat(turns).text == "ok"
     assert model(server, name).chat(turns[:1]).text == "ok"

@@ -128,14 +128,14 @@ def test_a_temporary_failure_is_not_reported(server: ChatServer, name: str, step
     assert (reply.text, reply.usage.calls) == ("At last.", 3)
 
 
-def test_the_waits_double(server: ChatServer) -> None:
+def test_the_wait_doubles_with_each_retry(server: ChatServer) -> None:
     time_ = Time()
     server.script(Refuse(500), Refuse(500))
     model(server, patience=time_.patience()).chat(HELLO)
     assert time_.slept == [0.5, 1.0]
 
 
-def test_the_waits_vary() -> None:
+def test_the_jitter_shortens_a_wait_by_up_to_half() -> None:
     assert [replace(RetryPolicy(), jitter=lambda x=x: x).wait(2) for x in (0.0, 0.5, 1.0)] == [0.5, 0.75, 1.0]  # type: ignore[misc]
 
 
@@ -151,14 +151,14 @@ def test_the_waits_vary() -> None:
     ],
     ids=str,
 )
-def test_a_server_says_how_long_to_wait(server: ChatServer, refusal: Refuse, wait: float) -> None:
+def test_the_wait_follows_the_servers_retry_after_header(server: ChatServer, refusal: Refuse, wait: float) -> None:
     time_ = Time()
     server.script(refusal)
     assert model(server, patience=time_.patience()).chat(HELLO).text == "ok"
     assert time_.slept == [wait]
 
 
-def test_a_server_may_name_the_moment_instead(server: ChatServer) -> None:
+def test_a_retry_after_header_may_be_a_date(server: ChatServer) -> None:
     time_ = Time()
     server.script(Refuse(429, retry_after=formatdate(time.time() + 20, usegmt=True)))
     model(server, patience=time_.patience()).chat(HELLO)

@@ -126,7 +126,7 @@ def test_a_dated_model_version_has_the_price_of_its_model() -> None:
     assert find_price("openai:gpt-4o-maxi") is None
 
 
-def test_the_prices_are_dated_and_those_of_known_providers() -> None:
+def test_the_price_table_is_dated_and_names_only_known_providers() -> None:
     assert AS_OF.year >= 2025
     assert {name.partition(":")[0] for name in PRICES} <= set(PROVIDERS)
     assert all(price.input > 0 for price in PRICES.values())

@@ -298,7 +298,7 @@ def test_the_theme_follows_the_system_and_can_be_switched(browser: Any, url: str
 
 
 @pytest.mark.long
-def test_the_keyboard_alone_is_enough(ana: Visitor, url: str) -> None:
+def test_the_dashboard_can_be_used_with_the_keyboard_alone(ana: Visitor, url: str) -> None:
     remember(url, "Reads essays before sleeping")
     ana.go("settings")
     keys = ana.page.keyboard
@@ -351,7 +351,7 @@ def test_a_server_with_keys_asks_for_one_and_keeps_it_only_in_the_tab(browser: A
 
 
 @pytest.mark.long
-def test_problems_say_what_to_do(ana: Visitor) -> None:
+def test_error_messages_say_what_to_do(ana: Visitor) -> None:
     ana.go("memories/mem_that_never_was")
     note = ana.see(".problem").inner_text()
     assert "Not found" in note

@@ -97,13 +97,13 @@ def test_nothing_delays_the_first_script() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_no_file_names_an_address_outside(path: Path) -> None:
+def test_no_file_contains_an_external_url(path: Path) -> None:
     # example.org is reserved for examples; help texts name it.
     text = path.read_text("utf-8").replace(NAMESPACE, "").replace("example.org", "")
     assert not re.search(r"(?:https?:)?//[a-zA-Z0-9-]+\.[a-zA-Z]|@import|\burl\(", text)
 
 
-def test_the_page_has_no_script_or_style_of_its_own() -> None:
+def test_the_page_has_no_inline_script_or_style() -> None:
     page = (FOLDER / "index.html").read_text("utf-8")
     assert not re.search(r"<script(?![^>]*\bsrc=)", page)
     assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:", page)
@@ -122,12 +122,12 @@ def test_every_module_that_is_imported_is_there(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted((FOLDER / "i18n").rglob("*.json")), ids=lambda path: path.relative_to(FOLDER).as_posix())
-def test_no_file_of_words_has_a_key_twice(path: Path) -> None:
+def test_no_translation_file_has_a_key_twice(path: Path) -> None:
     keys: list[str] = json.loads(path.read_text("utf-8"), object_pairs_hook=lambda pairs: [key for key, _ in pairs])
     assert sorted(keys) == sorted(set(keys))
 
 
-def test_both_languages_have_every_word() -> None:
+def test_both_languages_have_the_same_translation_keys() -> None:
     assert set(WORDS["en"]) == set(WORDS["es"])
     assert all(text.strip() for words in WORDS.values() for text in words.values())
 
@@ -151,12 +151,12 @@ def test_every_setting_is_explained_in_spanish_with_the_same_values() -> None:
     assert [name for name in english if values(english[name]) != values(translated[name])] == []
 
 
-def test_every_word_that_is_used_is_there() -> None:
+def test_every_translation_key_in_the_scripts_exists() -> None:
     used = {key for path in SCRIPTS for key in re.findall(r"""\bt\("([^"]+)\"""", path.read_text("utf-8"))}
     assert {key for key in used if key not in WORDS["en"] and f"{key}.other" not in WORDS["en"]} == set()
 
 
-def test_every_word_that_is_there_is_used() -> None:
+def test_every_translation_is_used() -> None:
     text = "\n".join(path.read_text("utf-8") for path in SCRIPTS)
     starts = (*{each.split("${")[0] for each in re.findall(r"\bt\(`([^`]+)`", text)}, *(f"{group}." for group in GROUPS))
     assert all(len(start) > 2 for start in starts)

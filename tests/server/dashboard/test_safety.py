@@ -113,7 +113,7 @@ def test_there_are_forty_payloads() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", VIEWS)
-def test_no_view_runs_what_it_lists(ana: Visitor, name: str) -> None:
+def test_no_view_executes_payloads_that_it_lists(ana: Visitor, name: str) -> None:
     ana.go(name)
     ana.page.mouse.wheel(0, 20_000)
     ana.page.wait_for_timeout(250)
@@ -121,7 +121,7 @@ def test_no_view_runs_what_it_lists(ana: Visitor, name: str) -> None:
 
 
 @pytest.mark.long
-def test_no_page_of_a_memory_runs_its_text_key_topic_tags_metadata_or_history(ana: Visitor, url: str) -> None:
+def test_no_page_of_a_memory_executes_payloads_in_any_field(ana: Visitor, url: str) -> None:
     for memory in httpx.get(f"{url}/v1/memories", params={"user": "ana", "limit": "500"}).json()["items"]:
         ana.go(f"memories/{memory['id']}")
         ana.see(".memory-page code", has_text=memory["id"])
@@ -130,7 +130,7 @@ def test_no_page_of_a_memory_runs_its_text_key_topic_tags_metadata_or_history(an
 
 
 @pytest.mark.long
-def test_no_form_runs_what_it_edits(ana: Visitor, url: str) -> None:
+def test_no_form_executes_payloads_that_it_edits(ana: Visitor, url: str) -> None:
     for memory in httpx.get(f"{url}/v1/memories", params={"user": "ana", "limit": "10"}).json()["items"]:
         ana.go(f"memories/{memory['id']}")
         ana.see(".memory-page code", has_text=memory["id"])
@@ -140,7 +140,7 @@ def test_no_form_runs_what_it_edits(ana: Visitor, url: str) -> None:
 
 
 @pytest.mark.long
-def test_no_topic_runs_read_or_previewed(ana: Visitor, url: str) -> None:
+def test_no_topic_page_or_preview_executes_payloads(ana: Visitor, url: str) -> None:
     for topic in httpx.get(f"{url}/v1/topics", params={"user": "ana"}).json()["items"]:
         ana.go(f"topics/{quote(topic['topic'], safe='')}")
         ana.see(".topic .prose, .problem")
@@ -153,7 +153,7 @@ def test_no_topic_runs_read_or_previewed(ana: Visitor, url: str) -> None:
 
 
 @pytest.mark.long
-def test_no_conversation_runs_its_messages_or_speakers(ana: Visitor) -> None:
+def test_no_conversation_executes_payloads_in_messages_or_speakers(ana: Visitor) -> None:
     for number in range(len(PAYLOADS)):
         ana.go(f"sessions/hostile-{number}")
         ana.see(".message .said")
@@ -161,7 +161,7 @@ def test_no_conversation_runs_its_messages_or_speakers(ana: Visitor) -> None:
 
 
 @pytest.mark.long
-def test_no_search_runs_what_it_finds(ana: Visitor) -> None:
+def test_no_search_executes_payloads_that_it_finds(ana: Visitor) -> None:
     ana.go("memories?q=script")
     ana.see(".hit-row, .hit")
     for why in ana.page.locator(".why summary").all():
@@ -170,7 +170,7 @@ def test_no_search_runs_what_it_finds(ana: Visitor) -> None:
 
 
 @pytest.mark.long
-def test_no_name_of_a_user_app_or_agent_runs(ana: Visitor) -> None:
+def test_no_payload_in_the_name_of_a_user_app_or_agent_is_executed(ana: Visitor) -> None:
     ana.go("memories")
     for payload in PAYLOADS:
         line = " ".join(payload.split())
@@ -185,7 +185,7 @@ def test_no_name_of_a_user_app_or_agent_runs(ana: Visitor) -> None:
 
 
 @pytest.mark.long
-def test_no_turn_of_a_chat_runs_its_text_or_what_was_recalled_for_it(ana: Visitor) -> None:
+def test_no_chat_turn_executes_payloads_in_its_text_or_hits(ana: Visitor) -> None:
     ana.go("chat")
     for count, payload in enumerate(PAYLOADS[::8], 1):
         ana.say(" ".join(payload.split()))

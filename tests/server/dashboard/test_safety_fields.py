@@ -85,7 +85,7 @@ def ana(browser: Any, served: Served) -> Iterator[Visitor]:
     assert visitor.hosts <= {served.url.removeprefix("http://")}
 
 
-def test_no_view_runs_what_the_store_contains(ana: Visitor) -> None:
+def test_no_view_executes_payloads_from_the_store(ana: Visitor) -> None:
     for name in VIEWS:
         ana.go(name)
         ana.page.wait_for_timeout(100)
@@ -153,7 +153,7 @@ def test_markdown_becomes_nodes_and_only_safe_addresses_links(ana: Visitor) -> N
     assert preview.locator("a").get_attribute("rel") == "noopener noreferrer nofollow"
 
 
-def test_the_pages_and_answers_forbid_scripts_of_others(served: Served) -> None:
+def test_the_content_security_policy_forbids_foreign_scripts(served: Served) -> None:
     policy = httpx.get(served.url).headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "unsafe" not in policy

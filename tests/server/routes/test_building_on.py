@@ -131,7 +131,7 @@ def test_recall_takes_offset_distinct_namespace_and_vector(served: Served) -> No
     assert (wrong.status_code, wrong.json()["code"]) == (409, "conflict")
 
 
-def test_compare_and_set_and_expiry(served: Served) -> None:
+def test_compare_and_set_and_expiry_work_over_http(served: Served) -> None:
     id = served.client.post("/v1/memories", json={"text": "tea", "user": "ana"}).json()["id"]
     changed = served.client.patch(f"/v1/memories/{id}", json={"text": "green tea", "if_revision": 1})
     assert changed.json()["revision"] == 2

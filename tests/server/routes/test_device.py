@@ -172,7 +172,7 @@ def test_sensor_readings_are_in_the_prompt(device: Served, model: ScriptedChat) 
     assert line in model.asked[-1].text
 
 
-def test_sensors_are_an_object(device: Served) -> None:
+def test_sensor_readings_must_be_a_json_object(device: Served) -> None:
     answer = device.client.post("/context/sensors", json=[1, 2])
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
 
@@ -207,11 +207,11 @@ def test_a_recording_of_nothing_is_ignored_and_logged(tmp_path: Path, model: Scr
 
 
 @pytest.mark.parametrize("said", ["Hello", "uh, hello?", "5", "¿Qué?", "no"])
-def test_a_word_is_not_noise(said: str) -> None:
+def test_a_message_with_a_word_is_not_noise(said: str) -> None:
     assert not is_noise(said)
 
 
-def test_without_a_transcriber_it_is_said_what_to_set(device: Served) -> None:
+def test_the_error_without_a_transcriber_says_what_to_set(device: Served) -> None:
     answer = device.client.post("/chat/audio", content=recording(), headers={"content-type": "audio/wav"})
     assert (answer.status_code, answer.json()["code"]) == (503, "no_transcriber")
     assert "pocketsphinx" in answer.json()["detail"]

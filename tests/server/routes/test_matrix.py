@@ -355,7 +355,7 @@ def _same(world: World, who: str, name: str, answer: httpx.Response) -> bool:
     return True
 
 
-def test_the_owner_can_do_it_all(world: World) -> None:
+def test_the_owner_can_use_every_operation(world: World) -> None:
     """The owner's requests succeed, so the rejections in the matrix are not caused by wrong requests."""
     reading = [name for name, case in CASES.items() if case.right == "read" and not case.open]
     begun = world.clients["owner"].post("/v1/sessions", json={"user": "ana"}).json()["id"]

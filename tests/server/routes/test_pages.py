@@ -22,7 +22,7 @@ def _long(served: Served, lines: int = 12) -> str:
 
 
 @pytest.mark.everywhere
-def test_a_page_a_person_writes_becomes_memories(served: Served) -> None:
+def test_lines_of_a_page_that_a_person_writes_become_memories(served: Served) -> None:
     page = _page(served, "# Garden\n\n- the tomatoes are planted (2026-05-02)\n- roses are red").json()
     assert (page["topic"], page["title"], len(page["lines"])) == ("garden", "Garden", 2)
     assert page["lines"][0]["valid_from"].startswith("2026-05-02")
@@ -168,7 +168,7 @@ def test_statistics_count_days_kinds_lag_and_recalls(served: Served) -> None:
     assert after["energy"] > 0
 
 
-def test_spend_shows_what_replies_took(tmp_path: Path) -> None:
+def test_the_spend_of_replies_is_counted(tmp_path: Path) -> None:
     with serving(tmp_path, chat=ScriptedChat("Hello.")) as server:
         server.client.post("/v1/sessions/t/chat", json={"text": "hi", **ANA})
         (spend,) = server.client.get("/v1/stats").json()["spend"]

@@ -49,7 +49,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-def test_no_request_meets_a_fault_or_an_answer_that_is_not_documented(live: Served) -> None:
+def test_no_generated_request_causes_a_server_error_or_an_undocumented_response(live: Served) -> None:
     schemathesis = pytest.importorskip("schemathesis")  # here, because the import takes a second
     from schemathesis import checks  # noqa: PLC0415
 

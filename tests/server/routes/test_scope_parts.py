@@ -69,7 +69,7 @@ def _state(served: Served) -> str:
     return repr((memories, sessions, [each.id for each in store.messages(MessageFilter())], keys))
 
 
-def test_operations_take_all_three_parts(served: Served) -> None:
+def test_operations_with_a_scope_take_user_app_and_agent(served: Served) -> None:
     taken = {name: parts for name, _, _, _, parts in _operations(served) if name not in _ONE_PART}
     assert len(taken) > 25
     assert {name for name, parts in taken.items() if parts != set(FULL)} == set()

@@ -47,7 +47,7 @@ def _events(text: str) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.everywhere
-def test_a_session_that_was_begun_for_a_user_keeps_what_is_said_for_them(served: Served) -> None:
+def test_messages_of_a_session_belong_to_the_user_for_whom_it_was_begun(served: Served) -> None:
     begun = served.client.post("/v1/sessions", json={"user": "ana", "app": "kitchen"}).json()
     said = _say(served, begun["id"], "I live in Lyon.")
     assert (said["user"], said["app"], said["session"]) == ("ana", "kitchen", begun["id"])
@@ -261,7 +261,7 @@ def test_a_failing_model_is_reported_as_a_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_many_waiting_for_a_dead_model_leave_adds_and_recalls_working(tmp_path: Path) -> None:
+def test_adding_and_recalling_work_while_many_requests_wait_for_a_dead_model(tmp_path: Path) -> None:
     with ChatServer(respond=lambda _asked: Silence(20)) as model, serving(tmp_path, chat=_remote(model)) as server:
 
         def wait(number: int) -> None:

@@ -20,7 +20,7 @@ def _texts(served: Served, user: str) -> list[str]:
         return sorted(each.text for each in engine.memories(user=user) if each.scope.user == user)
 
 
-def test_forgetting_by_id_or_key_reaches_only_the_own_memories(served: Served) -> None:
+def test_forgetting_by_id_or_key_affects_only_the_callers_memories(served: Served) -> None:
     tea, shared = _memory(served, "ana", "tea", key="drink"), _memory(served, None, "water", key="drink")
     cocoa = _memory(served, "bob", "cocoa", key="drink")
     ana = served.as_(served.key("write", user="ana"))
@@ -38,7 +38,7 @@ def test_forgetting_by_id_or_key_reaches_only_the_own_memories(served: Served) -
     assert _texts(served, "bob") == []
 
 
-def test_erasing_takes_one_target_and_only_the_own(served: Served) -> None:
+def test_erasing_takes_exactly_one_target_and_only_the_callers_data(served: Served) -> None:
     with served.pool.lease(served.pool.tenant) as engine:
         said = {user: engine.session(user=user, id=f"s-{user}").add("user", f"I am {user}.") for user in ("ana", "bob")}
     kept = {user: _memory(served, user, f"{user} likes tea", sources=[said[user].id]) for user in ("ana", "bob")}

@@ -76,7 +76,7 @@ def test_people_and_places_are_distinguished_and_linked(served: Served) -> None:
     assert [sorted(each["between"]) for each in found["links"]] == [["Mombasa", "Oduya"]]
 
 
-def test_a_key_of_another_user_or_of_an_app_cannot_read_the_neighbors(served: Served) -> None:
+def test_a_key_of_another_user_or_of_an_app_cannot_read_the_people_around_a_user(served: Served) -> None:
     served.client.post("/v1/memories", json={"text": "Her brother Oduya lives in Mombasa", "user": "zoe"})
     assert served.as_(served.key("read", user="jon")).get("/v1/users/zoe/around").status_code == 404
     assert served.as_(served.key("read", app="kitchen")).get("/v1/users/zoe/around").status_code == 403

@@ -377,7 +377,7 @@ def test_rebuilding_without_the_setting_removes_what_is_left_of_chroma(file: Pat
 
 
 @pytest.mark.ledger("C8")
-def test_one_directory_is_the_backup_and_removing_it_the_reset(file: Path, tmp_path: Path) -> None:
+def test_copying_the_directory_is_a_backup_and_removing_it_a_reset(file: Path, tmp_path: Path) -> None:
     with opened(file) as store:
         fill(store, range(50))
         nearest(store, 3)
@@ -397,7 +397,7 @@ def test_one_directory_is_the_backup_and_removing_it_the_reset(file: Path, tmp_p
 
 
 @pytest.mark.long
-def test_answers_agree_with_the_index_in_memory(file: Path) -> None:
+def test_chroma_and_the_in_memory_index_return_the_same_results(file: Path) -> None:
     with opened(file) as store:
         fill(store, range(2000))
         catch_up(store)

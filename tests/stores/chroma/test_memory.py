@@ -108,7 +108,7 @@ with holdfast.open(sys.argv[1], settings={"index": "chroma"}, embedder=HashEmbed
 
 @pytest.mark.long
 @pytest.mark.ledger("C8", "X1")
-def test_nothing_is_fetched_and_nobody_is_told(tmp_path: Path) -> None:
+def test_chroma_downloads_nothing_and_sends_no_telemetry(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     done = subprocess.run(

@@ -116,7 +116,7 @@ def test_stored_vectors_are_reused_and_keep_their_cosines(places: Places) -> Non
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
-def test_no_number_is_given_twice_after_a_copy(way: str, places: Places) -> None:
+def test_no_item_number_is_used_twice_after_a_copy(way: str, places: Places) -> None:
     source, target = places.pair_to_change(way)
     with open_engine(source) as memory:
         gone = memory.remember("a number that is not given again", user="ana")

@@ -169,7 +169,7 @@ def test_waiting_too_long_for_a_lock_fails_as_busy(open_store: OpenPostgres, as_
     assert store.setting("colour") == "red"
 
 
-def test_a_question_that_takes_too_long_is_ended(open_store: OpenPostgres) -> None:
+def test_a_statement_that_takes_too_long_is_canceled(open_store: OpenPostgres) -> None:
     store = open_store(limits=PoolLimits(statement_timeout=0.2))
     with pytest.raises(StoreBusy, match="statement timeout"):
         store.guard(lambda: store.connection.execute("SELECT pg_sleep(5)").fetchall())
@@ -241,7 +241,7 @@ def test_a_value_that_postgresql_cannot_store_is_refused(open_store: OpenPostgre
     assert _texts(store) == []
 
 
-def test_a_write_that_need_not_last_does_not_wait_for_the_disk(open_store: OpenPostgres) -> None:
+def test_a_write_that_need_not_be_durable_does_not_wait_for_the_disk(open_store: OpenPostgres) -> None:
     store = open_store()
     for durable, expected in ((True, "on"), (False, "off")):
         with store.write(durable=durable) as tx:

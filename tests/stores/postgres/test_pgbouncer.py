@@ -148,7 +148,7 @@ def test_no_session_state_stays_on_the_server_connections(open_pooled: OpenPostg
             assert client.execute(state).fetchone() == ('"$user", public', "", "postgres", "0", 0, 0)
 
 
-def test_workers_hear_of_new_jobs_by_the_direct_address_and_else_poll(open_pooled: OpenPostgres) -> None:
+def test_workers_are_notified_of_jobs_over_the_direct_address_and_otherwise_poll(open_pooled: OpenPostgres) -> None:
     store, polling = open_pooled(), open_pooled(direct=None)
     store.wait_for_jobs(0)
     with polling.write() as tx:

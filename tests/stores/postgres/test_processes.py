@@ -150,7 +150,7 @@ def test_a_job_is_not_taken_over_while_its_result_is_written(open_store: OpenPos
     assert found == [None]
 
 
-def test_one_value_is_kept_when_many_check_and_then_write(open_store: OpenPostgres) -> None:
+def test_concurrent_check_and_write_transactions_store_one_value(open_store: OpenPostgres) -> None:
     store = open_store()
 
     def remember_if_new() -> None:
@@ -223,7 +223,7 @@ def test_texts_stored_while_a_model_is_registered_wait_for_its_vector(open_store
     assert [window.text for window in store.missing_vectors("a", limit=5)] == ["under way"]
 
 
-def test_a_vector_that_comes_while_its_memory_is_removed_leaves_nothing(open_store: OpenPostgres) -> None:
+def test_a_vector_stored_while_its_memory_is_removed_is_removed_too(open_store: OpenPostgres) -> None:
     store = open_store()
     with store.write() as tx:
         tx.use_model("a")
@@ -243,7 +243,7 @@ def test_a_vector_that_comes_while_its_memory_is_removed_leaves_nothing(open_sto
     assert all(finding.ok for finding in store.check())
 
 
-def test_a_users_numbers_grow_in_the_order_of_commits(open_store: OpenPostgres) -> None:
+def test_sequence_numbers_follow_the_order_of_commits(open_store: OpenPostgres) -> None:
     store = open_store()
     first: list[int] = []
 

@@ -291,7 +291,7 @@ def test_a_table_that_an_administrator_publishes_is_not_replaced(open_store: Ope
     )
 
 
-def test_a_table_is_not_replaced_below_the_snapshot_of_another_program(open_store: OpenPostgres, url: str) -> None:
+def test_a_table_is_not_replaced_while_another_program_has_a_snapshot(open_store: OpenPostgres, url: str) -> None:
     store = open_store(max_locked_bytes=0)
     remember(store, a_memory("kept"))
     with psycopg.connect(url) as dump, connect(url, limits=PoolLimits()) as raw:

@@ -60,7 +60,9 @@ def _numbered(matches: list[Match], first: int) -> list[tuple[int, int, str]]:
 @pytest.mark.long
 @pytest.mark.parametrize("narrow", [{}, {"kinds": ("event",)}, {"without_session": "ses_1"}])
 @pytest.mark.parametrize("query", ["parrot", "the violin by the river", "el loro en el jardín", "coffee tea bread cinema train"])
-def test_both_stores_find_the_same_by_words(stores: tuple[Store, Store], query: str, narrow: dict[str, object]) -> None:
+def test_both_stores_return_the_same_results_for_words(
+    stores: tuple[Store, Store], query: str, narrow: dict[str, object]
+) -> None:
     where = SearchFilter(reader=ANA, spaces=("memory", "message"), **narrow)  # type: ignore[arg-type]
     firsts = [min(memory.item for memory in _memories(store)) for store in stores]
     ours, theirs = (store.find_text(query, where, languages=("en", "es"), limit=10) for store in stores)
@@ -71,7 +73,7 @@ def test_both_stores_find_the_same_by_words(stores: tuple[Store, Store], query: 
 
 @pytest.mark.long
 @pytest.mark.parametrize("narrow", [{}, {"kinds": ("event",)}, {"without_session": "ses_1"}])
-def test_both_stores_find_the_same_by_vectors(stores: tuple[Store, Store], narrow: dict[str, object]) -> None:
+def test_both_stores_return_the_same_results_for_vectors(stores: tuple[Store, Store], narrow: dict[str, object]) -> None:
     where = SearchFilter(reader=ANA, spaces=("memory", "message"), **narrow)  # type: ignore[arg-type]
     query = _EMBEDDER.embed(["the parrot in the garden"], role="query")[0]
     ours, theirs = (store.find_vectors("a", query, where, limit=10) for store in stores)

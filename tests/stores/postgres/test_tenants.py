@@ -209,7 +209,7 @@ def test_a_connection_that_names_no_tenant_sees_an_error_and_no_rows(both: tuple
             connection.execute("SELECT * FROM holdfast.memories")
 
 
-def test_a_key_of_another_tenants_rows_is_seen_only_while_it_is_removed(open_store: OpenPostgres) -> None:
+def test_a_tenant_cannot_read_access_keys_but_erasing_a_user_removes_them(open_store: OpenPostgres) -> None:
     store, acme = open_store(), open_store(tenant="acme")
     with store.write() as tx:
         tx.set_key(KeyRecord(id="k", hash=b"x", level="read", tenant="acme", user="ana", created_at=AT))
@@ -221,7 +221,7 @@ def test_a_key_of_another_tenants_rows_is_seen_only_while_it_is_removed(open_sto
 
 
 @pytest.mark.parametrize("tenant", ["o'brien", 'a"b', "x; DROP TABLE memories", "%s", "?1", "ñandú 🪶", "$$"])
-def test_any_name_is_a_tenant(open_store: OpenPostgres, tenant: str) -> None:
+def test_a_tenant_can_have_any_name(open_store: OpenPostgres, tenant: str) -> None:
     store = open_store(tenant=tenant)
     remember(store, a_memory("theirs", scope=Scope(tenant=tenant)))
     assert [memory.text for memory in open_store(tenant=tenant).memories(MemoryFilter())] == ["theirs"]

@@ -94,7 +94,7 @@ def test_a_long_text_is_found_by_its_best_window(tmp_path: Path) -> None:
         assert rounded([found]) == rounded(by_index(memory, "heron"))
 
 
-def test_a_filter_and_a_session_to_leave_out_are_kept(tmp_path: Path) -> None:
+def test_the_word_cache_respects_filters_and_excluded_sessions(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.remember("the heron stands", user="ana", metadata={"where": "pond"})
         memory.remember("the heron flies", user="ana", metadata={"where": "sky"})
@@ -176,7 +176,7 @@ def test_texts_of_many_windows_do_not_crowd_out_those_of_one(tmp_path: Path) -> 
         assert len({match.item for match in found}) == 3
 
 
-def test_nothing_of_what_was_erased_stays_in_memory(tmp_path: Path) -> None:
+def test_the_cache_contains_no_erased_terms(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.remember("the heron stands", user="ana")
         assert by_words(memory, "heron")

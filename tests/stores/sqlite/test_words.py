@@ -52,7 +52,7 @@ def counted(windows: Sequence[Window], limit: int) -> list[Match]:
 
 @pytest.mark.parametrize("limit", [1, 10, 300, 5000])
 @pytest.mark.parametrize("count", [60, 900])
-def test_the_ranking_equals_a_full_count_for_few_and_many_chunks(count: int, limit: int) -> None:
+def test_the_ranking_equals_the_reference_for_few_and_many_chunks(count: int, limit: int) -> None:
     windows = made_up(count)
     assert (len(windows) > 512) == (count == 900)
     assert rank(in_memory(windows), SPACES, WANTED, limit=limit) == counted(windows, limit)

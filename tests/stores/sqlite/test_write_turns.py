@@ -61,7 +61,7 @@ def test_tenants_take_turns_however_many_writes_of_one_wait(waiting: str, expect
     assert turns.waiting() == 0
 
 
-def test_the_lock_is_reentrant_and_does_not_block_those_who_would_not_wait() -> None:
+def test_the_lock_is_reentrant_and_a_non_blocking_acquire_does_not_wait() -> None:
     turns = WriteTurns()
     assert turns.acquire("a")
     assert turns.acquire("a", blocking=False)

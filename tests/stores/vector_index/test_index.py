@@ -232,7 +232,7 @@ def test_narrow_sieves_still_give_k_true_results(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("count", "dimensions", "sieve"), [(30_000, 384, BitSieve), (160_000, 128, CellSieve)])
-def test_recall_at_ten_is_at_least_098(count: int, dimensions: int, sieve: type) -> None:
+def test_recall_at_ten_is_at_least_98_percent(count: int, dimensions: int, sieve: type) -> None:
     points, queries = mixture(count, 40, dimensions)
     index = filled(points)
     rng = np.random.default_rng(2)

@@ -201,7 +201,7 @@ def test_an_answer_without_any_valid_part_is_an_error(data: Any) -> None:
         conform(data, FACTS)
 
 
-def test_flaws_do_not_quote_what_was_said() -> None:
+def test_descriptions_of_flaws_do_not_quote_the_data() -> None:
     data = {"facts": [{"text": "x"}, {"text": "my private diary " * 9}, "my private diary"]}
     assert "diary" not in " ".join(conform(data, FACTS)[1])
 
@@ -336,7 +336,7 @@ def _storable(written: str) -> str:
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="[]{}\"'“”,:\\ \n`~abtnu01-./*é\ud800", max_size=80))
-def test_no_text_at_all_makes_reading_fail_in_another_way(text: str) -> None:
+def test_invalid_text_raises_only_value_errors(text: str) -> None:
     try:
         reading = read(text)
     except ValueError:

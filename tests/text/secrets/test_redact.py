@@ -243,7 +243,7 @@ def test_every_kind_found_is_named_once() -> None:
     assert sorted(redacted.found) == ["api key", "card number", "password"]
 
 
-def test_a_key_cut_off_before_its_end_is_taken_out_and_the_rest_stays() -> None:
+def test_a_private_key_without_its_end_line_is_redacted_and_the_text_after_it_stays() -> None:
     redacted = redact(f"-----BEGIN PRIVATE KEY-----\n{MIX}{MIX}\n{MIX} and that is all I have")
     assert redacted.text == "[redacted private key] and that is all I have"
 
@@ -254,7 +254,7 @@ def test_there_are_enough_examples() -> None:
 
 
 @pytest.mark.parametrize("text", [text for text, _, _ in SECRET])
-def test_a_second_time_changes_nothing(text: str) -> None:
+def test_redacting_again_changes_nothing(text: str) -> None:
     once = redact(text).text
     assert redact(once).text == once
 
@@ -269,7 +269,7 @@ PIECES = (
 @pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=5).map("".join))
-def test_any_text_comes_out_the_same_the_second_time(text: str) -> None:
+def test_redacting_any_generated_text_again_changes_nothing(text: str) -> None:
     once = redact(text).text
     assert redact(once).text == once
 

@@ -67,12 +67,12 @@ def test_a_model_is_tested_by_a_call_that_counts_as_spend(served: Served) -> Non
     assert served.client.post("/v1/models/reader/test").json()["ok"]
 
 
-def test_a_role_without_a_model_says_so(served: Served) -> None:
+def test_testing_a_role_without_a_model_reports_that_none_is_configured(served: Served) -> None:
     result = served.client.post("/v1/models/reranker/test").json()
     assert (result["ok"], result["name"], result["detail"]) == (False, None, "No model is configured.")
 
 
-def test_a_model_that_fails_says_why(tmp_path: Path, home: Path) -> None:
+def test_testing_a_model_that_fails_reports_the_error(tmp_path: Path, home: Path) -> None:
     def fail(asked: object) -> str:
         raise ModelUnavailable("The quota is used up.")
 
