@@ -1,4 +1,4 @@
-"""Changes that a user mentions in passing. Such a sentence says that a memory, or an earlier message, no longer holds."""
+"""Changes that a user mentions in passing: a sentence from which it follows that a memory or an earlier message is outdated."""
 
 from collections.abc import Callable
 from datetime import timedelta

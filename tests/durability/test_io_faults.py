@@ -42,7 +42,7 @@ class FaultyVFS(apsw.VFS):
         super().__init__("faulty", self._base, makedefault=True)
 
     def arm(self, fault: Fault | None) -> None:
-        """Let an operation fail from now on. With None, the disk is repaired."""
+        """Install a fault, which replaces the previous one. None means that no operation fails any more."""
         self.fault = fault
         self.counts = {}
 

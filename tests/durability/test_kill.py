@@ -40,7 +40,7 @@ STORES = 10
 KILLS_PER_STORE = 40
 WORKER_KILLS_PER_STORE = 10
 _TIMEOUT = 200.0
-"""Seconds after which a run counts as stuck, on a busy machine too. The first child also waits for the fork server."""
+"""Seconds after which a run counts as stuck. It is long, because the machine may be busy and the fork server starts first."""
 _PAUSE = 0.1
 """Seconds between two operations of a writer that is not killed any more, so that the worker can keep up with it."""
 

@@ -61,7 +61,7 @@ def _open(folder: Path, name: str, kill_switch: KillSwitch, *, later: timedelta 
 
 
 def prepare(folder: Path, name: str) -> None:
-    """Add and end sessions that need every step. Nothing is digested yet."""
+    """Add and end sessions whose digestion takes every step that the test kills. Nothing is digested yet."""
     with _open(folder, name, KillSwitch()) as memory:
         for number in range(5):
             talk = memory.session(user=USER, id=f"s{number}")

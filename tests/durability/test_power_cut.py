@@ -77,7 +77,7 @@ class Recording:
 
     @property
     def acknowledgements(self) -> list[int]:
-        """Return the position after each acknowledgement in the record."""
+        """For each acknowledgement, the number of events up to and including it."""
         return [place + 1 for place, event in enumerate(self.events) if event.kind == "acknowledged"]
 
 

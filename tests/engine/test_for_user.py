@@ -1,4 +1,4 @@
-"""The memory of one user: calls without a scope, and no access to other users' data."""
+"""The view of one user (``memory.for_user``): its calls need no scope, and reach no data of other users."""
 
 import asyncio
 import inspect

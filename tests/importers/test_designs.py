@@ -17,7 +17,7 @@ pytestmark = pytest.mark.ledger("X13", "X35")
 
 
 def database(path: Path, schema: str, **rows: Sequence[tuple[Any, ...]]) -> Path:
-    """Write a database with these rows in its tables."""
+    """Create a SQLite database with a schema. Each further argument is the name of a table, with the rows to insert."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(schema)

@@ -18,7 +18,7 @@ from holdfast.text.clean import fold
 pytestmark = [pytest.mark.ledger("X24"), pytest.mark.long]
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "voices.jsonl").read_text("utf-8").splitlines()]
 KNOWN = ("My sister Beatriz plays the cello.", "I was born in 1987.")
-"""Memories that no new statement changes."""
+"""Memories that are stored for a user and must stay unchanged when the user states something new."""
 
 
 def _says(text: str, row: dict[str, Any]) -> bool:

@@ -59,7 +59,7 @@ def tell(target: Any, story: Story[R], *, era: str = "auto") -> R:
 
 @dataclass(frozen=True)
 class Stdio:
-    """The installed command with its own data directory, without model weights."""
+    """The installed command ``holdfast mcp``, with a data directory for the test and without model weights."""
 
     home: Path
 
@@ -80,7 +80,7 @@ def executable() -> str:
 
 
 def in_process(memory: Engine, *, level: KeyLevel = "write", **parts: str | None) -> Any:
-    """Return a server for one caller that a client can connect to without a transport."""
+    """Return an MCP server for one caller. A client in this process connects to it without a transport."""
     scope: Any = {"user": None, "app": None, "agent": None} | parts
     caller = McpCaller(memory=memory, principal=Principal.local(services(memory).store.tenant, level=level), parts=scope)
     return make_server(lambda _ask: nullcontext(caller), version="1")

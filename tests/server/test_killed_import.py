@@ -1,4 +1,4 @@
-"""An import over HTTP whose server is killed."""
+"""An import over HTTP continues after its server was killed."""
 
 import json
 import signal

@@ -52,7 +52,7 @@ def ask(server: Server, *requests: tuple[str, str], key: str | None = None, **he
 
 
 def scraped(server: Server, *before: tuple[str, str], key: str | None = None) -> Samples:
-    """Return all samples by name and label values, with the labels sorted by name."""
+    """Send the requests ``before``, then read ``/metrics``. Return each sample's value by its name and label values."""
     answer = ask(server, *before, ("GET", "/metrics"), key=key)
     assert answer.status_code == 200, answer.text
     found: Samples = {}

@@ -30,7 +30,7 @@ def _memory() -> holdfast.Engine:
 
 
 class SwappedTool(HoldfastMemoryTool):
-    """Holdfast's tool, with the arguments of ``BetaLocalFilesystemMemoryTool``."""
+    """Holdfast's tool, with the constructor arguments of ``BetaLocalFilesystemMemoryTool``."""
 
     def __init__(self, base_path: str) -> None:
         super().__init__(_memory(), base_path=base_path)
@@ -38,7 +38,7 @@ class SwappedTool(HoldfastMemoryTool):
 
 
 class SwappedAsyncTool(HoldfastAsyncMemoryTool):
-    """Holdfast's tool, with the arguments of ``BetaAsyncLocalFilesystemMemoryTool``."""
+    """Holdfast's tool, with the constructor arguments of ``BetaAsyncLocalFilesystemMemoryTool``."""
 
     def __init__(self, base_path: str) -> None:
         super().__init__(_memory(), base_path=base_path)

@@ -14,7 +14,7 @@ _opened: list[HoldfastStorage] = []
 
 
 class SwappedStorage(HoldfastStorage):
-    """Holdfast's storage, with the arguments of ``LanceDBStorage``."""
+    """Holdfast's storage, with the constructor arguments of ``LanceDBStorage``."""
 
     def __init__(self, path: Any = None, table_name: str = "", vector_dim: int | None = None, compact_every: int = 0) -> None:
         holdfast_suite.note_use()

@@ -18,7 +18,7 @@ _ids = count()
 
 
 class SwappedHistory(HoldfastChatMessageHistory):
-    """Holdfast's history, with the arguments of ``InMemoryChatMessageHistory``. Each object is a new session."""
+    """Holdfast's history, with the constructor arguments of ``InMemoryChatMessageHistory``. Each object is a new session."""
 
     def __init__(self, messages: Sequence[Any] = ()) -> None:
         holdfast_suite.note_use()

@@ -33,7 +33,7 @@ class TestHoldfastRetriever(RetrieversIntegrationTests):
 
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
-        """Arguments for the class."""
+        """Constructor arguments of the class under test."""
         return {"memory": self.memory, "user": "ana"}
 
     @property

@@ -17,7 +17,7 @@ _engines: list[holdfast.Engine] = []
 
 
 class SwappedStore(HoldfastStore):
-    """Holdfast's store, with the arguments of ``InMemoryStore``. The memory uses the test's embedder."""
+    """Holdfast's store, with the constructor arguments of ``InMemoryStore``. The memory uses the test's embedder."""
 
     def __init__(self, *, index: dict[str, Any] | None = None) -> None:
         holdfast_suite.note_use()

@@ -17,7 +17,7 @@ _users: dict[Path, int] = {}
 
 
 class SQLiteSession(HoldfastSession):
-    """Holdfast's session, with the arguments of ``SQLiteSession``. Sessions with the same file share a memory."""
+    """Holdfast's session, with the constructor arguments of ``SQLiteSession``. Sessions with the same file share a memory."""
 
     def __init__(self, session_id: str, db_path: str | Path = ":memory:", session_settings: Any = None) -> None:
         holdfast_suite.note_use()

@@ -37,7 +37,7 @@ def _not_included() -> ReaderSpec:
     return replace(spec, files=tuple(replace(weight, included=None) for weight in spec.files))
 
 
-def test_the_network_does_not_leave_the_scale_of_its_inputs_to_the_processor(tmp_path: Path) -> None:
+def test_the_network_has_no_operator_whose_scale_depends_on_the_processor(tmp_path: Path) -> None:
     """The network does not contain the operator ``DynamicQuantizeLinear``.
 
     ONNX Runtime computes this operator with other scales on ARM than on x86, so the reader's results would differ.

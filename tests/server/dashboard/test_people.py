@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.ledger("X37"), pytest.mark.timeout(180)]
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server whose default user is Noor."""
+    """The address of a server whose default user is Noor."""
     home: Path = tmp_path_factory.mktemp("people")
     with process(home, HOLDFAST_USER="noor") as server:
         yield server.url
@@ -80,7 +80,7 @@ def test_people_are_listed_with_counts_and_found_by_name(visitor: Visitor, url: 
 
 @pytest.fixture(scope="module")
 def clara(url: str) -> str:
-    """A person with facts in several areas. One of the facts was replaced."""
+    """Store facts about a person, one of which replaces another. Return the person's name."""
     remember(url, "Lives in Lyon", user="clara", kind="profile", key="home", valid_from="2021-03-01T00:00:00Z")
     remember(url, "Lives in Turin", user="clara", kind="profile", key="home", valid_from="2024-06-01T00:00:00Z")
     remember(url, "Is allergic to walnuts", user="clara")

@@ -62,7 +62,7 @@ FOREIGN = (
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server with one memory, session, app and topic per payload."""
+    """The address of a server with one memory, session, app and topic per XSS payload."""
     with process(tmp_path_factory.mktemp("hostile")) as server:
         with httpx.Client(base_url=server.url, timeout=30) as client:
             for number, payload in enumerate(PAYLOADS):

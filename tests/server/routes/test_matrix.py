@@ -160,7 +160,7 @@ class World:
     operations: dict[str, tuple[str, str]]
 
     def ask(self, who: str, name: str, ids: Mapping[str, str]) -> httpx.Response:
-        """Send the request of an operation with these ids."""
+        """Send the request of the operation ``name`` as the caller ``who``, with these ids."""
         method, path = self.operations[name]
         case = CASES[name]
         body = _filled(case.body, ids)

@@ -31,12 +31,15 @@ class Places:
         return self._server.new(empty=True) if kind == "postgres" else str(self._folder / f"{name}.db")
 
     def pair(self, way: str) -> tuple[str, str]:
-        """Return the addresses of a source store and a target. The source has data, and the test must not change it."""
+        """Return the addresses of a source with data, which the test must not change, and of a target that does not exist yet.
+
+        ``way`` names their backends, such as ``sqlite to postgres``.
+        """
         source, _, target = way.partition(" to ")
         return self._full[source], self.new(target, "target")
 
     def pair_to_change(self, way: str) -> tuple[str, str]:
-        """Return a source store with data, which the test may change, and a target."""
+        """Do the same as :meth:`pair`, but with a new source, which the test may change."""
         source, _, target = way.partition(" to ")
         own = self.new(source, "source")
         fill(own, memories=8)
@@ -184,7 +187,7 @@ def test_rows_written_during_a_copy_are_not_copied_in_part(places: Places) -> No
 
 @pytest.fixture
 def plain_url(server: Server) -> str:
-    """An empty database of a user to whom row level security applies."""
+    """The address of an empty database. It names a user to whom row level security applies."""
     url = server.new(empty=True)
     name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     with psycopg.connect(url, autocommit=True) as connection:

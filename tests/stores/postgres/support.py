@@ -167,7 +167,7 @@ def running() -> Server:
 
 @pytest.fixture(scope="session")
 def server() -> Server:
-    """The server of this process."""
+    """The PostgreSQL server that all tests of this process share."""
     return running()
 
 

@@ -53,7 +53,7 @@ def test_the_check_names_versions_and_settings(open_store: OpenPostgres) -> None
 
 @pytest.fixture
 def plain_url(server: Server) -> Iterator[str]:
-    """A database of a user without special privileges, with pgvector installed."""
+    """The address of a database with pgvector. It names a user without special privileges."""
     made = server.new(empty=True)
     with psycopg.connect(made, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")

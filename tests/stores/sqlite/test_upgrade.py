@@ -64,7 +64,7 @@ def _migrate_to(connection: FileConnection, number: int) -> None:
 
 
 def a_file_with_schema(path: Path, number: int) -> Path:
-    """Write a file in the format of the version that had this schema."""
+    """Write a store file with data in the schema of this number. Return its path."""
     connection = FileConnection(str(path))
     _migrate_to(connection, number)
     for partition, space in ((1, "message"), (2, "memory")):
@@ -126,7 +126,7 @@ def a_real_file(folder: Path, number: int) -> Path:
 
 
 def user_data(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return the columns of the user's data that every schema has, by table."""
+    """Return the rows of the user's data, by table. Only the columns that exist in every schema are read."""
     connection = FileConnection(str(path))
     found = {
         table: sorted(map(tuple, connection.execute(f"SELECT {columns} FROM {table}"))) for table, columns in USER_DATA.items()
