@@ -1,4 +1,4 @@
-"""The extraction prompts: their examples, their dates, and their instructions to keep nothing that the user wants off the record."""
+"""The extraction prompts: their examples, their dates, and the instruction to keep nothing that the user wants off the record."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Rows that a recall must not return: other scopes, kinds excluded by the preset, the session itself, hidden rows, untrusted text."""
+"""Rows that a recall must not return: other scopes, kinds excluded by the preset, the same session, hidden rows, untrusted text."""
 
 from datetime import timedelta
 from typing import Any

@@ -58,7 +58,7 @@ def store_with(entries: Sequence[Any]) -> HoldfastMemoryStore:
 
 
 class TestMemoryStore(HoldfastMemoryStore):
-    """Holdfast's store, with the constructor arguments of Strands' ``TestMemoryStore``. Its content is written to ``path`` for the tests."""
+    """Holdfast's store, with the constructor arguments of Strands' ``TestMemoryStore``. It also writes its content to ``path``."""
 
     __test__ = False
 
