@@ -73,7 +73,7 @@ def changes(source: bytes) -> set[tuple[str, str]]:
         ("def f():\n    return True", "return nothing", "False"),
     ],
 )
-def test_each_operator_makes_its_change(code: str, operator: str, after: str) -> None:
+def test_each_mutation_operator_makes_the_expected_change(code: str, operator: str, after: str) -> None:
     assert (operator, after) in changes(code.encode())
 
 

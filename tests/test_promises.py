@@ -3,7 +3,7 @@
 from tests import promises
 
 
-def test_every_claim_of_a_test_names_a_promise() -> None:
+def test_every_ledger_mark_names_an_existing_promise() -> None:
     known = {row for section in promises.promises().values() for row in section}
     assert sorted(promises.claims().keys() - known) == []
 

@@ -412,7 +412,9 @@ def test_many_apps_keep_ten_memories_each_and_see_no_others(open_memory: OpenMem
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("A1", "A5", "A7", "A8")
-def test_the_story_of_an_app_from_its_first_message_to_its_end(open_memory: OpenMemory, clock: FrozenClock) -> None:
+def test_an_app_remembers_across_a_restart_and_keeps_memories_after_uninstalling_until_a_purge(
+    open_memory: OpenMemory, clock: FrozenClock
+) -> None:
     memory = open_memory(preset="apps")
     memory.apps.install("calendar", name="Calendar")
     first = converse(memory, "calendar", "I prefer meetings after 2pm, and the Phoenix review is on Friday.", "Noted.")

@@ -117,7 +117,7 @@ def test_the_base_document_is_one_text_that_is_replaced(db: MemoryDB, config: Me
 
 
 @pytest.mark.ledger("L1", "L8")
-def test_the_servers_startup_and_a_turn_run_as_written(config: MemoryConfig) -> None:
+def test_the_startup_code_and_one_turn_of_the_original_server_run_unchanged(config: MemoryConfig) -> None:
     def chat(messages: list[dict[str, str]]) -> str:
         if "JSON" in messages[0]["content"]:
             return json.dumps([{"fact": "The user planted an oak", "type": "event"}])

@@ -26,7 +26,7 @@ def config(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.ledger("R11")
-def test_rostros_controller_talks_to_one_object(config: dict[str, str], opening: Opening) -> None:
+def test_rostros_manager_takes_messages_and_returns_the_prompt(config: dict[str, str], opening: Opening) -> None:
     with rostro.MemoryManager(config, embedding_provider=HashEmbedder(), **opening) as memory:
         memory.on_user_message("I decided to use bomba rice for the paella from now on.")
         memory.on_assistant_message("Good choice.")
@@ -107,7 +107,7 @@ def test_rumis_manager_remembers_forgets_and_writes_the_block(store: rumi.Memory
 
 
 @pytest.mark.parametrize("with_model", [True, False])
-def test_rumis_manager_extracts_when_a_conversation_is_over(store: rumi.MemoryStore, *, with_model: bool) -> None:
+def test_rumis_manager_extracts_facts_at_the_end_of_a_conversation(store: rumi.MemoryStore, *, with_model: bool) -> None:
     asked: list[object] = []
 
     def chat(messages: list[dict[str, str]]) -> str:

@@ -264,7 +264,7 @@ def test_expired_memories_are_removed_at_every_start_and_every_hour(open_memory:
 
 @pytest.mark.everywhere
 @pytest.mark.ledger("C4")
-def test_metadata_of_every_primitive_kind_comes_back_and_filters_a_search(open_manager: OpenManager) -> None:
+def test_metadata_of_every_primitive_type_is_returned_and_filters_a_search(open_manager: OpenManager) -> None:
     async def story() -> None:
         async with open_manager() as memory:
             kept = await memory.remember_fact("The lamp is warm", room="hall", watts=7, hours=1.5, on=True)
@@ -295,7 +295,7 @@ def test_the_window_holds_the_last_five_turns_and_can_be_cleared(open_manager: O
     asyncio.run(story())
 
 
-def test_the_window_is_as_long_as_asked_for(open_manager: OpenManager) -> None:
+def test_the_window_has_the_configured_number_of_turns(open_manager: OpenManager) -> None:
     async def story() -> None:
         async with open_manager(context_window_size=1) as memory:
             for number in range(3):

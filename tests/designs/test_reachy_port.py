@@ -115,7 +115,7 @@ def test_the_designs_yaml_opens_the_manager(tmp_path: Path, clock: FrozenClock) 
 
 
 @pytest.mark.ledger("C2")
-def test_floor_and_scale_are_the_same_in_the_engine_the_manager_and_the_tool(manager: MemoryManager) -> None:
+def test_the_engine_the_manager_and_the_tool_return_the_same_hits_and_scores(manager: MemoryManager) -> None:
     async def story() -> None:
         for text in ("User prefers to be called Alex", "The red ball is on the table", "Water boils at a hundred degrees"):
             await manager.remember_fact(text)

@@ -259,7 +259,7 @@ def test_the_layers_of_the_system_prompt_have_a_fixed_order(rostro: Engine, cloc
 
 
 @pytest.mark.ledger("R10")
-def test_the_memory_instructions_are_there_from_the_first_word_on(rostro: Engine) -> None:
+def test_the_prompt_of_a_new_session_has_the_memory_instructions(rostro: Engine) -> None:
     assert (
         rostro.session(id="new", shared=True)
         .context("hello")

@@ -43,7 +43,7 @@ print(json.dumps({"peak_mb": peak, "context_ms": sorted(times)[10] * 1000, "know
 @pytest.mark.weights
 @pytest.mark.ledger("R12")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits its address space as Linux does")
-def test_months_of_use_fit_into_a_quarter_of_two_gigabytes(tmp_path: Path) -> None:
+def test_months_of_use_need_at_most_a_quarter_of_two_gigabytes_of_memory(tmp_path: Path) -> None:
     try:
         locate(find_any("arctic-embed-s"), models_directory())
     except ModelError as error:

@@ -192,7 +192,7 @@ def outcome(fault: Fault, template: Path, folder: Path, vfs: FaultyVFS) -> tuple
 
 
 def sweep(counts: dict[str, int]) -> list[Fault]:
-    """Return faults at operations spread over a whole run, of every kind."""
+    """Return faults of every kind, spread over a whole run. ``counts`` is the number of operations of each kind in a run."""
     kinds: dict[str, tuple[Kind, ...]] = {
         "read": ("error",),
         "write": ("error", "full", "torn"),

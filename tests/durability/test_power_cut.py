@@ -92,7 +92,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 
 
 def after_cut(recording: Recording, place: int, remains: Remains, folder: Path, *, honest: bool = True) -> list[str]:
-    """Cut the power, open the remaining files, and return all problems found."""
+    """Cut the power after the first ``place`` events, open the remaining files, and return all problems found."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     shutil.copy(recording.folder / "clock", folder / "clock")

@@ -153,7 +153,7 @@ def test_a_recall_without_a_user_that_finds_something_needs_no_hint(memory: Engi
     assert caplog.messages == []
 
 
-def test_spend_is_listed_from_a_day_on(memory: Engine, clock: FrozenClock) -> None:
+def test_spend_is_listed_since_a_given_day(memory: Engine, clock: FrozenClock) -> None:
     with services(memory).store.write() as tx:
         for days in (0, 1):
             tx.add_spend(spend_of(Usage(calls=1), day=clock.now() - timedelta(days=days), purpose="digest", model="m"))

@@ -27,7 +27,7 @@ def _digested(memory: Engine, *texts: str, user: str = "ana") -> list[str]:
 
 
 @pytest.mark.ledger("X5")
-def test_erasing_a_source_brings_nothing_forgotten_back(memory: Engine) -> None:
+def test_erasing_a_source_does_not_bring_back_forgotten_memories(memory: Engine) -> None:
     first, _ = _digested(memory, "I live in Rome.", "I live in Rome. I have a cat named Tom.")
     for kept in memory.memories(user="ana"):
         memory.forget(id=kept.id)
@@ -121,7 +121,7 @@ def test_undoing_a_correction_keeps_a_later_expiry(memory: Engine, clock: Frozen
     assert memory.get(kept.id).text == "the code is 1234"
 
 
-def test_finished_jobs_go_after_a_week(memory: Engine, clock: FrozenClock) -> None:
+def test_finished_jobs_are_removed_after_a_week(memory: Engine, clock: FrozenClock) -> None:
     _digested(memory, "I live in Rome.")
     assert memory.jobs(states=["done"])
     for _ in range(2):

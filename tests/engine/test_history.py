@@ -48,7 +48,7 @@ def test_undoing_a_revision_brings_the_old_text_back(memory: Engine) -> None:
     assert all("Porto" not in hit.text for hit in memory.recall("Porto", user="ana"))
 
 
-def test_undoing_a_creation_forgets_it(memory: Engine) -> None:
+def test_undoing_a_creation_forgets_the_memory(memory: Engine) -> None:
     made = memory.remember("prefers tea", user="ana")
     memory.undo(memory.history(made.id)[0])
     assert memory.memories(user="ana") == []

@@ -46,7 +46,7 @@ def as_items(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("second", ['{"items": [{"text": "x"}]}', '{"facts": [{"text": "x"}]}'])
-def test_an_empty_list_under_another_name_is_asked_for_again(second: str) -> None:
+def test_an_empty_list_under_an_unknown_name_causes_a_second_request(second: str) -> None:
     model = ScriptedChat('{"facts": []}', second)
     answer = complete(model, ASKED, AnswerShape(schema=SCHEMA, adapt=as_items, items="items"))
     assert answer.data == {"items": [{"text": "x"}]}
@@ -161,7 +161,7 @@ def test_a_text_keeps_its_lines_and_each_item_of_a_list_has_one() -> None:
     assert text == "<known>\none\ntwo\n</known>\n<said>\nfirst still first\nsecond\n</said>"
 
 
-def test_a_line_escaped_before_is_not_escaped_twice() -> None:
+def test_an_already_escaped_line_is_not_escaped_twice() -> None:
     assert "1 | a &lt;b&gt; &amp; c" in prompt_turns(PROMPT, known="1 | a &lt;b&gt; & c", said="")[1].text
 
 

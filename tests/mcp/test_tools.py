@@ -73,7 +73,7 @@ def test_storing_the_same_again_keeps_one(memory: Engine) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name != "rumi"])
-def test_every_presets_own_kinds_are_its_types(open_memory: OpenMemory, name: str) -> None:
+def test_the_memory_types_of_the_tools_are_the_kinds_of_the_preset(open_memory: OpenMemory, name: str) -> None:
     memory = open_memory(preset=name)
     kinds = [kind.name for kind in memory.preset.kinds if not kind.pinned]
     for kind in kinds:

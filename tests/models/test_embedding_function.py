@@ -50,7 +50,7 @@ def test_a_vector_of_another_length_is_refused() -> None:
         CallableEmbedder(lambda text: [1.0, 2.0], dimensions=3).embed(["tea"], role="query")
 
 
-def test_numpy_vectors_serve_as_well() -> None:
+def test_a_function_may_return_numpy_vectors() -> None:
     assert CallableEmbedder(lambda text: np.array([3.0, 4.0])).embed(["tea"], role="query").tolist() == [  # type: ignore[arg-type, return-value]
         pytest.approx([0.6, 0.8])
     ]

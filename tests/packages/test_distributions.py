@@ -150,7 +150,7 @@ def test_every_dependency_has_a_wheel_with_and_without_glibc(platform: str, *, b
 
 
 @pytest.mark.long
-def test_the_lock_file_of_a_project_has_the_runtime(built: list[Path], tmp_path: Path) -> None:
+def test_a_lock_file_of_a_project_that_depends_on_holdfast_includes_onnxruntime(built: list[Path], tmp_path: Path) -> None:
     uv = tool("uv")
     if uv is None:
         pytest.skip("uv is not installed.")

@@ -43,7 +43,7 @@ def test_a_vector_of_another_size_without_a_length_or_with_a_number_that_is_not_
     assert set(unit_vectors(waiting, {"a": given, "b": as_bytes(0.0, 2.0)}, 2)) == {(2, 0)}
 
 
-def test_every_vector_must_be_close_to_our_own() -> None:
+def test_vectors_count_as_the_same_model_only_if_all_are_close_to_our_own() -> None:
     own = np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
     close, far = np.array([0.95, 0.05], dtype=np.float32), np.array([1.0, 0.0], dtype=np.float32)
     assert is_same_model(own, [close, own[1]])

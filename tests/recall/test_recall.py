@@ -123,7 +123,7 @@ def test_near_duplicates_are_shown_once(memory: Engine) -> None:
     assert len(memory.recall("parrot tea", user="ana")) == 1
 
 
-def test_numbers_and_negations_are_no_repetition(memory: Engine) -> None:
+def test_texts_that_differ_in_a_number_or_a_negation_are_both_shown(memory: Engine) -> None:
     for text in ("the parrot likes tea", "the parrot likes not tea", "the parrot likes tea 2"):
         memory.remember(text, user="ana")
     assert len(memory.recall("parrot tea", user="ana")) == 3
@@ -212,7 +212,7 @@ def test_a_time_in_the_question_favours_what_was_said_then(memory: Engine, clock
     assert "toaster" in memory.recall(question, user="ana")[0].text
 
 
-def test_of_equal_matches_the_newer_and_the_weightier_come_first(memory: Engine, clock: FrozenClock) -> None:
+def test_among_equal_matches_newer_and_more_important_memories_come_first(memory: Engine, clock: FrozenClock) -> None:
     memory.remember("parrot one", user="ana")
     clock.advance(60 * DAY)
     memory.remember("parrot two", user="ana")
@@ -239,7 +239,7 @@ def test_many_messages_do_not_crowd_out_a_memory(memory: Engine) -> None:
     assert "fact" in {hit.kind for hit in memory.recall("parrot Basil", user="ana")}
 
 
-def test_str_of_a_hit_is_what_to_show(known: Engine) -> None:
+def test_the_string_of_a_hit_includes_its_key(known: Engine) -> None:
     known.remember("Basil", key="parrot", user="ana")
     (hit,) = known.recall("parrot Basil", user="ana", limit=1)
     assert (str(hit), hit.text, hit.kind) == ("parrot: Basil", "Basil", "fact")
@@ -251,7 +251,7 @@ def test_an_unknown_kind_is_refused_with_the_known_ones(known: Engine) -> None:
         known.recall("parrot", kinds=["nonsense"])
 
 
-def test_use_is_noted_when_work_is_done(known: Engine, clock: FrozenClock) -> None:
+def test_the_use_of_a_memory_is_recorded_by_background_work(known: Engine, clock: FrozenClock) -> None:
     clock.advance(DAY)
     (hit,) = known.recall("parrot Basil", user="ana", limit=1)
     known.drain()

@@ -139,7 +139,7 @@ def test_a_score_does_not_depend_on_how_fast_the_machine_is(open_memory: Callabl
     assert (before.text, before.score, before.similarity) == (after.text, after.score, after.similarity)
 
 
-def test_in_a_large_backlog_what_words_find_is_embedded_first(open_memory: Callable[..., Engine]) -> None:
+def test_with_a_large_backlog_recall_first_embeds_the_texts_that_match_by_words(open_memory: Callable[..., Engine]) -> None:
     embedder = SlowEmbedder(0.0)
     memory = open_memory(embedder=source(embedder))
     hit = parrot_and_boxes(memory, 200)

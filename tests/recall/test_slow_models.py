@@ -110,7 +110,7 @@ def test_the_first_answer_in_time_ends_the_outage(remote: Engine, server: ChatSe
     assert services(remote).reader.notices == []
 
 
-def test_a_late_answer_is_kept_for_the_next_recall(open_memory: OpenMemory) -> None:
+def test_a_late_vector_of_a_query_is_cached_for_the_next_recall(open_memory: OpenMemory) -> None:
     embedder = Sleeping(0.6)
     memory = open_memory(embedder=embedder, settings={"recall_timeout": 0.1})
     memory.remember("the parrot is called Basil", user="ana")
@@ -123,7 +123,7 @@ def test_a_late_answer_is_kept_for_the_next_recall(open_memory: OpenMemory) -> N
     assert (by_meaning(hits), hits.notices) == (True, ())
 
 
-def test_the_background_waits_between_calls_of_an_embedder_that_fails(remote: Engine, server: ChatServer) -> None:
+def test_background_work_pauses_after_a_failed_call_of_the_embedder(remote: Engine, server: ChatServer) -> None:
     server.script(*[Refuse(400, "no")] * 50)
     asked = len(server.requests)
     for number in range(10):
@@ -135,7 +135,7 @@ def test_the_background_waits_between_calls_of_an_embedder_that_fails(remote: En
     assert remote.stats().waiting_for_vectors == 0
 
 
-def test_new_texts_are_embedded_within_the_limit_or_counted(remote: Engine, server: ChatServer) -> None:
+def test_new_texts_are_embedded_within_the_time_limit_or_reported_in_a_notice(remote: Engine, server: ChatServer) -> None:
     remote.remember("the hamster is called Olive", user="ana")
     assert timed(remote, "hamster?")[1].notices == ()
     for number in range(100):

@@ -59,7 +59,7 @@ def test_a_session_without_a_project_keeps_everything_in_its_app(memory: Engine)
 
 
 def _hook(memory: Engine, transcript: Path, name: str = "stop") -> int:
-    """Pass an event to a new ``Capture``, which knows only what the store contains, as after a restart."""
+    """Pass an event to a new ``Capture``, which knows only the store, as after a restart. Return the number of new messages."""
     event = HookEvent(client="claude-code", name=name, session="s1", transcript=transcript)
     return Capture(memory).store(event, AgentScope(parts={"user": "ana", "app": "shop", "agent": None}))
 

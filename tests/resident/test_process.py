@@ -89,7 +89,7 @@ def test_a_killed_process_is_replaced(agents: Agents) -> None:
 
 
 @unix_only
-def test_a_folder_that_others_can_enter_is_closed(tmp_path: Path) -> None:
+def test_a_folder_that_others_can_enter_is_made_private(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir(mode=0o755)
     prepare_folder(Endpoint(folder=str(folder), name="x"))

@@ -33,7 +33,7 @@ class OnlyAfter:
         self.calls += 1
 
 
-def test_an_object_may_have_only_one_of_the_hooks() -> None:
+def test_an_object_may_have_only_one_of_the_two_fork_methods() -> None:
     before, after = OnlyBefore(), OnlyAfter()
     forks.register(before)
     forks.register(after)

@@ -45,7 +45,7 @@ def test_a_tenant_with_many_requests_waits_behind_its_neighbors() -> None:
     assert asyncio.run(run()) == "bcabaaaa"
 
 
-def test_a_tenant_never_has_all_places_of_a_lane() -> None:
+def test_one_tenant_never_takes_all_slots_of_a_lane() -> None:
     async def run() -> list[str]:
         lane, running = Lane(capacity=4, per_tenant=3), list[str]()
 

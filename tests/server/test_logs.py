@@ -83,7 +83,7 @@ def test_a_terminal_gets_short_lines() -> None:
     assert with_error.endswith(" fail)")
 
 
-def test_the_fixed_parts_of_paths_are_the_words_that_a_log_may_contain() -> None:
+def test_a_log_may_contain_only_these_fixed_parts_of_paths() -> None:
     assert {"v1", "topics", "users", "export", "health"} == WORDS
 
 

@@ -171,7 +171,7 @@ def test_a_request_refused_before_routing_is_counted(server: Server) -> None:
 
 
 @pytest.mark.ledger("X8")
-def test_metrics_are_for_administrators_who_are_bound_to_nobody(server: Server, pool: EnginePool) -> None:
+def test_metrics_need_an_unbound_admin_key(server: Server, pool: EnginePool) -> None:
     admin = pool.gate.create_key(level="admin")[1]
     assert ask(server, ("GET", "/metrics")).status_code == 401
     refused: list[dict[str, Any]] = [{"level": "read"}, {"level": "write"}, {"level": "admin", "user": "ana"}]

@@ -212,7 +212,7 @@ SAID = datetime(2026, 3, 18, tzinfo=UTC)
         ("I have to wait for two weeks.", {}),
     ],
 )
-def test_a_state_has_its_beginning_and_end(text: str, dates: dict[str, str]) -> None:
+def test_the_begin_and_end_of_a_state_are_extracted(text: str, dates: dict[str, str]) -> None:
     assert begin_and_end(text, SAID, is_event=False) == dates
 
 

@@ -76,7 +76,7 @@ def revise(workspace: Workspace, text: str, new: str) -> Memory:
 
 
 def relabel(workspace: Workspace, texts: dict[str, str]) -> None:
-    """Move memories to new topics, as a split does."""
+    """Move the memories on the page "cooking" to new topics, as a split does. ``texts`` maps a memory's text to its topic."""
     with services(workspace.memory).store.write() as tx:
         writer = Writer(tx=tx, preset=PRESET, author=Author(actor="split"), now=services(workspace.memory).clock.now())
         for memory in workspace.memory.memories(user="ana", topic="cooking", limit=100):

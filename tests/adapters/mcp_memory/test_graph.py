@@ -87,7 +87,7 @@ def test_a_search_without_equal_words_goes_by_meaning(open_memory: Callable[...,
 
 
 def _meaning(text: str) -> list[float]:
-    """Embed texts in three directions: texts about boats, texts about astronomy, and all other texts."""
+    """Embed a text as one of three unit vectors: for boats, for astronomy, or for anything else."""
     if "boat" in text or "shipwright" in text:
         return [1.0, 0.0, 0.0]
     return [0.0, 0.0, 1.0] if "astronomy" in text else [0.0, 1.0, 0.0]

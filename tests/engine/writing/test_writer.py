@@ -255,7 +255,7 @@ def test_a_revision_conflict_names_the_expected_and_the_current_revision(memory:
     ("field", "good", "bad"),
     [("trust", (0, 1), (-0.01, 1.01, "1")), ("importance", (0, 10), (-0.1, 10.1, "9")), ("origin", ("auto", "file"), ("me",))],
 )
-def test_values_are_taken_up_to_their_limits(
+def test_invalid_values_of_trust_importance_and_origin_are_refused(
     memory: Engine, clock: FrozenClock, field: str, good: tuple[Any, ...], bad: tuple[Any, ...]
 ) -> None:
     for number, value in enumerate(good):
@@ -265,7 +265,7 @@ def test_values_are_taken_up_to_their_limits(
             put(memory, clock, "no", **{field: value})
 
 
-def test_lists_and_times_are_taken_up_to_their_limits(clock: FrozenClock) -> None:
+def test_lists_and_times_are_accepted_up_to_their_limits(clock: FrozenClock) -> None:
     assert index_texts(["x"] * 100) == ("x",) * 100
     with pytest.raises(InvalidInput, match="the limit is 100"):
         index_texts(["x"] * 101)

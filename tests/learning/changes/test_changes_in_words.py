@@ -29,7 +29,7 @@ NOW = datetime(2026, 3, 2, tzinfo=UTC)
         ("Juego al voleibol los martes", "ya no juego al voleibol por el hombro", "es"),
     ],
 )
-def test_an_ending_ends_what_it_names(old: str, new: str, language: str) -> None:
+def test_a_statement_that_something_ended_retires_the_old_statement(old: str, new: str, language: str) -> None:
     assert replaces(old, new, language)
 
 

@@ -91,7 +91,7 @@ def test_a_text_without_claims_and_a_summary_are_not_compared(counting: Counting
     assert counting.compared == 0
 
 
-def test_a_pair_is_compared_once(counting: Counting) -> None:
+def test_the_same_pair_of_texts_is_compared_only_once(counting: Counting) -> None:
     comparer = ClaimComparer(counting)
     for _ in range(3):
         comparer.change("I live in Berlin.", "I moved to Munich.")
@@ -140,7 +140,7 @@ def test_a_thing_with_another_number_is_not_changed(comparer: ClaimComparer, old
     ("old", "new"),
     [("My manager is Deepa.", "Deepa's manager is Kiran."), ("My dog is called Rulo.", "Ana's dog is called Max.")],
 )
-def test_a_thing_of_somebody_else_does_not_end_the_users(comparer: ClaimComparer, old: str, new: str) -> None:
+def test_a_change_of_somebody_elses_thing_does_not_end_the_users_claim(comparer: ClaimComparer, old: str, new: str) -> None:
     assert comparer.change(old, new) is None
 
 
@@ -166,7 +166,7 @@ def test_a_move_between_places_that_the_reader_does_not_know_ends_the_old_home(o
 
 
 @pytest.mark.ledger("X24")
-def test_nothing_is_left_of_a_claim_that_the_new_one_states_again_with_another_time(comparer: ClaimComparer) -> None:
+def test_nothing_is_kept_of_a_claim_that_is_restated_with_another_time(comparer: ClaimComparer) -> None:
     change = comparer.change("I go to bed at ten.", "I go to bed at eleven thirty now")
     assert change is not None
     assert change.kept == ()

@@ -76,7 +76,7 @@ def test_the_rest_is_a_sentence_of_its_own(old: str, new: str, language: str, le
     assert rest_of(old, new, language) == [left]
 
 
-def test_a_clause_that_points_to_what_ended_ends_with_it() -> None:
+def test_a_clause_that_refers_to_an_ended_fact_ends_too() -> None:
     assert rest_of("I live in Berlin and I love it there", "I moved to Munich", "en") == []
 
 

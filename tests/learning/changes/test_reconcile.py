@@ -384,7 +384,7 @@ def test_the_unchanged_part_of_a_double_statement_stays() -> None:
         ("La reunión con Ana es el lunes", "Perdón, es el martes, no el lunes", "La reunión con Ana es el martes"),
     ],
 )
-def test_a_bare_correction_puts_the_statement_right(old: str, new: str, amended: str) -> None:
+def test_a_bare_correction_amends_the_old_statement(old: str, new: str, amended: str) -> None:
     memory = _auto(old)
     (stored,) = _told(memory, _put(new))
     assert (stored.text, stored.replaces) == (amended, (memory.id,))
@@ -397,7 +397,7 @@ def test_a_correction_without_the_old_value_applies_only_to_a_recent_statement()
     assert _told(memory, _put("No, me equivoqué, es el martes"))[0].replaces == ()
 
 
-def test_a_part_of_a_name_means_an_appointment_only_when_there_is_one() -> None:
+def test_an_appointment_without_a_name_is_replaced_only_if_there_is_just_one() -> None:
     ana, luis = _auto("The meeting with Ana is on Monday"), _auto("The meeting with Luis is on Tuesday")
     new = _put("The meeting was moved to Friday")
     assert _told(ana, new)[0].replaces == (ana.id,)

@@ -65,7 +65,7 @@ def test_a_statement_fills_a_slot(text: str, subject: str, attribute: str, value
         ("I used to live in Paris", "residence"),
     ],
 )
-def test_an_ending_is_understood(text: str, attribute: str) -> None:
+def test_a_statement_that_something_ended_is_recognized(text: str, attribute: str) -> None:
     assert _first(text, attribute).ended
 
 

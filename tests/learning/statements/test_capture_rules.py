@@ -267,7 +267,7 @@ def test_a_memory_stored_on_request_is_more_important(said: str, text: str, impo
     assert (found.text, found.asked, found.importance) == (text, True, importance)
 
 
-def test_health_weighs_more_than_a_taste() -> None:
+def test_a_health_fact_is_more_important_than_a_taste() -> None:
     assert only("I have asthma").importance > only("I like jazz").importance
 
 

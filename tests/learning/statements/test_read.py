@@ -235,7 +235,7 @@ def test_a_fact_that_needs_the_request_to_be_understood_keeps_it(reader: Sentenc
     assert text.startswith(said[:40])
 
 
-def test_a_clause_about_her_is_kept_with_the_clause_that_names_her(reader: SentenceReader) -> None:
+def test_a_clause_with_a_pronoun_is_kept_with_the_clause_that_names_the_person(reader: SentenceReader) -> None:
     said = "my aunt has a bad hip so I drive her every week"
     assert kept(reader, said) == ["my aunt has a bad hip", "my aunt has a bad hip I drive her every week"]
 
@@ -388,7 +388,7 @@ def test_nothing_is_kept_of_a_message_that_is_off_the_record(reader: SentenceRea
 
 
 @pytest.mark.parametrize("said", ["Between us we have three kids.", "Don't save the file yet, I live in Porto."])
-def test_words_that_only_look_like_such_a_wish_do_not_hide_a_fact(reader: SentenceReader, said: str) -> None:
+def test_a_sentence_that_only_resembles_an_off_the_record_wish_is_kept(reader: SentenceReader, said: str) -> None:
     assert kept(reader, said) != []
 
 
@@ -416,9 +416,9 @@ def test_a_request_after_the_fact_is_cut_off(reader: SentenceReader, said: str, 
         pytest.param("I like sailing, but only on lakes", id="limit"),
     ],
 )
-def test_a_second_fact_is_not_cut_off(reader: SentenceReader, said: str) -> None:
+def test_a_sentence_with_two_facts_is_kept_whole(reader: SentenceReader, said: str) -> None:
     assert kept(reader, said) == [said]
 
 
-def test_a_sentence_with_it_is_kept_with_the_previous_sentence(reader: SentenceReader) -> None:
+def test_a_sentence_with_the_pronoun_it_is_kept_with_the_previous_sentence(reader: SentenceReader) -> None:
     assert kept(reader, "I play the accordion. Playing it calms me down every evening.")[-1].startswith("I play the accordion.")

@@ -42,7 +42,7 @@ def test_the_people_in_a_request_are_kept(reader: SentenceReader, said: str, fac
 @pytest.mark.parametrize(
     "said", ["We deploy with Nomad.", "Our backend is written in Elixir.", "Usamos Pulumi para la infraestructura."]
 )
-def test_how_a_team_works_is_kept(reader: SentenceReader, said: str) -> None:
+def test_statements_about_how_a_team_works_are_kept(reader: SentenceReader, said: str) -> None:
     assert kept(reader, said) == [said]
 
 

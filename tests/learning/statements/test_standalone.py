@@ -28,7 +28,7 @@ def test_a_pronoun_after_its_noun_is_resolved(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Do you think the birds might still be around", "how long do they expect me to wait"])
-def test_a_question_without_its_mark_is_one(text: str) -> None:
+def test_a_question_without_a_question_mark_is_recognized(text: str) -> None:
     assert is_question(fold_clause(text))
 
 

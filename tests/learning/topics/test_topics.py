@@ -287,7 +287,7 @@ def assert_safe(name: str) -> None:
 @pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text(max_size=60), max_size=5), st.lists(st.text(max_size=20), max_size=5))
-def test_any_texts_get_a_safe_or_a_known_name(texts: list[str], known: list[str]) -> None:
+def test_any_texts_get_a_topic_name_that_is_known_or_safe_as_a_file_name(texts: list[str], known: list[str]) -> None:
     name = name_topic(texts, known=known).name
     if name not in known:
         assert_safe(name)

@@ -133,7 +133,7 @@ def test_turns_with_unusual_texts_can_be_sent(server: ChatServer, name: str, tex
     assert model(server, name).chat(turns[:1]).text == "ok"
 
 
-def test_a_strict_schema_is_held_to_strictly(server: ChatServer) -> None:
+def test_a_schema_without_optional_fields_is_sent_as_strict(server: ChatServer) -> None:
     server.script('{"city": "Cádiz"}')
     assert json.loads(model(server).chat(HELLO, schema=SCHEMA).text) == {"city": "Cádiz"}
     format = server.bodies[0]["response_format"]
@@ -185,7 +185,7 @@ def test_a_claude_that_rejects_both_formats_gets_the_schema_in_the_prompt(server
     assert '"city"' in server.bodies[2]["messages"][-1]["content"][-1]["text"]
 
 
-def test_a_server_that_knows_another_name_for_the_limit_is_given_that(server: ChatServer) -> None:
+def test_a_server_that_expects_another_name_for_the_token_limit_gets_that_name(server: ChatServer) -> None:
     server.script(Refuse(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."))
     assert model(server).chat(HELLO, max_tokens=9).text == "ok"
     assert [body.get("max_completion_tokens") for body in server.bodies] == [None, 9]
@@ -219,7 +219,7 @@ def test_any_streamed_text_of_a_model_is_its_answer(server: ChatServer, words: s
     assert last.text == (words or "").replace("\ud83d", "\ufffd").replace("\x00", "\ufffd")
 
 
-def test_a_server_that_cannot_count_a_stream_is_not_asked_to(server: ChatServer) -> None:
+def test_a_server_that_rejects_token_counts_for_a_stream_is_asked_without_them(server: ChatServer) -> None:
     server.script(Refuse(400, "unknown field stream_options"))
     *_, last = model(server).stream(HELLO)
     assert isinstance(last, Reply)
@@ -240,7 +240,7 @@ def test_the_key_is_sent_to_its_provider(server: ChatServer, name: str) -> None:
     assert "sk-secret" in (headers.get("authorization", "") + headers.get("x-api-key", ""))
 
 
-def test_a_closed_model_can_be_asked_again(server: ChatServer) -> None:
+def test_a_closed_model_can_be_called_again(server: ChatServer) -> None:
     chat = model(server)
     chat.chat(HELLO)
     chat.close()

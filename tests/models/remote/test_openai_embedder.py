@@ -144,7 +144,7 @@ def test_too_few_vectors_are_refused(server: ChatServer) -> None:
         embedder_of(server, "ollama:new-model", dimensions=2).embed(["tea", "coffee"], role="document")
 
 
-def test_loading_shows_what_is_wrong(server: ChatServer) -> None:
+def test_loading_raises_the_error_of_the_server(server: ChatServer) -> None:
     server.script(*[Refuse(503)] * 3)
     with pytest.raises(ModelUnavailable):
         embedder_of(server).load()

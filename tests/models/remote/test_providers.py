@@ -77,7 +77,7 @@ def test_an_ollama_address_may_leave_out_the_version() -> None:
 
 
 @pytest.mark.long
-def test_the_account_in_the_environment_is_sent_to_openai_only() -> None:
+def test_openai_account_variables_are_sent_to_no_other_provider() -> None:
     script = (
         "from holdfast.models.remote.providers import chat_model; from holdfast.chat import Turn; import sys;"
         "chat_model('ollama:m', base_url=sys.argv[1]).chat([Turn(role='user', text='Hi')])"

@@ -33,7 +33,7 @@ def test_the_first_page_is_small_and_comes_from_one_host(browser: Any, server: P
     assert visitor.hosts == {server.url.removeprefix("http://")}
 
 
-def test_clicks_show_at_once_and_scrolling_is_smooth(browser: Any, server: Process) -> None:
+def test_the_page_reacts_to_clicks_at_once_and_scrolling_is_smooth(browser: Any, server: Process) -> None:
     """Scrolling counts as smooth if its tasks take little processor time. Frame times would depend on other running tests."""
     visitor = visit(browser, server.url)
     visitor.go("chat")

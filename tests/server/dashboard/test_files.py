@@ -47,7 +47,7 @@ GROUPS = (
 """Prefixes of translation keys for values from the server, such as kinds. A value without a translation is shown as it is."""
 
 
-def test_the_folder_is_small() -> None:
+def test_the_files_of_the_dashboard_are_small() -> None:
     assert sum(path.stat().st_size for path in FILES) < 480_000
 
 

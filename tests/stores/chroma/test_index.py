@@ -179,7 +179,7 @@ def _damage_database(folder: Path) -> None:
 @pytest.mark.long
 @pytest.mark.ledger("C8")
 @pytest.mark.parametrize("accident", [shutil.rmtree, _damage_all, _damage_vectors, _lose_database, _damage_database])
-def test_a_missing_or_damaged_folder_heals(
+def test_a_missing_or_damaged_index_folder_is_rebuilt(
     file: Path, accident: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(file) as store:
@@ -347,7 +347,7 @@ def test_texts_are_never_given_to_chroma(file: Path) -> None:
 
 
 @pytest.mark.ledger("C8")
-def test_a_program_without_the_setting_keeps_the_queue_and_erases_the_folder(file: Path) -> None:
+def test_without_the_chroma_setting_changes_are_queued_and_an_erasure_removes_the_folder(file: Path) -> None:
     with opened(file) as store:
         fill(store, range(20))
         nearest(store, 1)

@@ -274,7 +274,7 @@ def test_a_worker_hears_of_a_job_that_another_process_queued(open_store: OpenPos
     assert not store.wait_for_jobs(0.3)
 
 
-def test_another_thread_may_close_what_a_worker_listened_with(open_store: OpenPostgres) -> None:
+def test_a_store_can_be_closed_by_a_thread_other_than_the_listening_one(open_store: OpenPostgres) -> None:
     store = open_store()
     thread = threading.Thread(target=store.wait_for_jobs, args=(0.01,))
     thread.start()

@@ -175,7 +175,7 @@ def _bare(store: PostgresStore, table: str) -> int:
     return store.guard(lambda: len(store.connection.execute(f"SELECT * FROM {table}").fetchall()))
 
 
-def test_every_table_with_a_tenant_has_its_rows_guarded(as_owner: Run) -> None:
+def test_every_table_with_a_tenant_has_row_level_security(as_owner: Run) -> None:
     rows = as_owner(
         "SELECT relname, relrowsecurity, relforcerowsecurity FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid "
         "WHERE relkind = 'r' AND attname = 'tenant' AND relnamespace = 'holdfast'::regnamespace"

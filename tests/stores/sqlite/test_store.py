@@ -293,7 +293,7 @@ def test_cleanup_reads_only_retired_memories(open_store: OpenStore) -> None:
 
 
 @pytest.mark.ledger("X6")
-def test_a_row_that_only_an_index_knows_is_reported(tmp_path: Path) -> None:
+def test_a_row_that_exists_only_in_an_index_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     store = SQLiteStore(path)
     remember(store, *(a_memory(f"note {n}") for n in range(300)))

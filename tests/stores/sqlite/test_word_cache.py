@@ -59,7 +59,7 @@ def rounded(matches: Sequence[Match]) -> list[tuple[int, int, float]]:
 @pytest.mark.long
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, query=TEXTS)
-def test_it_finds_what_the_full_text_index_finds_after_every_change(
+def test_the_word_cache_finds_the_same_as_the_full_text_index_after_every_change(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str | tuple[str, int]], query: str
 ) -> None:
     with opened(tmp_path_factory.mktemp("words")) as memory:
@@ -110,7 +110,7 @@ def idle(store: SQLiteStore) -> None:
         pass
 
 
-def test_many_texts_are_left_to_the_full_text_index_until_they_were_searched_often(tmp_path: Path) -> None:
+def test_a_large_partition_is_cached_only_after_several_searches(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         store = store_of(memory)
         store.words = WordCache(eager_terms=10, terms_per_search=10)
