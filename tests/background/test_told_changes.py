@@ -1,4 +1,4 @@
-"""Changes that a user mentions in passing: a sentence from which it follows that a memory or an earlier message is outdated."""
+"""Changes that a user mentions in passing: a sentence that makes a memory or an earlier message outdated."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -9,8 +9,8 @@
         assert [request.path for request in server.requests] == ["/v1/chat/completions"] * 2
 
 Each request uses up the next step of the script. A step is a text (the model's reply) or one of the classes below. When
-the script is empty, the reply is "ok". Requests for vectors are answered by ``embedder``. They skip the texts
-of the script, but a failure such as ``Refuse`` applies to them, too.
+the script is empty, the reply is "ok". Requests for vectors are answered by ``embedder`` while the next
+step is a text, and leave this step in the script. Any other next step, such as ``Refuse``, answers them, too.
 """
 
 import json

@@ -123,7 +123,7 @@ FRAGMENTS = {
     "its page",
     "imported from ",
 }
-"""Text around the values in reasons that are f-strings. The translations have such reasons as a whole, with a placeholder."""
+"""Literal parts of reasons that are f-strings, such as ``summary of {n} messages``. Only the whole reason has a translation."""
 
 
 def test_every_error_code_has_a_spanish_title_and_remedy() -> None:
