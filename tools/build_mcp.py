@@ -91,7 +91,7 @@ def manifest() -> dict[str, Any]:
 
 
 def server_json(name: str) -> dict[str, Any]:
-    """Return the entry for a registry of MCP servers: ``uvx --with MCP holdfast-memory mcp --user USER``."""
+    """Return the entry for a registry of MCP servers. The entry runs ``uvx --with MCP holdfast-memory mcp --user USER``."""
     version, mcp = versions()
     user = {"description": "Whose memory it is.", "format": "string", "isRequired": True}
     variables = [

@@ -1,8 +1,8 @@
-"""Builds the wheel of holdfast-models: with the weights where ONNX Runtime has wheels, and empty for all other systems.
+"""Builds one of the two wheels of holdfast-models: the full wheel with the weights, or an empty wheel.
 
-A release has both wheels. The tags of the full wheel name the systems with ONNX Runtime; pip installs it there, and
-installs the empty wheel on all others. An environment marker on the requirement could not do this, because it cannot
-distinguish musl from glibc. The variable ``HOLDFAST_MODELS_WHEEL`` (``full`` or ``empty``) chooses the wheel to build.
+A release has both wheels. The tags of the full wheel name the systems for which ONNX Runtime has wheels; pip installs the full
+wheel there, and the empty wheel on all other systems. An environment marker on the requirement could not do this, because it
+cannot distinguish musl from glibc. The variable ``HOLDFAST_MODELS_WHEEL`` (``full`` or ``empty``) chooses the wheel to build.
 If it is not set, the wheel for the current system is built.
 """
 
@@ -25,9 +25,15 @@ PLATFORMS = (
 """The systems for which onnxruntime has wheels. For newer versions of macOS and glibc, pip accepts these tags too."""
 MACHINES = ("AMD64", "ARM64", "aarch64", "arm64", "x86_64")
 INTEL_MAC = "sys_platform != 'darwin' or platform_machine == 'arm64' or python_version < '3.14'"
-"""The last onnxruntime for Macs with an Intel processor, 1.23, has wheels up to Python 3.13."""
+"""Environment marker that excludes Intel Macs with Python 3.14 or newer.
+
+The last onnxruntime for Macs with an Intel processor, 1.23, has wheels up to Python 3.13.
+"""
 RUNTIME = f"onnxruntime>=1.19; ({' or '.join(f'platform_machine == {name!r}' for name in MACHINES)}) and ({INTEL_MAC})"
-"""The list of machines matters for lock files only, which use the metadata of this wheel for all systems."""
+"""Requirement of onnxruntime, with environment markers.
+
+The list of machines matters only for lock files, because they use the metadata of this wheel for all systems.
+"""
 WEIGHTS = Path(__file__).resolve().parents[2] / "src" / "holdfast_models"
 
 

@@ -39,7 +39,7 @@ TESTS = (
 """The test folders that may notice a mutant. Coverage is recorded for each folder in its own process."""
 
 _OWN_TESTS = {"writing": "engine", "erasing": "forgetting"}
-"""The test folder of each area whose folder has another name."""
+"""Maps an area to its test folder, for areas whose test folder has a different name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +109,7 @@ def _coverage(copy: Path, again: Sequence[str]) -> CoverageMap:
 
 
 def _sample(copy: Path, count: int, seed: int, areas: Collection[str]) -> list[tuple[str, Mutant]]:
-    """Draw mutants from the given areas. Each area gets the same share of ``count``, whether other areas are given or not."""
+    """Draw mutants from the given areas. The share of an area is ``count`` divided by the number of all areas, given or not."""
     chosen: list[tuple[str, Mutant]] = []
     for index, (area, names) in enumerate(AREAS.items()):
         wanted = (count + index) // len(AREAS) if area in areas else 0
@@ -158,7 +158,10 @@ def _covering(known: CoverageMap, area: str, mutant: Mutant, source: str) -> lis
 
 
 def nearest_first(tests: Sequence[str], area: str, path: str) -> list[str]:
-    """Put the tests first whose path has most names in common with the mutated file, then the other tests of its area."""
+    """Sort tests: those whose path shares the most names with the mutated file come first.
+
+    With equal numbers of shared names, tests of the file's area come first.
+    """
     names = _names(path)
 
     def shared(test: str) -> int:
@@ -178,9 +181,9 @@ def _own_folder(area: str) -> str:
 
 
 def within(tests: Sequence[str], seconds: Mapping[str, float], limit: float) -> list[str]:
-    """Return the first tests, and then those of the others whose total time is within the limit.
+    """Return the first ``FIRST_TESTS`` tests, followed by as many other tests as fit into the time limit.
 
-    The first ones do not count: a test that was the first to use a model was recorded with the time to load it.
+    The time of the first tests does not count, because it may include the time to load a model.
     """
     chosen = list(tests[:FIRST_TESTS])
     total = 0.0

@@ -35,9 +35,11 @@ class CoverageMap:
     def tests_of(self, path: str, lines: Iterable[int], function: range | None, source: Sequence[str]) -> list[str]:
         """Return the tests that run any of the given lines of a file, quickest first.
 
-        If no recorded case runs them, return the tests that run other lines of the same function, or else the tests of the
-        module that have more cases. Without a function, the lines run at import, such as a constant. These are covered by
-        the tests of the whole module.
+        If there are none, return the tests that run other lines of the same function. If there are none either, return the
+        tests that run any line of the file and have cases that were not recorded.
+
+        ``function`` is None for lines that run at import, such as a constant. For such lines, the last resort is all tests
+        that run any line of the file.
         """
         known = self.lines.get(path, {})
         old = self.old_lines(path, source)

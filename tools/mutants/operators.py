@@ -54,7 +54,7 @@ class Mutant:
     last_line: int
 
     def apply(self, source: bytes) -> bytes:
-        """Return the changed file."""
+        """Return the bytes of a file with this change applied."""
         assert source[self.start : self.end].decode() == self.before
         return source[: self.start] + self.after.encode() + source[self.end :]
 

@@ -151,11 +151,11 @@ class Runner:
 
     @contextlib.contextmanager
     def _applied(self, mutant: Mutant) -> Iterator[None]:
-        """Change the file inside the ``with`` block."""
+        """Apply the mutant to its file inside the ``with`` block. Restore the file afterwards."""
         path = self.copy / mutant.path
         original, times = path.read_bytes(), path.stat()
         path.write_bytes(mutant.apply(original))
-        self._touched += 1  # a time of its own, or Python may take cached bytecode of the same second
+        self._touched += 1  # a new modification time: Python must not use bytecode cached in the same second
         os.utime(path, (self._touched, self._touched))
         try:
             yield

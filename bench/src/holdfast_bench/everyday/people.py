@@ -18,7 +18,7 @@ BACKGROUND = Path(__file__).parent / "background"
 TUNING = ("a1", "a2", "a3", "a4", "a5", "a7")
 """Authors whose people may be used for tuning. All other authors are for measuring only."""
 MISSING_ANSWER = ("near", "off")
-"""Kinds of questions that the talk does not answer.
+"""Tiers of questions that the conversations do not answer.
 
 A ``near`` question is about a known person or thing, but asks for something that was never told. An ``off`` question has
 nothing to do with the person.
@@ -46,20 +46,23 @@ class Talk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question that a person asks later."""
+    """A question about a person's conversations, asked at a later time."""
 
     id: str
     text: str
     at: datetime
     tier: str
-    """``plain`` shares a word with the answer, ``hard`` shares none. Questions without an answer are ``near`` or ``off``."""
+    """``plain`` if the question shares a word with its answer, ``hard`` if it shares none.
+
+    Questions without an answer have the tier ``near`` or ``off``; see ``MISSING_ANSWER``.
+    """
     kind: str
     answer: frozenset[str] = frozenset()
-    """Ids of the turns that answer it. One of them is enough."""
+    """Ids of the turns that answer the question. Finding one of them is enough."""
     says: Sequence[Sequence[str]] = ()
-    """Words that a shown text must contain to answer it. Each entry lists alternative spellings of one of them."""
+    """Words that a text must contain to answer the question. Each entry lists the alternative spellings of one word."""
     related: frozenset[str] = frozenset()
-    """Ids of further turns on the same matter. Showing them is not an error."""
+    """Ids of further turns on the same subject. Showing them is not an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from holdfast_bench.everyday.people import MISSING_ANSWER, Question
 
 MAX_UNRELATED = 2
-"""Largest number of unrelated lines in a block that is not an annoyance."""
+"""Maximum number of unrelated lines in an acceptable context block."""
 _KINDS = ("direct", "dated", "changed", "reply", "needs")
 
 

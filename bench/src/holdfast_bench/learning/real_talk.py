@@ -33,9 +33,9 @@ class RealTalk:
     version: str
     memories: int
     shares: Mapping[str, float]
-    """Share of ``useful``, ``junk``, ``broken`` and ``duplicate`` memories."""
+    """Maps each verdict (``useful``, ``junk``, ``broken`` and ``duplicate``) to its share of all verdicts, from 0 to 1."""
     clear: float
-    """Share of memories that can be understood without their conversation."""
+    """Share of the judgments, from 0 to 1, that a memory can be understood without its conversation."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures as JSON values."""

@@ -91,8 +91,8 @@ def total(scores: Iterable[Score]) -> Score:
 def score_case(case: Case, learner: Learner) -> CaseResult:
     """Run a learner on a case and compare the extracted memories with the labels.
 
-    Memories with the same text count once. So do memories that match the same expected items. A memory that contains a
-    forbidden string (listed in the case's ``drop``) is wrong, even if it matches an expected item.
+    Memories with the same text count once. Memories that match the same expected items also count once. A memory that
+    contains a forbidden string (listed in the case's ``drop``) is wrong, even if it matches an expected item.
     """
     kept = {fold(text): text for text in map(_full_text, learner(case.messages))}.values()
     leaking = [text for text in kept if any(fold(part) in fold(text) for part in case.drop)]

@@ -18,7 +18,7 @@ class CachedEmbedder:
     """An embedder with a persistent cache."""
 
     computes = True
-    """A recall waits for it without a limit, so results do not depend on the load of the machine."""
+    """True, so that a recall waits for this embedder without a time limit. Results then do not depend on the load of the machine."""
 
     def __init__(self, embedder: Embedder, file: Path) -> None:
         self._inner = embedder

@@ -35,15 +35,18 @@ from holdfast_bench.server.load import server
 from holdfast_bench.server.models import hanging, refusing
 
 MAX_RATIO = 2.0
-"""Maximum ratio of a neighbor's 99th percentile during an attack to that of its quiet periods."""
+"""Maximum allowed slowdown: the neighbors' 99th percentile of response times during an attack, divided by that of quiet periods."""
 _LOUD = "loud"
 _ROUNDS = 3
 _PACE_SECONDS = 0.025
-"""Minimum time between two requests of a neighbor: below the default rate limit."""
+"""Minimum seconds between two requests of a neighbor. This pace stays below the default rate limit."""
 _WARM_UP_SECONDS = 20.0
-"""Time after the start of a server in which response times are not counted: its first jobs load packages, patterns and models."""
+"""Seconds after a server's start during which response times are not counted.
+
+The first jobs of a server load packages, patterns and models.
+"""
 _SETTLING_SECONDS = 1.0
-"""Time after a stopped server runs again in which response times are not counted."""
+"""Seconds after a stopped server is resumed during which response times are not counted."""
 _SESSIONS_PER_WRITE = 250
 _BATCH = Settings().max_batch
 _WORDS = "garden kitchen boiler violin harbor lantern orchard bicycle ladder window basket mirror copper pepper".split()
@@ -104,12 +107,15 @@ def flood(client: Client, rng: random.Random) -> int:
 
 
 def batches(client: Client, rng: random.Random) -> int:
-    """Send as many messages in one request as are accepted. Each has a word of a wish about memory, so the reader reads it."""
+    """Send the maximum number of messages in one request. The sentence reader must check each message.
+
+    The reason is the word "keep" in each message, which may belong to a wish about memory.
+    """
     return _send_batch(client, rng, "I keep the {} in box {}.")
 
 
 def unread_batches(client: Client, rng: random.Random) -> int:
-    """Send batches that need no reader. Most of the time is then spent in transactions."""
+    """Send batches of messages that the sentence reader does not check. Most of the time is then spent in transactions."""
     return _send_batch(client, rng, "We painted the {} of house {}.")
 
 
@@ -149,7 +155,7 @@ def run(
 ) -> None:
     """Measure how far each attack, and a long job queue without a working chat model, slow down the neighbors. Print a table.
 
-    Each row is printed when it was measured. ``attacks`` names the attacks to measure. By default, all of them are.
+    Each row is printed as soon as it is measured. ``attacks`` names the attacks to measure; if it is empty, all are measured.
     """
     if unknown := set(attacks) - set(ATTACKS):
         raise click.ClickException(f"There is no attack {', '.join(sorted(unknown))}. The attacks are {', '.join(ATTACKS)}.")
@@ -245,7 +251,7 @@ def _with_queue(
         for _ in range(_ROUNDS):
             for port, process, keys, times in sides:
                 os.kill(process, signal.SIGCONT)
-                _attend(port, keys[1:], _SETTLING_SECONDS)  # timers that ended while it was stopped
+                _attend(port, keys[1:], _SETTLING_SECONDS)  # timers that expired while the server was stopped run now
                 _attend(port, keys[1:], seconds / _ROUNDS, times)
                 os.kill(process, signal.SIGSTOP)
     return _row(sides[0][3], sides[1][3], Counter())

@@ -25,7 +25,7 @@ from holdfast_bench.server.memory import family_mb
 MAX_GROWTH = 0.10
 """Maximum growth of memory, files and threads from the middle third of the run to its last third."""
 _HOSTILE_SHARE = 3
-"""One client in this many is hostile."""
+"""One in this many clients is hostile."""
 _SAMPLE_SECONDS = 1.0
 _WORDS = "garden kitchen boiler violin harbor lantern orchard bicycle ladder window basket mirror copper pepper".split()
 
@@ -39,7 +39,7 @@ class Samples:
     threads: list[int] = field(default_factory=list)
     log: list[float] = field(default_factory=list)
     health: list[float] = field(default_factory=list)
-    """Seconds that ``/health`` took."""
+    """Response times of ``/health``, in seconds."""
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ def soak(*, seconds: float = 1800.0, clients: int = 50, workers: int = 1, embedd
 
 
 def _friendly(port: int, key: str, seed: int, until: float, outcome: Outcome) -> None:
-    """Act as one well-behaved client per tenant: add memories and messages, recall, forget and erase at a moderate pace."""
+    """Act as a well-behaved client of one tenant: add memories and messages, recall, forget and erase at a moderate pace."""
     rng, client = random.Random(seed), Client(port, key)  # noqa: S311  (no secret)
     number = 0
     while time.monotonic() < until:

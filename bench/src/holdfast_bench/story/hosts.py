@@ -53,22 +53,28 @@ class Observation:
     """The texts that a design shows and stores at the end of a day."""
 
     asked: dict[str, list[str]]
-    """Shown lines for the questions about each fact, including the part that is always shown."""
+    """Maps the id of each fact to the lines that are shown for the questions about it.
+
+    This includes lines that are shown for every question.
+    """
     documents: list[str]
-    """Texts in which small talk does not belong: the base document, pages, facts or paragraphs."""
+    """Stored texts that should contain no small talk: the base document, pages, facts or paragraphs."""
     live: list[str]
     """Texts of the memories in use."""
     retired: list[str]
     """Texts of the memories that were superseded, forgotten or dropped."""
     over: list[str] = field(default_factory=list)
-    """Limits that are not kept, in words."""
+    """One description for each limit of the design that is exceeded."""
 
 
 class Host(ABC):
     """A program that uses one design, with an open store."""
 
     kills_at_end = False
-    """True if the design does its work at the end of a session, so a kill during a session hits that step."""
+    """True if a kill during a session interrupts the end of the session, False if it interrupts a turn in the middle.
+
+    It is True for a design that does its work at the end of a session.
+    """
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup

@@ -21,7 +21,7 @@ from holdfast_bench.story.words import plain, says
 _BLOCK = r"<{0}>\n?(.*?)\n?</{0}>"
 _NUMBERED = re.compile(r"(\d+) \| (.*)")
 _MIN_CHARACTERS = 8
-"""Minimum length of a turn that is recognized in a prompt. A shorter one, such as "ok", is in every prompt."""
+"""Minimum length of a turn that is searched in a prompt. Shorter turns, such as "ok", occur in every prompt."""
 _KEY = re.compile(r"([\w ]{2,24}): (.+)")
 
 
@@ -131,7 +131,10 @@ class StoryModel:
         return any(says(line, find) for find in replaced)
 
     def _compaction(self, text: str, _: Mapping[str, Any]) -> dict[str, Any]:
-        """Choose the memory to delete: the first one without a durable fact that is still true. If there is none, the first."""
+        """Choose the memory to delete: the first memory without a durable fact that is still true.
+
+        If each memory contains such a fact, choose the first memory.
+        """
         lasting = [fact.find for fact in self._story.facts.values() if fact.durable]
         lines = _numbered(_block(text, "memories"))
         empty = [number for number, line in lines if self._has_ended(line) or not any(says(line, find) for find in lasting)]

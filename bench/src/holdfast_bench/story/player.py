@@ -20,7 +20,7 @@ from holdfast_bench.story.words import leaks
 
 BETWEEN_TURNS: Final = timedelta(seconds=20)
 IDLE: Final = timedelta(minutes=8)
-"""Pause after a session. Rostro closes a conversation after seven idle minutes."""
+"""Pause before a session ends, in the story's time. It is longer than the seven idle minutes after which Rostro ends a session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Day:
     day: int
     observation: Observation
     leaked: Mapping[str, str]
-    """Ids of stored secrets, and the file in which each was found."""
+    """Maps the id of each secret that was found in the store's files to the name of the file."""
     kills: int
     restarts: int
 

@@ -20,7 +20,7 @@ from holdfast_bench.story.script import Story, load_story
 
 ModelMode = Literal["none", "scripted"]
 _KILL_AFTER_SECONDS: Final = 0.02
-"""Time between a call and the kill: the call is under way by then."""
+"""Seconds between the start of a call and the kill, so that the kill interrupts the call."""
 _CALL_TIMEOUT_SECONDS: Final = 300
 
 

@@ -14,7 +14,7 @@ MIN_PRESENT: Final = 90.0
 MAX_STALE: Final = 5.0
 """Target without a model: maximum percentage of the shown facts that are no longer true."""
 _MIN_SMALL_TALK: Final = 0.75
-"""Minimum share of a sentence's terms that a turn of small talk has, if the sentence counts as small talk."""
+"""A sentence counts as small talk if a turn of small talk contains at least this share (0 to 1) of its terms."""
 
 _ENDS: Final = tuple(
     (words,)
@@ -23,7 +23,7 @@ _ENDS: Final = tuple(
         *("ya no", "dejo de", "deje de", "solia", "hasta hace"),
     )
 )
-"""Words of a line that says that something ended."""
+"""Phrases which show that a line reports the end of something, in the format of ``Find``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class DayScore:
     explicit: int
     missing_explicit: Sequence[str]
     stale: Sequence[str]
-    """Facts that are shown although they are no longer true, each with the line."""
+    """Facts that are shown although they are no longer true, each with the line that shows it."""
     wrongly_retired: Sequence[str]
     small_talk: Sequence[str]
     refusals: Sequence[str]
@@ -145,9 +145,9 @@ def _percent(part: int, total: int) -> float:
 
 
 def _wrongly_retired(story: Story, day: Day, over: set[str]) -> Iterable[Fact]:
-    """Yield the facts that the design has retired by mistake.
+    """Yield the facts that the design has retired although they are still true.
 
-    A later turn resembled a change (``look_alike``), but the facts stayed true.
+    Only facts are checked for which a later turn looked like a change without being one (``look_alike``).
     """
     kept = {
         id
@@ -164,7 +164,7 @@ def _wrongly_retired(story: Story, day: Day, over: set[str]) -> Iterable[Fact]:
 
 
 def _small_talk(story: Story, day: Day) -> Iterable[str]:
-    """Yield the sentences of documents that come only from small talk."""
+    """Yield the sentences in the design's documents that come only from small talk."""
     turns = [turn for session in story.sessions if session.day <= day.day for turn in session.turns]
     idle = [turn.text for turn in turns if turn.small_talk or turn.role == "noise"]
     others = [turn.text for turn in turns if not turn.small_talk and turn.role != "noise"]

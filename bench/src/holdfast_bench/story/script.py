@@ -23,7 +23,7 @@ EVENTS: Final = ("restart", "kill", "kill_during", "model_down", "model_up")
 DAYS: Final = 30
 FIRST_DAY: Final = date(2026, 3, 1)
 NOBODY: Final = "user"
-"""Id of the person in a story that names none."""
+"""Id of the only person in a story file that lists no persons."""
 
 Find = tuple[tuple[str, ...], ...]
 """Alternative wordings. Each is a tuple of words that must all occur in one text."""
@@ -45,7 +45,10 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message. ``noise`` is sound that was not addressed to the assistant. ``web`` is the text of a web page."""
+    """One message.
+
+    The role ``noise`` means sound that was not addressed to the assistant. The role ``web`` means the text of a web page.
+    """
 
     role: str
     text: str
@@ -54,10 +57,10 @@ class Turn:
     ends: tuple[str, ...] = ()
     """Ids of the facts that are no longer true after the turn."""
     refused: tuple[str, ...] = ()
-    """Ids of the secrets that the turn contains and the user does not want to be kept."""
+    """Ids of the secrets in the turn. The user asked not to keep them."""
     small_talk: bool = False
     look_alike: bool = False
-    """True if the turn resembles a change without being one. The facts in ``keeps`` stay true."""
+    """True if the turn looks as if it ended a fact, but does not. ``keeps`` lists the ids of the facts that stay true."""
     keeps: tuple[str, ...] = ()
 
 
@@ -314,5 +317,5 @@ def _is_word(value: Any) -> bool:
 
 
 def _local(day: int, at: time, zone: str) -> datetime:
-    """Return the UTC time of a day of the story and a local time in the given time zone."""
+    """Convert a day of the story and a local time in a time zone to a time in UTC."""
     return datetime.combine(FIRST_DAY + timedelta(days=day - 1), at, ZoneInfo(zone)).astimezone(UTC)

@@ -10,10 +10,10 @@ from holdfast_bench.story.script import Find
 
 _NO_WORD = re.compile(r"[^a-z0-9]+")
 _LEAK_CHARACTERS = 300
-"""Words of a secret that are at most this far apart in a file count as one text."""
+"""Maximum distance in characters between the words of a secret in a file. Words that are farther apart do not count as a leak."""
 _MIN_TERMS = 2
 _NARRATION = frozenset({"user", "usuari", "usuario", "said", "say", "assist", "answer", "dijo", "respond"})
-"""Stems of words that a report adds to what was said."""
+"""Stems of words that a summary adds, such as "said" in "the user said". They are ignored in comparisons with turns."""
 _LANGUAGES = ("en", "es")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 
