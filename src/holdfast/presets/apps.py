@@ -7,7 +7,7 @@ from holdfast.presets.base import MemoryCap, Paragraph, Preset, PromptLayout, Se
 from holdfast.types import Kind
 
 _MAX_CHARACTERS = 400
-"""Maximum length of a paragraph in the prompt. Ten of them and the five shared ones fit into ``context_tokens``."""
+"""Maximum length of a paragraph in the prompt. Ten paragraphs of the app and five shared paragraphs fit into ``context_tokens``."""
 
 APPS = Preset(
     name="apps",

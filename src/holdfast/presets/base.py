@@ -77,10 +77,13 @@ class RecallPlan:
     min_cosine: float | None = None
     """Minimum cosine of the query and a recalled memory, or None for no minimum.
 
-    The number fits the embedder that ``measured_by`` describes.
+    The number applies to the embedder whose calibration is ``measured_by``.
     """
     intended_cosine: float | None = None
-    """The preset's own ``min_cosine``. With another embedder, the relevance floor is used instead."""
+    """The value of ``min_cosine`` that the preset's design intends, before the user's settings change it.
+
+    With another embedder, this value corresponds to the unchanged relevance floor; see :attr:`floor_shift`.
+    """
     measured_by: tuple[float, float] = (0.0, 1.0)
     """Calibration of the embedder for which ``min_cosine`` was chosen.
 
@@ -89,7 +92,10 @@ class RecallPlan:
     own_embedder: str | None = None
     """Name of the embedder for which ``min_cosine`` was chosen. With this embedder, ``min_cosine`` is not converted."""
     cosine_scores: bool = False
-    """If True, a recall ranks by the cosine itself, on the scale of ``measured_by``, and leaves out what is below ``min_cosine``."""
+    """If True, the score of a hit is its cosine, and hits below ``min_cosine`` are left out.
+
+    With another embedder, cosines are first converted to the scale of ``measured_by``.
+    """
     accumulates: bool = False
     """If True, memories recalled in one turn stay in the context until the conversation ends."""
     max_messages: int = 0
@@ -149,7 +155,10 @@ class Preset:
     extractor: Extractor | Paragraph = STATEMENTS
     """The extractor of memories from a conversation. It uses a chat model, or rules if there is none."""
     extract_at: Literal["turn", "close", "never"] = "close"
-    """When to extract memories: after each reply of the assistant, when the conversation ends, or only on request."""
+    """When to extract memories.
+
+    ``turn``: after each reply of the assistant. ``close``: when the conversation ends. ``never``: only on request.
+    """
     model_stores: bool = False
     """True if a chat model stores memories itself, with its tools. Then memories are extracted only if there is no chat model."""
     reconcile_rules: ReconcileRules = field(default_factory=ReconcileRules)
@@ -170,7 +179,8 @@ class Preset:
     window: int = 20
     """Number of recent messages of the conversation that are sent along with the context.
 
-    A chat model gets them as alternating turns, the user's first. Then this is the maximum number of turns.
+    A chat model gets them as alternating turns, starting with a turn of the user. For a chat model, this is the maximum
+    number of turns.
     """
     tools: tuple[str, ...] = ("remember", "forget")
     """Names of the memory tools that a model may call. They are defined in ``prompts/tools.toml``."""
@@ -200,7 +210,7 @@ class Preset:
     min_trust: float = MIN_TRUST
     """Minimum trust of memories and messages that recall returns and context blocks show, unless the caller wants all.
 
-    A memory below it never supersedes one that the user stored explicitly.
+    A memory with less trust never supersedes a memory that the user stored explicitly.
     """
     languages: tuple[str, ...] = ("en", "es")
     """Languages in which the words of a query are stemmed, in addition to its detected language.
@@ -225,7 +235,10 @@ class Preset:
         return bool(self.recall.max_messages) or self.model_stores
 
     def with_model(self) -> "Preset":
-        """Return the preset as it works with a chat model. The preset itself describes how it works without one."""
+        """Return a copy of this preset for an engine with a chat model. This preset itself is for an engine without one.
+
+        In the copy, context blocks show no earlier messages. If the model stores memories itself, nothing is extracted.
+        """
         recall = replace(self.recall, max_messages=0)
         return replace(self, recall=recall, extract_at="never" if self.model_stores else self.extract_at)
 

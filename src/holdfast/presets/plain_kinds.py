@@ -44,7 +44,7 @@ def adopt_kinds(preset: Preset, kinds: Sequence[Kind]) -> None:
 def adopt_recorded_kinds(reads: Reads, preset: Preset) -> None:
     """Add the plain kinds that the store has recorded since the engine was opened, for example in another process.
 
-    A kind with the name of one of the preset's own kinds is left out, as when a store is opened.
+    A recorded kind is left out if the preset already has a kind with the same name.
     """
     own = {kind.name for kind in preset.kinds}
     adopt_kinds(preset, [kind for name, kind in read_kinds(reads.setting(RECORDED)).items() if name not in own])

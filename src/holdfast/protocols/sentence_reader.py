@@ -1,4 +1,4 @@
-"""Protocol for a sentence reader: a small model that reads one of the user's sentences together with the previous turn."""
+"""Protocol for a sentence reader: a small model that analyzes one of the user's sentences together with the previous turn."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Reading:
     keep: float
     """Probability that the sentence is worth keeping, from 0 to 1."""
     owner: Owner
-    """Whose fact it is: the user's, another person's, the assistant's, or a fact about the world."""
+    """Whom the stated fact is about: the user, another person, the assistant, or the world in general."""
     negated: bool
     area: Area
     """Area of life, such as ``health`` or ``work``, or the sort of statement, such as ``plan`` or ``opinion``."""
@@ -45,14 +45,17 @@ class Reading:
     wishes: Mapping[Wish, float]
     """Probability of each wish about memory, from 0 to 1."""
     start: int
-    """Position in the sentence at which the words that carry the fact begin."""
+    """Character position in the sentence at which the words that state the fact begin."""
     end: int
-    """Position after the last of these words."""
+    """Character position in the sentence after the last word that states the fact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The probabilities that a new claim leaves an old claim valid, repeats it, or ends it. Their sum is 1."""
+    """Result of comparing an old statement with a new one: three probabilities, whose sum is 1.
+
+    ``leaves``: the old statement stays valid. ``repeats``: the new statement repeats it. ``ends``: the new statement replaces it.
+    """
 
     leaves: float
     repeats: float
@@ -60,7 +63,7 @@ class Comparison:
 
 
 class SentenceReader(Protocol):
-    """Analyzes sentences and compares claims."""
+    """Analyzes sentences and compares statements."""
 
     @property
     def name(self) -> str:
@@ -72,8 +75,9 @@ class SentenceReader(Protocol):
         ...
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new claim of the same person.
+        """Compare an old statement with a new statement of the same person.
 
-        Return the probabilities that the new claim leaves the old claim valid, repeats it, or ends it.
+        Return three probabilities: that the old statement stays valid, that the new statement repeats it, and that the new
+        statement replaces it.
         """
         ...

@@ -19,17 +19,17 @@ from holdfast.types import (
 )
 
 SCRUB = "scrub"
-"""Name of the store setting that records whether erased bytes must still be overwritten: ``pending``, ``log`` or ``done``.
+"""Name of the store setting that records whether erased bytes must still be overwritten.
 
-With ``log``, only the store's log may still contain them. Overwriting may have to wait: for an open read of the store, or for
-the next scrub, which several erasures share.
+``pending``: they must be overwritten. ``log``: only the store's log may still contain them. ``done``: they are overwritten. A
+scrub may have to wait until an open read ends. It may also wait to serve several erasures at once.
 """
 ScrubTime: TypeAlias = Literal["now", "due", "later"]
-"""When a store scrubs: at once, if the next scrub is due, or at the store's choice, now or later in the background."""
+"""When to scrub. ``now``: at once. ``due``: only if the next scrub is due. ``later``: the store decides, at once or in the background."""
 
 
 class Unreachable(str):
-    """A place that a scrub cannot overwrite or search, such as a database server's log. Scrubbing again does not help."""
+    """Name of a place that a scrub cannot overwrite or search, such as a database server's log. Scrubbing again does not help."""
 
     __slots__ = ()
 
@@ -140,8 +140,8 @@ class Store(Reads, Protocol):
         the names of the files in which a needle was found. A needle that also occurs in a stored row is not reported.
         Places that the store cannot overwrite or search are reported, too, as :class:`Unreachable` names.
 
-        With ``rewrite=False``, files are not rewritten, and the first value is False if removed data may remain. ``when``
-        says whether this may wait, because a scrub is expensive and can serve several erasures.
+        With ``rewrite=False``, files are not rewritten, and the first value is False if removed data may remain. A scrub is
+        expensive and can serve several erasures, so ``when`` can let it wait; see ``ScrubTime``.
         """
         ...
 

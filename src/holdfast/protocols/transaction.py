@@ -38,11 +38,14 @@ class Transaction(Reads, Protocol):
         ...
 
     def new_seqs(self, scope: Scope, count: int) -> Sequence[int]:
-        """Return the sequence numbers of messages that :meth:`add_messages` is to store, in ascending order."""
+        """Reserve ``count`` sequence numbers for messages of one scope. Return them in ascending order.
+
+        They are for messages that are passed to :meth:`add_messages`.
+        """
         ...
 
     def add_messages(self, messages: Sequence[Message]) -> None:
-        """Store messages of one scope like :meth:`add_message`, but faster. Their ``seq`` is a number of :meth:`new_seqs`."""
+        """Store messages of one scope like :meth:`add_message`, but faster. Each needs a ``seq`` from :meth:`new_seqs`."""
         ...
 
     def add_revision(self, memory: Memory) -> Memory:

@@ -25,13 +25,17 @@ It is larger than the minimum for memories, because a message can gain strength 
 _MAX_PERIOD_MESSAGES = 24
 """Maximum number of messages that each arm (retrieval method) adds from the period of time that the question names."""
 _DEPTHS = (1, 4, 16)
-"""Factors for the number of candidates. The search is repeated with the next one if most messages it found are left out."""
-_CLOCK_TOLERANCE = timedelta(days=1)
-"""Messages dated after ``now`` are still found if they are later by at most this time. Clocks and time zones may differ."""
-_MAX_WORD_MATCHES = 32
-"""Maximum number of chunks to embed first because they match the query by words.
+"""Factors that multiply the number of candidates per arm.
 
-Used if too many new chunks are queued. The maximum applies to memories and to messages separately.
+The first search uses the first factor. If more than half of the found messages must be left out, the search runs again with
+the next factor.
+"""
+_CLOCK_TOLERANCE = timedelta(days=1)
+"""Time by which a message may be dated later than ``now`` and still be found. Clocks and time zones may differ."""
+_MAX_WORD_MATCHES = 32
+"""Maximum number of chunks that share words with the query and are embedded before all other queued chunks.
+
+The maximum applies to memories and to messages separately.
 """
 
 
@@ -58,9 +62,9 @@ class Found:
 def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, Found], dict[int, MessagePlace]]:
     """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
 
-    Messages from after ``now`` are left out. The query searches either trusted or untrusted text; messages with the other
-    trust are left out, too. If most messages are left out, the search is repeated with more candidates, so that
-    keyword-stuffed web pages do not displace the user's words.
+    Two sorts of messages are left out: those dated after ``now``, and those whose trust does not fit the query (a query
+    searches either trusted or untrusted text). If most messages are left out, the search is repeated with more candidates.
+    This way, keyword-stuffed web pages do not displace the user's words.
     """
     latest = question.now + _CLOCK_TOLERANCE
     log, run = current_log(), current_run()
@@ -80,10 +84,10 @@ def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) ->
 
 
 def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
-    """Return False if the origin of a message already shows that the query may not return it.
+    """Return True if the query may return a message, as far as the message's origin decides this.
 
-    A query searches either trusted or untrusted text. A quotation in a user's message is untrusted text, but the text of
-    the message is not known here. So a query for untrusted text may return any message of the user.
+    A query searches either trusted or untrusted text. A user's message is trusted, but a quotation in it is not. The text
+    of the message is not known here. So a query for untrusted text may return any message of the user.
     """
     return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
 

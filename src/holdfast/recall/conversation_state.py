@@ -11,7 +11,10 @@ from typing import Any
 from holdfast.types import SessionRecord
 
 UNLEARNED_TO = "unlearned_to"
-"""Entry of a session's metadata: the last message of an imported session from which nothing is to be learned."""
+"""Key in the metadata of an imported session. The value is a message's sequence number.
+
+No memories are extracted from this message and the messages before it.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,7 @@ class ConversationState:
     recalled_ids: tuple[str, ...] = ()
     """Ids of the memories recalled so far, in the order of their recall."""
     window_from: int = 0
-    """Sequence number of the last message before the window, which is the part of the conversation sent to the model."""
+    """Sequence number of the last message before the window. The window is the part of the conversation sent to the model."""
     started_at: datetime | None = None
     """Time at which the conversation began. Relative times count from it, so that they do not change between turns."""
     language: str | None = None

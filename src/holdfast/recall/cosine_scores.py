@@ -1,4 +1,4 @@
-"""Scores and margins of hits by the preset's minimum cosine, for designs that search by cosine."""
+"""Compute scores and margins of hits from the preset's minimum cosine. Used for presets that have one."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +13,11 @@ from holdfast.types import Hit
 __all__ = ["CosineScores", "at_least"]
 
 _SEARCH_SLACK = 1.5
-"""How far below the relevance floor a hit may be if the design searches by cosine. A requested search may return weaker hits."""
+"""How far the strength (a logit) of a returned hit may be below the relevance floor, for presets that search by cosine."""
 
 
 class CosineScores:
-    """Compares hits with the minimum cosine of a preset, whichever embedder is in use."""
+    """Computes scores and margins of hits that can be compared with the minimum cosine of a preset, with any embedder."""
 
     def __init__(self, plan: RecallPlan, embedding: Embedding) -> None:
         self._plan = plan
@@ -57,8 +57,8 @@ class CosineScores:
         """Return the hits with new margins. A margin says how far a hit is above the minimum for relevance.
 
         If :meth:`_is_own` is True for the embedder, the margin is the hit's cosine minus ``min_cosine``. With other
-        embedders, the margin refers to the relevance floor (the minimum strength of a relevant hit). If the preset's
-        minimum cosine was changed, the floor is raised or lowered accordingly.
+        embedders, the margin is the hit's strength above the relevance floor (the minimum strength of a relevant hit). If the
+        preset's minimum cosine was changed, the floor is raised or lowered accordingly.
         """
         plan, embedder = self._plan, self._embedding.embedder()
         if embedder is not None and self._is_own(embedder):

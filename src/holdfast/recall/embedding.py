@@ -304,7 +304,10 @@ class Embedding:
         self.queries.clear()
 
     def retire_other_models(self) -> list[str]:
-        """Drop the vectors of models that are no longer configured, after all texts have vectors of the configured model."""
+        """Drop the vectors of models that are no longer configured. Return the names of these models.
+
+        Nothing is dropped before all texts have vectors of the configured model.
+        """
         models = self._store.models()
         if self.name is not None and self.name not in models:  # another process dropped ours
             self.start_using()

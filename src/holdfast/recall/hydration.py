@@ -65,13 +65,17 @@ def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
 
 
 def own_part(message: Message, question: RecallQuery) -> str:
-    """Return the text of a message without the quotations in it, unless the query admits quotations."""
+    """Return the trusted part of a message's text.
+
+    In a user's message, quotations are not trusted and are removed. Other messages are returned whole, and so are all
+    messages if the query's ``min_trust`` is low enough for quotations.
+    """
     gated = message.role == "user" and message.trust >= question.min_trust > QUOTED_TRUST
     return own_words(message.text) if gated else message.text
 
 
 def _admitted(message: Message, question: RecallQuery) -> bool:
-    """Return True if the query may return a message, judged by the trust in its text.
+    """Return True if the trust in a message's text allows the query to return the message.
 
     A query searches either trusted or untrusted text. A quotation in a user's message is untrusted text. So a query for
     trusted text can return such a message for its other words, and a query for untrusted text can return it for the

@@ -25,7 +25,7 @@ class RecallQuery:
     vector: "Vectors | None" = None
     """The vector of the query, if the caller has computed it. Then the text is not embedded."""
     distinct: bool = True
-    """False to return hits that repeat a better one."""
+    """False to also return hits that repeat a better hit."""
     as_of: datetime | None = None
     min_score: float = 0.0
     without_session: str | None = None

@@ -87,7 +87,7 @@ _PERIOD_ONLY_GAIN: Final = 10.0
 An example is "What did we talk about yesterday?". The gain outweighs any similarity.
 """
 SHORT_PERIOD: Final = timedelta(days=22)
-"""Duration below which a period of time that a question names is short. Items in a short period gain more match strength."""
+"""A period of time that a question names is short if it lasts less than this. Items in a short period gain more match strength."""
 
 # Likelihood, fitted to questions with and without an answer in the store, see docs/project/benchmarks.md
 _STRENGTH_WEIGHT: Final = 0.70
@@ -113,7 +113,7 @@ _BACKGROUND_SIZE: Final = 32
 _PRIOR_STRENGTH: Final = -4.0
 """Match strength that is assumed for an item that has nothing to do with the query."""
 _PRIOR_COUNT: Final = 6
-"""``_PRIOR_STRENGTH`` counts as much as this many candidates when the background (the baseline for hits) is computed."""
+"""Weight of ``_PRIOR_STRENGTH`` in the background (the baseline for hits): it counts as much as this many candidates."""
 _MAX_MEDIAN: Final = 4.0
 """Upper limit of the candidates' median strength when the background (the baseline for hits) is computed.
 
@@ -173,7 +173,7 @@ def relevance_margin(strength: float, background: Background, *, best: float, fl
     sentence of the query may be about something else and dilutes the match. It therefore lowers the floor and widens the gap.
     """
     floor -= _SENTENCE_DILUTION * (sentences - 1)
-    if background.scale != 1.0:  # by words alone: sharing a word is the only sign there is
+    if background.scale != 1.0:  # there are no cosines: shared words alone make an item relevant
         floor = BIAS
     floor = max(floor, _scaled(best, background.scale) - _MAX_GAP * sentences)
     return _scaled(strength, background.scale) - floor

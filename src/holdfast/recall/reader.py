@@ -162,7 +162,7 @@ class Reader:
     ) -> Context:
         """Return the context block: pinned memories and relevant hits, in the preset's layout. The shown memories count as used.
 
-        With ``untrusted``, the default block also shows text below ``min_trust``, after the rest and with its origin.
+        With ``untrusted``, the default block also shows text below ``min_trust``, after the other hits and with its origin.
         ``message`` is the id of the message that is the query. A trace is kept, unless the query is ``off_record``.
         """
         tokens = self.preset.context_tokens if max_tokens is None else max_tokens

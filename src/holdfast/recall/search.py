@@ -47,18 +47,18 @@ _MAX_WHOLE_CHARACTERS = 1600
 _MAX_NEW_CHUNKS = 64
 """Maximum number of new chunks to embed before a search.
 
-It is a count and not a time. Items without a vector get another score than items with one, so a time limit would make
-scores depend on the load of the machine.
+Items without a vector are scored differently. A limit on the time instead of the number would therefore make scores depend on
+the load of the machine.
 """
 _FREE_HITS = 3
-"""Number of hits that are relevant even if they are much weaker than the best hit."""
+"""Number of top hits that may be relevant even if they are much weaker than the best hit. They must exceed the relevance floor."""
 _MESSAGE_MARGIN = 1.0
-"""A message is returned if it is stronger by more than this than the memories derived from it. Otherwise the memories are."""
+"""Strength by which a message must exceed the memories derived from it to be returned instead of them."""
 
 _ENDS = " .,;:!?¡¿"
 
 _IMPORTANT = 7.0
-"""Importance above which a memory is shown even if it matches less."""
+"""Importance (0 to 10) above which a memory may be shown even if its strength is below the relevance floor."""
 _IMPORTANCE_BONUS = 2.0
 """How much each point of importance above ``_IMPORTANT`` lowers the relevance floor."""
 
@@ -175,8 +175,8 @@ def _best_first(
 ) -> Iterator[Hit]:
     """Yield hits, best first. A message and the memories derived from it are not both returned.
 
-    The memories are returned instead of the message, unless the message is much stronger, because it then says more
-    about the question. Reading a row costs more than finding it, so only a few rows are read at a time.
+    Usually the memories are returned. If the message is much stronger, it says more about the question, so it is returned
+    instead. Rows are read a few at a time, because reading a row costs more than finding it.
     """
     ranked = sorted(found, key=strengths.__getitem__, reverse=True)
     size, run = question.limit + _EXTRA_ROWS, current_run()
@@ -223,9 +223,10 @@ def _best_first(
 
 
 def _strength_of_quoted(memory: Memory, said: Mapping[str, tuple[str, float]]) -> float:
-    """Return the highest strength of the source messages that a memory quotes completely.
+    """Return the highest strength among the source messages whose complete text is in the memory, or ``-inf``.
 
-    Such a memory says as much as the message, which gains strength from its conversation. So the memory comes in its place.
+    Such a memory says as much as the message, so it should not rank lower. A message also gains strength from its
+    conversation; a memory does not. ``said`` maps message ids to texts and strengths.
     """
     longest = 2 * len(memory.text)  # a longer message cannot be in it, and folding a very long one takes time
     told = [said[source] for source in memory.sources if source in said and len(said[source][0]) <= longest]
@@ -237,10 +238,10 @@ def _strength_of_quoted(memory: Memory, said: Mapping[str, tuple[str, float]]) -
 
 
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str], floor: float) -> bool:
-    """Return False if another hit makes a candidate unnecessary.
+    """Return True if a candidate adds something to the other hits.
 
-    A message is unnecessary if a memory was derived from it that is about as strong, or if a relevant memory replaced
-    such a memory. A memory is unnecessary if all its source messages are already shown.
+    A memory adds nothing if all its source messages are already shown. A message adds nothing if a memory derived from it
+    is about as strong. It also adds nothing if such a memory was superseded and the new memory is relevant.
     """
     owner = candidate.owner
     if isinstance(owner, Message):
@@ -340,7 +341,8 @@ def _item(owner: Memory | Message) -> int:
 def _with_excerpt(store: Store, question: RecallQuery, hit: Hit, found: dict[int, Found]) -> Hit:
     """Return the hit. If it is a long message, the matching chunk is added as its excerpt.
 
-    If a user's message contains a quotation, the excerpt is the user's own part, unless quotations are searched.
+    If a user's message contains a quotation, the excerpt is the message without the quotation. A query for untrusted text
+    keeps the quotation.
     """
     message: Message | None = hit.message
     own = None if message is None else own_part(message, question)

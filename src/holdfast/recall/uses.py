@@ -16,7 +16,7 @@ from holdfast.types import Context, Memory, Scope
 SHOWN = "memories_shown"
 """Key in a session's metadata. It is set once a context block with memories was returned for the session."""
 _USE_INTERVAL = timedelta(days=1)
-"""Minimum time between two stored uses of a memory."""
+"""Minimum time between two updates of the stored time at which a memory was last used."""
 _MAX_UNFLUSHED = 100
 
 

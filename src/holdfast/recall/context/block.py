@@ -60,11 +60,12 @@ def render_block(
 ) -> Context:
     """Render hits as a block of at most ``max_tokens``. A hit that does not fit is skipped, but shorter hits after it are tried.
 
-    Hits that are not relevant are left out. If even the best hit probably does not answer the question, the heading
-    says so. If the search has few hits, those that are probably no answer stand below such a
-    heading of their own. The nonce of ``text`` is new in each block. For prompt caches, the same lines are also split into
-    ``stable`` (pinned memories) and ``changing`` (hits). The nonce of ``stable`` depends on ``nonce_key`` and on its
-    lines, so that it stays the same until a pinned memory changes.
+    Hits that are not relevant are left out. Hits that probably answer the question come first, under one heading. Hits that
+    are probably only related to the question follow under another heading.
+
+    For prompt caches, the returned context also has the same lines in two parts: ``stable`` (pinned memories) and
+    ``changing`` (hits). The nonce of ``text`` is new in each block. The nonce of ``stable`` depends on ``nonce_key`` and
+    the pinned lines, so it stays the same until a pinned memory changes.
     """
     words = block_words(language)
     heading = max(words.relevant, words.related, key=count_tokens)
@@ -132,9 +133,9 @@ def with_persona(block: Context, persona: str | None) -> Context:
 
 
 def _find_answers(relevant: Sequence[Hit]) -> set[str]:
-    """Return the ids of the hits that stand under the heading that promises an answer.
+    """Return the ids of the hits that go under the heading for probable answers.
 
-    Among many hits, the best one decides for all of them.
+    If there are ``MANY_HITS`` or more and one of them is a probable answer, all hits go under that heading.
     """
     answers = {hit.id for hit in relevant if is_probable_answer(hit, len(relevant))}
     return {hit.id for hit in relevant} if answers and len(relevant) >= MANY_HITS else answers

@@ -18,7 +18,7 @@ __all__ = ["ContextBuilder"]
 
 _MAX_PINNED = 50
 _MIN_LISTED = 200
-"""Minimum number of memories that are read to be sorted for a section."""
+"""Minimum number of memories to read for a section, even if the section shows fewer."""
 
 
 class _Recall(Protocol):

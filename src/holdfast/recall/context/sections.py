@@ -21,9 +21,10 @@ from holdfast.text.dates import ago
 from holdfast.types import Context, Hit
 
 _STABLE_SOURCES = ("pinned", "fixed", "all", "newest")
-"""Sources whose sections do not change between turns, unless the query chose what they show.
+"""Sources of sections that usually stay the same between turns.
 
-If such sections come first, they form the stable part of the context. Prompt caches can reuse the stable part.
+If such sections come first, they form the stable part of the context, which prompt caches can reuse. A section whose hits
+come from a recall is not stable, because it depends on the query.
 """
 
 
@@ -167,9 +168,10 @@ def _fill(
 def _most_important(
     section: Section, words: SectionWords, hits: Sequence[Hit], *, budget: int, line_context: _LineContext
 ) -> set[str] | None:
-    """Choose the hits of a section that lists all memories, if they do not all fit. Return the ids of the most important hits.
+    """Return the ids of the most important hits, if the section lists all memories and they do not all fit.
 
-    Return None if all hits fit. Also return None for other sections: they show the first hits that fit.
+    Return None if all hits fit. Also return None for a section that does not list all memories: it shows the first hits that
+    fit.
     """
     if section.source != "all" or any(hit.why for hit in hits):
         return None
@@ -197,7 +199,8 @@ def _importance(hit: Hit) -> tuple[bool, float, datetime]:
 def _quoted(hit: Hit, language: str | None) -> str:
     """Return a line that reports what the user said in a message, such as ``The user said: "..."``.
 
-    The line includes the question that the message answers, and the memory that has replaced the message's claim since.
+    If the message answers a question, the line includes the question. If a newer memory has replaced what the message says,
+    the line includes that memory.
     """
     words = _message_words(language)
     said = words["answered" if hit.asked else "said"].format(text=one_line(hit.text).strip(), asked=one_line(hit.asked or ""))

@@ -7,7 +7,10 @@ import numpy as np
 from holdfast.protocols import MissingVector, Vectors
 
 _MIN_COSINE = 0.9
-"""Minimum cosine between a vector and our own of the same text. Weights of another precision are close; another model gives about 0."""
+"""Minimum cosine of two vectors of the same text, one computed elsewhere and one here, if both come from the same model.
+
+The cosine is near 1 for the same model with weights of another precision, and about 0 for another model.
+"""
 
 
 def unit_vectors(

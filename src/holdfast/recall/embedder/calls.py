@@ -79,7 +79,10 @@ class EmbedderCalls:
         self._documents.breaker.end_pause()
 
     def _directly(self, work: Callable[[], T], *, in_background: bool) -> T:
-        """Call the embedder without the time limit of a recall. A failure pauses background work, but not recalls."""
+        """Call the embedder without the time limit of a recall. A failure pauses background work, but not recalls.
+
+        With ``in_background``, raise ``ModelUnavailable`` during such a pause.
+        """
         problem = self._background.problem
         if in_background and problem is not None and self._background.is_open:
             raise ModelUnavailable(problem)

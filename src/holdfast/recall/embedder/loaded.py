@@ -42,7 +42,7 @@ class EmbedderSource:
     ``recall_timeout`` allows.
     """
     calls: EmbedderCalls = field(default_factory=EmbedderCalls, compare=False, repr=False)
-    """The calls of the embedder. Copies of this source share them."""
+    """Calls the embedder, with time limits and with pauses after failures. Copies of this source share the object."""
 
 
 class LoadedEmbedder:
@@ -180,11 +180,11 @@ class LoadedEmbedder:
         """
         embedder = self.get()
         if embedder is not None and self.problem is not None:
-            with contextlib.suppress(ModelError):  # the problem stays
+            with contextlib.suppress(ModelError):  # ``problem`` still says why
                 self.call(embedder, "query", lambda: self.embed(embedder, ["hello"], "query"))
 
     def query_seconds(self) -> float | None:
-        """Measure how long an embedder outside this process takes for a query. Return None if it computes in this process.
+        """Measure how long an embedder outside this process takes for a query. Return None for an embedder in this process.
 
         Raise ``ModelError`` if the embedder fails or takes too long.
         """

@@ -18,7 +18,7 @@ from holdfast.protocols import Vectors
 
 _FOLDER: Final = "query_gates"
 _PERSONAL_RANGE: Final = (-2.0, 0.6)
-"""Range of the classifier's logit that moves the floor. Beyond it, the classifier is sure enough."""
+"""Range to which the classifier's logit is clipped, so that an extreme logit does not move the relevance floor further."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +45,14 @@ class QueryGate:
     weights: "Vectors"
     bias: float
     floor: float
-    """Minimum strength of a relevant hit for a query of which the classifier is unsure."""
+    """Minimum strength of a relevant hit if the classifier is undecided, that is, if its logit is 0."""
     slope: float
     """How far the floor falls per unit of the classifier's logit. The logit is positive for a personal query."""
     foreign_shift: float
-    """How far the floor rises for a query that is not in English, because an English embedder finds such texts too similar."""
+    """How far the floor rises for a query that is not in English.
+
+    The cosines of an English embedder are too high for texts in other languages.
+    """
 
     def judge(self, vector: "Vectors", *, foreign: bool) -> "QueryVerdict":
         """Return the verdict on a query with this vector. ``foreign`` is True if the query is not in English."""

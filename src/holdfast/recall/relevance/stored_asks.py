@@ -16,15 +16,21 @@ from holdfast.text.terms import document_terms
 
 _ASKING: Final = frozenset({"question", "request"})
 _MAX_WORDS: Final = 24
-"""Maximum number of words of a message that is weakened. With 40, a sixth of BEAM's answers were lost."""
+"""Maximum number of words of a message that is weakened.
+
+With a maximum of 40, a sixth of the answers in the BEAM benchmark were no longer found.
+"""
 _SHORT_WORDS: Final = 12
-"""Maximum number of words of a question that is weakened even if it shares no word with the query."""
+"""Maximum number of words of a short question. A short question is weakened even if it shares no word with the query."""
 _ECHO_SHARE: Final = 0.5
 """Share of the query's terms that a question must contain to be fully weakened."""
 _QUESTION_WEIGHT: Final = 0.15
-"""Share of its strength that a stored question keeps. Even a perfect match stays below a statement that answers."""
+"""Share of its strength that a stored question keeps.
+
+With this share, even a question that matches the query perfectly ranks below a statement that answers the query.
+"""
 _NAMED_SPEAKER_WEIGHT: Final = 0.8
-"""Share of its strength that a question of a named speaker keeps. What people ask each other often says much about them."""
+"""Share of its strength that a question of a named speaker keeps. Questions between people often contain facts about them."""
 
 
 def without_questions(
@@ -42,7 +48,7 @@ def without_questions(
 
 
 def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> float:
-    """Return the share of a message's match, from 0 to 1, that comes from its asking part."""
+    """Return how much of a message's match with the query comes from the part that asks something, from 0 to 1."""
     act = place.act or classify_act(place.text or "")
     if act == "small_talk":
         return 1.0

@@ -36,7 +36,7 @@ class NotedContext:
     preset: str = ""
     embedder: str | None = None
     erasures: str | None = None
-    """The store's counter of erasures before the searches. If it has changed since, erased data may have been noted."""
+    """The store's counter of erasures before the searches. If it has changed since, the notes may contain erased data."""
 
 
 def compose(reads: Reads, noted: NotedContext, *, max_candidates: int | None = MAX_CANDIDATES) -> Trace:
@@ -111,7 +111,7 @@ def _from_hit(hit: Hit, outcome: Outcome, *, rank: int | None) -> TracedCandidat
 def _without_rows(reads: Reads, log: SearchLog, known: set[int], *, rank: int, limit: int | None) -> Iterator[TracedCandidate]:
     """Yield the found items that did not become hits, strongest first.
 
-    Either there were enough better items, or a recall may not use the item.
+    An item did not become a hit because there were enough better items, or because the recall may not use it.
     """
     items: dict[int, tuple[SearchRun, FoundItem]] = {}
     for run in log.runs:

@@ -10,7 +10,7 @@ from holdfast.recall.traces.search_log import SearchLog
 from holdfast.types import Explanation, Memory, Outcome, Scope, Trace, TracedCandidate
 
 _DEEPER: Final = 16
-"""How many times as many candidates are searched to find the rank of a memory that a recall does not find."""
+"""Factor for the number of candidates in a second search. It finds the rank of a memory that a normal recall does not find."""
 
 
 class Previews(Protocol):

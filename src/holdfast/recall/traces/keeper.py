@@ -26,8 +26,8 @@ MAX_TRACES: Final = 1000
 _MAX_PENDING: Final = 50
 """Maximum number of context blocks whose traces are not written yet. If there are more, the oldest are dropped.
 
-A trace takes background work up to 8 ms, mostly to check whether the question asks not to be kept. With a flush every two
-seconds, this maximum limits the work to a fifth of a core.
+Writing one trace takes up to 8 ms in the background, mostly to check whether the question asks not to be kept. Traces are
+written every two seconds, so this maximum limits the work to a fifth of a core.
 """
 
 

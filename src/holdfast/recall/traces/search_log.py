@@ -39,7 +39,7 @@ class FoundItem(Protocol):
 
     @property
     def similarity(self) -> float | None:
-        """Cosine of the item and the query, if both have a vector."""
+        """Cosine of the item and the query. None if one of them has no vector."""
         ...
 
     @property
@@ -60,13 +60,13 @@ class SearchRun:
     ranked: list[Hit] = field(default_factory=list)
     """Hits in the order of their rank, before duplicates are removed."""
     dropped: dict[int, Outcome] = field(default_factory=dict)
-    """Items that were left out before they were ranked, with the reason."""
+    """Maps the number of each item that was left out before the ranking to the reason."""
     left_out: dict[int, FoundItem] = field(default_factory=dict)
-    """Items among ``dropped`` that are not in ``found`` any more."""
+    """Items among ``dropped`` that were removed from ``found``, by item number."""
     unreadable: set[int] = field(default_factory=set)
-    """Items whose rows the search may not use. The reason is found out when the trace is composed."""
+    """Items whose rows the search may not use. The reasons are determined later, when the trace is composed."""
     duplicates: dict[str, str] = field(default_factory=dict)
-    """Ids of hits that repeat a better one, with the id of that one."""
+    """Maps the id of each hit that repeats a better hit to the id of the better hit."""
 
 
 @dataclass(slots=True)
@@ -76,14 +76,14 @@ class SearchLog:
     depth: int = 1
     """Factor for the number of candidates. Only an explanation searches deeper than a recall."""
     preview: bool = False
-    """True if nothing is shown to anybody, so that the memories do not count as used."""
+    """True if the context block is not shown to anybody. Its memories then do not count as used."""
     runs: list[SearchRun] = field(default_factory=list)
     best: list[Hit] = field(default_factory=list)
     """Hits that the searches returned, best first, after reranking."""
     excluded: dict[str, Outcome] = field(default_factory=dict)
-    """Ids of hits that are not in the block, with the reason."""
+    """Maps the id of each hit that is not in the block to the reason."""
     steps: dict[str, float] = field(default_factory=dict)
-    """Milliseconds by step."""
+    """Maps the name of each step of building the block to its duration in milliseconds."""
     started: float = field(default_factory=time.perf_counter)
 
     @property
