@@ -33,8 +33,9 @@ __all__ = ["HoldfastStorage"]
 Vector: TypeAlias = NDArray[np.float32]
 _PAGE = 500
 _VECTOR = "vector"
+"""Key in the metadata of a record. The value is the record's vector in base64."""
 _VECTOR_ID = "vector_id"
-"""Names in the metadata of a record: its vector in base64, and a hash of the vector. The hash is the text that is indexed."""
+"""Key in the metadata of a record. The value is a hash of the record's vector. Holdfast indexes this hash instead of the text."""
 
 
 class HoldfastStorage:

@@ -11,7 +11,7 @@ import holdfast
 from holdfast.adapters.shared import ITEM, Owner, check_items, root_label
 
 ROOT = "/memories"
-"""The path of the folder that contains all others."""
+"""Path of the root folder. All files are below it."""
 MAX_LINES = 999_999
 _MAX_INDEXED_CHARACTERS = 100_000
 """Maximum number of characters of a file that are searched."""

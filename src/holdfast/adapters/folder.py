@@ -100,7 +100,7 @@ class FolderFiles(MemoryFiles):
         """Copy changes on disk to the memory, and changes of the memory to disk."""
         with self._lock:
             _make_folders(self.folder)
-            known = self._state()  # first: what changes after this is seen as a change
+            known = self._state()  # read first, so that no later change is missed
             stored = {self._path(file): file for file in self._files(())}
             on_disk = self._read_folder()
             for parts in sorted({*stored, *on_disk}):
@@ -121,7 +121,7 @@ class FolderFiles(MemoryFiles):
             else:
                 self._write(parts, before)
         elif stored is not None and text is not None:
-            if not _unchanged(stored.text, known):  # changed on both sides: the other version is kept, too
+            if not _unchanged(stored.text, known):  # changed on disk and in the memory: keep both versions
                 other = (*parts[:-1], f"{parts[-1]}.conflict-{_hash(stored.text)[:8]}")
                 with suppress(FileError):  # it is there already
                     self._store([(other, stored.text)], exists="")

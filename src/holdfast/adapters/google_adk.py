@@ -22,7 +22,7 @@ except ImportError as error:
 __all__ = ["HoldfastMemoryService"]
 
 _NO_SESSION = "adk-events"
-"""Session of events that were added without the id of their session."""
+"""Id of the session that stores events which were added without a session id."""
 _DELETED = {"deleted": True}
 """Payload of the empty message that takes the place of a deleted event, so that adding its session again does not restore it."""
 

@@ -24,9 +24,9 @@ except ImportError as error:
     raise extra_missing("LangChain", "langchain", error) from error
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
-"""Roles of Holdfast by the types of LangChain's messages."""
+"""Maps the types of LangChain's messages to Holdfast's roles."""
 _TYPES = {"user": "human", "assistant": "ai", "system": "system"}
-"""Types of LangChain's messages by the roles of Holdfast."""
+"""Maps Holdfast's roles to the types of LangChain's messages."""
 
 
 class HoldfastRetriever(BaseRetriever):

@@ -41,7 +41,7 @@ except ImportError as error:
 _PAGE = 200
 """Number of items or namespaces to read at once."""
 _TTL = "ttl-minutes "
-"""Start of the tag that contains an item's time to live."""
+"""Prefix of the tag that stores an item's time to live, in minutes."""
 
 
 class Fields(TypedDict, total=False):

@@ -21,10 +21,10 @@ except ImportError as error:
 __all__ = ["HoldfastMemoryBlock"]
 
 _SESSION_ID = "session_id"
-"""Entry of a message's ``additional_kwargs`` in which LlamaIndex passes the id of its session."""
+"""Key in a message's ``additional_kwargs``. LlamaIndex passes the id of its session under this key."""
 _ROLES = {"user": "user", "tool": "tool", "function": "tool", "system": "system", "developer": "system"}
 _MIN_TOKENS = 50
-"""A block that must be shorter than this is left out."""
+"""Minimum size of a truncated block, in tokens. If fewer tokens are left, the block is left out of the prompt."""
 
 
 class HoldfastMemoryBlock(BaseMemoryBlock[str]):
@@ -45,7 +45,7 @@ class HoldfastMemoryBlock(BaseMemoryBlock[str]):
         default=None, description="The largest number of tokens of the block. Default: that of the preset."
     )
     _query: tuple[str | None, str] = PrivateAttr(default=(None, ""))
-    """The session and the query of the last block, from which a shorter block is made."""
+    """The session id and the query of the last block. ``atruncate`` uses them to build a shorter block."""
 
     @field_validator("memory")
     @classmethod

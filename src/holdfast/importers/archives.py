@@ -21,12 +21,12 @@ def names_in(path: Path) -> list[str]:
 
 
 def find_files(path: Path, fits: Callable[[str], bool]) -> list[str]:
-    """Return the files whose name, without folders, satisfies ``fits``."""
+    """Return the names of the files in an archive or folder for which ``fits(name)`` is true. ``fits`` gets names without folders."""
     return [name for name in names_in(path) if fits(PurePosixPath(name).name)]
 
 
 def json_files_under(path: Path, folder: str) -> list[str]:
-    """Return the JSON files directly in this folder of an archive or of a folder."""
+    """Return the names of the JSON files in the subfolder ``folder`` of ``path``, which is an archive or a folder."""
     if path.is_dir():
         return sorted(each.relative_to(path).as_posix() for each in (path / folder).glob("*.json") if each.is_file())
     return [name for name in names_in(path) if name.endswith(".json") and PurePosixPath(name).parent.name == folder]

@@ -40,7 +40,7 @@ class OpenConversation:
     last_at: datetime | None = None
     previous: Message | None = None
     off_record_until: str | None = None
-    """How long the user stays off the record: ``rest``, ``next`` or None."""
+    """Which later messages are off the record: ``next`` (the user's next message), ``rest`` (all), or None."""
     after_withheld: bool = False
     """True if the last message was off the record."""
 
@@ -50,7 +50,7 @@ class OpenConversation:
         return clean_name(self.start.id, what="id of the conversation") or ""
 
     def time_of(self, said: Said, now: datetime) -> datetime:
-        """Return the time of the next message. A message without a time has the time of the one before it."""
+        """Return the time of the next message. Without a time of its own, it gets the time of the previous message."""
         return said.at or self.last_at or self.start.at or now
 
 
@@ -62,11 +62,11 @@ class ReadySaid:
     """
 
     message: Message | None = None
-    """None if the store already has the message, or if it is empty."""
+    """The message to store. None if the store already has the message, or if the message is empty."""
     reach: Reach | None = None
-    """The messages that are off the record because of a wish in this one, or None."""
+    """Which messages an off-the-record wish in this message covers. None if it contains no such wish."""
     lifts: bool = False
-    """True if messages are kept again from this one on."""
+    """True if this message ends the off-the-record wish: it and later messages are kept again."""
 
 
 def is_empty(said: Said) -> bool:
@@ -102,8 +102,8 @@ def add_said(
 ) -> Outcome:
     """Store a message of a conversation, unless it is empty or the session already has a message with this id.
 
-    A message that was off the record is withheld if the preset keeps such messages until a session ends. Otherwise it
-    is not stored.
+    If the message is off the record, it is not stored. Exception: if the preset has ``keep_off_record``, the message is
+    stored but withheld, so it is never recalled.
     """
     at = talk.time_of(said, now)
     talk.last_at = at

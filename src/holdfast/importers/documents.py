@@ -19,7 +19,7 @@ class Section:
 
     text: str
     heading: str | None = None
-    """Headings above the text, from the outermost one, such as ``Garden > Roses``."""
+    """The headings above the text, outermost first, such as ``Garden > Roses``. None if there are none."""
 
     @property
     def digest(self) -> str:

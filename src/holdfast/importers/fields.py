@@ -31,25 +31,25 @@ class Fields:
         return InvalidInput(translatable("import.at", "{place}: {problem}", place=self.place, problem=problem))
 
     def text(self, name: str) -> str:
-        """Return a required text. It may be empty."""
+        """Return the text in a required field. It may be empty."""
         value = self.values.get(name)
         if not isinstance(value, str):
             raise self.fail(translatable("field.text", "{name!r} must be text, not {found}.", name=name, found=_name_of(value)))
         return value
 
     def name(self, name: str) -> str:
-        """Return a required text that is not blank."""
+        """Return the text in a required field. Raise InvalidInput if it is blank."""
         value = self.text(name)
         if not value.strip():
             raise self.fail(translatable("field.empty", "{name!r} is empty.", name=name))
         return value
 
     def maybe(self, name: str) -> str | None:
-        """Return an optional text. Return None if it is missing."""
+        """Return the text in an optional field, or None if the field is missing."""
         return None if self.values.get(name) is None else self.text(name)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts. A missing list is empty."""
+        """Return the texts in an optional field that contains a list of texts. Return an empty tuple if the field is missing."""
         value = self.values.get(name)
         if value is None:
             return ()
@@ -58,7 +58,7 @@ class Fields:
         return tuple(value)
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Return a number. If it is missing, return ``default``."""
+        """Return the number in a field. If the field is missing, return ``default``, or raise InvalidInput if that is None."""
         value = self.values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.fail(
@@ -67,7 +67,7 @@ class Fields:
         return value
 
     def flag(self, name: str) -> bool:
-        """Return an optional boolean. If it is missing, return False."""
+        """Return the boolean in an optional field, or False if the field is missing."""
         value = self.values.get(name, False)
         if not isinstance(value, bool):
             raise self.fail(
@@ -76,7 +76,7 @@ class Fields:
         return value
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Return an object. If it is missing, return an empty one."""
+        """Return the JSON object in an optional field, or an empty dict if the field is missing."""
         value = self.values.get(name)
         if value is None:
             return {}
@@ -87,7 +87,7 @@ class Fields:
         return dict(value)
 
     def objects(self, name: str) -> list["Fields"]:
-        """Return a list of objects. A missing list is empty."""
+        """Return the objects in an optional field that contains a list of objects. Return an empty list if the field is missing."""
         value = self.values.get(name)
         if value is None:
             return []
@@ -96,7 +96,7 @@ class Fields:
         return [Fields(each, f"{self.place}, {name}[{number}]") for number, each in enumerate(value)]
 
     def chosen(self, name: str, choices: Sequence[str], default: str | None = None) -> Any:
-        """Return a text that must be one of ``choices``."""
+        """Return the text in a field, or ``default`` if the field is missing. Raise InvalidInput if it is not one of ``choices``."""
         value = self.values.get(name, default)
         if value not in choices:
             raise self.fail(
@@ -111,14 +111,14 @@ class Fields:
         return value
 
     def time(self, name: str) -> datetime:
-        """Return a required time."""
+        """Return the time in a required field, given as ISO 8601 text or as seconds since 1970."""
         found = self.maybe_time(name)
         if found is None:
             raise self.fail(translatable("field.missing", "{name!r} is missing.", name=name))
         return found
 
     def maybe_time(self, name: str) -> datetime | None:
-        """Return an optional time, given as ISO 8601 text or as seconds since 1970. Return None if it is missing."""
+        """Return the time in an optional field, given as ISO 8601 text or as seconds since 1970. None if the field is missing."""
         try:
             return moment(self.values.get(name))
         except InvalidInput as error:
@@ -139,7 +139,7 @@ def moment(value: object) -> datetime | None:
 
 
 def digest(*parts: object) -> str:
-    """Return a short hash of a record's content. As an id, it does not depend on the name of the record's file."""
+    """Return a short hash of the given values. Used as the id of a record, so that the id does not depend on a file's name."""
     return hashlib.sha256("\n".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()[:16]
 
 

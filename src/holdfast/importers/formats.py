@@ -24,7 +24,7 @@ class Options:
 
     tenant: str
     collection: str = "memories"
-    """Collection of a vector database."""
+    """Name of the collection to read from a vector database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,11 @@ class Format:
     preset: str | None = None
     """Preset to open if the command line names none."""
     design: str | None = None
-    """Preset of the program that wrote the store. This program has one owner and names no user."""
+    """Preset of the design whose stores have this format. Such stores name no users. None for all other formats."""
     names_users: bool = False
-    """True if records can name their user. The user of the import then gets only records that name none."""
+    """True if records can name their user. The import's default user gets only records without a user, app and agent."""
     has_scope: bool = False
-    """True if each record names its user, so that an import cannot choose one."""
+    """True if each record names its own scope. The import must then name no user, app or agent."""
     reads_archives: bool = False
     """True if the reader opens zip archives itself. For other formats, an archive is unpacked first."""
 
@@ -195,7 +195,7 @@ FORMATS: Sequence[Format] = (
 
 
 def needs_unpacking(path: Path, name: str | None = None) -> bool:
-    """Return True if a path is a zip archive that only a reader of folders or other files can read."""
+    """Return True if a path is a zip archive that must be unpacked before it is read."""
     if not zipfile.is_zipfile(path):
         return False
     probe = Probe(path)

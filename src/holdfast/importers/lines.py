@@ -13,7 +13,7 @@ from holdfast.types.translatable import translatable
 _CHUNK = 1 << 20
 """Number of characters per read."""
 _MAX_ITEM = 512 << 20
-"""Maximum number of characters of one item of a list. A longer one is taken for a damaged file."""
+"""Maximum number of characters of one item of a list. A file with a longer item counts as damaged."""
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Fields]]:

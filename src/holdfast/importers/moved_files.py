@@ -14,16 +14,19 @@ from holdfast.text.clean import clean_namespace
 from holdfast.types import MemoryStatus, Scope
 
 _STATUSES: tuple[MemoryStatus, ...] = tuple(each for each in get_args(MemoryStatus) if each != "superseded")
-"""The statuses of the latest version of a section. The memory of a file's earlier place is superseded."""
+"""The statuses that the current memory of a section can have.
+
+``superseded`` is missing: when a file has moved, the memory with the old path is superseded.
+"""
 
 
 class MovedFiles:
-    """The files of an import, and the search for those that the store has under another path."""
+    """Collects the files of an import, and finds those that the store has under another path."""
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._files: dict[Scope, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
-        """The ids of sections without the path, by scope and path."""
+        """The ids of the sections, by scope and path. The ids do not contain the path."""
         self._namespaces: dict[Scope, set[tuple[str, ...]]] = defaultdict(set)
 
     def add(self, scope: Scope, note: Note) -> None:

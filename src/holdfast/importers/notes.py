@@ -44,7 +44,7 @@ class NoteWriter:
         """Number of stored memories in which secrets were replaced."""
 
     def check(self, note: Note) -> None:
-        """Take note of a section before anything is stored, to recognize moved files."""
+        """Record the section that a note contains, so that :meth:`find_moved_files` can recognize moved files. Stores nothing."""
         self._files.add(self._scope_of(note), note)
 
     def find_moved_files(self, reads: Reads) -> None:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 _MAX_CHARACTERS = 100_000
-"""Maximum size of an imported payload as JSON. Results of tools can be whole files."""
+"""Maximum length of an imported payload as JSON, in characters. Results of tools can be whole files."""
 _MAX_TEXT = 10_000
 
 

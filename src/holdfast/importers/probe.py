@@ -79,7 +79,7 @@ class Probe:
 
     @cached_property
     def document(self) -> Any:
-        """The content of a JSON file that contains one object, or None. The object may be inside a JSON text."""
+        """The object in a JSON file, or None if the file is no JSON object. The object may be encoded as a JSON string."""
         if not self.text.lstrip().startswith(("{", '"{')) or self.path.stat().st_size > _MAX_DOCUMENT:
             return None
         try:

@@ -14,16 +14,16 @@ from holdfast.types import Kind, MessageOrigin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """The start of a conversation. Records of its messages follow."""
+    """Record that starts a conversation. The records of its messages follow this record."""
 
     id: str
     """Id of the conversation in the foreign program. It becomes the id of the session."""
     title: str | None = None
     at: datetime | None = None
-    """Time of the start."""
+    """Time of the start. None if it is unknown."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     learn: bool = True
-    """False if nothing is to be learned from the conversation, for example because its program has learned from it already."""
+    """False if nothing is to be learned from the conversation, for example because the foreign program has learned from it already."""
     app: str | None = None
     """App of the conversation, if the foreign store names one. It replaces the app of the import."""
     user: str | None = None
@@ -71,7 +71,7 @@ class Note:
     created_at: datetime | None = None
     expires_at: datetime | None = None
     vector: bytes | None = None
-    """Vector of the text in the foreign program, as float32 numbers. It is kept if it is of the same model."""
+    """Vector of the text in the foreign program, as float32 numbers. It is kept if the store's embedder is the same model."""
     user: str | None = None
     """User of the memory, if the foreign store names one. It is used if the import names no user."""
     app: str | None = None
@@ -92,7 +92,7 @@ class SkippedFile:
     """Path of the file in the folder."""
     reason: SkipReason
     detail: str
-    """The placeholder of the template, or its folder."""
+    """What identified the file as a template: a placeholder in its text, or the folder that contains it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +106,6 @@ class FileWarning:
 
 
 Record: TypeAlias = Entry | Kind | Conversation | Said | Note
-"""A record of an imported file that is stored."""
+"""Something that a reader yields and an import stores, such as a message or a note."""
 Found: TypeAlias = Record | SkippedFile | FileWarning
-"""A record of an imported file, a file of a folder that is skipped, or a warning."""
+"""Anything that a reader yields: a record to store, a skipped file, or a warning about a file."""

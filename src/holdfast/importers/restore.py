@@ -28,14 +28,16 @@ from holdfast.types import AppRecord, Kind, Memory, Put, Trace, UserProfile
 from holdfast.values import identity
 
 Outcome: TypeAlias = Literal["imported", "updated", "known", "repeated", "expired", "empty", "withheld"]
-"""What happened to a record.
+"""What an import did with a record.
 
-``known``: an earlier import stored it. ``repeated``: the store says the same already. ``expired``: its lifetime is over.
+``imported`` and ``updated``: the store was changed. ``known``: an earlier import stored the record. ``repeated``: the store has
+the same text already. ``expired``: the lifetime of the record is over. ``empty``: the record has no content. ``withheld``: the
+message is off the record, so it was not stored.
 """
 
 
 def searched_texts(entry: object) -> list[TextAndLanguage]:
-    """Return the texts of an entry that the full-text index will contain. Other records have none."""
+    """Return the texts that an entry adds to the full-text index. Only messages and memories have such texts."""
     if isinstance(entry, MessageEntry):
         return [(entry.message.text, entry.message.language)]
     if not isinstance(entry, MemoryEntry):

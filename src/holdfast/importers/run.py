@@ -60,7 +60,7 @@ class ImportCounts:
     known: int = 0
     """Number of records that the store has, including imported memories that were forgotten since."""
     repeated: int = 0
-    """Number of memories that say the same as another one."""
+    """Number of memories that say the same as another memory, so they were not stored."""
     expired: int = 0
     withheld: int = 0
     """Number of messages that the user asked not to keep. They are not stored."""
@@ -79,7 +79,7 @@ class ImportResult:
     messages: ImportCounts = field(default_factory=ImportCounts)
     sessions: ImportCounts = field(default_factory=ImportCounts)
     others: ImportCounts = field(default_factory=ImportCounts)
-    """Users, apps, jobs and traces of an export of Holdfast."""
+    """Counts of the users, apps, jobs and traces in an export of Holdfast."""
     learning: int = 0
     """Number of imported sessions from which background work will learn."""
     skipped: tuple[SkippedFile, ...] = ()
@@ -130,8 +130,8 @@ class Import:
         """Check all records, then store them.
 
         With ``dry_run``, store nothing: only count the records, and those that the store already has. Otherwise, the plain
-        kinds of the file are first added to the engine's preset. So the engine never treats memories of these kinds as
-        statements.
+        kinds of the file are added to the engine's preset before any memory is stored. The engine then knows that memories
+        of these kinds must stay unchanged.
         """
         own, total = self._preset, self._check(learn)
         if not dry_run:

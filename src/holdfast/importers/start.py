@@ -20,7 +20,7 @@ from holdfast.types import Scope
 from holdfast.types.translatable import translatable
 
 MAX_EMBEDDED_AT_ONCE = 1000
-"""Maximum number of texts that an import embeds before it returns. The worker embeds what a larger import leaves."""
+"""Maximum number of texts that an import embeds before it returns. The worker embeds the rest later."""
 
 
 def import_path(
@@ -42,9 +42,10 @@ def import_path(
 ) -> ImportResult:
     """Import a file or folder into the scope that ``owner`` names. A zip archive of a folder is unpacked first.
 
-    A record without an owner is one for which neither ``owner`` nor the file names a user, app or agent. It belongs to
-    ``default_user``. Without a default user, all users share the record, or, if ``shared`` is False, an error is raised. If
-    the file contains vectors, ``keep_vectors`` is called with the vectors of the imported texts.
+    A record has no owner if neither ``owner`` nor the file names a user, app or agent for it. Such a record belongs to
+    ``default_user``. Without a default user, all users share it. If ``shared`` is False, an error is raised instead.
+
+    If the file contains vectors, ``keep_vectors`` is called with the vectors of the imported texts.
     """
     if learn is not None and learn < 0:
         raise InvalidInput(f"learn is {learn}; it must be 0 or more. Nothing was imported.")

@@ -12,7 +12,7 @@ from holdfast.errors import InvalidInput, NotFound
 from holdfast.types.translatable import translatable
 
 MAX_UNPACKED_BYTES = 1 << 30
-"""Maximum size of the files in an archive."""
+"""Maximum total size of the unpacked files of an archive, in bytes."""
 
 
 @contextmanager

@@ -27,7 +27,7 @@ ChatFunction: TypeAlias = Callable[[list[dict[str, str]]], str | Awaitable[str]]
 
 
 _MAX_OVERDUE = 4
-"""Maximum number of calls of a function that go on after their timeout."""
+"""Maximum number of timed-out calls of one function that may still be running."""
 
 
 class CallableChat:

@@ -17,11 +17,11 @@ from holdfast.runtime.deadline import Deadline, Overdue
 _RETRY_SECONDS = 30.0
 """Seconds to wait after a failed attempt to load a model before the next attempt."""
 _GRACE_SECONDS = 5.0
-"""Seconds after its timeout at which a call is given up. Most models end a call at its timeout themselves."""
+"""Seconds to wait after a call's timeout before the call is given up. Most models end the call at the timeout themselves."""
 _SLOW_FAILURE_SECONDS = 5.0
-"""A call that fails only after this many seconds means that the model is silent.
+"""If a failed call took at least this many seconds, the model counts as silent.
 
-Calls then pause, so that few jobs wait for it.
+Calls of a silent model pause for a while, so that jobs do not wait for it in vain.
 """
 _JOBS_BY_RULES = 2
 """Maximum number of jobs that run at the same time while the model fails."""
@@ -38,7 +38,7 @@ class ChatSource:
     shared: bool = False
     """True if several engines use the same model. In that case, no engine may close it."""
     timeout: float | None = None
-    """Maximum seconds of one call. None leaves it to the caller."""
+    """Maximum duration of one call, in seconds. None means that each caller sets the timeout."""
     max_calls: int = 1
     """Maximum number of jobs that ask the model at the same time."""
 
@@ -108,7 +108,7 @@ def _uncounted(error: ModelError) -> ModelError:
 
 
 class Presence:
-    """Remembers whether a chat model answers.
+    """Keeps track of whether a chat model answers, and pauses its use after failures.
 
     After a slow failure, no call is made for a while, so that a silent model does not delay every job. After any
     failure, work that waits for the model to recover is postponed for a while.
@@ -193,8 +193,8 @@ class BudgetedChat:
     def parallel_jobs(self) -> int:
         """Return the number of jobs that may run at the same time.
 
-        The number is lower while the model fails. Rules then do the model's work, which needs the processor, so more threads
-        would only slow down requests. While a silent model is not called at all, one job runs at a time, because no job waits.
+        The number is ``max_calls`` while the model works. While it fails, the number is at most 2: rules do the model's work
+        on the processor, and more threads would slow down requests. While calls of a silent model pause, the number is 1.
         """
         if self.presence.silence.is_open:
             return 1

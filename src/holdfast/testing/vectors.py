@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class HashEmbedder:
-    """Embeds a text as a bag of stemmed words. The hash of a word selects one dimension of the vector, and the sign there.
+    """Embeds a text as a bag of stemmed words. The hash of a word selects a dimension of the vector and a sign.
 
     It is fast and returns the same vectors on every machine.
     """
 
     calibration = (0.0, 0.6)
     computes = True
-    """True, because it computes in this process. A recall waits for it without a time limit."""
+    """True, because the embedder computes in this process. A recall waits for such an embedder without a time limit."""
 
     def __init__(self, name: str = "hash-256", dimensions: int = 256) -> None:
         self.name = name

@@ -247,7 +247,7 @@ class KnowledgeGraph:
 
 
 def _repeated(attempt: Callable[[], T]) -> T:
-    """Make a change. If another writer changed the graph first, read it again and repeat the change."""
+    """Call ``attempt``, which changes the graph. If another writer changed the graph first, call it again."""
     for _ in range(_MAX_ATTEMPTS - 1):
         with suppress(holdfast.RevisionConflict):
             return attempt()
@@ -255,7 +255,7 @@ def _repeated(attempt: Callable[[], T]) -> T:
 
 
 def _order(place: int) -> int:
-    """Return a number that sorts entities and relations in the order of their creation."""
+    """Return a number that sorts entities and relations by creation. ``place`` is the position in the list of new items."""
     return time.time_ns() + place
 
 

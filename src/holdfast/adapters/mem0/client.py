@@ -32,7 +32,7 @@ from holdfast.adapters.shared import check_engine, session_of
 log = logging.getLogger("holdfast")
 _UNSET: Any = object()
 _LABELED = "labels of the run"
-"""Reason of the revision that adds metadata to an extracted memory. The history leaves it out."""
+"""Reason that is stored with a revision that only adds metadata. :meth:`Memory.history` leaves such revisions out."""
 _PAGE = 200
 _MAX_SECONDS = 120
 """Maximum time in seconds that ``add`` waits for a worker that extracts memories."""
@@ -154,7 +154,10 @@ class Memory:
             time.sleep(0.02)
 
     def _labeled(self, memory: holdfast.Memory, extra: Item) -> Item:
-        """Add the metadata of a call to a memory that the call extracted. Metadata that the memory already has is kept."""
+        """Add the metadata ``extra`` to a memory that was just extracted. Return the memory in mem0's format.
+
+        Metadata that the memory already has is kept.
+        """
         event = "ADD" if memory.revision == 1 else "UPDATE"
         wanted = {**extra, **memory.metadata}
         if wanted != memory.metadata:

@@ -22,7 +22,7 @@ _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]|$)")
 ANY = "*"
-"""Value that every entry matches."""
+"""Filter value that matches any value of an entry."""
 
 
 def check(filters: Filters) -> None:

@@ -14,7 +14,7 @@ Item: TypeAlias = dict[str, Any]
 
 log = logging.getLogger("holdfast")
 _PROMOTED = ("user_id", "agent_id", "run_id", "actor_id", "role", "expiration_date")
-"""Entries that results show at the top level instead of in their metadata."""
+"""Entries of a memory's metadata that mem0's results have at the top level instead of under ``metadata``."""
 _IDENTITY = frozenset({"user_id", "agent_id", "run_id", "actor_id"})
 _EVENTS = {"created": "ADD", "revised": "UPDATE", "restored": "UPDATE", "retired": "DELETE"}
 

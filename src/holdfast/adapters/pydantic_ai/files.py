@@ -238,7 +238,10 @@ def _path(memory: holdfast.Memory) -> str:
 
 
 def _check_path(path: str) -> None:
-    """Raise ValueError unless a path is relative, such as ``notes/today.md``, without ``..`` and special characters."""
+    """Raise ValueError if a path is invalid. A valid path is relative, such as ``notes/today.md``.
+
+    It contains neither ``..`` nor special characters.
+    """
     if not all(_SEGMENT.fullmatch(part) and ".." not in part and part != "." for part in path.split("/")):
         raise ValueError(f"invalid memory path: {path!r}")
 

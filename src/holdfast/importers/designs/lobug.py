@@ -16,7 +16,7 @@ COLUMNS = frozenset({"id", "role", "content", "created_at", "summarized"})
 _FACTS = "memory_facts"
 _AUXILIARY = f"{_FACTS}_auxiliary"
 _FACT_COLUMNS = ("content", "source", "fact_type", "created_at")
-"""Columns of the virtual table in the order of its definition, which names them value00, value01 and so on."""
+"""Columns of the facts, in the order of the virtual table. In sqlite-vec's own table, they are value00, value01 and so on."""
 
 
 def read_lobug(path: Path) -> Iterator[Record]:

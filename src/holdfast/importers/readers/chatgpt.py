@@ -22,7 +22,7 @@ from holdfast.runtime.regex import regex
 _FILE = regex(r"conversations(-\d+)?\.json")
 _ROLES = {"user", "assistant", "tool", "system"}
 _SHOWN = frozenset({"text", "multimodal_text", "code", "audio_transcription"})
-"""Content types whose text was said. Others, such as search results and thoughts, are kept as a payload."""
+"""Content types with text of the user or the assistant. Others, such as search results, are kept as a payload."""
 _CITATION = regex(r"[ \t]*(?:\ue200[^\ue201]*\ue201|【\d+(?::\d+)?†[^】]*】)")
 """Marks that ChatGPT's pages show as links to sources. They name search results that the export does not contain."""
 _SAVED = regex(r"\s*\d+\.\s*\[(\d{4}-\d{2}-\d{2})\]\.?\s*(.*)")
@@ -132,7 +132,7 @@ def _branch(talk: Fields) -> list[tuple[str, Fields]]:
 
 
 def _newest_leaf(nodes: Mapping[str, Fields]) -> str:
-    """Return the leaf whose message is the newest, for exports without a current node, or with a deleted one."""
+    """Return the leaf with the newest message. Used if an export names no current node, or a deleted node."""
     # A node whose children were deleted is a leaf, too.
     leaves = [id for id, node in nodes.items() if not any(child in nodes for child in node.values.get("children") or ())]
     return max(leaves, key=lambda leaf: _time_of(nodes[leaf]), default="")

@@ -1,7 +1,7 @@
 """Read a Claude export: conversations and, if present, memories and projects.
 
 Each of them is one JSON list, such as ``projects.json``. Newer exports have a folder with one object per file instead,
-such as ``projects/ID.json``, and may put the memories into an archive of their own.
+such as ``projects/ID.json``, and may put the memories into a separate archive.
 """
 
 import json
@@ -22,15 +22,15 @@ from holdfast.types.translatable import translatable
 
 _BOLD_LINE = regex(r"^\*\*([^*\n]+)\*\*:?[ \t]*$", re.MULTILINE)
 _MEMORY_FIELDS = ("conversations_memory", "project_memories", "memory_files")
-"""Fields of an object with memories."""
+"""Fields by which an object with memories is recognized: it has at least one of them."""
 _HEAD = 100
 """Number of bytes that are read to see whether a file contains a list."""
 _ROLES = {"human": "user", "assistant": "assistant"}
 _SPOKEN = ("text", "voice_note")
-"""Types of blocks whose text was said."""
+"""Types of the blocks that contain the text of a message."""
 _THOUGHT = regex(r"<antThinking>.*?</antThinking>\s*", re.DOTALL)
 _ARTIFACT = regex(r"<antArtifact\b([^>]*)>(.*?)</antArtifact>\s*", re.DOTALL)
-"""Artifact inside the text of a message. Exports of 2024 have them there, and newer ones as blocks of a tool."""
+"""Artifact inside the text of a message, as in exports of 2024. Newer exports have artifacts as blocks of a tool."""
 _ATTRIBUTE = regex(r'(\w+)="([^"]*)"')
 
 
@@ -67,7 +67,10 @@ def _items(path: Path, wanted: str) -> Iterator[Fields]:
 
 
 def _is_part(item: Mapping[str, Any], wanted: str) -> bool:
-    """Return True if an object belongs to this part of an export. A file that is given alone may have any name."""
+    """Return True if an object belongs to the part ``wanted`` of an export, such as ``projects``.
+
+    The fields of the object decide, because a file that is imported alone may have any name.
+    """
     if any(name in item for name in _MEMORY_FIELDS):
         return wanted == "memories"
     return wanted == ("projects" if "prompt_template" in item or "docs" in item else "conversations")

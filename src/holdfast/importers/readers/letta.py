@@ -15,7 +15,7 @@ from holdfast.types.translatable import translatable
 
 _ROLES = ("user", "assistant", "tool", "system")
 _BACKGROUND_AGENTS = frozenset({"sleeptime_agent", "voice_sleeptime_agent"})
-"""Types of agents to which only other agents speak. They share the blocks of the agent that they work for."""
+"""Types of agents to which only other agents speak. They share the memory blocks of the agent that they work for."""
 _UNSPOKEN = frozenset({"heartbeat", "login", "system_alert", "bootup"})
 """Types of user messages that the program wrote."""
 _REMINDER = regex(r"<system-reminder>.*?(?:</system-reminder>|\Z)\s*", re.DOTALL)
@@ -81,7 +81,8 @@ def _blocks(blocks: list[Fields], agent: str | None) -> Iterator[Note]:
 def _messages(agent: Fields) -> Iterator[Record]:
     """Yield the conversation with an agent.
 
-    Its id is derived from its first message, because ids in agent files only count: ``agent-0``, ``agent-1``.
+    The id of the conversation is derived from its first message. The agent's id is not unique, because every file numbers its
+    agents from ``agent-0``.
     """
     messages = agent.objects("messages")
     if not messages:
@@ -130,7 +131,7 @@ def _text(message: Fields) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Return the words of a user message, which older versions wrap in JSON.
+    """Return the text of a user message. Older versions of Letta wrap it in JSON.
 
     Return an empty text if the program wrote the message.
     """

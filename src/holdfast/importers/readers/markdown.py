@@ -23,10 +23,10 @@ from holdfast.runtime.regex import regex
 _TAG = regex(r"(?<![\w/#&])#([A-Za-zÀ-ÿ_][\w/-]*)")
 _LINK = regex(r"\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
 _SHOWN_LINK = regex(r"(!?)\[\[([^\]|#]*)(?:#([^\]|]*))?(?:\|([^\]]*))?\]\]")
-"""Parts of a link: the mark of an embedded file, the note, the heading in it, and the text that is shown."""
+"""An Obsidian link. Its groups are the mark of an embedded file, the linked note, the heading in it, and the shown text."""
 _IMAGE = regex(r"\.(?:png|jpe?g|gif|svg|webp|bmp|avif|mp[34]|webm|wav|m4a|ogg|mov|pdf|canvas)\s*\Z", re.IGNORECASE)
 _BLOCK_ID = regex(r"[ \t]+\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
-"""Name of a paragraph at its end, such as ``^gift1``, to which other notes can link."""
+"""Name at the end of a paragraph, such as ``^gift1``. Other notes can link to it."""
 _DAILY = regex(r"\d{4}-\d{2}-\d{2}")
 _CODE = regex(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _PLACEHOLDER = regex(
@@ -34,7 +34,7 @@ _PLACEHOLDER = regex(
 )
 """Place that a template fills in: a command of Templater, or a variable of Obsidian's templates or of QuickAdd."""
 _TEMPLATE_SETTINGS = (("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder"))
-"""Files in ``.obsidian`` that name the folder of templates, and the name of the setting."""
+"""Pairs of a settings file in ``.obsidian``, and the setting in it that names the folder of templates."""
 _CREATED = ("created", "created_at", "date", "date created")
 
 

@@ -26,7 +26,7 @@ HISTORY = "history.db"
 _HISTORY_COLUMNS = frozenset({"memory_id", "new_memory", "event"})
 _MESSAGE_COLUMNS = frozenset({"id", "session_scope", "role", "content", "created_at"})
 _WITHOUT_MEMORIES = ("migrations", "_entities")
-"""Ends of the names of collections that mem0 creates for itself, for telemetry and for its entities."""
+"""Suffixes of the names of collections without memories. mem0 uses these for telemetry and for its entities."""
 _ESCAPED = (("%26", "&"), ("%3D", "="), ("%25", "%"))
 _TEXT = ("memory", "data", "text")
 _SCOPES = ("user_id", "agent_id", "app_id", "run_id", "actor_id")
@@ -52,7 +52,7 @@ def collections(path: Path) -> dict[str, Path]:
 
 
 def history_in(path: Path) -> Path | None:
-    """Return the history database that the path is, or that the folder contains, or None."""
+    """Return the path of the history database: ``path`` itself, or the file in the folder ``path``. None if there is none."""
     file = path / HISTORY if path.is_dir() else path
     if not file.is_file():
         return None
@@ -64,7 +64,7 @@ def history_in(path: Path) -> Path | None:
 def read_folder(path: Path, collection: str) -> Iterator[Record]:
     """Yield the memories in a folder, and the messages of its history database.
 
-    If the folder has no collection, the history database also gives the memories. It does not say whose they are.
+    If the folder has no collection, the memories are also read from the history database. It does not name their users.
     """
     history = history_in(path)
     if collections(path) or history is None:
@@ -158,7 +158,7 @@ def read_history(path: Path) -> Iterator[Record]:
 def _relation(item: Fields, only_user: str | None) -> Note:
     """Convert a relation of mem0's graph to a memory. The names of its fields differ between versions of mem0.
 
-    A relation often names no user. It then belongs to the only user of the file's memories.
+    A relation often names no user. It then belongs to ``only_user``, the only user of the memories in the file.
     """
     start, end = item.name("source"), item.maybe("target") or item.name("destination")
     verb = item.maybe("relationship") or item.name("relation")

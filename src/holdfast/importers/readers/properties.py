@@ -13,11 +13,14 @@ from holdfast.runtime.regex import regex
 
 _FRONT = regex(r"\A---[ \t]*\r?\n(.*?\r?\n)?---[ \t]*(\r?\n|\Z)", re.DOTALL)
 _UNCLOSED = regex(r"\A---[ \t]*\r?\n[A-Za-z][\w -]*:(?:[ \t]|\r?\n)")
-"""Properties without a closing line. A line of dashes with other text below it is only a line."""
+"""Start of properties: a line of dashes, then a name with a colon. Used to find properties without a closing line.
+
+Dashes with other text below them are a horizontal line.
+"""
 _PROPERTY = regex(r"([^\s#:'\"\-\[{][^:]*):(?:[ \t]+(.*))?")
 """The first line of a property: its name, and its value if it starts on the same line."""
 _MARKS = tuple("[]{}\"'&*!|>%@`#,?")
-"""Characters with which a value starts that is not plain text."""
+"""Characters with a special meaning in YAML. A value that starts with one of them is not plain text."""
 
 
 class Properties(NamedTuple):
@@ -45,7 +48,10 @@ def read_properties(text: str) -> Properties:
 
 
 def _read_each(text: str) -> tuple[dict[str, Any], str | None]:
-    """Read each property alone. A value that is only text, such as ``Trip: part two``, needs no quotes here."""
+    """Parse each property alone. Return the properties by name, and the first problem or None.
+
+    If the value is plain text, it is accepted without quotes, even with a colon such as in ``Trip: part two``.
+    """
     values: dict[str, Any] = {}
     problems: list[str] = []
     for line, lines in _blocks(text):
@@ -67,7 +73,7 @@ def _read_each(text: str) -> tuple[dict[str, Any], str | None]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of each property, with the number of the first one in the file."""
+    """Yield each property: the number of its first line in the file, and its lines."""
     block: list[str] = []
     start = 2  # the first line is ---
     for number, line in enumerate(text.splitlines(), 2):

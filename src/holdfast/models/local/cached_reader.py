@@ -11,11 +11,11 @@ from holdfast.protocols.sentence_reader import Reading
 __all__ = ["CachedReader"]
 
 _MAX_READINGS: Final = 4096
-"""Number of readings, about 1 kB each, at which the cache is emptied."""
+"""Maximum number of cached results, about 1 kB each. When the cache is full, it is emptied."""
 
 
 class CachedReader(LocalReader):
-    """A sentence reader that keeps its recent results. Each message is read twice: when it is added and when it is digested.
+    """A sentence reader that caches its recent results. Each message is analyzed twice: when it is added, and in the digest.
 
     The key of a cached result is a hash of the sentence, so the cache contains no text.
     """

@@ -15,7 +15,10 @@ from holdfast.models.local.registry import PackagedSpec, Spec, Weight
 from holdfast.models.local.weights import damaged, locate
 
 _verified: dict[Path, str] = {}
-"""The stamps of the files that passed in this process. They are used if no record can be written next to a file."""
+"""Maps each file that passed the check in this process to its stamp: inode, size and modification time.
+
+It is needed for files without a record of the check on disk, such as files in a read-only folder.
+"""
 
 
 def locate_verified(spec: Spec, directory: Path) -> dict[str, Path]:

@@ -39,9 +39,12 @@ __all__ = ["Floats", "Network"]
 Floats: TypeAlias = NDArray[np.float32]
 
 _MAX_SHORT_TOKENS = 96
-"""Maximum length of an input that goes before longer ones. A query and an ordinary message have fewer tokens."""
+"""Maximum number of tokens of a short input. Short inputs run before longer inputs that wait.
+
+Queries and ordinary messages are short.
+"""
 _MAX_PARALLEL_RUNS: Final = 2
-"""Maximum number of parallel runs. With two, a query need not wait for a long document. Each run takes up to 35 MB."""
+"""Maximum number of inputs that run in parallel. With two, a query need not wait for a long document. Each run takes up to 35 MB."""
 
 
 class Network:

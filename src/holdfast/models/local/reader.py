@@ -1,7 +1,7 @@
-"""The reader: a small network that reads one of the user's sentences together with the previous turn.
+"""The sentence reader: a small network that analyzes one of the user's sentences together with the previous turn.
 
 The reader decides whether the sentence is worth keeping, whom it is about, what kind of fact it states, and which words
-state the fact. It also compares an old claim with a new claim. ``training/reader`` describes how it was trained.
+state the fact. It also compares an old statement with a new one. ``training/reader`` describes how it was trained.
 """
 
 import re
@@ -39,13 +39,13 @@ _ANSWERS: Final = {
     "reply": 2,
     "change": 3,
 }
-"""Number of answers to each question, in the order of the network's output."""
+"""Number of classes of each classification, such as ``owner``, in the order of the network's output."""
 _WORD: Final = re.compile(r"\S+")
 _MIN_CERTAINTY: Final = 0.5
 
 
 class LocalReader:
-    """Reads sentences with a network of the registry. Its weights must be in ``directory`` before the first use."""
+    """Analyzes sentences with a sentence reader of the registry. Its weights must be in ``directory`` before the first use."""
 
     def __init__(self, spec: ReaderSpec, directory: Path) -> None:
         """Store the arguments. Nothing is loaded yet."""
@@ -54,7 +54,7 @@ class LocalReader:
 
     @cached_property
     def _network(self) -> "Network":
-        check_runtime()  # two threads that import the module at once would not both see its own error
+        check_runtime()  # raises a clear error in every thread, unlike an import that two threads run at once
         from holdfast.models.local.onnx import Network  # noqa: PLC0415  (onnxruntime is heavy)
 
         return Network(self._spec, self._directory)
@@ -90,9 +90,10 @@ class LocalReader:
         )
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new claim of the same person.
+        """Compare an old statement with a new statement of the same person.
 
-        Return the probabilities that the new claim leaves the old claim valid, repeats it, or ends it.
+        Return three probabilities: that the old statement stays valid, that the new statement repeats it, and that the new
+        statement replaces it.
         """
         first = self._network.pieces(old[: self._spec.max_first_characters])[: self._spec.max_first_tokens]
         answers, _ = self._run(_PAIR_MARK, first, self._network.pieces(new))
@@ -100,7 +101,11 @@ class LocalReader:
         return Comparison(leaves=leaves, repeats=repeats, ends=ends)
 
     def _run(self, mark: str, first: Sequence[int], text: Sequence[int]) -> tuple[dict[str, Floats], Floats]:
-        """Run the network. Return the probabilities of each output, such as ``keep`` or ``owner``, and a score per token."""
+        """Run the network on two texts, given as token ids. Return the probabilities of each class, and a score per token.
+
+        The probabilities are grouped by classification, such as ``keep`` or ``owner``. ``mark`` is the special token that
+        comes first. It selects between the analysis of a sentence and the comparison of two statements.
+        """
         end = self._network.special(_END_MARK)
         text = text[: self._spec.max_tokens]
         ids = [self._network.special(mark), *first, end, *text, end]
