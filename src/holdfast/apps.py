@@ -25,7 +25,7 @@ from holdfast.text.clean import clean_metadata, clean_name
 from holdfast.types import OFF_RECORD, AppRecord, ChangeRecord, Context, Memory, Metadata, Scope, SessionRecord, SessionStatus
 
 Point: TypeAlias = Literal["unanswered", "review", "selection"]
-"""Purpose of a context block, which decides the query that its memories are recalled for.
+"""The purpose of a context block. It decides which query is used to recall memories for the block.
 
 ``unanswered`` uses the user's last message, ``review`` uses the end of the conversation, and ``selection`` uses no query.
 """
@@ -35,7 +35,7 @@ Entries: TypeAlias = "list[AppEntry]"
 
 EVERY_APP = "*"
 _MAX_REVIEW_CHARACTERS = 4000
-"""Maximum number of characters, counted from the end of a conversation, that a review considers."""
+"""Maximum length, in characters, of the query for a ``review`` block: only the end of the conversation is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +76,12 @@ class AppMetrics:
     """Number of conversations that received a context with memories."""
     share_of_conversations_with_memories: float
     energy: float
-    """Energy units used by memory work (background jobs).
+    """Energy units that background jobs used. A unit is whatever the host counts.
 
     Energy is counted per day. The whole first day is included, even the hours before ``since``.
     """
     energy_share: float | None
-    """Memory work's share of the host's energy, from 0 to 1; None if the host reports no energy."""
+    """Share of the host's energy that Holdfast's background jobs used, from 0 to 1. None if the host reports no energy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +94,13 @@ class Compaction:
     text: str
     """Text of the removed memory."""
     merged_into: str | None
-    """Id of the memory that it was merged into; None if it was dropped."""
+    """Id of the memory into which the removed memory was merged. None if the removed memory was dropped without a merge."""
     reason: str
     at: datetime
     batch: str
-    """Id of the batch of changes."""
+    """Id of the batch of changes that removed the memory. Pass it to ``Engine.undo``."""
     model: str | None = None
-    """Name of the chat model that decided; None if rules did."""
+    """Name of the chat model that chose the memory. None if rules chose it."""
 
 
 class Apps:
@@ -199,7 +199,7 @@ class Apps:
         return self._store.memories(wanted)
 
     def compactions(self, app: str, *, user: str | None = None, limit: int = 20) -> Sequence[Compaction]:
-        """List the memories that were removed because the app had more memories than its cap, newest first, with the reasons.
+        """List the memories that were removed because the app had more memories than its cap, newest removal first.
 
         Each removal can be undone within the undo window, 30 days by default.
         """
@@ -287,10 +287,10 @@ class Apps:
         return fitting[0]
 
     def _about(self, session: SessionRecord, point: Point) -> str:
-        """Return the query for a context block. It depends on ``point``.
+        """Return the query for a context block.
 
-        It is empty for ``selection``, the end of the conversation for ``review``, and the user's last message
-        otherwise.
+        For ``selection``, the query is empty. For ``review``, it is the end of the conversation. For ``unanswered``, it is the
+        user's last message.
         """
         if point == "selection":
             return ""
@@ -300,14 +300,17 @@ class Apps:
         return next((message.text for message in reversed(messages) if message.role == "user"), "")
 
     def _is_withheld(self, session: SessionRecord) -> bool:
-        """Return True if a session has messages that are off the record. The query may quote them, so it leaves no trace."""
+        """Return True if a session has messages that are off the record.
+
+        For such a session, no trace is stored, because the query may quote these messages.
+        """
         withheld = MessageFilter(session=session.id, exactly=session.scope, actions=[OFF_RECORD], newest=1)
         return bool(self._store.messages(withheld))
 
     # Metrics and energy
 
     def metrics(self, since: datetime | str | None = None) -> AppMetrics:
-        """Return metrics since a time. By default, they cover the last 24 hours."""
+        """Return metrics of the period from ``since`` until now. The default period is the last 24 hours."""
         until = self._clock.now()
         begin = until - timedelta(days=1) if since is None else as_utc(since, what="since")
         if begin >= until:

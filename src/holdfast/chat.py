@@ -65,7 +65,7 @@ class Usage:
 
 
 def spend_of(usage: Usage, *, day: datetime, purpose: str, model: str, energy: float = 0.0) -> Spend:
-    """Return the calls, tokens, time and cost of model calls as a record for the given day."""
+    """Return a spending record for one day: the calls, tokens, time and cost in ``usage``, with their purpose and model."""
     return Spend(
         day=day.date().isoformat(),
         purpose=purpose,
@@ -81,7 +81,7 @@ def spend_of(usage: Usage, *, day: datetime, purpose: str, model: str, energy: f
 
 
 def usage_of(error: ModelError) -> Usage:
-    """Return the usage of the model calls made before an error. If there were none, return an empty usage."""
+    """Return the usage of the model calls that led to an error. If the error has no usage, return an empty one."""
     return error.usage if isinstance(error.usage, Usage) else Usage()
 
 

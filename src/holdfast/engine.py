@@ -39,9 +39,9 @@ from holdfast.types import (
 hints = logging.getLogger("holdfast.hints")
 """Logger for hints to developers who call the library. The command line disables it and prints its own hints."""
 _HINT_SECONDS = 60.0
-"""Minimum time, in seconds, between two checks for a forgotten ``user=``. Such a check can log a hint.
+"""Minimum time, in seconds, between two checks for a forgotten ``user=``.
 
-Each check counts the users, which reads the whole store.
+A check counts the users, which reads the whole store. If there are users, the check logs a hint.
 """
 
 

@@ -116,14 +116,14 @@ class MessageFilter:
     actions: Collection[str | None] | None = None
     """Only messages with one of these actions. None in the collection selects messages without an action."""
     forgotten_by_wish: bool = False
-    """Only messages that a wish of their user has hidden."""
+    """If True, select only messages that were hidden because their user asked Holdfast to forget something."""
     before: datetime | None = None
     said: Sequence[tuple[datetime, datetime]] = ()
     """Half-open time ranges. If any are given, only messages from these ranges are selected."""
     newest: int | None = None
     """Only the last N messages."""
     oldest: int | None = None
-    """Only the first N messages. It excludes ``newest``."""
+    """Only the first N messages. Do not combine it with ``newest``."""
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for a negative ``newest`` or ``oldest``."""
@@ -190,12 +190,12 @@ class SearchFilter:
 
     @property
     def selects_memories(self) -> bool:
-        """True if the filter selects only some of the memories that the reader may see."""
+        """True if the filter has a condition on memories: on their kind, metadata or namespace."""
         return self.kinds is not None or bool(self.where) or self.namespace is not None or bool(self.namespace_prefix)
 
 
 class MessagePlace(NamedTuple):
-    """Metadata of a message: its session, role, speaker, time and dialogue act."""
+    """The fields of a message that recall needs: its session, role, speaker, time and dialogue act, and sometimes its text."""
 
     seq: int
     session: str
@@ -206,7 +206,7 @@ class MessagePlace(NamedTuple):
     """The message's dialogue act. None if an older version stored the message."""
     language: str | None = None
     text: str | None = None
-    """The text, if a part of it asks something or if the act is unknown."""
+    """The message's text if it contains a question or if ``act`` is unknown. Otherwise None."""
     origin: MessageOrigin = "user"
 
 
@@ -220,7 +220,10 @@ class Match(NamedTuple):
 
 
 class AppChanges(NamedTuple):
-    """The work of one author in one app: how many memories were created, and how many batches of changes were made."""
+    """Counts of the changes that one actor made in one app: created memories, and batches of changes.
+
+    The actor is the program or person that made the changes, such as ``digest`` or ``user``.
+    """
 
     app: str
     actor: str
@@ -237,7 +240,7 @@ class DayCount(NamedTuple):
 
 
 class MissingVector(NamedTuple):
-    """A chunk that has no vector of a certain model yet."""
+    """A chunk for which an embedding model has not computed a vector yet."""
 
     item: int
     chunk: int

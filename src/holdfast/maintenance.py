@@ -61,7 +61,10 @@ class Maintenance:
         return self._services.store.jobs(states=states, limit=limit)
 
     def rerun(self, job: str) -> Job:
-        """Queue a job again. The job must be dead, or a digest that fell back to rules because the model failed."""
+        """Queue a job again, and return it. ``job`` is its id.
+
+        Only two types of jobs can be queued again: dead jobs, and digests that used rules because the chat model failed.
+        """
         again = self._services.jobs.rerun(job)
         self._services.scheduler.wake()
         return again
@@ -230,12 +233,12 @@ class Maintenance:
     ) -> "ImportResult":
         """Import a file or folder of another program, or an export of Holdfast. Without ``format``, the format is detected.
 
-        Everything is checked first: if the file is damaged, nothing is stored. You can repeat an import: records that
-        are already in the store are skipped. Imported conversations are queued for learning; ``learn`` limits that to
-        the newest N of them. ``collection`` names the collection of a Chroma or Qdrant folder.
+        Everything is checked first: if the file is damaged, nothing is stored. You can repeat an import: records that are
+        already in the store are skipped. Imported conversations are queued for learning; ``learn`` limits that to the newest N
+        of them. ``collection`` names the collection of a Chroma or Qdrant folder.
 
-        ``user``, ``app`` and ``agent`` say whose data it is. ``default_user`` gets only records that name no user, app or
-        agent. Without these arguments, all users share such records; with ``shared=False``, such a record raises an error.
+        ``user``, ``app`` and ``agent`` say whose data it is. ``default_user`` is the owner of records that name no user, app or
+        agent. Without an owner, a record is shared by all users; with ``shared=False``, it raises an error instead.
         """
         from holdfast.importers.start import MAX_EMBEDDED_AT_ONCE, import_path  # noqa: PLC0415  (most programs import nothing)
 

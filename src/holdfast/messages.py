@@ -36,7 +36,7 @@ def make_message(
 ) -> Message:
     """Check the fields of a message and return the message. Secrets are replaced, unless ``redact`` is False.
 
-    ``id`` is the caller's id for the message.
+    ``id`` is an id that the caller chose for the message, or None.
     """
     message = Message(
         id=new_id("msg", now),
@@ -92,21 +92,24 @@ def earlier(tx: Transaction, message: Message) -> Message | None:
 
 
 class Acts:
-    """Classifies the dialogue acts of messages. Results are kept, so that a writer can classify before its transaction."""
+    """Classifies the dialogue acts of messages, such as question or statement, and caches the results.
+
+    A caller can so classify messages before it begins the transaction that stores them.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str | None], tuple[Act, bool, str | None]] = {}
 
     def classify_ahead(self, messages: Iterable[Message], previous: Message | None) -> None:
-        """Classify messages that follow each other. ``previous`` is the message before the first one."""
+        """Classify consecutive messages and cache the results. ``previous`` is the message before the first one."""
         for message in with_pauses(messages):
             self._classify(message.text, _question_before(message, previous))
             previous = message
 
     def with_act(self, message: Message, previous: Message | None) -> Message:
-        """Return a message with its dialogue act (such as ``statement`` or ``reply``).
+        """Return a copy of a message with its dialogue act, such as ``statement`` or ``reply``.
 
-        If the message answers a question of the previous message, this question is added to it, too.
+        If the message answers a question in ``previous``, the copy also has the text of that question (``asked``).
         """
         before = _question_before(message, previous)
         act, asks, asked = self._classify(message.text, before)
@@ -122,14 +125,15 @@ class Acts:
 
 
 def _question_before(message: Message, previous: Message | None) -> Message | None:
-    """Return the previous message if a message can answer it, otherwise None."""
+    """Return ``previous`` if ``message`` can be an answer to it, otherwise None."""
     return previous if previous is not None and previous.action is None and _can_answer(message, previous) else None
 
 
 def _can_answer(message: Message, question: Message) -> bool:
-    """Return True if a message can answer the message before it: a user answers the assistant, people answer each other.
+    """Return True if ``message`` can be an answer to ``question``, the message before it.
 
-    The text of a tool, a web page or a file cannot be answered.
+    If both have no speaker, only a user can answer, and only the assistant. Otherwise, the two speakers must differ. Nobody
+    answers the text of a tool, a web page or a file.
     """
     if question.origin not in ("user", "assistant"):
         return False

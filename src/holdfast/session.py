@@ -141,7 +141,7 @@ class Session:
         return erase_target(self._services, session=self.id, owner={}, reader=self.scope)
 
     def _made(self, **fields: Any) -> Message:
-        """Check the fields of a message and return it."""
+        """Build a message of this session. Raise an error if a field is invalid or the text is too long."""
         self._services.limits.check_text(fields.get("text"))
         return make_message(self.id, self.scope, self._services.clock.now(), **fields)
 
@@ -206,7 +206,10 @@ class Session:
         unwritten.clear()
 
     def _opened(self, tx: Transaction, message: Message) -> SessionRecord:
-        """Return the session in its state for a new message. Store the session if it is new."""
+        """Return the record of this session as it must be stored with a new message: open, and active now.
+
+        If the session is not stored yet, store it.
+        """
         known, now = tx.session(self.id, self.scope), self._services.clock.now()
         new = SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
         if known is None:
@@ -223,9 +226,10 @@ class Session:
         return self._services.store.messages(wanted)
 
     def window(self) -> list[Message]:
-        """Return the most recent messages, which the prompt contains after the context block.
+        """Return the most recent messages. They follow the context block in the prompt.
 
-        Forgotten messages are left out, and messages that were not meant for the assistant, such as background noise.
+        Two types of messages are left out: forgotten messages, and messages that were not meant for the assistant, such as
+        background noise.
         """
         size = limit = self._services.preset.window
         if self.off_record:
@@ -324,7 +328,7 @@ class Session:
         return conversation_state(self._services.store.session(self.id, self.scope))
 
     def _save_state(self, state: ConversationState, context: Context) -> None:
-        """Add the recalled memories to the session's list, so that all later context blocks include them.
+        """Add the ids of the recalled memories to the session, so that all later context blocks include these memories.
 
         The write is not durable. If it is lost, a later block includes such a memory only if its own query recalls it.
         """
@@ -365,6 +369,6 @@ class Session:
 
 
 def resume(services: Services, record: SessionRecord) -> Session:
-    """Return the session for a record that was already read from the store."""
+    """Return a ``Session`` object for a stored session. ``record`` is its record from the store."""
     services.topic_files.use(record.scope)
     return Session(services, id=record.id, scope=record.scope)

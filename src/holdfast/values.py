@@ -1,4 +1,4 @@
-"""Check and clean the values of a proposed memory. Values of a plain kind are not cleaned: they are stored exactly as given."""
+"""Check and clean the values of a memory before it is stored. Memories of a plain kind are checked, but stored exactly as given."""
 
 import hashlib
 import json
@@ -32,7 +32,10 @@ from holdfast.types.translatable import translatable
 
 _MAX_CLOCK_DIFFERENCE = timedelta(days=1)
 MAX_UNINDEXED_TEXT = 4 * MAX_TEXT
-"""Maximum length of a text of a plain kind, in characters, if other texts or none are indexed instead of it."""
+"""Maximum length, in characters, of a memory's text that is not indexed. Only memories of a plain kind may be this long.
+
+A text is not indexed if the argument ``index`` names other texts, or is False.
+"""
 _MAX_INDEXED = 100
 """Maximum number of indexed texts per memory."""
 
@@ -60,7 +63,7 @@ def make_put(
     redact: bool = True,
     if_revision: int | None = None,
 ) -> Put:
-    """Return the change that stores a memory with the caller's values."""
+    """Convert the arguments of ``remember`` to a ``Put``, the change that stores the memory."""
     if key is None and preset.default_key is not None and preset.kind(kind).keyed == "many":
         found, text = split_key(text)
         key = found or preset.default_key
@@ -110,9 +113,9 @@ def check_expiry(expires_at: datetime | None, now: datetime) -> None:
 
 
 def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tuple[Redaction, ...]]:
-    """Return a change with the values to store, and the secrets that were replaced. In a plain kind, nothing is replaced.
+    """Return a copy of a change with cleaned values, and a list of the secrets that were replaced in them.
 
-    ``known`` is the memory that the change revises.
+    In a plain kind, no secret is replaced. ``known`` is the memory that the change revises, or None for a new memory.
     """
     limit = MAX_TEXT if put.indexed is None else MAX_UNINDEXED_TEXT
     clean = replace(
@@ -128,24 +131,23 @@ def cleaned(kind: Kind, put: Put, known: Memory | None = None) -> tuple[Put, tup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A change that is ready to be written. All slow work on its text is done."""
+    """A change that is ready to be written in a transaction: checked, cleaned and with its language detected."""
 
     put: Put
     redacted: tuple[Redaction, ...]
-    """The secrets that were replaced."""
+    """The secrets that were replaced in the change."""
     searched: TextAndLanguage
-    """The text by which the memory is found, and its language."""
+    """The text to index for the memory, and the language of the text."""
 
     def stored_as(self, memory: Memory) -> Memory:
-        """Return the stored memory, with a list of the secrets that this write replaced."""
+        """Return ``memory`` with the list of the secrets that this change replaced. ``memory`` is the result of the write."""
         return replace(memory, redacted=self.redacted) if self.redacted else memory
 
 
 def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = None) -> Prepared:
-    """Check and clean a change before its transaction. ``known`` is the memory that the change revises.
+    """Check and clean a change before its transaction. ``known`` is the memory that the change revises, or None for a new memory.
 
-    A text over the size limit is accepted if the change does not alter it, so that other fields of a long memory can be
-    changed.
+    The size limit applies only to a new or changed text. So other fields of a memory that is too long can be changed.
     """
     kind = preset.kind(put.kind)
     if not (kind.plain and put.indexed is not None) and (known is None or put.text != known.text):
@@ -159,7 +161,10 @@ def prepare(preset: Preset, limits: Limits, put: Put, known: Memory | None = Non
 
 
 def prepare_unlimited(preset: Preset, put: Put, known: Memory | None = None) -> Prepared:
-    """Clean a change before its transaction. Only the limits of the store apply, as in an import."""
+    """Clean a change before its transaction, as :func:`prepare` does, but do not check the configured size limits.
+
+    Imports use this. The fixed limits of a store still apply.
+    """
     kind = preset.kind(put.kind)
     clean, redacted = cleaned(kind, put, known)
     language = clean.language or detect_language(clean.text) or (known.language if known else None)
@@ -170,7 +175,7 @@ def prepare_unlimited(preset: Preset, put: Put, known: Memory | None = None) -> 
 
 
 def identity(kind: Kind, put: Put) -> str:
-    """Return a hash that is equal for memories that repeat each other: those with the same kind, key, text and namespace.
+    """Return a hash of a memory's kind, key, text and namespace. Memories with the same hash count as the same memory.
 
     Case, accents and punctuation are ignored, except in a plain kind.
     """
@@ -186,7 +191,10 @@ def _hash(*parts: str | None) -> str:
 
 
 def key(kind: Kind, put: Put) -> str | None:
-    """Return the key to store. If a kind allows one value per key, the default key is the kind's name."""
+    """Return the key to store with a memory. If a kind has one value per key and the change names no key, this is the kind's name.
+
+    Raise ``InvalidInput`` if the change names a key but the kind has no keys.
+    """
     if kind.keyed == "no" and put.key is not None:
         raise InvalidInput(
             translatable(
@@ -197,7 +205,7 @@ def key(kind: Kind, put: Put) -> str | None:
 
 
 def origin(given: MemoryOrigin) -> MemoryOrigin:
-    """Return the given origin. Raise InvalidInput if there is no such origin."""
+    """Return ``given`` if it is a valid origin of a memory. Otherwise raise ``InvalidInput``."""
     if given not in get_args(MemoryOrigin):
         raise InvalidInput(f"origin must be one of {', '.join(get_args(MemoryOrigin))}, not {given!r}.")
     return given

@@ -38,13 +38,13 @@ class Writer:
     author: Author
     now: datetime
     _known_keys: dict[tuple[Scope, str, tuple[str, ...]], list[str]] = field(default_factory=dict, init=False, repr=False)
-    """The keys of a scope, kind and namespace, each read once per transaction."""
+    """Cache of the keys in use. It maps a scope, kind and namespace to their keys, which are read once per transaction."""
 
     def apply(self, changes: Sequence[Change], *, shown: Collection[str] | None = None, batch: str | None = None) -> list[Memory]:
         """Apply changes in one batch, and return the resulting memory of each change.
 
-        If ``shown`` is given, a change of an existing memory whose id is not in ``shown`` raises ``InvalidInput``.
-        ``batch`` is an id from :meth:`new_batch`.
+        If ``shown`` is given, the changes may modify only the existing memories whose ids it contains. Any other change raises
+        ``InvalidInput``. ``batch`` is an id from :meth:`new_batch`; by default, a new one is created.
         """
         batch = batch or self.new_batch()
         for change in changes:
@@ -72,12 +72,12 @@ class Writer:
         return replace(stored, redacted=redacted) if redacted else stored
 
     def _with_known_key(self, kind: Kind, put: Put) -> Put:
-        """Return a copy of a change whose key has the spelling that memories of the scope already use.
+        """Return a copy of a change with the key in the spelling that the memories of its scope already use.
 
-        If the preset normalizes keys and the kind allows several values per key, a synonym becomes the known key:
-        ``empleo`` becomes ``trabajo``. A fact about a relative then gets another key: "su hermana es médica" goes to
-        ``familia``, not to the user's ``trabajo``. In kinds with one value per key, synonyms stay, because the new value
-        would supersede the value of the other key.
+        If the preset normalizes keys and the kind allows several values per key, a synonym becomes the known key: ``empleo``
+        becomes ``trabajo``. A fact about a relative then gets another key: "su hermana es médica" goes to ``familia``, not to
+        the user's ``trabajo``. In kinds with one value per key, synonyms stay, because the new value would supersede the value
+        of the other key.
         """
         if put.key is None or put.id is not None or kind.plain:
             return put
@@ -118,7 +118,7 @@ class Writer:
         return self._store(memory, batch, "created", put.reason)
 
     def _named_alike(self, put: Put, kind: Kind) -> list[Memory]:
-        """Return a list with one memory that has the same key and names the same thing. Return an empty list if there is none.
+        """Find a memory with the same key that names the same thing as a change. Return a list of one memory or none.
 
         For example, "has a cat named Michi" and "their cat is called Michi" name the same thing.
         """
@@ -128,9 +128,9 @@ class Writer:
         return [other for other in self._with_key(put, put.key) if named_thing(other.text, put.language) == thing][:1]
 
     def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
-        """Return the memories that a change would retire but must not.
+        """Return the memories that a change would supersede although it is not allowed to.
 
-        A change that is doubtful or has low trust may retire only memories that were extracted automatically.
+        A change that is doubtful or has low trust may supersede only memories that were extracted automatically.
         """
         if not put.doubtful and memory.trust >= self.preset.min_trust:
             return []
@@ -189,10 +189,10 @@ class Writer:
         return [memory for memory in self._live_memories(put, ids=put.replaces) if not memory.pinned] if put.replaces else []
 
     def _supersede(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
-        """Retire the ``others`` as superseded by ``memory``, and return ``memory``.
+        """Retire the memories ``others`` as superseded by ``memory``, and return ``memory``.
 
-        If any of the others is valid from a later time than ``memory``, all of the others stay live, and ``memory`` is
-        returned as superseded by the newest of them.
+        It is the other way around if one of the others is valid from a later time than ``memory``. Then the others stay live,
+        and ``memory`` is returned with the status superseded.
         """
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:
@@ -225,7 +225,7 @@ class Writer:
         return self._store(changed, batch, "revised", put.reason)
 
     def _with_key(self, put: Put, key: str | None) -> list[Memory]:
-        """Return the live memories with the same kind and namespace, and with this key."""
+        """Return the live memories that have this key, and the scope, kind and namespace of a change."""
         kinds = (self.preset.kind(put.kind).name,)
         return self._live_memories(put, kinds=kinds, key=key, namespace=clean_namespace(put.namespace))
 
@@ -233,7 +233,7 @@ class Writer:
         return self.tx.memories(MemoryFilter(exactly=put.scope, unexpired_at=self.now, **wanted))
 
     def _refresh(self, memory: Memory, put: Put, kind: Kind, batch: str) -> Memory:
-        """Update a memory that was stated again. If the new statement adds sources or fields, a revision is added."""
+        """Update a memory that was stated again, and return it. A revision is added only if the change adds sources or fields."""
         added = {name: value for name, value in self._given_fields(put).items() if getattr(memory, name) != value}
         if memory.origin == "auto" and values.origin(put.origin) == "explicit":
             added["origin"] = "explicit"
@@ -251,7 +251,7 @@ class Writer:
         return replace(memory, last_seen_at=self.now, expires_at=expires_at)
 
     def _given_fields(self, put: Put) -> dict[str, Any]:
-        """Return the fields that a change sets, except the text."""
+        """Return the fields that a change sets explicitly, with their new values. The text is left out."""
         given = {
             "importance": None if put.importance is None else values.importance(put.importance),
             "tags": put.tags or None,
@@ -294,7 +294,7 @@ class Writer:
         return replace(memory, expires_at=put.expires_at or self._expiry(kind, memory, self.now))
 
     def _min_trust(self, sources: Sequence[str]) -> float:
-        """Return the lowest trust of the sources, or 1 if there are no sources."""
+        """Return the lowest trust among the sources of a memory. Without sources, return 1, which is full trust."""
         if not sources:
             return 1.0
         # An ordinary reply of the assistant does not lower the trust. Learning lowers it if the reply may repeat text of others.
@@ -398,9 +398,9 @@ class Writer:
         return self._store(self._stamped(undone), batch, "restored", f"undo of {change.id}")
 
     def _refuse_twin(self, memory: Memory) -> None:
-        """Raise ``Conflict`` if undoing would restore a memory whose place another live memory has taken.
+        """Raise ``Conflict`` if a memory cannot become live, because another live memory has taken its place.
 
-        The other memory has the same content, or the same key if the kind allows one value per key.
+        The other memory has the same content. If the kind allows one value per key, it has the same key.
         """
         kind = self.preset.kind(memory.kind)
         wanted = MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash)

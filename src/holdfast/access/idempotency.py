@@ -1,8 +1,8 @@
 """Stored responses for repeated requests, so that a client can retry a request without running it twice.
 
-An idempotency key is claimed before the request runs. The response is stored when it is ready. An erasure removes all
-claims and responses, because any of them may contain erased data. A request that is running during an erasure is still
-answered, but its response is not stored.
+Before a request runs, its idempotency key is claimed, which means recorded as in use. The response is stored when it is ready.
+An erasure removes all claims and responses, because any of them may contain erased data. A request that is running during an
+erasure is still answered, but its response is not stored.
 """
 
 import hashlib
@@ -23,17 +23,17 @@ _CLAIM_TIMEOUT = timedelta(minutes=2)
 
 
 class StoredResponses:
-    """The stored responses of one tenant."""
+    """Stores and returns the responses to requests with an idempotency key, for one tenant."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def claim(self, principal: Principal, key: str, request: bytes) -> StoredResponse:
-        """Return the stored response to a request. If there is none, claim the idempotency key for the request.
+        """Return the stored response to a request. If there is none, claim the idempotency key and return the claim.
 
-        A new claim has no ``status``: the caller must run the request. ``request`` identifies the request by method, path,
-        query and body.
+        A claim has no ``status``: the caller must then run the request. ``request`` identifies the request by method, path,
+        query and body. Raise ``Conflict`` if the key was used for another request, or if the same request is still running.
         """
         now = self._clock.now()
         name = clean_name(key, what="Idempotency-Key") or ""

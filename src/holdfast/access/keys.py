@@ -91,10 +91,10 @@ def authorize(
     agent: str | None = None,
     whole: bool = False,
 ) -> ScopeParts:
-    """Return the scope in which the principal may run an operation. Raise an error if it may not.
+    """Return the scope of an operation. Raise an error if the principal may not run the operation in that scope.
 
-    Every operation must call this function first. Set ``whole`` for operations on the whole tenant, such as listing
-    jobs. A bound key may not run such operations.
+    Every operation must call this function first. ``right`` is the level that the operation needs. Set ``whole`` for operations
+    on the whole tenant, such as listing jobs. A bound key may not run such operations.
     """
     if LEVELS.index(principal.level) < LEVELS.index(right):
         raise Forbidden(
@@ -149,10 +149,10 @@ def may_change(principal: Principal, scope: Scope) -> bool:
 
 
 def check_found(principal: Principal, right: Right, scope: Scope, *, absent: str, also_apps: Collection[str] = ()) -> None:
-    """Raise an error if the principal lacks the right to data of this scope, after the data was found by its id.
+    """Check that the principal may use data that was found by its id. ``scope`` is the scope of the data.
 
-    If the principal may not even see the data, raise ``NotFound`` with the message ``absent``, as for an id that does
-    not exist. If it may only read the data but wants to change it, raise ``Forbidden``.
+    If the principal may not see the data, raise ``NotFound`` with the message ``absent``, as for an id that does not exist. If
+    it may only read the data but wants to change it, raise ``Forbidden``.
     """
     if not may_see(principal, scope, also_apps=also_apps):
         raise NotFound(absent)
@@ -186,9 +186,9 @@ class Gate:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Reset the state in a child process: create a new lock, and drop the unsaved times at which keys were last used.
+        """Reset the state in a forked child process: create a new lock, and drop the unsaved times at which keys were last used.
 
-        The parent process has the same times and saves them.
+        The parent process saves these times.
         """
         self._lock = threading.Lock()
         self._uses = {}
@@ -288,10 +288,11 @@ class Gate:
         return self._store.setting(KEYS_NEEDED) == "keys"
 
     def identify(self, bearer: str | None, *, loopback: bool) -> Principal:
-        """Return the principal of a key. A request without a key is accepted only if it is local and keys are not required.
+        """Return the principal to which a key belongs. ``loopback`` is True for a request from this machine.
 
-        The store is always read, never a cache, so that a revoked key is rejected at once. The response time is the
-        same for known and unknown keys, so it does not reveal whether a key exists.
+        Without a key, accept only a request from this machine, and only if keys are not required. The store is read each time,
+        so a revoked key is rejected at once. The response time is the same for known and unknown keys, so it does not reveal
+        whether a key exists.
         """
         if bearer is None:
             if not loopback or self.keys_needed():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Identify: TypeAlias = Callable[[str | None, bool], Principal]
 READ, WRITE = "holdfast:read", "holdfast:write"
-"""Scopes of tokens."""
+"""OAuth scopes that a token needs for reading and for writing."""
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Accepted signature algorithms. All use a public key: a shared secret could be guessed, and `none` means no signature."""
@@ -33,7 +33,7 @@ _LEEWAY_SECONDS = 60
 _FETCH_TIMEOUT = 3.0
 _MAX_BYTES = 1 << 20
 _MAX_AGE_SECONDS = 300.0
-"""Keys are fetched again after this time, so that a withdrawn key is no longer accepted."""
+"""Time after which the authorization server's keys are fetched again, so that a withdrawn key is no longer accepted."""
 _MIN_INTERVAL_SECONDS = 30.0
 """Minimum time between two fetches, so that tokens with invented key ids cannot make the server fetch constantly."""
 
@@ -48,10 +48,10 @@ class OAuth:
     resource: str
     """Public URL of the MCP server, such as ``https://memory.example.org/mcp``."""
     audience: str | None = None
-    """Audience of the tokens. Default: ``resource``."""
+    """Expected audience of the tokens (claim ``aud``). None means ``resource``."""
     user_claim: str = "sub"
     tenant_claim: str | None = None
-    """Claim that names the tenant. Default: the server's own tenant."""
+    """Name of the claim that holds the tenant. None means that every token belongs to the server's own tenant."""
 
     def __post_init__(self) -> None:
         for name in ("issuer", "resource"):
@@ -72,7 +72,7 @@ class OAuth:
 
     @property
     def metadata_paths(self) -> tuple[str, str]:
-        """Paths at which clients look for the metadata."""
+        """URL paths at which clients look for :attr:`metadata`."""
         return WELL_KNOWN, f"{WELL_KNOWN}{urlsplit(self.resource).path.rstrip('/')}"
 
     @property
@@ -83,7 +83,7 @@ class OAuth:
 
 
 class TokenVerifier:
-    """Returns the principal of an access token, or raises Unauthorized."""
+    """Verifies OAuth access tokens, and returns the principal that a token stands for."""
 
     def __init__(self, oauth: OAuth, *, tenant: str) -> None:
         self._oauth = oauth
@@ -100,7 +100,7 @@ class TokenVerifier:
         return identify
 
     def principal(self, token: str) -> Principal:
-        """Check the signature, issuer, audience and expiry of a token.
+        """Verify the signature, issuer, audience and expiry of a token. Raise ``Unauthorized`` if one of them is wrong.
 
         Return the principal: the user that the token names, with the rights that the token grants.
         """

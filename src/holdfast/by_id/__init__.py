@@ -1,5 +1,5 @@
-"""Operations on what an id names: a memory, a change, a session, or a message. ``erasing.py`` also erases whole scopes.
+"""Operations on one memory, change, session or message, found by its id. ``erasing.py`` also erases whole scopes.
 
-``reader`` is the scope of the caller. If ``reader`` is given, an id that this scope may not see raises the same ``NotFound`` as a
-missing id.
+The argument ``reader`` is the scope of the caller. If the caller may not see the data with an id, the error is the same
+``NotFound`` as for a missing id.
 """

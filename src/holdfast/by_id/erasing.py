@@ -50,8 +50,8 @@ def erase_target(
 def erase_memories(services: Services, ids: Sequence[str], *, reader: Scope | None = None) -> list[Receipt]:
     """Erase several memories with everything derived from them. The files are rewritten and scanned once, not once per memory.
 
-    Returns one receipt per memory. A memory that was already erased together with another memory has no receipt. Raises
-    ``NotFound``, and erases nothing, if an id is unknown.
+    Return one receipt per memory. A memory that was already erased together with another memory has no receipt. If an id is
+    unknown, raise ``NotFound`` and erase nothing.
     """
     targets = [({"memory": id}, _found(services.store, {"memory": id}, reader)) for id in dict.fromkeys(ids)]
     _forget_unsaved(services)
@@ -68,7 +68,7 @@ def erase_memories(services: Services, ids: Sequence[str], *, reader: Scope | No
 
 
 def _forget_unsaved(services: Services) -> None:
-    """Drop traces, and records of which memories were used, that are not stored yet. They may contain erased data."""
+    """Drop the data in memory that may contain erased data: unsaved traces, and unsaved records of the use of memories."""
     services.reader.uses.discard()
     services.reader.traces.discard()
 
@@ -93,9 +93,9 @@ def _erasing(
 
 
 def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages: Sequence[PagesToErase]) -> Receipt:
-    """Add the problems with topic files to the receipt of an erasure, and return it.
+    """Add problems with topic files to the receipt of an erasure, and return the receipt.
 
-    If the receipt is pending, for example because of such a problem, a later scan of the files completes it.
+    If the receipt is pending, schedule a later scan of the files, which completes it.
     """
     problems, missing = [line for each in pages for line in each.problems], [path for each in pages for path in each.missing]
     if problems or missing:
@@ -114,7 +114,7 @@ def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages
 
 
 def _found(reads: Reads, target: Mapping[str, str], reader: Scope | None) -> Scope:
-    """Return the scope of the data that a target names.
+    """Return the scope of the data to erase. ``target`` names the data by type and id, such as ``{"memory": id}``.
 
     Raise ``NotFound`` if the data does not exist, or if the reader may not see it.
     """
@@ -132,7 +132,7 @@ def _found(reads: Reads, target: Mapping[str, str], reader: Scope | None) -> Sco
 
 
 def _check_unchanged(tx: Transaction, target: Mapping[str, str], reader: Scope | None, scope: Scope | None) -> None:
-    """Raise ``NotFound`` if the target was removed or moved to another scope after it was found."""
+    """Raise ``NotFound`` if the data to erase no longer exists, or if its scope is no longer ``scope``."""
     if _found(tx, target, reader) != scope:
         raise _absent(target)
 
@@ -150,10 +150,10 @@ def _given(**parts: str | None) -> dict[str, str]:
 
 
 def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | Message]:
-    """Return the memories and messages that an erasure names by id.
+    """Return the memories and messages with the id that ``target`` names.
 
-    ``target`` has the key ``memory``, or ``source`` for any id. If the message of a ``source`` no longer exists, return
-    the memories derived from it.
+    ``{"memory": id}`` finds only a memory. ``{"source": id}`` finds a message or a memory. If neither exists any more, it finds
+    the memories that were derived from them.
     """
     found: list[Memory | Message] = []
     if "memory" in target:

@@ -25,7 +25,7 @@ NEVER = "never"
 
 
 def writer(services: Services, tx: Transaction) -> Writer:
-    """Return a writer for the transaction. Its changes are recorded as made by the user."""
+    """Return a ``Writer`` that makes changes in the transaction, on behalf of the user."""
     return Writer(tx=tx, preset=services.preset, author=Author(actor="user"), now=services.clock.now())
 
 
@@ -126,9 +126,9 @@ def _set_expiry(services: Services, id: str, wanted: MemoryFilter, moment: datet
 def _revise(
     services: Services, id: str, wanted: MemoryFilter, revision_of: Callable[[Memory], Prepared], if_revision: int | None
 ) -> Memory:
-    """Add a revision to a memory.
+    """Add a revision to a memory. ``revision_of`` prepares the revision from the current memory, which can be slow.
 
-    The revision is prepared before the transaction, and again if the memory has changed meanwhile.
+    The revision is prepared before the transaction. If the memory has changed meanwhile, it is prepared again.
     """
     memory = _one(services.store.memories(wanted), id)
     check_revision(memory, if_revision)
@@ -171,9 +171,9 @@ def forget_key(
     reason: str,
     namespace: Sequence[str] = (),
 ) -> int:
-    """Retire the memories that have a key in a namespace. Return their number.
+    """Retire the memories with this key in a namespace as forgotten. Return their number.
 
-    Case, accents and separators of the key are ignored, except for plain kinds. If the reader is a user, only the
+    Case, accents and separators of the key are ignored, except for plain kinds. If the reader's scope has a user, only the
     user's own memories are retired, never shared ones.
     """
     names = kind_names(kind, kinds)
@@ -232,7 +232,7 @@ def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None
 
 
 def _retire(services: Services, find: Callable[[Transaction], list[Memory]], reason: str) -> int:
-    """Retire memories as forgotten and return their number. On a full disk, use the store's reserved space.
+    """Retire the memories that ``find`` returns as forgotten. Return their number. On a full disk, use the store's reserved space.
 
     Memories of plain kinds are removed at once, without rewriting the files.
     """
@@ -256,7 +256,7 @@ def _retire(services: Services, find: Callable[[Transaction], list[Memory]], rea
 
 
 def _sees_batch(tx: Transaction, change: ChangeRecord, reader: Scope | None) -> bool:
-    """Return True if a reader sees every memory in the batch of a change."""
+    """Return True if the reader may see every memory that was changed in the same batch as ``change``."""
     if reader is None:
         return True
     ids = {other.memory for other in tx.changes(batch=change.batch)}

@@ -15,12 +15,15 @@ SESSION_PLACES = ("closed_to", "topic_seq", "tried_to", UNLEARNED_TO, "window_fr
 JOB_PLACES = ("from", "to", "seq")
 """Entries of a job's payload that are sequence numbers of messages."""
 COVERED = ("from", "to")
-"""Entries of the metadata of a summary and of the base document: the first and the last message that the text covers."""
+"""Entries of a memory's metadata that are sequence numbers: the first and the last message that the memory's text covers.
+
+Only summaries and the base document have them.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageEntry:
-    """A message, and the id of the message whose question it answers."""
+    """A message. If it answers a question, ``answers`` is the id of the message that asks the question."""
 
     message: Message
     answers: str | None = None
@@ -40,9 +43,10 @@ class SessionEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionEntry:
-    """One revision of a memory and the change that created it.
+    """One revision of a memory, and the change that created the revision.
 
-    For a summary, also the first and the last message that it covers.
+    For a summary or the base document, ``covers`` has the ids of the first and the last message that the text covers (``from``
+    and ``to``).
     """
 
     memory: Memory
@@ -64,7 +68,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarizedEntry:
-    """The last message (``up_to``) of a scope that is already part of a summary."""
+    """How far the messages of a scope are summarized. ``up_to`` is the id of the last message that a summary covers."""
 
     scope: Scope
     up_to: str

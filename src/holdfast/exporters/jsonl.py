@@ -10,7 +10,7 @@ from holdfast.types import Kind
 
 
 def write_jsonl(entries: Iterator[Entry], *, preset: str, selection: Selection, kinds: Sequence[Kind] = ()) -> Iterator[bytes]:
-    """Yield the lines of an export."""
+    """Yield an export line by line, each line as bytes."""
     counts: Counter[str] = Counter()
     yield to_line(header(preset, selection, kinds))
     for entry in entries:

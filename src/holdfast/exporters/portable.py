@@ -91,7 +91,7 @@ def _dump(value: Any) -> str:
 def _memory_store(walk: Walk, derived: dict[str, list[str]], *, selection: Selection, now: datetime) -> Iterator[str]:
     """Yield the JSON of ``memory-store.json`` in pieces.
 
-    The ids of the memories are added to ``derived``, under the session that each memory comes from.
+    Also add the id of each memory to ``derived``, in the list of the session that the memory comes from.
     """
     first = {
         "schema": "portable-ai-memory",
@@ -209,7 +209,7 @@ def _metadata(entry: MemoryEntry) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without nulls. Integers that are too large for the canonical form become text."""
+    """Return a JSON value without nulls. Integers too large for canonical JSON are converted to strings."""
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in value.items() if each is not None}
     if isinstance(value, list | tuple):

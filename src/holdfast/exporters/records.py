@@ -43,9 +43,9 @@ def to_line(record: Mapping[str, Any]) -> bytes:
 
 
 def header(preset: str, selection: Selection, kinds: Sequence[Kind] = ()) -> dict[str, Any]:
-    """Return the first record of an export.
+    """Return the first record of an export: the format, its version, the preset and the selection.
 
-    It also describes the plain kinds (their memories are stored exactly as given) that programs added to the preset.
+    It also describes the plain kinds that programs added to the preset. Memories of a plain kind are stored exactly as given.
     """
     added = {"kinds": [kind_to_json(kind) for kind in kinds]} if kinds else {}
     return {"type": FORMAT, "version": VERSION, "preset": preset, **added, "selection": selection.parts}

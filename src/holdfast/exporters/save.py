@@ -27,7 +27,7 @@ MEDIA_TYPES: Mapping[str, str] = {
 }
 EXTENSIONS: Mapping[str, str] = {"jsonl": "jsonl", "markdown": "md", "pam": "zip"}
 _MIN_CHUNK = 64 * 1024
-"""Minimum number of bytes per piece of a stream, except the last one."""
+"""Minimum size of a piece of an export, in bytes. Only the last piece may be smaller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,17 +76,17 @@ def export_parts(
     format: str,
     sees: Callable[[Scope], bool],
 ) -> Iterator[bytes]:
-    """Return the pieces of an export. The arguments are checked at once, before the first piece is read.
+    """Return an iterator over the bytes of an export. Invalid arguments raise an error at once, before the first bytes are read.
 
-    ``sees`` returns True for the scopes that the caller may read. Memories of other scopes are left out, even if they
-    were derived from exported data.
+    ``sees`` returns True for the scopes that the caller may read. Memories of other scopes are left out, even if they were
+    derived from exported data.
     """
     chosen, selection = check_format(format), select(store, session=session, **owner)
     return stream(Walk(store, preset, selection, sees=sees), preset, selection, format=chosen, now=now)
 
 
 def stream(walk: Walk, preset: Preset, selection: Selection, *, format: ExportFormat, now: datetime) -> Iterator[bytes]:
-    """Yield an export in pieces of at least 64 kB, except the last one."""
+    """Yield the bytes of an export in pieces of at least 64 KiB. Only the last piece may be smaller."""
     if format == "jsonl":
         parts = write_jsonl(walk.entries(), preset=preset.name, selection=selection, kinds=walk.plain_kinds())
     elif format == "markdown":

@@ -12,7 +12,10 @@ from holdfast.types import Job, Message, Scope, SessionRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The data to export. All given parts of the scope must match. Without any part, everything is selected."""
+    """The data to export: everything, one session, or all data of an owner.
+
+    ``owner`` names a user, app or agent, or several of them. Only data that matches all of them is selected.
+    """
 
     owner: Mapping[str, str]
     session: SessionRecord | None = None
@@ -32,7 +35,7 @@ class Selection:
         return {"session": self.session.id, **named}
 
     def owns(self, scope: Scope) -> bool:
-        """Return True if all data of this scope is selected. If only one session is selected, return False for every scope."""
+        """Return True if all data of a scope is selected. This is never so if only one session is selected."""
         return self.session is None and all(getattr(scope, part) == value for part, value in self.owner.items())
 
     def has(self, message: Message) -> bool:
@@ -45,10 +48,10 @@ class Selection:
 def select(
     store: Store, *, user: str | None = None, app: str | None = None, agent: str | None = None, session: str | None = None
 ) -> Selection:
-    """Return the selection of the data to export. Raise an error if the session is unknown.
+    """Return the selection for an export. Without arguments, everything is selected. An unknown session raises an error.
 
-    A user, app or agent without data selects nothing, which is not an error. With a session, these arguments identify
-    the owner of the session.
+    A user, app or agent without data selects nothing, which is not an error. With a session, these arguments identify the owner
+    of the session.
     """
     named = {"user": user, "app": app, "agent": agent}
     owner = {part: cleaned for part, value in named.items() if (cleaned := clean_name(value, what=part)) is not None}

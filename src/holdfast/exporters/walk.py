@@ -63,7 +63,10 @@ class Walk:
         self._scopes: set[Scope] = set()
         """Scopes of the messages read so far."""
         self._derived: dict[str, Memory] | None = None
-        """Memories outside the selection that were derived from selected data, by id. Erasing removes them, too."""
+        """Memories outside the selection that were derived from selected data, by id. None if they were not searched for yet.
+
+        Erasing the selection would remove them, too.
+        """
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries."""
@@ -157,17 +160,18 @@ class Walk:
         return SessionEntry(session=session, places={name: id for name, id in places.items() if id is not None})
 
     def _message_before(self, seq: int, *, session: str | None = None, scope: Scope | None = None) -> str | None:
-        """Return the id of the last message up to a sequence number, or None.
+        """Return the id of the newest message whose sequence number is at most ``seq``. Return None if there is none.
 
-        The message with exactly that number may have been removed.
+        The message with exactly this number may have been removed.
         """
         found = self._store.messages(MessageFilter(session=session, exactly=scope, up_to_seq=seq, newest=1)) if seq else []
         return found[0].id if found else None
 
     def summarized(self) -> Iterator[Entry]:
-        """Yield, for each scope, the last message that is part of a summary. Call :meth:`messages` first: it collects the scopes.
+        """Yield one entry per scope: the id of the last message that a summary covers.
 
-        An export of one session has no such entries, because they belong to the whole scope.
+        Call :meth:`messages` first, because it collects the scopes. An export of one session has no such entries, because they
+        belong to the whole scope.
         """
         scopes = self._scopes if self._selection.session is None else set()
         for scope in sorted(scopes, key=_scope_key):
@@ -206,7 +210,7 @@ class Walk:
             yield page
 
     def _find_derived(self) -> dict[str, Memory]:
-        """Return the memories outside the selection that were derived from selected data."""
+        """Return the memories that were derived from selected data but belong to a scope outside the selection, by id."""
         if self._derived is None:
             self._derived = {}
             reached: list[str] = []
@@ -228,7 +232,10 @@ class Walk:
         )
 
     def _covered(self, memory: Memory) -> dict[str, str]:
-        """Return the first and last message that a summary or the base document covers."""
+        """Return the ids of the first and the last message that a summary or the base document covers, as ``from`` and ``to``.
+
+        The result is empty for other memories.
+        """
         base = self._preset.base.kind if self._preset.base else None
         if memory.kind not in ("summary", base) or memory.origin != "auto":
             return {}
@@ -282,9 +289,9 @@ class Walk:
         yield from self._counted("traces", iter(self._store.traces(wanted)))
 
     def _note_derived(self, known: dict[str, Memory], sources: Sequence[str]) -> list[str]:
-        """Find the memories derived from ``sources`` that are not part of the selection. Add them to ``known``. Return their ids.
+        """Find memories outside the selection that were derived from ``sources``. Add them to ``known``, and return their ids.
 
-        Memories that the caller may not see are left out. So are memories that another source also states.
+        Two types of memories are left out: those that the caller may not see, and those that another source also states.
         """
         found = self._store.memories(MemoryFilter(sources=sources, statuses=None))
         new = [memory for memory in found if memory.id not in known and not self._selection.owns(memory.scope)]
@@ -293,9 +300,7 @@ class Walk:
         return [memory.id for memory in new]
 
     def _is_restated(self, memory: Memory, known: Collection[str]) -> bool:
-        """Return True if a source outside the selection also states this memory.
-
-        Erasing the selection would then keep the memory.
+        """Return True if a source outside the selection also states this memory. Erasing the selection would not remove the memory then.
         """
         revisions = self._store.revisions(memory.id)
         sources = {source for revision in revisions for source in revision.sources}
@@ -327,9 +332,9 @@ def effect_number(effect: str) -> int | None:
 
 
 def effect_with(effect: str, place: str | int | None) -> str:
-    """Return a ``Job.effect``, such as ``digest:SESSION:NUMBER``, with the message at its end replaced by ``place``.
+    """Replace the message at the end of a ``Job.effect``, such as ``digest:SESSION:NUMBER``, with ``place``. Return the result.
 
-    An export names the message by its id, and a store by its sequence number.
+    An export names the message by its id, and a store by its sequence number. If ``place`` is None, nothing is replaced.
     """
     kind, _, rest = effect.partition(":")
     if place is None:

@@ -33,7 +33,7 @@ from holdfast.write import Writer
 
 log = logging.getLogger("holdfast")
 _STEP = 16
-"""Number of rows that one transaction removes on a full disk. It is reduced if even these do not fit."""
+"""Number of rows that one transaction removes while the disk is full. If the disk has no room even for these, fewer are removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,31 +42,33 @@ class Erasing:
 
     now: datetime
     scope: Scope | None = None
-    """The scope of the session to erase."""
+    """Scope of the data to erase. Required if the target is a session, because a session id is unique only within its scope."""
     check: Callable[[Transaction], None] | None = None
-    """Raises ``NotFound`` if the target is no longer there. Called in the transaction that removes it."""
+    """Function that raises ``NotFound`` if the target no longer exists. It is called in the transaction that removes the target."""
     reader: SentenceReader | None = None
-    """Reads the remaining messages when memories are derived again. None if rules do."""
+    """Sentence reader with which memories are extracted again from the remaining messages. None to use rules instead."""
     rewrite: bool = True
-    """False to overwrite the removed bytes in place, without rewriting and scanning the files. That is faster."""
+    """If True, rewrite and scan the files after the erasure. If False, only overwrite the removed bytes in place, which is faster.
+    """
     files: Callable[[], Sequence[Path]] = tuple
-    """Updates other files that may hold erased data, such as topic pages, and returns them. They are scanned."""
+    """Function that removes erased data from files outside the store, such as topic pages. It returns the files to scan."""
     actor: str = "user"
-    """The person or program that erases. Recorded in the audit trail."""
+    """Name of the person or program that erases, for the audit trail."""
 
 
 def erase(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> Receipt:
-    """Erase a memory, session, source, user, app or agent, or only the memories of an app. Then verify that the data is gone.
+    """Erase the data that ``target`` names, with everything derived from it. Then verify that the data is gone.
 
-    The same data is also erased in known copies of the store.
+    ``target`` is, for example, ``{"memory": id}``, ``{"session": id}`` or ``{"user": name}``. The same data is also erased in
+    known copies of the store.
     """
     return erase_and_scan(store, preset, target, how)[0]
 
 
 def erase_and_scan(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> tuple[Receipt, list[bytes]]:
-    """Erase as :func:`erase` does. Also return the needles, which are byte strings from the erased texts.
+    """Erase as :func:`erase` does. Return the receipt and the needles, which are byte strings from the erased texts.
 
-    A later scan searches the files for the needles to verify a receipt that is still pending.
+    If the receipt is pending, a later scan searches the files for the needles to complete it.
     """
     begun = _begin(store, preset, target, how)
     return _finish(store, preset, begun, *_scrub(store, begun.needles, rewrite=how.rewrite, files=how.files())), begun.needles
@@ -92,7 +94,7 @@ def erase_each(
 
 
 def _begin(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing) -> "_Begun":
-    """Remove the rows of a target. Their bytes are still to be overwritten."""
+    """Remove the rows of a target. This is the first half of an erasure: the bytes of the rows are not overwritten yet."""
     read = _read_again(store, preset, target, how)
     receipt = Receipt(id=new_receipt_id(how.now), target=dict(target), at=how.now, status="pending")
     try:
@@ -108,7 +110,10 @@ def _begin(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing
 
 
 def _finish(store: Store, preset: Preset, begun: "_Begun", complete: bool, residue: tuple[str, ...]) -> Receipt:  # noqa: FBT001  (the result of _scrub)
-    """Erase the target in the copies of the store, and record the receipt with the result of the scan."""
+    """Complete an erasure whose bytes were overwritten: erase the target in the copies of the store, and record the receipt.
+
+    ``complete`` and ``residue`` are the result of :func:`_scrub`.
+    """
     target, how, removed = begun.target, begun.how, begun.removed
     copies = _erase_copies(store, preset, target, how, begun.receipt.id) if how.rewrite else _Copies()
     whole = complete and not found_in_files(residue)
@@ -127,7 +132,7 @@ def _finish(store: Store, preset: Preset, begun: "_Begun", complete: bool, resid
 
 
 def _note(store: Store, receipt: Receipt) -> None:
-    """Record the receipt of an erasure. If the disk is full, the store makes room for this record."""
+    """Record the receipt of an erasure. On a full disk, use the store's reserved space."""
     try:
         records.update(store, receipt)
     except StoreFull:
@@ -144,7 +149,7 @@ class _Removed:
 
     targets: ErasureTargets
     hidden: Collection[str]
-    """Ids of the messages to hide."""
+    """Ids of the remaining messages to hide, so that erased memories are not extracted from them again."""
     stone: records.Tombstone | None = None
     counts: Counter[str] = field(default_factory=Counter)
     rebuilt: int = 0
@@ -259,7 +264,10 @@ def _partly_erased(done: Mapping[str, int]) -> StoreFull:
 
 
 def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequence[Path]) -> tuple[bool, tuple[str, ...]]:
-    """Overwrite the erased bytes. The rows are already removed, so a failure raises no error but leaves the receipt pending."""
+    """Overwrite the erased bytes, and search the files for the needles. Return (complete, residue) as ``Store.scrub`` does.
+
+    The rows are already removed. So a failure raises no error, but leaves the receipt pending.
+    """
     try:
         count = erasures(store)
         complete, residue = store.scrub(needles, rewrite=rewrite, files=files, when="later")
@@ -292,9 +300,9 @@ def remove_derived(tx: Transaction, preset: Preset, messages: Collection[str], n
 
 
 def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTargets) -> None:
-    """Remove the traces that list erased items. The traces of removed messages, sessions and scopes are already gone.
+    """Remove the traces that list erased items. Traces of removed messages, sessions and scopes were removed before.
 
-    If a memory or message is erased by its id, traces whose question repeats its text are removed, too.
+    If a memory or message is erased by its id, also remove the traces whose question contains its text.
     """
     by_id = "memory" in target or "source" in target
     texts = [text for text in targets.texts if len(text.encode("utf-8", "replace")) >= MIN_BYTES] if by_id else ()
@@ -303,10 +311,10 @@ def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTa
 
 
 def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
-    """Record that erased bytes and caches must still be cleared.
+    """Record that erased bytes must still be overwritten, and that caches must be cleared.
 
-    The record is written in the transaction that removes the rows, so it survives if the process is killed before the
-    clearing. With ``rewrite=False``, only the store's write-ahead log must be emptied; the files are not rewritten.
+    The record is written in the transaction that removes the rows. So the bytes are overwritten later even if the process is
+    killed now. With ``rewrite=False``, it is enough to empty the write-ahead log; the files need no rewrite.
     """
     if rewrite or tx.setting(SCRUB) != "pending":
         tx.set_setting(SCRUB, "pending" if rewrite else "log")
@@ -314,10 +322,11 @@ def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
 
 
 def note_scrubbed(store: Store, *, complete: bool, rewrite: bool, count: str | None = None) -> None:
-    """Record whether a scrub is still needed.
+    """Record after a scrub that no further scrub is needed, or that the scrub must be repeated if it was not complete.
 
-    None is needed after a complete scrub, with two exceptions: this scrub did not rewrite the files (``rewrite=False``)
-    although that is required, or more was erased since it began. ``count`` is the counter of erasures from before the scrub.
+    A further scrub stays needed in two cases: the files must be rewritten but this scrub did not rewrite them
+    (``rewrite=False``), or more data was erased since this scrub began. ``count`` is the number of erasures before this scrub;
+    None skips that check.
     """
     with store.write() as tx:
         if complete and (rewrite or tx.setting(SCRUB) == "log"):
@@ -328,10 +337,11 @@ def note_scrubbed(store: Store, *, complete: bool, rewrite: bool, count: str | N
 
 
 def complete_receipts(store: Store, residue: Sequence[str], *, pending: Collection[str], scanned: Collection[str]) -> None:
-    """Mark receipts as erased after a scrub, unless the scrub found erased bytes (``residue``) in the files.
+    """Update receipts after a scrub. If no erased bytes were found in the files, the receipts get the status ``erased``.
 
-    ``pending`` contains the ids of the receipts that were pending when the scrub began. ``scanned`` contains the ids of the
-    receipts whose texts the scrub searched for. Only these can become verified.
+    ``residue`` lists the places where erased bytes were found or may remain. ``pending`` contains the ids of the receipts that
+    were pending when the scrub began. ``scanned`` contains the ids of the receipts whose texts the scrub searched for. Only
+    these can become verified.
     """
     updated = []
     for receipt in records.receipts(store):
@@ -344,12 +354,12 @@ def complete_receipts(store: Store, residue: Sequence[str], *, pending: Collecti
 
 
 def found_in_files(residue: Sequence[str]) -> bool:
-    """Return True if a scan has found erased bytes. Places that cannot be reached do not count."""
+    """Return True if a scan found erased bytes in a file. Entries of ``residue`` for places that cannot be reached do not count."""
     return any(not isinstance(line, Unreachable) for line in residue)
 
 
 def _has_rows(store: Store, targets: ErasureTargets) -> bool:
-    """Return True if any erased row is still in the store."""
+    """Return True if the store still contains a row that should have been erased."""
     return bool(
         store.memories(MemoryFilter(ids=list(targets.memories), statuses=None))
         or store.messages(MessageFilter(ids=list(targets.messages)))
@@ -359,7 +369,11 @@ def _has_rows(store: Store, targets: ErasureTargets) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Copies:
-    """The copies of a store in which an erasure failed (``kept``), the copies that were not found, and the errors."""
+    """Result of an erasure in the copies of a store.
+
+    ``kept`` lists the copies that may still contain erased data, ``missing`` the copies that were not found, and ``problems``
+    the error messages.
+    """
 
     kept: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -367,7 +381,7 @@ class _Copies:
 
 
 def _erase_copies(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing, id: str) -> _Copies:
-    """Erase a target in all copies that Holdfast has made of a store. Return the copies that could not be changed or found."""
+    """Erase a target in all copies that Holdfast has made of a store. Return the copies in which this failed."""
     known = dict.fromkeys([*Registry(store.location).copies(), *map(Path, store.backups())])
     missing, problems = [], {}
     for path in known:

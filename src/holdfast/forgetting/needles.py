@@ -1,4 +1,4 @@
-"""The needles of an erasure: byte strings from every erased text, name and value. The final scan searches the files for them."""
+"""The needles of an erasure: byte strings from every erased text, name and value. The final scan searches the files for needles."""
 
 import itertools
 import json
@@ -12,20 +12,20 @@ from holdfast.types import ChangeRecord, Memory, Message, SessionRecord
 MIN_BYTES = 5
 """Minimum length of a needle in bytes. Shorter ones would be found in unrelated data, such as vectors."""
 _MAX_NEEDLES = 256
-"""Maximum number of texts, and of short values, that the scan looks for. If there are more, an even selection is used."""
+"""Maximum number of long needles, and of short needles, that a scan searches for. If there are more, every n-th one is used."""
 _NEEDLE_CHARACTERS = 48
 
 
 @dataclass(frozen=True, slots=True)
 class PendingScan:
-    """A scan that completes a pending receipt."""
+    """A scan of the files that is still to be done, in order to complete a pending receipt."""
 
     needles: Sequence[bytes]
     """Byte strings from the erased data. The files must not contain them."""
     outside: Sequence[Callable[[], tuple[Sequence[Path], Sequence[str]]]] = ()
-    """Functions that try again to clear files outside the store, such as topic pages.
+    """Functions that try again to remove erased data from files outside the store, such as topic pages.
 
-    They return the files to scan, and the problems that remain. Empty if these files were cleared at once.
+    Each returns the files to scan, and messages about the problems that remain. Empty if no such file is left to clear.
     """
 
 
@@ -36,7 +36,7 @@ def message_texts(message: Message) -> Iterator[str]:
 
 
 def memory_texts(memory: Memory) -> Iterator[str]:
-    """Yield the text of a memory's revision, and its key, topic, tags, metadata, namespace and reason."""
+    """Yield all texts of one revision of a memory: its text, key, topic, reason, indexed texts, tags, namespace and metadata."""
     yield from filter(None, (memory.text, memory.key, memory.topic, memory.reason))
     yield from memory.indexed or ()
     yield from (_quoted(tag) for tag in memory.tags)
@@ -56,7 +56,10 @@ def session_texts(session: SessionRecord) -> Iterator[str]:
 
 
 def make_needles(texts: Iterable[str]) -> list[bytes]:
-    """Return the beginnings of erased texts, as bytes. The final scan searches the files for them."""
+    """Return needles for erased texts: the first 48 characters of each text, as bytes. Very short texts are left out.
+
+    The final scan searches the files for the needles.
+    """
     beginnings = {text[:_NEEDLE_CHARACTERS].encode("utf-8", "replace") for text in texts}
     found = sorted((each for each in beginnings if len(each) >= MIN_BYTES), key=lambda each: (-len(each), each))
     long = list(itertools.takewhile(lambda each: len(each) >= _NEEDLE_CHARACTERS, found))
@@ -68,7 +71,7 @@ def _selection(needles: Sequence[bytes]) -> Sequence[bytes]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """Yield the names and texts in a payload or in metadata, in the form in which the stored JSON contains them."""
+    """Yield all names and strings in a JSON value, escaped as in the stored JSON."""
     if isinstance(value, str):
         yield _quoted(value)[1:-1]
     elif isinstance(value, Mapping):

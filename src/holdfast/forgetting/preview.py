@@ -9,17 +9,17 @@ from holdfast.protocols import MemoryFilter, Reads
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """Counts of the items that would be removed or hidden."""
+    """Counts of the items that forgetting or erasing the selected memories would hide or remove."""
 
     memories: int
-    """Number of the memories themselves."""
+    """Number of the selected memories."""
     derived: int = 0
-    """Number of other memories that were derived from them and are removed with them."""
+    """Number of other memories that were derived from the selected memories. They are removed, too."""
     rebuilt: int = 0
-    """Number of memories that are removed and derived again from their other sources."""
+    """Number of memories that have other sources, too. They are removed and derived again from the other sources."""
     revisions: int = 0
     messages: int = 0
-    """Number of messages that are hidden, so that nothing is extracted from them again."""
+    """Number of messages from which the selected memories were extracted. They are hidden, so that nothing is extracted again."""
 
 
 def losses(reads: Reads, ids: Iterable[str], *, erase: bool) -> Losses:

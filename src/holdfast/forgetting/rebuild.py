@@ -1,4 +1,4 @@
-"""Derive memories again, without a chat model, if only some of their sources were erased.
+"""Derive memories again if only some of their sources were erased. No chat model is used.
 
 The new memories have only the tags and values that the remaining sources state.
 """
@@ -25,7 +25,10 @@ _REASON = "derived again after an erasure"
 
 @dataclass(frozen=True, slots=True)
 class ReadAgain:
-    """Statements that the sentence reader found in some messages, before the transaction began. Valid only for these messages."""
+    """Statements that the sentence reader found in the remaining messages, before the transaction of the erasure began.
+
+    They are used only if the remaining messages are still exactly ``messages``, a set of ids.
+    """
 
     messages: frozenset[str] = frozenset()
     puts: tuple[Put, ...] = ()
@@ -49,9 +52,10 @@ def rebuild(
     survivors: Sequence[Message],
     read: ReadAgain = ReadAgain(),  # noqa: B008  (frozen)
 ) -> list[Memory]:
-    """Derive removed memories again from their remaining sources. Return the new memories.
+    """Derive memories again from their remaining sources, and return the new memories. The old ones are already removed.
 
-    Only memories that were live are derived again.
+    ``mixed`` are the removed memories that have erased and remaining sources; only the live ones are derived again.
+    ``survivors`` are the remaining source messages. ``read`` has the sentence reader's results for them.
     """
     preset = writer.preset
     lost = sorted((memory for memory in mixed if memory.status == "live"), key=lambda memory: memory.item)
@@ -69,10 +73,10 @@ def rebuild(
 
 
 def _statements(writer: Writer, lost: Sequence[Memory], survivors: Sequence[Message], read: ReadAgain) -> list[Put]:
-    """Extract statements again from the remaining messages, and return only those that are identical to a lost memory.
+    """Extract statements again from the remaining messages. Return those that are identical to a removed memory.
 
-    If the preset stores one paragraph per conversation instead of statements, the lost paragraphs are written again
-    from the remaining messages.
+    If the preset stores one paragraph per conversation instead of statements, write the removed paragraphs again from the
+    remaining messages.
     """
     extractor = writer.preset.extractor
     if isinstance(extractor, Paragraph):
@@ -129,9 +133,9 @@ def _base(tx: Transaction, preset: Preset, lost: Memory, made: Sequence[Memory])
 
 
 def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
-    """Return the note on a topic, written again from the topic's remaining memories.
+    """Write the note on a topic again, from the memories of the topic that remain. Return the change that stores the note.
 
-    Return None if no memories remain.
+    ``lost`` is the removed note. Return None if no memory of the topic remains.
     """
     remaining = [*tx.memories(MemoryFilter(ids=list(lost.sources))), *(memory for memory in made if memory.topic == lost.topic)]
     if not remaining:
@@ -149,9 +153,9 @@ def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | 
 
 
 def clear_restated(writer: Writer, restated: Iterable[Memory], gone: Collection[str]) -> None:
-    """Remove the erased sources from memories whose text a remaining source also stated.
+    """Remove all traces of erased sources from memories that stay, because a remaining source also stated their text.
 
-    The history of these memories is removed, too, and so are the tags that no remaining source states.
+    This removes the erased sources (``gone``), the history of the memories, and the tags that no remaining source states.
     """
     tx = writer.tx
     for memory in restated:
@@ -173,13 +177,14 @@ def _same(memory: Memory, tags: tuple[str, ...]) -> Put:
 
 
 def _own_tags(memory: Memory, said: Sequence[Message]) -> tuple[str, ...]:
-    """Return a memory's tags whose words occur in the remaining messages."""
+    """Return those tags of a memory that occur in the remaining messages (``said``). Without such messages, search the memory's text.
+    """
     stated = fold(" ".join([memory.text if not said else "", *(message.text for message in said)]))
     return tuple(tag for tag in memory.tags if fold(tag) in stated)
 
 
 def _own_metadata(memory: Memory, said: Sequence[Message]) -> dict[str, Any]:
-    """Return the part of a memory's metadata without erased text: numbers, and the sessions of remaining messages."""
+    """Return a memory's metadata without strings, which may contain erased text. Session ids of the remaining messages stay."""
     sessions = {message.session for message in said}
     return {name: value for name, value in memory.metadata.items() if not isinstance(value, str) or value in sessions}
 

@@ -1,10 +1,11 @@
-"""Records of erasures, without content: an audit trail, receipts that can be read later, and tombstones for restored backups.
+"""Records of erasures: an audit trail, receipts that can be read later, and tombstones. They contain no erased content.
 
 The store keeps one record per erasure. A file next to the store also contains the tombstones, and lists the copies that
 Holdfast has made of the store. Restoring a backup replaces the store, but not this file.
 
-A tombstone identifies the erased data. Ids of memories and messages are random, so they are stored unchanged. Names are
-stored as hashes with a secret of the store, so the record alone does not reveal a name.
+A tombstone identifies the erased data, so that the data can be erased again if a backup is restored. Ids of memories and
+messages are random, so they are stored unchanged. Names are stored as hashes with a secret of the store, so the record alone
+does not reveal a name.
 """
 
 import hashlib
@@ -24,18 +25,22 @@ from holdfast.types import Receipt, Scope
 
 log = logging.getLogger("holdfast")
 ERASED = "(erased)"
-"""Value that stands for an erased name in a receipt that is read later."""
+"""Placeholder for the erased name in the target of a stored receipt."""
 _PREFIX = "erasure "
 _PARTS = ("user", "app", "agent")
 _IDS = ("memory", "source")
 _RECEIPTS_PER_WRITE = 100
-"""Maximum number of receipts that one transaction updates. Other writers wait meanwhile."""
+"""Maximum number of receipts to update in one transaction, so that other writers do not wait for long."""
 _COUNTS = ("memories", "revisions", "messages", "sessions", "jobs", "vectors", "rebuilt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tombstone:
-    """Identifies the target of an erasure: the kinds of the target, such as ``("user", "app")``, and its id or hash."""
+    """Identifies the data that an erasure removed.
+
+    ``id`` is the id of the receipt. ``kinds`` says what was erased, such as ``("memory",)`` or ``("user", "app")``. ``mark`` is
+    the id of the memory or message, or a hash of the names.
+    """
 
     id: str
     kinds: tuple[str, ...]
@@ -43,18 +48,21 @@ class Tombstone:
 
     @property
     def is_exact(self) -> bool:
-        """True if the mark is an id, False if it is a hash of names."""
+        """True if ``mark`` is an id, False if ``mark`` is a hash of names."""
         return self.kinds[0] in _IDS
 
 
 def tombstone(reads: Reads, id: str, target: Mapping[str, str], scope: Scope | None) -> Tombstone:
-    """Return the tombstone of an erasure's target."""
+    """Return the tombstone for the target of an erasure. ``id`` is the id of the receipt."""
     kinds = tuple(sorted(target))
     return Tombstone(id=id, kinds=kinds, mark=mark_of(reads.setting("secret") or "", target, scope))
 
 
 def mark_of(secret: str, target: Mapping[str, str], scope: Scope | None) -> str:
-    """Return the id of a target, or a hash of its names. The hash can be computed only with the store's secret."""
+    """Return the mark for a tombstone: the id of a memory or message, or else a hash of the names in ``target``.
+
+    The hash can be computed only with the store's secret. ``scope`` is needed for a session.
+    """
     if len(target) == 1 and (ids := [target[kind] for kind in _IDS if kind in target]):
         return ids[0]
     parts = [getattr(scope, part) for part in _PARTS] if scope is not None and "session" in target else []
@@ -69,7 +77,7 @@ def record(tx: Transaction, receipt: Receipt, stone: Tombstone, *, actor: str) -
 
 
 def update(store: Store, *receipts: Receipt) -> None:
-    """Record the current state of receipts: whether they are complete, and what the scan found."""
+    """Store the current state of receipts, such as their status and the result of the scan."""
     for first in range(0, len(receipts), _RECEIPTS_PER_WRITE):
         with store.write() as tx:
             for receipt in receipts[first : first + _RECEIPTS_PER_WRITE]:
@@ -79,7 +87,7 @@ def update(store: Store, *receipts: Receipt) -> None:
 
 
 def receipts(reads: Reads) -> list[Receipt]:
-    """Return all recorded receipts, oldest first. Names of erased people are not recorded."""
+    """Return all stored receipts, oldest first. They contain no names of erased people."""
     found = [_receipt(name.removeprefix(_PREFIX), json.loads(value)) for name, value in reads.settings(_PREFIX).items()]
     return sorted(found, key=lambda receipt: (receipt.at, receipt.id))
 
@@ -177,6 +185,6 @@ class Registry:
 
 
 def counted(receipt: Receipt, counts: Mapping[str, int]) -> Receipt:
-    """Return a receipt with its counts of removed rows filled in."""
+    """Return a copy of a receipt with the numbers of removed rows."""
     known: dict[str, Any] = {name: number for name, number in counts.items() if name in _COUNTS}
     return replace(receipt, **known)

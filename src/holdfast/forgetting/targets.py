@@ -1,4 +1,4 @@
-"""The rows that an erasure removes: those that its target names, and everything derived from them."""
+"""Find the rows that an erasure removes: the rows that its target names, and everything derived from them."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from holdfast.protocols import MemoryFilter, MessageFilter, Reads, SessionFilter
 from holdfast.types import Memory, Message, Scope
 
 MEMORIES_OF_APP = "memories of app"
-"""Key of an erasure target, as in ``{MEMORIES_OF_APP: "cooking"}``, that erases only the memories of an app.
+"""Key of an erasure target that erases only the memories of an app: ``{MEMORIES_OF_APP: "cooking"}``.
 
 The app's sessions stay stored, but their messages are hidden.
 """
@@ -17,7 +17,7 @@ The app's sessions stay stored, but their messages are hidden.
 
 @dataclass(slots=True)
 class ErasureTargets:
-    """Ids of everything that one erasure removes or changes."""
+    """The data that one erasure removes or changes, by id, and the erased texts."""
 
     memories: set[str] = field(default_factory=set)
     messages: set[str] = field(default_factory=set)
@@ -25,7 +25,7 @@ class ErasureTargets:
     mixed: dict[str, Memory] = field(default_factory=dict)
     """Memories with both erased and remaining sources. They are removed, then derived again from the remaining sources."""
     restated: dict[str, Memory] = field(default_factory=dict)
-    """Memories whose present text a remaining source also stated. They stay, and only their erased sources are removed."""
+    """Memories whose current text was also stated by a remaining source. They stay, and only their erased sources are removed."""
     texts: list[str] = field(default_factory=list)
 
     @property
@@ -99,7 +99,10 @@ def follow_sources(reads: Reads, targets: ErasureTargets) -> None:
 
 
 def is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
-    """Return True if a remaining source also stated the memory's current text. The memory can then stay."""
+    """Return True if a remaining source also stated the memory's current text. Then the memory can stay.
+
+    ``revisions`` are all revisions of the memory. ``gone`` contains the ids of the erased sources.
+    """
     present = revisions[-1]
     if revisions[0].content_hash == present.content_hash and gone.isdisjoint(revisions[0].sources):
         return True
@@ -119,9 +122,9 @@ def surviving_messages(reads: Reads, targets: ErasureTargets) -> list[Message]:
 
 
 def messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: ErasureTargets) -> set[str]:
-    """Return the remaining messages that must be hidden, so that erased memories are not extracted from them again.
+    """Return the ids of remaining messages that must be hidden, so that erased memories are not extracted from them again.
 
-    These messages are the sources of forgotten memories and of a memory erased by its id. If all memories of an app are
+    These are the source messages of forgotten memories, and of a memory that is erased by its id. If all memories of an app are
     erased, all messages of the app are hidden.
     """
     ids = targets.memories | set(targets.mixed)
@@ -135,7 +138,7 @@ def messages_to_hide(tx: Transaction, target: Mapping[str, str], targets: Erasur
 
 
 def own_sources(reads: Reads, memories: Iterable[Memory]) -> set[str]:
-    """Return the ids of the memories' source messages, leaving out messages whose scope differs from the memory's."""
+    """Return the ids of the messages from which memories were derived. Messages of another scope than their memory are left out."""
     scope_of = {source: memory.scope for memory in memories for source in memory.sources}
     found = reads.messages(MessageFilter(ids=list(scope_of)))
     return {message.id for message in found if message.scope == scope_of[message.id]}

@@ -12,13 +12,13 @@ from holdfast.types import Scope
 
 
 def later_tombstones(store: Store, known: Iterable[Tombstone]) -> list[Tombstone]:
-    """Return the known tombstones that a store has not recorded. The store's data is older than these erasures."""
+    """Return the tombstones in ``known`` that a store does not contain: those of erasures made after the store was backed up."""
     applied = {stone.id for stone in tombstones(store)}
     return list({stone.id: stone for stone in known if stone.id not in applied}.values())
 
 
 def apply_tombstones(store: Store, preset: Preset, stones: Iterable[Tombstone], now: datetime) -> list[str]:
-    """Erase everything that the tombstones name. Return the files in which a scan still found erased data."""
+    """Erase all data that the tombstones identify. Return the files in which a scan still found erased data."""
     left: list[str] = []
     for stone in stones:
         for target, scope in _targets(store, stone):
@@ -27,7 +27,8 @@ def apply_tombstones(store: Store, preset: Preset, stones: Iterable[Tombstone], 
 
 
 def _targets(store: Store, stone: Tombstone) -> Iterator[tuple[Mapping[str, str], Scope | None]]:
-    """Yield the data in a store that a tombstone identifies. For a session, also yield its scope."""
+    """Yield each erasure target in a store that a tombstone identifies, with its scope. The scope is None unless it is a session.
+    """
     if stone.is_exact:
         yield {stone.kinds[0]: stone.mark}, None
         return
