@@ -300,7 +300,9 @@ class Walk:
         return [memory.id for memory in new]
 
     def _is_restated(self, memory: Memory, known: Collection[str]) -> bool:
-        """Return True if a source outside the selection also states this memory. Erasing the selection would not remove the memory then.
+        """Return True if a source outside the selection also states this memory.
+
+        Such a memory would stay if the selection were erased.
         """
         revisions = self._store.revisions(memory.id)
         sources = {source for revision in revisions for source in revision.sources}

@@ -177,7 +177,9 @@ def _same(memory: Memory, tags: tuple[str, ...]) -> Put:
 
 
 def _own_tags(memory: Memory, said: Sequence[Message]) -> tuple[str, ...]:
-    """Return those tags of a memory that occur in the remaining messages (``said``). Without such messages, search the memory's text.
+    """Return those tags of a memory that occur in the remaining messages (``said``).
+
+    Without such messages, return the tags that occur in the memory's text.
     """
     stated = fold(" ".join([memory.text if not said else "", *(message.text for message in said)]))
     return tuple(tag for tag in memory.tags if fold(tag) in stated)

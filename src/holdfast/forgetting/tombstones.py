@@ -27,8 +27,7 @@ def apply_tombstones(store: Store, preset: Preset, stones: Iterable[Tombstone], 
 
 
 def _targets(store: Store, stone: Tombstone) -> Iterator[tuple[Mapping[str, str], Scope | None]]:
-    """Yield each erasure target in a store that a tombstone identifies, with its scope. The scope is None unless it is a session.
-    """
+    """Yield the erasure targets in a store that a tombstone identifies. A target that is a session comes with its scope."""
     if stone.is_exact:
         yield {stone.kinds[0]: stone.mark}, None
         return

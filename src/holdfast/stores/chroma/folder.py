@@ -1,8 +1,8 @@
-"""The folder next to a store that contains the builds of its Chroma index, and the locks of these builds.
+"""The folder next to a store that contains the builds of the store's Chroma index, and the locks of these builds.
 
 A build is one complete version of the index, in a folder of its own. Folder names are never reused, so a new build always
-starts with new files. Only one process at a time may use a build. The lock of a build is a SQLite lock on a file next to
-the build's folder. The operating system releases the lock even if the process is killed.
+starts with new files. Only one process at a time may use a build. The lock of a build is a SQLite lock on a file next to the
+build's folder. The operating system releases the lock even if the process is killed.
 """
 
 import contextlib
@@ -50,7 +50,10 @@ def folder_of(store: Path) -> Path:
 
 
 def remove_stale(folder: Path, current: Callable[[], Collection[str]]) -> bool:
-    """Remove the builds that are no longer current. Return False if one of them is left, for example because it is in use."""
+    """Remove all builds (versions of the index) in a folder, except those whose names ``current`` returns.
+
+    Return False if a build could not be removed, for example because another process uses it.
+    """
     if not folder.is_dir():
         return True
     names = {entry.name.removesuffix(_LOCK) for entry in folder.iterdir() if _IS_BUILD.fullmatch(entry.name)}

@@ -63,12 +63,12 @@ class ChromaCollection:
 
     @property
     def mark(self) -> str:
-        """Mark (random id) of the batch of changes that was last applied to the index, completely or in part."""
+        """Mark (random id) of the last batch of changes that was begun on this index. The batch may be applied only in part."""
         return str((self._collection.metadata or {}).get("mark", ""))
 
     @contextlib.contextmanager
     def _calling(self) -> Iterator[Any]:
-        """Yield the Chroma collection for one call, and translate the errors of the call.
+        """Context manager for one call to Chroma. It yields the collection, and raises Chroma's errors as Holdfast errors.
 
         If the collection is in a folder, record the hashes of the files again afterwards, because any call may write files.
         """
@@ -79,7 +79,7 @@ class ChromaCollection:
 
     @contextlib.contextmanager
     def applying(self) -> Iterator[None]:
-        """Hold the lock for changing the index inside the ``with`` block."""
+        """Context manager: hold the lock that a process needs to change the index."""
         with self._lock:
             yield
 
@@ -106,9 +106,9 @@ class ChromaCollection:
                 collection.delete(ids=[_id(key) for key in keys[start : start + _BATCH]])
 
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
-        """Return the keys of the vectors in these partitions that are nearest to the query by cosine. The result is approximate.
+        """Return the keys of the ``limit`` vectors in these partitions that are nearest to the query by cosine, approximately.
 
-        If there are fewer than ``limit`` results, the partitions contain no more vectors.
+        If there are fewer results, the partitions contain no more vectors.
         """
         with self._calling() as collection:
             found = collection.query(
@@ -213,7 +213,7 @@ class EmbeddedChroma:
         self._folder = folder_of(store.absolute())
 
     def load(self) -> None:
-        """Import Chroma."""
+        """Import Chroma, so that the first search need not wait for the import."""
         _import_chroma()
 
     def describe(self) -> str:
@@ -237,7 +237,7 @@ class EmbeddedChroma:
         )
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:  # noqa: ARG002  (required by the protocol)
-        """Remove all builds in the folder that ``current`` does not name."""
+        """Remove all builds (versions of the index) in the folder, except those whose names ``current`` returns."""
         remove_stale(self._folder, current)
 
 
@@ -256,7 +256,7 @@ class ChromaServer:
         self._port = parts.port or (443 if self._tls else 8000)
 
     def load(self) -> None:
-        """Import Chroma in advance. During a recall, the import would take longer than the recall may wait for the server."""
+        """Import Chroma in advance. The import takes longer than a recall may wait for the server."""
         _import_chroma()
 
     def describe(self) -> str:
@@ -275,7 +275,7 @@ class ChromaServer:
         return ChromaCollection(collection, lock=_ServerLock(self._locks / build.build), close=_once(client.close))
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
-        """Delete the collection of the build from the server, if the server can be reached. Also delete unused lock files."""
+        """Delete the collection of a build from the server, if the server can be reached. Also delete unused lock files."""
         remove_stale(self._locks, current)
         with contextlib.suppress(IndexUnavailable, IndexInvalid), _translate_errors(local=False):
             client = self._client()
@@ -345,9 +345,9 @@ def _embedded_client(folder: Path) -> Any:
 
 
 def _collection(client: Any, build: Build) -> Any:
-    """Return the Chroma collection of a build. For a new build, create the collection if it is missing.
+    """Return the Chroma collection of a build. If the build is new, create a missing collection.
 
-    For a build to which vectors were already added, a missing collection is an error, which Chroma raises.
+    If vectors were already added to the build, a missing collection is an error, which Chroma raises.
     """
     if build.mark:
         return client.get_collection(_name(build.build), embedding_function=None)
@@ -358,9 +358,9 @@ def _collection(client: Any, build: Build) -> Any:
 
 @contextlib.contextmanager
 def _translate_errors(*, local: bool) -> Iterator[None]:
-    """Translate Chroma's errors into `IndexUnavailable` (try later) or `IndexInvalid` (rebuild).
+    """Context manager: raise Chroma's errors as `IndexUnavailable` (try later) or `IndexInvalid` (rebuild the index).
 
-    If Chroma runs in this process, every error that Chroma raises means that the index must be rebuilt.
+    ``local`` is True if Chroma runs in this process. Then every error means that the index must be rebuilt.
     """
     import httpx  # noqa: PLC0415  (comes with chromadb)
     from chromadb.errors import ChromaError, NotFoundError  # noqa: PLC0415  (slow to import)

@@ -46,16 +46,16 @@ class Build(NamedTuple):
     place: str
     """Name of the :class:`IndexPlace` that stores this build."""
     home: str
-    """Path of the store that the build belongs to. A copy of the store has another path, so it does not use this build.
+    """Path of the store that the build belongs to. A copy of the store has another path, so the copy does not use this build.
 
-    Empty for an index in a folder, because each store has its own folder.
+    The path is empty for an index in a folder, because each store has its own folder.
     """
     build: str
     """Random name of the build."""
     mark: str
-    """Mark (identifier) of the last batch that was applied; '' if there was none."""
+    """Mark (random id) of the last batch of changes that was applied. Empty if no batch was applied yet."""
     next: str
-    """Mark (identifier) of the batch that is being applied; '' if there is none."""
+    """Mark (random id) of the batch of changes that is being applied. Empty if no batch is being applied."""
     removed: int
     """Number of vectors removed since the build started. The build's files may still contain data of the removed vectors."""
 
@@ -65,7 +65,7 @@ class ExternalIndex(Protocol):
 
     @property
     def mark(self) -> str:
-        """Mark (random id) of the batch of changes that was last applied to the index, completely or in part."""
+        """Mark (random id) of the last batch of changes that was begun on this index. The batch may be applied only in part."""
         ...
 
     def applying(self) -> AbstractContextManager[None]:
@@ -85,9 +85,9 @@ class ExternalIndex(Protocol):
         ...
 
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
-        """Return the keys of the vectors in these partitions that are nearest to the query by cosine. The result is approximate.
+        """Return the keys of the ``limit`` vectors in these partitions that are nearest to the query by cosine, approximately.
 
-        If there are fewer than ``limit`` results, the partitions contain no more vectors.
+        If there are fewer results, the partitions contain no more vectors.
         """
         ...
 

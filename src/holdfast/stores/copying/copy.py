@@ -26,9 +26,9 @@ _BATCH_ROWS = 1000
 
 
 def copy_store(source: Side, target: Side, *, progress: Progress | None = None, batch: int = _BATCH_ROWS) -> CopyReport:
-    """Copy all tenants, resume an interrupted copy, or verify a finished copy.
+    """Copy all tenants of a store, resume an interrupted copy, or verify a finished copy.
 
-    Raises ``Conflict`` if the target holds other data. If the report says that the sides differ or that the full-text
+    Raise ``Conflict`` if the target holds other data. If the report says that source and target differ or that the full-text
     index is incomplete, the target stays marked as unfinished and cannot be opened.
     """
     started = time.monotonic()
@@ -50,7 +50,7 @@ def tables_of(source: Side, target: Side) -> list[tuple[TableLayout, TableLayout
 
 
 class _Copy:
-    """One run that copies a store, resumes a copy, or verifies it."""
+    """One run of :func:`copy_store`."""
 
     def __init__(self, source: Side, target: Side, progress: Progress, batch: int) -> None:
         self._source = source
@@ -60,15 +60,15 @@ class _Copy:
         self._totals: dict[str, int] = {}
         self._copied = dict.fromkeys(COPIED, 0)
         self._seen: dict[str, Digest] = {}
-        """Digests (checksums) of the source tables that this run read completely.
+        """Digests (checksums) of the source tables that this run has read completely, by table.
 
-        The comparison need not read these tables again.
+        These tables need not be read again for the comparison.
         """
 
     def run(self, started: float) -> CopyReport:
-        """Copy the missing rows and compare both sides.
+        """Copy the missing rows, and compare source and target. ``started`` is the start time of the run.
 
-        If they are equal, remove the mark that prevents opening the target as a store.
+        If both are equal, remove the mark that prevents opening the target as a store.
         """
         known = self._target.prepare()
         begun = self._target.unfinished_source()
@@ -111,10 +111,10 @@ class _Copy:
             )
 
     def _may_be_finished(self) -> bool:
-        """Return True if each table of the target has as many rows as in the source: the target may be a finished copy.
+        """Return True if the target may be a finished copy, because each table has as many rows as in the source.
 
-        Return False if the target is empty. Raise ``Conflict`` if the target has rows, but a table has another number of
-        rows.
+        Return False if the target is empty. Raise ``Conflict`` if the target has rows, but another number of rows in some
+        table.
         """
         counts = {table: self._target.count(table) for table in COPIED}
         if not any(count for table, count in counts.items() if table not in MADE_BY_OPENING):
@@ -131,7 +131,10 @@ class _Copy:
         )
 
     def _copy(self, here: TableLayout, there: TableLayout) -> None:
-        """Copy the rows of a table that come after its bookmark."""
+        """Copy the rows of a table that come after its bookmark, the last row that an earlier run has copied.
+
+        ``here`` is the layout of the table in the source, and ``there`` its layout in the target.
+        """
         table = here.table
         mark = self._target.bookmark(table)
         whole, digest = mark.after is None, Digest(here)
@@ -150,7 +153,7 @@ class _Copy:
             self._seen[table] = digest
 
     def _put(self, connection: Connection, here: TableLayout, there: TableLayout, rows: list[Row]) -> None:
-        """Write rows of the source into the target.
+        """Write rows that were read from the source into the target.
 
         Vectors are converted to the target's format. Rows of the chunk table are also added to the target's full-text index.
         """
@@ -167,9 +170,9 @@ class _Copy:
             self._target.index_text(connection, there, rows)
 
     def _compare(self, here: TableLayout, there: TableLayout, *, finished: bool) -> CopiedTable:
-        """Compare a table on both sides. If it differs and the copy is not marked as finished, copy the table again.
+        """Compare a table in source and target, and return the result. In an unfinished copy, copy a table that differs again.
 
-        In an unfinished copy, a difference means that rows changed in the source after an earlier run had copied them.
+        There, a difference means that rows changed in the source after an earlier run had copied them.
         """
         table = here.table
         source = self._seen.get(table) or self._read(self._source, here)

@@ -10,7 +10,7 @@ _BITS = 128
 
 
 class Digest:
-    """Running digest of a table. Tables with the same rows have the same digest, whether in SQLite or in PostgreSQL."""
+    """Checksum of a table, to which rows are added. Equal tables have the same digest in SQLite and in PostgreSQL."""
 
     def __init__(self, layout: TableLayout) -> None:
         self.rows = 0

@@ -1,4 +1,4 @@
-"""Open one side of a copy by its address."""
+"""Open the source or the target of a copy by its address."""
 
 from pathlib import Path
 

@@ -1,8 +1,7 @@
-"""A PostgreSQL database as one side of a copy.
+"""A PostgreSQL database as the source or the target of a copy.
 
-If the database user bypasses row level security, all tenants are read at once and written with COPY. Other database users
-can see only one tenant at a time, so rows are read and written tenant by tenant. Only the owner of the tables can list
-the tenants.
+If the database user bypasses row level security, all tenants are read at once and written with COPY. Other database users can
+see only one tenant at a time, so rows are read and written tenant by tenant. Only the owner of the tables can list the tenants.
 """
 
 import contextlib
@@ -61,7 +60,7 @@ class PostgresSide(Side):
                 self._inspect()
 
     def _connect(self) -> PostgresSession:
-        """Open a connection without timeouts, because copying millions of rows takes longer than most servers allow."""
+        """Open a connection without timeouts, because copying millions of rows takes longer than the timeouts of most servers."""
         session = PostgresSession(connect(self._url, limits=PoolLimits(), application=f"{APPLICATION}-copy"))
         if is_pooled(session.raw):
             session.raw.close()
@@ -111,9 +110,9 @@ class PostgresSide(Side):
             yield self._writer
 
     def prepare(self) -> list[Migration]:
-        """Create the tables, or migrate them to this version's schema. Return all migrations of this version.
+        """Create the tables, or migrate them to the schema of this version. Return all migrations that this version knows.
 
-        If the tables belong to an unfinished copy, they are not migrated. :meth:`check_schema` checks their schema instead.
+        The tables of an unfinished copy are not migrated. :meth:`check_schema` checks their schema instead.
         """
         with self.guard():
             self._lock_out_other_copies()
@@ -124,7 +123,10 @@ class PostgresSide(Side):
         return list(migrations("holdfast.stores.postgres"))
 
     def _lock_out_other_copies(self) -> None:
-        """Take the lock that prevents other copies. Wait a few seconds for the server to release the lock of a killed copy."""
+        """Take the lock that prevents other copies into this database.
+
+        If a copy was killed, the server may still hold its lock for a moment. So wait a few seconds before failing.
+        """
         self._writer.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
         self._writer.execute("SELECT pg_advisory_lock(?)", (_LOCK,))
         self._writer.execute("SET lock_timeout = 0")
@@ -138,8 +140,8 @@ class PostgresSide(Side):
     def passes(self) -> Iterator[None]:
         """Yield once for each pass that is needed to read all rows of a table.
 
-        If the database user sees all rows, one pass is enough. Otherwise, each tenant needs a pass: the tenant is selected
-        before the yield, so that the caller then reads only its rows.
+        If the database user sees all rows, one pass is enough. Otherwise, each tenant needs its own pass. The tenant is
+        selected before the yield, so the caller then sees only the rows of this tenant.
         """
         if not self._bound:
             yield None
@@ -198,7 +200,7 @@ class PostgresSide(Side):
             return fetch(self._reader, query, (f"{SCHEMA}.{table}",))
 
     def numbers(self) -> dict[str, int]:
-        """Return the last number that was taken from each sequence."""
+        """Return the last number that each sequence has issued, by the name of the sequence."""
         with self.guard():
             last = {
                 name: int(fetch_value(self._reader, f"SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {name}_numbers"))
@@ -279,7 +281,7 @@ class PostgresSide(Side):
         return [(HalfVector(vector),) for vector in vectors]
 
     def vector_codes(self, stored: Sequence[Row]) -> list[bytes]:
-        """Return the int8 codes (quantized vectors) that SQLite would store for these vectors."""
+        """Return the int8 codes (quantized form) that a SQLite store would contain for these vectors."""
         codes: list[bytes] = []
         for _, same in groupby(self.decode_vectors(stored), key=len):
             codes += [code.tobytes() for code in quantize(np.stack(list(same)))[0]]

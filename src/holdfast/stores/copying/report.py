@@ -1,4 +1,4 @@
-"""Report of a copy: the number of rows copied, and whether both sides are equal."""
+"""The report of a copy: how many rows were copied, and whether source and target are equal."""
 
 from dataclasses import dataclass
 
@@ -35,7 +35,7 @@ class CopyReport:
     indexed: int
     """Number of chunks that the target's full-text index contains."""
     numbers: dict[str, int]
-    """The last number that each sequence issued."""
+    """The last number that each sequence has issued, by the name of the sequence."""
     seconds: float
 
     @property

@@ -1,4 +1,4 @@
-"""One side of a copy: the source, whose rows are read in key order, or the target, which is written in batches."""
+"""Base class for the source and the target of a copy. The source is read in key order, and the target is written in batches."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ class Side(ABC):
     title: str
     """Name of the database in error messages: the path of a file, or a generic name for a server."""
     fills: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Maps a table to values for its columns that are not copied. The target gets these values.
+    """Values for columns that are not copied, by table and column. Each copied row gets these values in the target.
 
     A value is needed where the default of a column is wrong for copied rows, such as ``version`` of ``partitions`` in SQLite.
     """
@@ -62,9 +62,9 @@ class Side(ABC):
 
     @abstractmethod
     def prepare(self) -> list[Migration]:
-        """Create the tables, or migrate them to this version's schema. Return all migrations of this version.
+        """Create the tables, or migrate them to the schema of this version. Return all migrations that this version knows.
 
-        If the tables belong to an unfinished copy, they are not migrated. :meth:`check_schema` checks their schema instead.
+        The tables of an unfinished copy are not migrated. :meth:`check_schema` checks their schema instead.
         """
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Side(ABC):
 
     @abstractmethod
     def numbers(self) -> dict[str, int]:
-        """Return the last number that was taken from each sequence."""
+        """Return the last number that each sequence has issued, by the name of the sequence."""
 
     @abstractmethod
     def set_numbers(self, connection: Connection, numbers: Mapping[str, int]) -> None:
@@ -154,7 +154,7 @@ class Side(ABC):
     # --- the target's bookmarks ---
 
     def unfinished_source(self) -> str | None:
-        """Return the address that an unfinished copy into this database reads from, or None if there is no such copy."""
+        """Return the address of the source if this database is the target of an unfinished copy, otherwise None."""
         with self.guard():
             if not fetch_value(self.reader, "SELECT count(*) FROM migrations WHERE number = ?", (COPYING,)):
                 return None
@@ -162,7 +162,10 @@ class Side(ABC):
         return str(found)
 
     def check_schema(self, known: list[Migration]) -> None:
-        """Raise ``StoreError`` if the unfinished copy was begun by a Holdfast version with another schema."""
+        """Raise ``StoreError`` if another version of Holdfast, with another schema, began the unfinished copy in this database.
+
+        ``known`` are the migrations that this version knows.
+        """
         with self.guard():
             rows = fetch(self.reader, "SELECT number, sha256 FROM migrations WHERE number <> ?", (COPYING,))
         if pending(dict(rows), known):
@@ -171,7 +174,7 @@ class Side(ABC):
             )
 
     def begin(self, source: str) -> None:
-        """Mark the target as unfinished, so that nobody can open it as a store.
+        """Mark this database as the target of an unfinished copy, so that nobody can open it as a store.
 
         Also delete the rows that Holdfast writes when it opens a new store. The copied rows replace them.
         """

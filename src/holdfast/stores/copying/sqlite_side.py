@@ -1,4 +1,4 @@
-"""A SQLite file as one side of a copy."""
+"""A SQLite file as the source or the target of a copy."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,9 +72,9 @@ class SQLiteSide(Side):
         return self._connections.writing()
 
     def prepare(self) -> list[Migration]:
-        """Create the tables, or migrate them to this version's schema. Return all migrations of this version.
+        """Create the tables, or migrate them to the schema of this version. Return all migrations that this version knows.
 
-        If the tables belong to an unfinished copy, they are not migrated. :meth:`check_schema` checks their schema instead.
+        The tables of an unfinished copy are not migrated. :meth:`check_schema` checks their schema instead.
         """
         with self._connections.exclusive() as connection:
             exists = fetch_value(connection, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'")
@@ -105,7 +105,7 @@ class SQLiteSide(Side):
             fulltext.remove_all(connection)
 
     def numbers(self) -> dict[str, int]:
-        """Return the last number that was taken from each sequence."""
+        """Return the last number that each sequence has issued, by the name of the sequence."""
         with self.guard():
             used: dict[str, int] = dict(fetch(self.reader, "SELECT name, value FROM sequences"))
             return {

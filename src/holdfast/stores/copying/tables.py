@@ -37,7 +37,7 @@ NUMBERS: Mapping[str, tuple[tuple[str, str], ...]] = {
 """Sequences whose numbers are never reused. Each is listed with the (table, column) pairs that contain its numbers."""
 
 LOCAL_COLUMNS: Mapping[str, frozenset[str]] = {"partitions": frozenset({"version"})}
-"""Columns that describe the state of one database. They are neither copied nor compared."""
+"""Columns that are neither copied nor compared, by table. Their values have a meaning only within one database."""
 
 VECTOR_COLUMNS = frozenset({"scale", "code", "embedding"})
 """Columns that store vectors. Each database has its own format, so vectors are compared by int8 codes (quantized form)."""
@@ -45,7 +45,10 @@ VECTOR_COLUMNS = frozenset({"scale", "code", "embedding"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """The columns of a table on one side: the columns that both sides have, the primary key, and this side's vector columns."""
+    """The columns of a table in the source or the target of a copy.
+
+    ``columns`` are the columns that both have, ``key`` is the primary key, and ``vector`` are the columns that store a vector.
+    """
 
     table: str
     columns: tuple[str, ...]
@@ -71,7 +74,7 @@ def layout_of(table: str, columns: Sequence[str], key: Sequence[str]) -> TableLa
 
 
 def hash_of_rows(layout: TableLayout) -> tuple[list[int], Expected] | None:
-    """Return the positions of the columns that a row's hash covers, and the function that computes the hash.
+    """Return how the row hash of a table is computed: the positions of the hashed columns, and the hash function.
 
     Return None if the rows of this table have no hash.
     """

@@ -28,7 +28,10 @@ SCHEMA = "holdfast"
 """Schema that contains the tables. A separate schema avoids name clashes with other software in the database."""
 
 APPLICATION = "holdfast"
-"""Name of the connections in ``pg_stat_activity``. They never keep a snapshot beyond one statement."""
+"""Application name of Holdfast's connections. The server lists it in ``pg_stat_activity``.
+
+``rewriting.py`` recognizes Holdfast's connections by this name, because they never hold a snapshot for longer than a statement.
+"""
 
 _SEARCH_PATH = f"SELECT set_config('search_path', '{SCHEMA}, ' || current_setting('search_path'), false)"
 
@@ -84,7 +87,7 @@ def connect(url: str, *, limits: PoolLimits, application: str = APPLICATION) -> 
 
 
 def is_pooled(raw: "psycopg.Connection[Row]") -> bool:
-    """Return True if a pooler stands between this process and the server.
+    """Return True if a pooler such as PgBouncer stands between this process and the server.
 
     When a client connects, a pooler reports a process number of its own. This number differs from the number of the server
     process that runs the statements.
@@ -113,7 +116,7 @@ def connection_arguments(raw: "psycopg.Connection[Row]", limits: PoolLimits, *, 
 
 
 def _values(limits: PoolLimits) -> Mapping[str, str]:
-    """Return the settings (name and value) that every connection gets. Search path, tenant and role are set elsewhere."""
+    """Return the settings, by name, that every connection gets. Search path, tenant and role are set elsewhere."""
     return {
         "statement_timeout": str(int(limits.statement_timeout * 1000)),
         "lock_timeout": str(int(limits.lock_timeout * 1000)),
@@ -124,7 +127,7 @@ def _values(limits: PoolLimits) -> Mapping[str, str]:
 
 
 def connection_setup(limits: PoolLimits, *, role: str | None) -> "Callable[[psycopg.Connection[Row]], None]":
-    """Return a function that prepares a new connection: timeouts, planner settings, and the restricted role if there is one.
+    """Return a function that prepares a new connection. It sets timeouts, planner settings and, if given, the restricted role.
 
     The function selects no tenant. Until a tenant is selected, a connection with the restricted role cannot read any rows.
     """

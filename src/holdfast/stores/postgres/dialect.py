@@ -1,4 +1,4 @@
-"""PostgreSQL's SQL dialect, and the translation of statements that both SQL stores share."""
+"""The PostgreSQL versions of SQL expressions, and the translation of statements that are shared with SQLite."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ _NO_VALUES = re.compile(r"\bIN \(\)")
 
 @lru_cache(maxsize=4096)
 def translate(sql: str) -> str:
-    """Translate a statement that both SQL stores share: number its parameters, and quote columns that are reserved words."""
+    """Translate a statement that is shared with SQLite: number its parameters, and quote columns that are reserved words."""
     parts = _OUTSIDE_QUOTES.split(sql)
     count = 0
 
@@ -126,9 +126,9 @@ class PostgresDialect:
         return f"to_char(to_timestamp({column} / 1000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 
     def is_shared_with(self) -> str:
-        """Return the SQL condition that an app's ``sharing`` list contains ``*`` or a given app.
+        """Return the SQL condition that an app shares its memories with another app.
 
-        The given app is bound as a parameter.
+        It is true if the app's ``sharing`` list contains ``*`` or the other app, which is bound as a parameter.
         """
         return "EXISTS (SELECT 1 FROM json_array_elements_text(sharing::json) AS one (name) WHERE one.name IN (?, '*'))"
 

@@ -29,7 +29,7 @@ def redact_address(url: str) -> str:
 
 
 def is_lost(error: psycopg.Error, raw: "psycopg.Connection[tuple[object, ...]] | None") -> bool:
-    """Return True if an error means that the connection is gone."""
+    """Return True if an error means that the connection to the server is broken."""
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (raw is None or raw.closed or raw.broken)
 
 

@@ -28,7 +28,10 @@ _MAX_CHUNKS = 4096
 
 
 class Postings:
-    """Writes the full-text index within one transaction. At the end, it updates the partitions' counts of chunks and terms."""
+    """Writes the full-text index within one transaction, and counts the added and removed chunks and terms of each partition.
+
+    :meth:`finish` stores these counts at the end of the transaction.
+    """
 
     def __init__(self) -> None:
         self._added: dict[int, list[int]] = {}
@@ -36,7 +39,7 @@ class Postings:
     def index(
         self, connection: PostgresSession, tenant: str, partition: int, texts: Sequence[IndexedText]
     ) -> list[tuple[int, int]]:
-        """Index the texts of items in a partition. Return their chunks, each as the item and the number of the chunk in it."""
+        """Index the texts of items in a partition. Return their chunks as pairs of item number and chunk number."""
         counts = [(text.item, self._index(connection, tenant, partition, text)) for text in texts]
         return [(item, window) for item, count in counts for window in range(count)]
 
@@ -89,7 +92,10 @@ class Postings:
         connection.execute("DELETE FROM units WHERE tenant = ? AND item = ?", (tenant, item))
 
     def move(self, connection: PostgresSession, tenant: str, item: int, new_item: int, partition: int) -> int:
-        """Move an item's chunks to another item number and partition without tokenizing the text again."""
+        """Move an item's chunks to another item number and partition. Return the number of chunks.
+
+        The text is not tokenized again.
+        """
         units = _units(connection, tenant, item)
         for old in {unit[0] for unit in units}:
             terms = [unit[1].split(" ") if unit[1] else [] for unit in units if unit[0] == old]
@@ -110,7 +116,7 @@ class Postings:
         counted[1] += terms
 
     def finish(self, connection: PostgresSession, tenant: str) -> None:
-        """Add the new chunks and terms to the counts of their partitions.
+        """Update the partitions' counts of chunks and terms with the changes that were collected in this transaction.
 
         This is done at the end of the transaction, so that locks are held only briefly. It is done in a fixed order, so that
         writers cannot deadlock.
@@ -128,9 +134,10 @@ def _units(connection: PostgresSession, tenant: str, item: int) -> list[tuple[in
 
 
 class ItemFilter(NamedTuple):
-    """Conditions on the items that a search may return.
+    """SQL conditions on the items that a search may return.
 
-    ``filtered`` is True if the conditions may exclude most items. The search then reads all matching chunks.
+    ``filtered`` is True if the conditions may exclude most items. The search then reads all matching chunks, not only the first
+    ones.
     """
 
     clauses: Clauses
@@ -190,7 +197,7 @@ def _matches(
     totals: tuple[int, int],
     limit: int,
 ) -> dict[int, float]:
-    """Return the candidates for scoring: a weight for each chunk, keyed by the chunk's row number.
+    """Return the candidates for scoring: the row number of each chunk, with the chunk's weight.
 
     Candidates are the chunks that contain at least one of the query's rarest terms. The weight of a chunk is the sum of
     ``bm25.rarity`` over the rarest terms that it contains.

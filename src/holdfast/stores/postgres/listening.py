@@ -40,7 +40,7 @@ class Listener:
         self._start()
 
     def announce(self) -> None:
-        """Notify the listeners of a new job, in a separate transaction after the job was committed.
+        """Notify the listeners of a new job. Call this after the transaction that queued the job.
 
         In PostgreSQL, only one transaction at a time can commit a notification. To keep this time short, the commit does not
         wait for the disk. If a notification is lost, workers still find the job when they poll.
@@ -49,7 +49,7 @@ class Listener:
             session.execute("SELECT pg_notify(?, ?)", (_CHANNEL, self._tenant[:2000]))
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a new job of this tenant. Return True if there may be a new job.
+        """Wait up to ``seconds`` for a new job of this tenant. Return True if there may be a new job.
 
         The result is also True if the connection was lost, because a notification may have been missed.
         """
@@ -57,7 +57,7 @@ class Listener:
         return heard is None or self._tenant[:2000] in heard
 
     def tenants(self, seconds: float) -> Collection[str] | None:
-        """Wait for a new job of any tenant and return the tenants with new jobs. Return None if the connection was lost.
+        """Wait up to ``seconds`` for a new job of any tenant. Return the tenants with new jobs, or None if the connection was lost.
 
         Behind a pooler, no notifications arrive. The result is then empty, and workers find new jobs when they poll.
         """

@@ -30,9 +30,9 @@ class Locks:
         self._whole = False
 
     def hold(self, names: Iterable[str]) -> bool:
-        """Take the locks with these names, in a fixed order. Return False if the transaction already held all of them.
+        """Take the locks with these names, in a fixed order. Return True if at least one of them is new to this transaction.
 
-        True means that at least one lock is new. Rows that were read before the call may have changed, so read them again.
+        In that case, rows that were read before the call may have changed, so read them again.
         """
         wanted = {_number(self._tenant, name) for name in names} - self._held
         if not wanted or self._whole:

@@ -36,7 +36,10 @@ _FULL_PAGE_WRITES = translatable(
 
 
 def check(connection: PostgresSession, tenant: str, *, deep: bool) -> list[Finding]:
-    """Check versions, settings, the full-text index and vectors. With ``deep``, also check the hash of every row."""
+    """Check the server's version and settings, the full-text index and the vectors. Return the findings.
+
+    With ``deep``, also check the hash of every row.
+    """
     findings = [
         _server(connection),
         _vector_extension(connection),
@@ -84,7 +87,7 @@ def _vector_extension(connection: PostgresSession) -> Finding:
 
 
 def check_distance(url: str) -> Finding:
-    """Check that pgvector can compute a distance.
+    """Check that pgvector can compute a vector distance on this server. Return the finding.
 
     This uses a separate connection, because a pgvector build for another CPU would kill the server process.
     """
@@ -106,9 +109,9 @@ def check_distance(url: str) -> Finding:
 
 
 def pooler_finding(*, is_direct: bool) -> Finding:
-    """Return the result of the check "pooler", for a store that is connected through a pooler such as PgBouncer.
+    """Return the finding of the check "pooler", for a store that is connected through a pooler such as PgBouncer.
 
-    The check passes if maintenance can connect to the server directly (``is_direct``).
+    ``is_direct`` is True if maintenance can also connect to the server directly. Only then does the check pass.
     """
     if is_direct:
         detail = translatable("pooler.ok", "connected through a pooler; maintenance connects directly")
@@ -129,7 +132,7 @@ def _setting(connection: PostgresSession, name: str, *, remedy: str) -> Finding:
 
 
 def _checksums(connection: PostgresSession) -> Finding:
-    """Return the result of a check that recommends data checksums if the server does not use them.
+    """Return the finding about data checksums. If the server does not use them, the finding recommends them.
 
     The check passes even then, because each message and memory row has its own hash.
     """

@@ -35,8 +35,8 @@ $$
 def migrate(raw: "psycopg.Connection[Row]") -> str | None:
     """Apply the pending migrations. Return the role that connections must switch to, or None if they keep their own role.
 
-    A database user who bypasses row level security would see the rows of all tenants. If this user is a member of Holdfast's
-    restricted role, connections must switch to that role.
+    A database user who bypasses row level security would see the rows of all tenants. Connections of such a user must switch to
+    Holdfast's restricted role, if the user is a member of it.
     """
     known = list(migrations("holdfast.stores.postgres"))
     if _pending(raw, known):

@@ -43,7 +43,7 @@ class Transaction:
 
 
 class _HeldConnection:
-    """The connection that a thread uses for all reads of a snapshot. The first read takes the connection from the pool."""
+    """The connection that a thread uses for all reads of a snapshot. It is taken from the pool at the first read."""
 
     def __init__(self) -> None:
         self.lease = contextlib.ExitStack()
@@ -74,9 +74,11 @@ class PostgresConnections:
         direct: str | None = None,
         transaction_setup: str = "",
     ) -> None:
-        """Store the arguments. Behind a pooler, ``setup`` is None, and ``transaction_setup`` has the statements for each transaction.
+        """Connect a tenant to the shared pool of the address ``url``.
 
-        ``direct`` is the address for maintenance and notifications. It is None if only the pooler can be reached.
+        Behind a pooler, ``setup`` is None, and ``transaction_setup`` contains the statements that begin each transaction.
+        ``direct`` is the address of the server itself, for maintenance and notifications. It is None if only the pooler can be
+        reached.
         """
         self.limits = limits
         self._url = url
@@ -147,7 +149,7 @@ class PostgresConnections:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[PostgresSession]:
-        """Take a connection for one read. Inside :meth:`holding`, all reads use the same connection."""
+        """Context manager: yield a connection for one read. Inside :meth:`holding`, a thread gets the same connection each time."""
         held: _HeldConnection | None = getattr(self._local, "held", None)
         if held is None:
             with self._lent() as raw:
@@ -247,7 +249,10 @@ class PostgresConnections:
             raise StoreError(f"{NAME} rolled back this write, because one of its statements failed. Nothing was stored.")
 
     def _resolve_commit(self, transaction: Transaction, lost: psycopg.Error) -> None:
-        """Return normally if a transaction was committed. Raise an error if it was rolled back, or if its outcome is unknown."""
+        """Find out whether a transaction was committed although its connection was lost. If so, return.
+
+        Raise an error if the server rolled the transaction back, or if the outcome is unknown.
+        """
         deadline = time.monotonic() + self.limits.connect_timeout
         while True:
             status = self._status(transaction)

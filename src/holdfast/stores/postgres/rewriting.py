@@ -29,13 +29,13 @@ from holdfast.stores.sql.connection import Row, fetch, fetch_value
 _BATCH_ROWS = 5000
 """Number of rows that one statement copies."""
 _FEW_CHANGES = 500
-"""Number of recorded changes that are applied while the table is locked."""
+"""Maximum number of recorded changes that may be left when the table is locked. They are applied under the lock."""
 _MAX_ROUNDS = 20
-"""Maximum number of rounds of applying changes before the copy replaces the table."""
+"""Maximum number of times that recorded changes are applied to the copy before the copy replaces the table."""
 _LOCK_MILLISECONDS = 300
-"""Maximum time to wait for the table's lock. Readers that come later wait as long."""
+"""Maximum time to wait for the table's lock, in milliseconds. During this time, new readers of the table wait, too."""
 _SWAP_SECONDS = 10.0
-"""Maximum time to keep trying to replace the table."""
+"""Maximum time to keep trying to replace the table with its copy, in seconds."""
 _SUFFIX = "_rewritten"
 _LOG = "_rewriting_log"
 _TRIGGER = "rewriting"
@@ -151,7 +151,7 @@ class TableCopy:
 
     @cached_property
     def _columns(self) -> dict[str, int | None]:
-        """The quoted names of the columns, each with its statistics target."""
+        """The columns of the table. Each quoted name is mapped to the column's statistics target."""
         sql = (
             "SELECT quote_ident(attname), attstattarget FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0 "
             "AND NOT attisdropped ORDER BY attnum"
@@ -197,7 +197,7 @@ class TableCopy:
 
     @contextlib.contextmanager
     def _all_rows(self) -> Iterator[None]:
-        """Context manager: make all rows of all tenants visible to this connection.
+        """Context manager: make the rows of all tenants visible to this connection.
 
         If row level security does not apply to the database user, ``row_security`` is set to off. PostgreSQL then raises an
         error instead of silently hiding rows.
@@ -234,7 +234,7 @@ class TableCopy:
             last = tuple(rows[0][:-1])
 
     def _apply_changes(self, *, check: bool = False) -> int:
-        """Apply the recorded changes to the copy, as of one snapshot. Return the number of changes.
+        """Apply the recorded changes to the copy in one transaction, and return their number.
 
         With ``check``, count the rows of both tables, and raise ``StoreError`` if the numbers differ.
         """

@@ -14,21 +14,21 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql.connection import fetch, fetch_value
 
 REQUESTED = "scrub requested"
-"""Name of the setting with the number of the transaction that last erased rows of a tenant."""
+"""Name of the setting that contains the number of the last transaction in which rows of a tenant were erased."""
 _LOCK = 0x686F6C6453637262
 """Key of the advisory lock that prevents two scrubs of one database at the same time."""
 _RETRY_SECONDS = 60.0
 """Minimum time between a scrub that could not be completed and the next one."""
 _KEPT = 100
-"""Number of records of scrubs that are kept."""
+"""Number of scrubs whose records are kept."""
 
 
 def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...] | None:
-    """Find the last finished scrub that covers an erasure, and return the places that it could not reach.
+    """Find the last finished scrub that covers an erasure. Return the places that this scrub could not reach.
 
-    Return None if there is no such scrub. ``requested`` is the transaction number of the erasure. If this server has not
-    assigned that number yet, the rows were erased on another server, before the store was copied to this one. Any scrub then
-    covers the erasure.
+    Return None if there is no such scrub. ``requested`` is the number of the transaction that erased the rows. If this server
+    has not assigned that number yet, the rows were erased on another server, before the store was copied to this one. Then any
+    scrub covers the erasure.
     """
     row = fetch(
         session,
@@ -40,10 +40,9 @@ def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...
 
 
 def is_due(session: PostgresSession, interval_seconds: float) -> bool:
-    """Return True if a scrub may begin.
+    """Return True if it is time for a scrub: the last scrub began at least ``interval_seconds`` ago.
 
-    This is the case if the last scrub began at least ``interval_seconds`` ago. If the last scrub did not finish, a minute is
-    enough.
+    If the last scrub did not finish, a minute is enough.
     """
     return bool(
         fetch_value(

@@ -110,7 +110,10 @@ def _rewrite_tables(session: PostgresSession, max_locked_bytes: int) -> list[str
 
 
 def _rewrite_statistics(session: PostgresSession) -> list[str]:
-    """Recompute the planner's statistics, because they contain sample values of rows that may be deleted."""
+    """Recompute the planner's statistics, because they contain sample values of rows that may be deleted.
+
+    If the database user may not do this, return a message about it. Otherwise return an empty list.
+    """
     if not fetch_value(session, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         return [f"{NAME}: this user may not clear pg_statistic, where the server keeps sample values"]
     tables = f"SELECT oid FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace"
@@ -122,7 +125,10 @@ def _rewrite_statistics(session: PostgresSession) -> list[str]:
 
 
 def _rewrite_log(session: PostgresSession) -> list[str]:
-    """Switch to a new log segment, then overwrite the old segments that the server keeps for reuse."""
+    """Switch to a new segment of the write-ahead log, then overwrite the old segments that the server keeps for reuse.
+
+    Return a message if the database user may not do this, or if there are too many segments. Otherwise return an empty list.
+    """
     try:
         session.execute("CHECKPOINT")
         session.execute("SELECT pg_switch_wal()")
@@ -162,7 +168,7 @@ def _data_folder(session: PostgresSession) -> Path | None:
 
 
 def _residue(session: PostgresSession, folder: Path, needles: Sequence[bytes]) -> list[str]:
-    """Return the files of the server that contain erased bytes.
+    """Return the files in the server's data directory (``folder``) that contain erased bytes.
 
     Bytes that also occur in a live row are not reported, because another user may have stored the same text.
     """

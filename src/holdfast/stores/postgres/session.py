@@ -49,7 +49,7 @@ class PostgresSession:
         return self.raw.cursor(binary=True).execute(translate(sql), tuple(values))
 
     def execute_planned(self, sql: str, values: Sequence[Any]) -> ResultRows:
-        """Run a statement without a prepared plan. PostgreSQL then plans it for these values and can choose a partial index."""
+        """Run a statement without a prepared plan. PostgreSQL then makes a plan for these values and can choose a partial index."""
         return self._run(sql, values, prepare=False)
 
     def _run(self, sql: str, values: Sequence[Any], *, prepare: bool | None) -> ResultRows:

@@ -95,7 +95,7 @@ class SharedPool:
         """Wait for a free connection and return it.
 
         psycopg's pool retries an unreachable server less and less often, but each call of ``getconn`` makes it retry at once.
-        This method therefore calls ``getconn`` every few seconds until the connect timeout.
+        So this method calls ``getconn`` every few seconds, until the connect timeout has passed.
         """
         deadline = time.monotonic() + self._limits.connect_timeout
         while True:

@@ -193,7 +193,7 @@ class PostgresStore(SQLReads):
         )
 
     def _item_filter(self, where: SearchFilter, seen: Mapping[int, Space]) -> ItemFilter:
-        """Return the SQL conditions for kind, metadata and time, and the condition that leaves out the excluded session."""
+        """Return the SQL conditions of a search filter: on kind, metadata, namespace, time and the excluded session."""
         conditions = Clauses(POSTGRES, "true")
         filtered = where.selects_memories
         if filtered:
@@ -216,8 +216,9 @@ class PostgresStore(SQLReads):
     ) -> list[MissingVector]:
         """List chunks that have no vector of this model yet.
 
-        With ``reader``, list only the chunks that the reader may see. Chunks of memories come before chunks of messages,
-        and newer chunks before older ones.
+        With ``reader``, list only the chunks that the reader may see. Chunks of memories come before chunks of messages, and
+        newer chunks before older ones. With ``windows``, list only these chunks, given as pairs of item number and chunk
+        number.
         """
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or (windows is not None and not windows):
@@ -255,7 +256,7 @@ class PostgresStore(SQLReads):
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Return the cosine similarity of each pair of items, computed from their first chunks; zero if a vector is missing."""
+        """Return the cosine of each pair of items as a matrix, computed from their first chunks. It is 0 if a vector is missing."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None
@@ -276,7 +277,7 @@ class PostgresStore(SQLReads):
         return maintenance.check(self.connection, self.tenant, deep=deep)
 
     def tidy(self) -> bool:
-        """Build the vector index of one large partition and drop unused indexes. Return True if there may be more to do."""
+        """Build the vector index of one large partition, and drop unused indexes. Return True if anything was built or dropped."""
         if not self._connections.is_direct or not self._tidying.acquire(blocking=False):
             return False
         try:
@@ -310,12 +311,14 @@ class PostgresStore(SQLReads):
     def scrub(
         self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = (), when: ScrubTime = "now"
     ) -> tuple[bool, tuple[str, ...]]:
-        """Remove erased data from the tables and the log, as far as the privileges of the database user allow.
+        """Remove erased data from the tables and the write-ahead log, and search for the needles (byte strings from erased data).
 
-        A scrub covers the erasures of all tenants. It begins at most once per ``scrub_interval``, unless ``when`` is ``now``.
+        A scrub covers the erasures of all tenants. Unless ``when`` is ``now``, it begins at most once per ``scrub_interval``.
+        ``files`` are files outside the database that are searched, too.
 
-        Return whether the erased data was scrubbed, and the names of the places where it may still be. ``rewrite=False`` asks
-        for a scrub that rewrites no files. In PostgreSQL, that could remove nothing, so nothing is done.
+        Return (complete, residue). ``complete`` is True if the erased data was removed. ``residue`` lists the places where
+        erased data was found, or that the database user cannot reach. With ``rewrite=False``, nothing is done, because
+        PostgreSQL removes erased data only by rewriting files.
         """
         self._connections.check_open()
         if not rewrite or (when == "due" and not self._may_scrub()):
@@ -334,9 +337,9 @@ class PostgresStore(SQLReads):
             return True, (*unreachable, *scrubbing.scan(session, needles), *found)
 
     def _covered(self) -> Sequence[Unreachable] | None:
-        """Return the places that the last scrub of this tenant's erased data could not reach.
+        """Return the places that could not be reached by the last scrub that covers the erasures of this tenant.
 
-        Return None if this tenant has requested no scrub, or if no scrub has covered its erasures yet.
+        Return None if there is no such scrub, or if this tenant has erased nothing.
         """
         requested = self.setting(REQUESTED)
         return None if requested is None else self.guard(lambda: scrub_schedule.covering(self.connection, requested))
@@ -381,7 +384,7 @@ class PostgresStore(SQLReads):
 
     @guarded
     def backups(self) -> list[str]:
-        """List the recorded backups, oldest first."""
+        """List the recorded backups of this store, oldest first."""
         sql = "SELECT path FROM backups WHERE tenant = ? GROUP BY path ORDER BY max(at)"
         return [row[0] for row in self._rows(sql, (self.tenant,))]
 

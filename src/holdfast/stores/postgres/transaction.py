@@ -65,10 +65,9 @@ class PostgresTransaction(SQLTransaction):
     # --- locks ------------------------------------------------------------------------------------------
 
     def _read_locked(self, query: Callable[[], list[S]]) -> list[S]:
-        """Run a query and lock the users of the rows that it finds. Return the rows.
+        """Run a query, lock the users whose rows it finds, and return the rows.
 
-        If one of these users was not locked before, the query runs again, because rows may have changed before the lock
-        was taken.
+        If a lock is new, the query is repeated, because the rows may have changed before the lock was taken.
         """
         while True:
             found = query()
@@ -86,7 +85,7 @@ class PostgresTransaction(SQLTransaction):
             self._locks.hold_all()
 
     def _hold_session(self, id: str) -> None:
-        """Lock the user of a session. If the session does not exist yet, lock the session id."""
+        """Lock the user to whom a session belongs. If the session does not exist yet, lock the session id."""
         if id not in self._sessions and not self.sessions(SessionFilter(ids=(id,))):
             self._locks.hold([f"session {id}"])
         self._sessions.add(id)
@@ -166,7 +165,8 @@ class PostgresTransaction(SQLTransaction):
     def set_setting(self, name: str, value: str) -> None:
         """Store a persistent setting of the engine.
 
-        If the setting says that a scrub is pending, also record the number of this transaction, which requests the scrub.
+        If the setting requests a scrub, also record the number of this transaction. Only scrubs that begin after it cover its
+        erasures.
         """
         super().set_setting(name, value)
         if (name, value) == (SCRUB, "pending"):
@@ -195,7 +195,10 @@ class PostgresTransaction(SQLTransaction):
         super().set_session(session)
 
     def new_seqs(self, scope: Scope, count: int) -> Sequence[int]:
-        """Return numbers for new messages. The user is locked, so that a user's numbers increase in commit order."""
+        """Return ``count`` new sequence numbers for messages, in ascending order.
+
+        The user is locked, so that the numbers of a user's messages increase in commit order.
+        """
         self._locks.hold([_user(scope.user)])
         return super().new_seqs(scope, count)
 
@@ -210,7 +213,7 @@ class PostgresTransaction(SQLTransaction):
         return super().add_revision(memory)
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Set the action of the given messages, but only of those whose current action is ``instead_of`` (None for no action).
+        """Set the action of those messages whose current action is ``instead_of`` (None for no action).
 
         An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for recall. A
         message that is off the record is also removed from the indexes.
@@ -264,7 +267,7 @@ class PostgresTransaction(SQLTransaction):
         super().remove_scope(owner)
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:
-        """Remove the access keys that are bound to a scope of this tenant, including keys that another tenant stores.
+        """Remove the access keys that are bound to a scope of this tenant, even if another tenant stores them.
 
         Row level security allows this while the setting ``holdfast.opens`` names this tenant.
         """
@@ -305,18 +308,18 @@ class PostgresTransaction(SQLTransaction):
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        If ``exclusive`` names kinds of jobs, only one worker of a tenant leases at a time. So each worker sees the earlier
-        leases.
+        A job whose kind is in ``exclusive`` is skipped while another such job of the same scope is leased. To see the leases of
+        the others, the workers of a tenant then lease one after another.
         """
         if exclusive:
             self._locks.hold(["leases"])
         return super().lease_job(worker=worker, now=now, until=until, kinds=kinds, exclusive=exclusive)
 
     def holds_lease(self, job: Job) -> bool:
-        """Return True if the lease of the job is still held by the worker and attempt that ``job`` states.
+        """Return True if the lease of a job is still held by the worker and for the attempt that ``job`` names.
 
-        If it is, no other worker can take the lease before the transaction ends. This method locks the job's user before the
-        job. Erasing a user takes the two locks in the same order, so the two operations cannot deadlock.
+        Then no other worker can take the lease before the transaction ends. This method locks the job's user before the job.
+        Erasing a user takes the two locks in the same order, so the two operations cannot deadlock.
         """
         if isinstance(user := job.payload.get("user"), str):
             self._locks.hold([_user(user)])

@@ -22,7 +22,7 @@ _BUILD_LOCK = 0x486F6C6448
 
 
 class PartitionIndex(NamedTuple):
-    """Describes the index of one partition, for the vectors of one model."""
+    """Identifies the HNSW index of one partition, for the vectors of one model."""
 
     tenant: str
     partition: int
@@ -42,7 +42,7 @@ class IndexCache:
         self._seen: dict[int, tuple[float, dict[int, int]]] = {}
 
     def of(self, connection: PostgresSession, tenant: str, model: int) -> Mapping[int, int]:
-        """Return the partitions that have an index for a model. The dict maps each partition to the dimensions of its vectors."""
+        """Return the partitions that have an index for a model, each with the number of dimensions of its vectors."""
         with self._lock:
             at, found = self._seen.get(model, (0.0, {}))
         if time.monotonic() - at > _CACHE_SECONDS or not at:
@@ -73,10 +73,10 @@ def existing(connection: PostgresSession, tenant: str) -> list[PartitionIndex]:
 
 
 def missing(connection: PostgresSession, tenant: str, min_vectors: int) -> PartitionIndex | None:
-    """Return a partition that has at least ``min_vectors`` vectors of a model but no index for them. Return None if all have one.
+    """Return an index that is still to be built: for a partition with at least ``min_vectors`` vectors of a model and no index.
 
-    Workers call this often. For speed, the vectors of a partition are counted only if it has no index, and the count stops at
-    ``min_vectors``.
+    Return None if there is no such partition. Workers call this often. For speed, the vectors of a partition are counted only
+    if it has no index, and the count stops at ``min_vectors``.
     """
     large = fetch(connection, "SELECT partition FROM partitions WHERE tenant = ? AND units >= ?", (tenant, min_vectors))
     if not large:

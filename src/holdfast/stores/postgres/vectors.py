@@ -29,8 +29,8 @@ def put(
 ) -> int:
     """Store the vectors of chunks that are still queued for embedding, and return the number of stored vectors.
 
-    Chunks whose text was removed meanwhile are skipped. The transaction that stores a vector also deletes its chunk from the
-    queue, so concurrent writers of one chunk wait for each other.
+    Chunks that were removed meanwhile are skipped. The transaction that stores a vector also deletes its chunk from the queue,
+    so concurrent writers of one chunk wait for each other.
     """
     model = vector_tables.model_number(connection, tenant, name)
     if model is None or not chunks:
@@ -63,8 +63,8 @@ def put(
 def remove(connection: PostgresSession, tenant: str, partition: int, item: int) -> int:
     """Remove an item's vectors and return their number.
 
-    The item is first removed from the queue of chunks to embed. This waits for a concurrent :func:`put`, whose vector is then
-    visible and is removed, too.
+    The item is first removed from the queue of chunks to embed. If another transaction is storing a vector of the item with
+    :func:`put`, this waits for that transaction. The new vector is then removed, too.
     """
     where, values = "tenant = ? AND partition = ? AND item = ?", (tenant, partition, item)
     models = "model IN (SELECT model FROM models WHERE tenant = ?)"
@@ -76,8 +76,9 @@ def remove(connection: PostgresSession, tenant: str, partition: int, item: int) 
 def move(connection: PostgresSession, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
     """Move an item's vectors to another partition and item number. The text must be the same.
 
-    The item's entries in the queue of chunks to embed are moved first. This waits for a concurrent :func:`put`, whose vector is
-    then moved, too.
+    ``old`` and ``new`` are pairs of partition and item number. The item's entries in the queue of chunks to embed are moved
+    first. If another transaction is storing a vector of the item with :func:`put`, this waits for that transaction. The new
+    vector is then moved, too.
     """
     for table in ("unembedded", "vectors"):
         connection.execute(
@@ -102,9 +103,9 @@ def search(
     item_filter: ItemFilter,
     indexed: Mapping[int, int],
 ) -> list[Match]:
-    """Rank the items of the partitions by cosine.
+    """Rank the items of the partitions by cosine with the query, and return the best ``limit``.
 
-    ``indexed`` contains the partitions that have an HNSW index, each with the number of dimensions of its vectors.
+    ``indexed`` maps each partition that has an HNSW index to the number of dimensions of its vectors.
     """
     parameters = _VectorQuery(tenant, model, HalfVector(_unit(query)), limit, item_filter)
     rows = _exact(connection, parameters, [number for number in partitions if number not in indexed])
@@ -152,7 +153,7 @@ def _exact(connection: PostgresSession, parameters: _VectorQuery, partitions: li
 
 
 def _nearest(connection: PostgresSession, parameters: _VectorQuery, partition: int, dimensions: int) -> list[Row]:
-    """Rank the items with the partition's HNSW index, which skips items that the filter excludes.
+    """Rank the items of a partition with its HNSW index. Items that the filter excludes are skipped.
 
     The index scan ends after a limited number of vectors. If it finds fewer than ``limit`` items, only few items pass the
     filter. The query is then compared with the vectors of all these items, which is fast.
@@ -178,7 +179,7 @@ def _unit(query: "NDArray[np.float32]") -> "NDArray[np.float32]":
 
 
 def similarities(connection: PostgresSession, tenant: str, model: int, items: Sequence[int]) -> "NDArray[np.float32] | None":
-    """Return the cosine similarity of each pair of items, computed from their first chunks; zero if a vector is missing."""
+    """Return the cosine of each pair of items as a matrix, computed from their first chunks. It is 0 if a vector is missing."""
     rows = connection.execute_binary(
         "SELECT units.item, vectors.embedding FROM units JOIN vectors ON vectors.tenant = units.tenant "
         "AND vectors.partition = units.partition AND vectors.model = ? AND vectors.item = units.item AND vectors.window = 0 "

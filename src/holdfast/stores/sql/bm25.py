@@ -14,27 +14,27 @@ Counted: TypeAlias = tuple[int, frozenset[str]]
 """A query term, as a pair: the number of chunks that contain the term, and the set of the term's spellings."""
 
 MATCHES = 2000
-"""Approximate maximum number of matching chunks to read per query."""
+"""Approximate maximum number of matching chunks that a search reads."""
 FEW_CHUNKS = 2
-"""Number of additional matching chunks to read per excluded item. They replace matches that belong to the excluded item."""
+"""Number of matching chunks that a search reads in addition for each excluded item, in place of the item's own chunks."""
 K1, B = 1.2, 0.75
 """BM25 constants. ``K1`` sets the saturation of the term frequency, ``B`` the influence of the text length."""
 
 
 def bound_of(*, filtered: bool, excluded: int) -> int | None:
-    """Return the maximum number of matching chunks to read, or None for no maximum.
+    """Return the maximum number of matching chunks that a search reads, or None for no maximum.
 
-    A filtered search has no maximum, because the filter could exclude every match that was read. ``excluded`` is the number
-    of items that are left out of the results; it raises the maximum.
+    ``excluded`` is the number of items that are left out of the results. Each raises the maximum. A filtered search has no
+    maximum, because the filter could exclude every match that was read.
     """
     return None if filtered else MATCHES + excluded * FEW_CHUNKS
 
 
 def chosen(known: Sequence[Counted], bound: int | None) -> list[Counted]:
-    """Return the rarest terms of a query. Only chunks that contain one of them become candidates.
+    """Return the rarest terms of a query. Only chunks that contain one of these terms become candidates.
 
-    Together these terms match at most ``bound`` chunks. The rarest term is always used. If it alone matches more than ``bound``
-    chunks, only ``bound`` of them are read.
+    Together the terms match at most ``bound`` chunks. The rarest term is always included, even if it alone matches more.
+    ``known`` is sorted, rarest term first.
     """
     taken: list[Counted] = []
     total = 0
@@ -47,7 +47,7 @@ def chosen(known: Sequence[Counted], bound: int | None) -> list[Counted]:
 
 
 def rarity(count: int) -> float:
-    """Return the weight of a query term, which is used to select candidates. The fewer chunks contain the term, the higher it is.
+    """Return the weight of a query term for the selection of candidates. Rare terms have a high weight.
 
     ``count`` is the number of chunks that contain the term.
     """
@@ -55,25 +55,28 @@ def rarity(count: int) -> float:
 
 
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
-    """Return True if the database should order the matches by BM25 itself.
+    """Return True if the database itself should order the matching chunks by BM25.
 
-    This is for a query with a single term. All matches then have the same rarity, so rarity cannot select the best of them.
-    It is done if there are more matches than will be scored, but few enough to read them all.
+    This is needed for a query with a single term, because all matches then have the same rarity. The database orders them if
+    there are more matches than will be scored, but few enough to read them all.
     """
     return len(known) == 1 and _scored(limit) < known[0][0] <= MATCHES
 
 
 def _scored(limit: int) -> int:
-    """Return the number of candidates to score.
+    """Return the number of candidates to score for ``limit`` results.
 
-    The number is higher than ``limit``, because candidates are selected by rarity. Rarity ignores term frequency and
-    text length, so the best candidates by BM25 may not be the first by rarity.
+    It is higher than ``limit``, because candidates are selected by rarity. Rarity ignores term frequency and text length, so
+    the best candidates by BM25 may not be the first by rarity.
     """
     return max(5 * limit // 2, 60)
 
 
 def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) -> list[int]:
-    """Return the candidates to score: those with the highest summed rarity. Of equal candidates, the newest come first."""
+    """Return the row numbers of the candidates to score: those with the highest weight. Of equal ones, the newest come first.
+
+    ``weights`` maps the row number of each candidate to the summed rarity of its terms.
+    """
     count = _scored(limit)
     if len(known) == 1:  # already in order
         return list(weights)[:count]

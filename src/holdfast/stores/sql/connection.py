@@ -13,7 +13,7 @@ Part: TypeAlias = tuple[Any, ...]
 """A piece of SQL text, followed by the values of its ``?`` parameters."""
 
 Candidates: TypeAlias = Literal["entry", "elements", "both"]
-"""The values that a condition checks: the metadata entry itself, its elements if it is a list, or both."""
+"""The values to which a condition on metadata applies: the entry itself, the elements of an entry that is a list, or both."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,10 +58,9 @@ class SQLDialect(Protocol):
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
         """Return the SQL condition that the metadata entry at a path fulfills ``condition``.
 
-        If the entry is a list, it is enough that one of its elements fulfills the condition.
-
-        ``condition`` is called with the SQL name of an entry. ``of`` selects whether the condition is applied to the entry, to
-        its elements, or to both.
+        If the entry is a list, it is enough that one of its elements fulfills the condition. ``condition`` is a function: it
+        gets the SQL name of a value and returns the SQL condition on this value. ``of`` selects whether the condition is
+        applied to the entry, to its elements, or to both.
         """
         ...
 
@@ -110,9 +109,9 @@ class SQLDialect(Protocol):
         ...
 
     def is_shared_with(self) -> str:
-        """Return the SQL condition that an app's ``sharing`` list contains ``*`` or a given app.
+        """Return the SQL condition that an app shares its memories with another app.
 
-        The given app is bound as a parameter.
+        It is true if the app's ``sharing`` list contains ``*`` or the other app, which is bound as a parameter.
         """
         ...
 

@@ -45,7 +45,7 @@ def stats(connection: Connection, tenant: str) -> dict[str, Any]:
 
 
 def vectors_finding(connection: Connection, tenant: str) -> Finding:
-    """Return the result of the check that every vector belongs to a chunk."""
+    """Return the finding of the check that every stored vector belongs to a chunk."""
     waiting = fetch_value(connection, "SELECT count(*) FROM unembedded WHERE tenant = ?", (tenant,))
     stray = fetch_value(
         connection,
@@ -66,9 +66,9 @@ def vectors_finding(connection: Connection, tenant: str) -> Finding:
 
 
 def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
-    """Return the result of a check of row hashes: the number of rows in a table that do not match their hash.
+    """Return the finding of a check of row hashes in a table.
 
-    ``seen`` is the number of rows checked. ``bad`` contains the ids of the rows that do not match.
+    ``seen`` is the number of rows checked. ``bad`` contains the ids of the rows that do not match their hash.
     """
     if bad:
         shown = ", ".join(bad[:5]) + (" ..." if len(bad) > 5 else "")
@@ -84,7 +84,10 @@ def hashes_finding(table: str, seen: int, bad: Sequence[str]) -> Finding:
 
 
 def altered(rows: Iterable[Sequence[Any]], expected: Expected) -> tuple[int, list[str]]:
-    """Count the rows of a table and check their hashes. Return the count and the ids of the rows that do not match."""
+    """Check the hashes of rows. Return the number of rows, and the ids of the rows that do not match their hash.
+
+    ``expected`` computes the hash that a row should have.
+    """
     seen, bad = 0, []
     for row in rows:
         seen += 1

@@ -14,7 +14,7 @@ from holdfast.types import Where
 
 _MEMORY_SPACES: tuple[Space, ...] = ("memory", "archive")
 _FORGOTTEN_BY_WISH: Final = "action LIKE 'forgotten:%'"
-"""The condition of the index ``messages_forgotten``, word for word, so that the index is used."""
+"""SQL condition for messages that a user's wish has hidden. It must equal the condition of the index ``messages_forgotten``."""
 
 
 class Clauses:
@@ -45,7 +45,7 @@ class Clauses:
 
 
 def memory_clauses(connection: Connection, tenant: str, wanted: MemoryFilter) -> Clauses:
-    """Return the conditions of a memory filter."""
+    """Return the SQL conditions of a memory filter."""
     clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     _add_scope(clauses, connection, tenant, wanted)
     _add_time(clauses, wanted)
@@ -125,7 +125,7 @@ def _add_time(clauses: Clauses, wanted: MemoryFilter) -> None:
 
 
 def item_clauses(dialect: SQLDialect, tenant: str, where: SearchFilter, partitions: Collection[int]) -> Clauses:
-    """Return the conditions on the memories that a search may find: kind, metadata and namespace."""
+    """Return the SQL conditions of a search filter on memories: on kind, metadata and namespace."""
     clauses = Clauses(dialect, "tenant = ?", tenant)
     clauses.among("partition", list(partitions))
     clauses.add("recorded_to IS NULL")
@@ -138,7 +138,7 @@ def item_clauses(dialect: SQLDialect, tenant: str, where: SearchFilter, partitio
 
 
 def add_namespace(clauses: Clauses, exact: Sequence[str] | None, prefix: Sequence[str]) -> None:
-    """Add the conditions on the namespace.
+    """Add the conditions on the namespace: that it equals ``exact``, or that it starts with ``prefix``.
 
     They include ``namespace <> ''``, the condition of a partial index, so that the planner can use this index.
     """
@@ -156,7 +156,7 @@ def add_metadata(clauses: Clauses, where: Where) -> None:
 
 
 def message_clauses(connection: Connection, tenant: str, wanted: MessageFilter) -> Clauses:
-    """Return the conditions of a message filter."""
+    """Return the SQL conditions of a message filter."""
     clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     if wanted.session is not None:
         clauses.add("session = ?", wanted.session)
@@ -208,7 +208,7 @@ def said_in(clauses: Clauses, column: str, intervals: Sequence[tuple[datetime, d
 
 
 def session_clauses(connection: Connection, tenant: str, wanted: SessionFilter) -> Clauses:
-    """Return the conditions of a session filter."""
+    """Return the SQL conditions of a session filter."""
     clauses = Clauses(connection.dialect, "tenant = ?", tenant)
     if wanted.ids is not None:
         clauses.among("id", list(wanted.ids))

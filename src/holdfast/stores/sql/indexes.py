@@ -9,20 +9,20 @@ if TYPE_CHECKING:
 
 
 class IndexedText(NamedTuple):
-    """The text of an item to index."""
+    """The text of an item that is to be indexed, with its language."""
 
     item: int
     text: str
     language: str | None
     heading: str = ""
-    """Text such as the speaker's name and the day. Its terms are added to each chunk."""
+    """Additional text for all chunks of the item, such as the speaker's name and the day. Its terms are added to each chunk."""
 
 
 class TextIndex(Protocol):
     """Interface for writing the full-text index."""
 
     def index(self, connection: Any, tenant: str, partition: int, texts: Sequence[IndexedText]) -> list[tuple[int, int]]:
-        """Index the texts of items in a partition. Return their chunks, each as the item and the number of the chunk in it."""
+        """Index the texts of items in a partition. Return their chunks as pairs of item number and chunk number."""
         ...
 
     def unindex(self, connection: Any, tenant: str, item: int) -> None:
@@ -38,7 +38,7 @@ class VectorTable(Protocol):
     """Interface for writing the vectors, and the queue of chunks that have no vector yet."""
 
     def want(self, connection: Any, tenant: str, partition: int, chunks: Sequence[tuple[int, int]]) -> None:
-        """Queue the chunks of new items for embedding with every model in use. A chunk is an item and its number in the item."""
+        """Queue chunks of new items for embedding with every model in use. A chunk is a pair of item number and chunk number."""
         ...
 
     def put(
@@ -52,7 +52,7 @@ class VectorTable(Protocol):
         ...
 
     def move(self, connection: Any, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-        """Move an item's vectors to another partition and item number."""
+        """Move an item's vectors to another partition and item number. ``old`` and ``new`` are pairs of both."""
         ...
 
     def use_model(self, connection: Any, tenant: str, name: str) -> int:

@@ -71,7 +71,7 @@ class AccessWrites(AccessReads):
         )
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:
-        """Remove the access keys that are bound to a scope of this tenant, including keys that another tenant stores."""
+        """Remove the access keys that are bound to a scope of this tenant, even if another tenant stores them."""
         named = " AND ".join(f"{part} = ?" for part in owner)
         self.connection.execute(f"DELETE FROM keys WHERE opens = ? AND {named}", (self.tenant, *owner.values()))
 

@@ -14,9 +14,9 @@ from holdfast.stores.sql.rows import JOB_COLUMNS, marks, stamp, to_job
 from holdfast.types import Job
 
 _MAX_DELAY = timedelta(minutes=15)
-"""Longer than the pause before any retry of a job."""
+"""Upper limit for the pause before a retry of a job. A later retry can only come from a wrong clock, so it is due at once."""
 _MAX_LEASE = timedelta(minutes=45)
-"""Longer than the usual lease of a job."""
+"""Upper limit for the remaining time of a lease. A lease that ends later can only come from a wrong clock, so it has expired."""
 _SCOPE_PARTS = ("app", "user", "agent")
 _DUE = "(not_before <= ? OR (attempt > 0 AND not_before > ?) OR created_at > ?)"
 
@@ -34,11 +34,11 @@ def next_job(
     """Return the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
     A job whose kind is in ``exclusive`` is skipped while another such job of the same scope is running. ``lock`` is an SQL
-    clause for locking the rows, which is appended to the queries.
+    clause for locking the rows, which is appended to the queries. ``until`` is the end of the new lease.
 
-    If the clock was set back, stored times can lie far in the future. Such times do not delay a job. It is also due if it was
-    created in the future, or if its next attempt is further away than the longest delay between attempts. A lease that ends
-    too far in the future counts as expired.
+    After the clock was set back, stored times can lie far in the future. Such a time must not delay a job. So a job is also due
+    if it was created in the future, or if its retry lies more than ``_MAX_DELAY`` ahead. A lease that ends more than
+    ``_MAX_LEASE`` ahead counts as expired.
     """
     too_late = max(until, now + _MAX_LEASE)
     apart, scopes = _not_in_running_scopes(connection, tenant, now, too_late, list(exclusive))
@@ -76,9 +76,9 @@ def _priorities(connection: Connection, tenant: str, state: str) -> Iterator[int
 def _not_in_running_scopes(
     connection: Connection, tenant: str, now: datetime, too_late: datetime, kinds: list[str]
 ) -> tuple[str, list[Any]]:
-    """Return an SQL condition and its values, for jobs of the given ``kinds``.
+    """Return the SQL condition that no other job of the given ``kinds`` is running in the scope of a job. Also return its values.
 
-    The condition excludes such a job if another job of these kinds is running in the same scope.
+    Jobs of other kinds always fulfill the condition. A lease that ends after ``too_late`` counts as expired.
     """
     if not kinds:
         return "", []

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from holdfast.errors import StoreCorrupt, StoreError, StoreTooNew
 
 COPYING = 0
-"""Special migration number that marks a store as the target of an unfinished copy. Such a store cannot be opened."""
+"""Number recorded in place of a migration to mark a store as the target of an unfinished copy. Such a store cannot be opened."""
 
 
 class Migration(NamedTuple):
@@ -36,9 +36,10 @@ def migrations(package: str = "holdfast.stores.sqlite") -> tuple[Migration, ...]
 
 
 def pending(recorded: Mapping[int, str], known: Sequence[Migration], *, what: str = "file") -> list[Migration]:
-    """Return the migrations that a store still needs. ``recorded`` contains the number and hash of each applied migration.
+    """Return the migrations that a store still needs. ``recorded`` maps the number of each applied migration to its hash.
 
-    Raise an error if the store is an unfinished copy, has a newer schema, or was migrated with another text of a migration.
+    Raise an error if the store is an unfinished copy, if a newer version wrote it, or if the text of an applied migration has
+    changed since.
     """
     if COPYING in recorded:
         raise StoreError(

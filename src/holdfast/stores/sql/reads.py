@@ -131,8 +131,8 @@ class SQLReads(TraceReads):
     def count_memories(self, wanted: MemoryFilter) -> int:
         """Count the memories that :meth:`memories` would list without a limit.
 
-        First all matching memories are counted, expired or not. During a snapshot, this count is cached. Then the expired ones
-        are subtracted. They are few, and an index finds them.
+        During a snapshot, the count of all matching memories is cached, expired or not. Then the expired ones are subtracted.
+        They are few, and an index finds them.
         """
         clauses = memory_clauses(self.connection, self.tenant, replace(wanted, unexpired_at=None))
         sql = f"SELECT count(*) FROM memories WHERE {clauses.sql}"
@@ -166,10 +166,10 @@ class SQLReads(TraceReads):
 
     @guarded
     def places(self, seqs: Collection[int]) -> list[MessagePlace]:
-        """Return the data of these messages that recall needs, such as session, speaker, time and dialogue act.
+        """Return the fields of messages that recall needs, such as session, speaker, time and dialogue act.
 
-        ``seqs`` are the sequence numbers of the messages. The text is included only if the message asks something, or if its
-        dialogue act (question, statement, ...) is unknown.
+        ``seqs`` are the sequence numbers of the messages. The text is included only if the message contains a question, or if
+        its dialogue act (question, statement, ...) is unknown.
         """
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("seq", list(seqs))
@@ -327,7 +327,10 @@ class SQLReads(TraceReads):
 
     @guarded
     def changes_by_app(self, *, since: datetime) -> list[AppChanges]:
-        """For each app and author of changes, count the created memories and the batches of changes since a given time."""
+        """For each app and actor, count the created memories and the batches of changes since a given time.
+
+        The actor is the program or person that made the changes, such as ``digest`` or ``user``.
+        """
         rows = self._rows(
             "SELECT partitions.app, changes.actor, count(*) FILTER (WHERE changes.action = 'created'), count(DISTINCT changes.batch) "
             "FROM changes CROSS JOIN memories ON memories.tenant = changes.tenant AND memories.id = changes.memory "
@@ -361,7 +364,7 @@ class SQLReads(TraceReads):
 
     @guarded
     def chunk_text(self, item: int, chunk: int, text: str) -> str:
-        """Return the part of an item's text that a chunk covers."""
+        """Return the part of ``text`` that a chunk covers. ``text`` is the whole text of the item."""
         span = self._rows(
             "SELECT start, length FROM units WHERE tenant = ? AND item = ? AND window = ?", (self.tenant, item, chunk)
         )

@@ -31,7 +31,7 @@ JOB_COLUMNS = (
     "id, kind, payload, effect, state, priority, attempt, created_at, not_before, lease_until, worker, finished_at, cost, error"
 )
 SEARCHED_TEXT = "CASE WHEN indexed IS NOT NULL THEN indexed WHEN key IS NULL THEN text ELSE key || ': ' || text END"
-"""SQL expression for the searchable text of a memory, equal to ``searched_text(memory)``."""
+"""SQL expression for the text by which a memory is found. It returns the same as the Python function ``searched_text``."""
 SPEND_COLUMNS = "day, purpose, model, calls, input_tokens, output_tokens, seconds, cost, unpriced, energy"
 APP_COLUMNS = "app, name, installed_at, uninstalled_at, sharing, metadata"
 CHANGE_COLUMNS = "id, batch, at, action, memory, revision, actor, model, prompt, job, reason"
@@ -54,7 +54,7 @@ The hash covers the namespace and the indexed texts only if they are set, so tha
 _HASHED_MESSAGE_COLUMNS = 12
 """Number of leading columns that the hash of a message row covers. The columns after these are derived from them.
 
-The payload is covered too if there is one. Rows of older versions have none.
+A payload is covered, too. Rows of older versions have none.
 """
 _PAYLOAD = MESSAGE_COLUMNS.split(", ").index("payload")
 
@@ -113,7 +113,7 @@ def dump_indexed(texts: Sequence[str] | None) -> str | None:
 
 
 def searched_text(memory: Memory) -> str:
-    """Return the text to index for a memory: its own text, or the texts in ``Memory.indexed`` if there are any.
+    """Return the text to index for a memory: its own text with the key, or the texts in ``Memory.indexed`` if there are any.
 
     Several texts are separated by ``SEPARATOR``. If the result is empty, the memory is not indexed.
     """

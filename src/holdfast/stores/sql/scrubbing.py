@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 _HEAD = 8
-"""Number of bytes at the beginning of a needle that are compared at once."""
+"""Number of bytes at the beginning of a needle that are compared with a block in one step."""
 _FEW = 32
-"""Maximum number of needles that are searched one by one. Up to about 60, that is faster than one pass for all of them."""
+"""Maximum number of needles (byte strings from erased data) that are searched one by one. That is faster for up to about 60."""
 
 
 def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:

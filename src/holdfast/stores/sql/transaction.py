@@ -77,11 +77,11 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         return stored
 
     def new_seqs(self, scope: Scope, count: int) -> Sequence[int]:  # noqa: ARG002  (PostgreSQL locks the user)
-        """Return the sequence numbers of messages that :meth:`add_messages` is to store, in ascending order."""
+        """Return ``count`` new sequence numbers for messages, in ascending order. :meth:`add_messages` stores the messages."""
         return partitions.next_numbers(self._connection, "item", count)
 
     def add_messages(self, messages: Sequence[Message]) -> None:
-        """Store messages of one scope that have their sequence numbers, index their texts and queue them for embedding.
+        """Store messages of one scope, index their texts, and queue them for embedding. They must already have sequence numbers.
 
         The rows of all messages are written by a few bulk statements, because other writers wait for the transaction.
         """
@@ -107,7 +107,10 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
             self._index(partition, texts)
 
     def _detach_replies(self, questions: Sequence[int]) -> None:
-        """Remove the text of these questions from the replies to them. The replies are then indexed only by their own text."""
+        """Remove the texts of these questions from the messages that answer them.
+
+        The answers are then found only by their own text. ``questions`` are sequence numbers of messages.
+        """
         sql = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND answers IN ({marks(questions)})"
         for row in fetch(self._connection, sql, (self.tenant, *questions)) if questions else ():
             self._unindex(row[0])
@@ -150,7 +153,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         )
 
     def _archive_text(self, item: int, partition: int, successor: Memory) -> None:
-        """Move the text of an old revision to the archive partition, which ordinary searches do not read."""
+        """Move the index entries of an old revision to the archive partition, which ordinary searches do not read."""
         archive = partitions.ensure(self._connection, successor.scope, "archive")
         if archive != partition:
             self._text.move(self._connection, self.tenant, item, item, archive)
@@ -173,7 +176,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
                 self._update_present(column, stamp(moment), ids)
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Set the action of the given messages, but only of those whose current action is ``instead_of`` (None for no action).
+        """Set the action of those messages whose current action is ``instead_of`` (None for no action).
 
         An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for recall. A
         message that is off the record is also removed from the indexes.
@@ -309,8 +312,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
     def remove_sessions(self, sessions: Collection[tuple[str, Scope]]) -> Mapping[str, int]:
         """Remove sessions with their jobs and traces. Return the number of removed sessions and jobs.
 
-        Jobs queued by older versions do not state the scope of their session. They are removed if they state the session's
-        id.
+        Jobs that older versions queued name only the id of their session, not its scope. They are removed if the id matches.
         """
         counts = {"sessions": 0, "jobs": 0}
         field = self._connection.dialect.in_payload

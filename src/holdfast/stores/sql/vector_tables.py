@@ -50,7 +50,10 @@ def drop_model(connection: Connection, tenant: str, name: str) -> None:
 
 
 def checked(vectors: "NDArray[np.float32]", count: int) -> "NDArray[np.float32]":
-    """Return vectors as a matrix. Raise ``AnswerInvalid`` unless there is exactly one row of finite numbers per chunk."""
+    """Return vectors as a matrix with one row per chunk. Raise ``AnswerInvalid`` if a row is missing or a number is not finite.
+
+    ``count`` is the expected number of rows.
+    """
     array = np.asarray(vectors, dtype=np.float32)
     if array.ndim != 2 or len(array) != count or not array.shape[1]:
         raise AnswerInvalid(f"{count} vectors were expected, not an array of shape {array.shape}. None was stored.")
@@ -60,7 +63,7 @@ def checked(vectors: "NDArray[np.float32]", count: int) -> "NDArray[np.float32]"
 
 
 def want(connection: Connection, tenant: str, partition: int, chunks: Sequence[tuple[int, int]]) -> None:
-    """Queue the chunks of new items for embedding with every model in use. A chunk is an item and its number in the item."""
+    """Queue chunks of new items for embedding with every model in use. A chunk is a pair of item number and chunk number."""
     for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
         connection.executemany(
             "INSERT INTO unembedded (tenant, model, partition, item, window) VALUES (?, ?, ?, ?, ?)",
@@ -80,7 +83,10 @@ def count_missing(connection: Connection, tenant: str, name: str, partitions: Co
 
 
 def pairwise(items: Sequence[int], found: Sequence[int], vectors: "NDArray[np.float32]") -> "NDArray[np.float32]":
-    """Return a matrix with the cosine similarity of each pair of items. It is zero if one of the two has no vector."""
+    """Return a matrix with the cosine of each pair of items. It is 0 if one of the two has no vector.
+
+    ``found`` are the items that have a vector, in the order of the rows of ``vectors``.
+    """
     place = {item: n for n, item in enumerate(items)}
     matrix = np.zeros((len(items), vectors.shape[1]), dtype=np.float32)
     matrix[[place[item] for item in found]] = vectors

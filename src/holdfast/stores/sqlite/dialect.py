@@ -118,9 +118,9 @@ class SQLiteDialect:
         return f"date({column} / 1000000, 'unixepoch')"
 
     def is_shared_with(self) -> str:
-        """Return the SQL condition that an app's ``sharing`` list contains ``*`` or a given app.
+        """Return the SQL condition that an app shares its memories with another app.
 
-        The given app is bound as a parameter.
+        It is true if the app's ``sharing`` list contains ``*`` or the other app, which is bound as a parameter.
         """
         return "EXISTS (SELECT 1 FROM json_each(sharing) WHERE value IN (?, '*'))"
 

@@ -42,7 +42,7 @@ def put(
 ) -> int:
     """Store the vectors of chunks that are still queued for embedding, and return the number of stored vectors.
 
-    Chunks whose text was removed meanwhile are skipped.
+    Chunks that were removed meanwhile are skipped.
     """
     model = model_number(connection, tenant, name)
     if model is None or not chunks:
@@ -84,7 +84,10 @@ def remove(connection: FileConnection, tenant: str, partition: int, item: int) -
 
 
 def move(connection: FileConnection, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-    """Move an item's vectors to another partition and item number. The text must be the same."""
+    """Move an item's vectors to another partition and item number. The text must be the same.
+
+    ``old`` and ``new`` are pairs of partition and item number.
+    """
     for table in ("vectors", "unembedded"):
         for (model,) in fetch(connection, "SELECT model FROM models WHERE tenant = ?", (tenant,)):
             connection.execute(

@@ -34,7 +34,7 @@ _MERGED_AT_ONCE = 128
 
 
 def index(connection: apsw.Connection, tenant: str, partition: int, texts: Sequence[IndexedText]) -> list[tuple[int, int]]:
-    """Index the texts of items in a partition. Return their chunks, each as the item and the number of the chunk in it."""
+    """Index the texts of items in a partition. Return their chunks as pairs of item number and chunk number."""
     rows = []
     for item, text, language, heading in texts:
         above = heading_terms(heading, language)
@@ -108,7 +108,7 @@ def search(
 def _matches(
     connection: FileConnection, partitions: Mapping[int, Space], known: list[bm25.Counted], *, bound: int | None, limit: int
 ) -> dict[int, float]:
-    """Return the candidates for scoring: a weight for each chunk, keyed by the chunk's rowid.
+    """Return the candidates for scoring: the rowid of each chunk, with the chunk's weight.
 
     Candidates are the chunks that contain at least one of the query's rarest terms. The weight of a chunk is the sum of
     ``bm25.rarity`` over the rarest terms that it contains.

@@ -117,8 +117,9 @@ class SQLiteSearch(SQLReads):
     ) -> list[MissingVector]:
         """List chunks that have no vector of this model yet.
 
-        With ``reader``, list only the chunks that the reader may see. Chunks of memories come before chunks of messages,
-        and newer chunks before older ones.
+        With ``reader``, list only the chunks that the reader may see. Chunks of memories come before chunks of messages, and
+        newer chunks before older ones. With ``windows``, list only these chunks, given as pairs of item number and chunk
+        number.
         """
         connection = self.connection
         number = vector_tables.model_number(connection, self.tenant, model)
@@ -160,7 +161,7 @@ class SQLiteSearch(SQLReads):
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Return the cosine of each pair of items, computed from their first chunks. The cosine is 0 if a vector is missing."""
+        """Return the cosine of each pair of items as a matrix, computed from their first chunks. It is 0 if a vector is missing."""
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None
