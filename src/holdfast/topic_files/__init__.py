@@ -1,4 +1,4 @@
-"""Mirror topics to Markdown files that people can read and edit: see :class:`TopicFiles`."""
+"""Mirror topics to Markdown files that people can read and edit. Start with :class:`TopicFiles`."""
 
 from holdfast.topic_files.mirrors import FolderMirrors
 from holdfast.topic_files.sync import FileQuestion, SyncReport, TopicFiles

@@ -1,4 +1,4 @@
-"""Erase data from topic pages, in every folder into which a preset has written pages of this store."""
+"""Remove erased data from topic pages, in every folder into which a preset has written pages of this store."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,35 +13,36 @@ from holdfast.types import Scope
 
 
 class PagesToErase:
-    """The topic pages that an erasure affects.
+    """The topic pages from which an erasure must remove data.
 
-    Create this object before the erasure. It imports the edits that people have made in the pages, so that these are erased,
-    too.
+    Create this object before the erasure. It imports the edits that people have made in the pages, so that the edits are
+    erased, too. Call :meth:`rewrite` after the erasure.
     """
 
     def __init__(self, store: Store, clock: Clock, mirrors: FolderMirrors, owner: Mapping[str, str], *, whole: bool) -> None:
         """Find the pages of an owner, and import the edits in them.
 
-        ``whole`` is True if all data of the owner is erased; the owner's folders are then removed.
+        ``owner`` names a user, app or agent, or several of them. ``whole`` is True if all data of the owner is erased. Then
+        :meth:`rewrite` also removes the owner's folders.
         """
         self._owner = owner
         self._whole = whole
         self.missing: tuple[str, ...] = ()
-        """Folders that this process cannot reach, because they are on another machine or belong to a custom preset."""
+        """Folders of pages that this process cannot reach, because they are on another machine or belong to a custom preset."""
         self._roots: list[Path] = []
         self._files: list[TopicFiles] = []
         self._scopes = [scope for scope in store.scopes() if _belongs_to(scope, owner)]
         self.problems: list[str] = []
-        """Why pages could not be rewritten, and files that are not Holdfast's in a folder that bears an erased name."""
+        """Messages about pages that could not be rewritten, and about folders of erased owners that could not be removed."""
         for root in _all_mirrors(store, clock, mirrors, self):
             assert root.root is not None
             self._roots.append(root.root)
             self._files += root.before_erasing(owner, [each for each in self._scopes if (root.root / folder_name(each)).is_dir()])
 
     def rewrite(self) -> list[Path]:
-        """Rewrite the topic pages after an erasure, and remove the folders of erased owners.
+        """Rewrite the topic pages after an erasure. If all data of the owner is erased, remove the owner's folders.
 
-        Return all files that then remain in the folders of topic pages, so that the caller can search them for erased data.
+        Return all files that remain in the folders of topic pages, so that the caller can search them for erased data.
         """
         self.problems.clear()
         for files in self._files:
@@ -53,7 +54,7 @@ class PagesToErase:
         return [path for root in self._roots for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()]
 
     def try_again(self) -> tuple[list[Path], list[str]]:
-        """Rewrite the pages once more. Return the remaining files, and the problems that remain."""
+        """Repeat :meth:`rewrite`. Return the files that remain in the folders, and the problems that remain."""
         return self.rewrite(), list(self.problems)
 
     def _remove_folder(self, folder: Path, root: Path) -> None:
@@ -95,9 +96,9 @@ def _all_mirrors(store: Store, clock: Clock, own: FolderMirrors, pages: PagesToE
 
 
 def _usual_folders(store: Store) -> dict[str, tuple[str, str]]:
-    """Return the folders next to a store's file in which presets write topic pages by default.
+    """Return the default folders for topic pages of all presets, if they exist next to the store's file.
 
-    They are checked as well as the recorded folders, because earlier versions did not record them in the store.
+    Earlier versions did not record in the store which folders they used. So these folders are checked, too.
     """
     if "://" in store.location:
         return {}

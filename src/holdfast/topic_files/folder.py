@@ -78,7 +78,7 @@ class Folder:
         return False
 
     def prepare(self, data: bytes, *, like: str | None = None) -> Path:
-        """Write bytes to a temporary file in the folder, sync it to disk, and return its path.
+        """Write bytes to a temporary file in the folder, sync it to disk, and return its path. :meth:`put` gives it its final name.
 
         If a file named ``like`` exists, the temporary file gets the same permissions.
         """

@@ -19,7 +19,10 @@ _STAMP: Final = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?")
 
 
 def note_line(memory: Memory) -> Line:
-    """Return a note (a memory listed in the index) as a line of the index. The line's text is ``topic|note``."""
+    """Return a note as a line of the index. A note is a memory that describes the subject of one conversation.
+
+    The line's text is ``topic|note``.
+    """
     topic = flat(memory.topic or "").replace("\\", "\\\\").replace("|", "\\|")
     at = memory.valid_from.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat()
     return Line(text=f"{topic}|{flat(memory.text)}", at=at)
@@ -34,19 +37,19 @@ def topic_and_note(text: str) -> tuple[str, str]:
 
 
 def newest(notes: Sequence[Memory], max_notes: int = MAX_NOTES) -> list[Memory]:
-    """Return the newest ``max_notes`` notes that have a topic, newest first."""
+    """Return the ``max_notes`` newest notes, newest first. Notes without a topic are left out."""
     listed = [memory for memory in notes if memory.topic and flat(memory.topic)]
     return sorted(listed, key=lambda memory: (memory.valid_from, memory.created_at, memory.id), reverse=True)[:max_notes]
 
 
 def render_index(notes: Sequence[Memory], *, layout: Sequence[str] = (), max_notes: int = MAX_NOTES) -> str:
-    """Return the text of the index. ``layout`` contains rows that the user wrote and that are not notes. They come first."""
+    """Return the text of the index. ``layout`` contains the rows of the user that are not notes. They come first."""
     lines = [f"{line.at}|{line.text}" for line in map(note_line, newest(notes, max_notes))]
     return "".join(f"{row}\n" for row in (*layout, *lines))
 
 
 def parse_index(text: str) -> Page:
-    """Parse an index. A row without a time gets the current time. A row without a topic is kept, but creates no note."""
+    """Parse the text of an index. A row without a time gets the current time. A row without a topic stays, but creates no note."""
     rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     ended = rows[-1] == ""
     if ended:

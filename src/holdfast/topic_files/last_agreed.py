@@ -1,7 +1,6 @@
-"""The record of the last sync between the topic files and the store.
+"""The record of the last sync between the topic files and the store. It is saved in the store.
 
-It contains ids, hashes, and the questions about people's edits that are not answered yet. It contains no text or name in
-plain form.
+It contains ids, hashes, and the open questions about people's edits. It contains no text or name in plain form.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ from holdfast.types import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The state of the folder at the last sync, and the questions about people's edits that are not answered yet."""
+    """The state of the topic files at the last sync, and the questions about people's edits that are not answered yet."""
 
     scope: str
     pages: dict[str, BasePage] = field(default_factory=dict)
@@ -42,7 +41,10 @@ class Record:
 
 
 def read_record(stored: str | None, scope: Scope, folder: str) -> Record:
-    """Parse a stored record. Raise ``SettingsError`` if the folder belongs to another scope."""
+    """Parse a stored record. If ``stored`` is None, return an empty record.
+
+    Raise ``SettingsError`` if the record belongs to another scope. ``folder`` is the path of the folder, for the message.
+    """
     own = scope_digest(scope)
     if stored is None:
         return Record(scope=own)

@@ -28,9 +28,10 @@ class LineFormat(Protocol):
         ...
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return the change that makes a memory match an edited line, with the topic ``topic`` and the date ``at``.
+        """Return the change that makes a memory match an edited line.
 
-        If ``line`` is None, the memory keeps its text.
+        ``topic`` is the new topic and ``at`` the new date; None means that it stays the same. If ``line`` is None, the text
+        stays the same.
         """
         ...
 
@@ -49,13 +50,14 @@ class PageLines:
     titled: bool = True
 
     def line(self, memory: Memory) -> Line:
-        """Return a memory as a line with its date."""
+        """Return a memory as a line of a topic page, with its date."""
         return page_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return the change that gives a memory the text of a line.
+        """Return the change that makes a memory match an edited line, with the topic ``topic`` and the date ``at``.
 
-        The memory keeps its key only if the line still starts with the key, as in "city: Lyon".
+        The memory keeps its key only if the line still starts with the key, as in "city: Lyon". If ``line`` is None, the text
+        stays the same.
         """
         key, text = memory.key, memory.text
         if line is not None:
@@ -92,7 +94,10 @@ class IndexLines:
         return note_line(memory)
 
     def revised(self, memory: Memory, line: Line | None, *, topic: str | None, at: str | None) -> Put:
-        """Return the change that gives a note the topic and text of a line. If ``line`` is None, only the topic changes."""
+        """Return the change that makes a note match an edited line of the index.
+
+        If ``line`` is None, the text stays the same, and the note gets the topic ``topic``.
+        """
         line_topic, text = topic_and_note(line.text) if line else (topic, memory.text)
         text = memory.text if text == flat(memory.text) else text
         return _revision(memory, text, key=memory.key, topic=line_topic, at=_moment(at, self.now))

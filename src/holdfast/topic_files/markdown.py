@@ -26,7 +26,10 @@ _FENCES: Final = ("```", "~~~")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One memory in a file: its text, its date or time, and its lines in the file as the user typed them (``raw``)."""
+    """A line of a topic file, which stands for one memory: the text, and the date or time.
+
+    ``raw`` contains the rows of the file that make up the line, as the user typed them.
+    """
 
     text: str
     at: str | None = None
@@ -35,13 +38,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Parsed content of a file, in order: rows of layout (such as headings), and lines that stand for memories."""
+    """The parsed content of a topic file: lines that stand for memories, and rows of layout such as headings, in order."""
 
     title: str | None = None
     parts: tuple[str | Line, ...] = ()
     newline: str = "\n"
     ended: bool = True
-    """True if the last row ends with a newline; a truncated file usually does not."""
+    """True if the file ends with a newline. A truncated file usually does not."""
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -66,7 +69,7 @@ def flat(text: str) -> str:
 
 
 def page_line(memory: Memory) -> Line:
-    """Return a memory as a line of its page, with the date from which it is valid."""
+    """Return a memory as a line of a topic page. The line's date is the day from which the memory is valid."""
     return Line(text=flat(str(memory)), at=memory.valid_from.astimezone(UTC).date().isoformat())
 
 
@@ -76,7 +79,7 @@ def render_line(line: Line) -> str:
 
 
 def in_order(memories: Sequence[Memory]) -> list[Memory]:
-    """Sort memories in page order, oldest first."""
+    """Sort memories in the order in which a page lists them, oldest first."""
     return sorted(memories, key=lambda memory: (memory.valid_from, memory.created_at, memory.id))
 
 
@@ -86,10 +89,9 @@ def render_page(topic: str, memories: Sequence[Memory]) -> str:
 
 
 def update_page(page: Page, ids: Sequence[str | None], topic: str, memories: Sequence[Memory]) -> str:
-    """Return the text of a page, updated to match these memories. ``ids`` contains the memory id of each line of the page.
+    """Update a page so that its lines match the memories, and return its text. ``ids`` contains the memory id of each line.
 
-    Layout, order and unchanged lines stay as typed. Lines without a memory are removed, and new lines are inserted by
-    date.
+    Layout, order and unchanged lines stay as typed. Lines without a memory are removed, and new lines are inserted by date.
     """
     wanted = {memory.id: memory for memory in memories}
     rows: list[tuple[tuple[str, ...], Memory | None]] = []
@@ -233,7 +235,7 @@ def digest(text: str) -> str:
 
 
 def ids_of(page: Page, known: Sequence[tuple[str, str]]) -> list[str | None]:
-    """Return the memory id of each line, or None for a line whose memory is unknown.
+    """Return the memory id of each line of a page, or None for a line whose memory is unknown.
 
     A line is identified by the hash of its text. ``known`` contains pairs of memory id and hash.
     """

@@ -11,13 +11,13 @@ from holdfast.topic_files.markdown import Line, digest
 from holdfast.topic_files.record import BaseLine
 
 MIN_EDIT_SIMILARITY: Final = 0.6
-"""Minimum similarity, from 0 to 1, of two texts on one page. Texts at least this similar count as an edit of one memory."""
+"""Minimum similarity, from 0 to 1, at which a new and an old line of one page count as an edit of the same memory."""
 MIN_MOVE_SIMILARITY: Final = 0.8
-"""Minimum similarity, from 0 to 1, of two texts on different pages. Texts at least this similar count as one moved memory."""
+"""Minimum similarity, from 0 to 1, at which a new line counts as an old line that moved from another page."""
 _MAX_COMPARED_CHARACTERS: Final = 300
-"""Number of characters at the start of each text that are compared. The rest of a longer text is ignored."""
+"""Only this many characters at the start of each text are compared."""
 _MAX_PAIRS: Final = 4000
-"""Maximum number of pairs to compare by similarity; beyond it, only equal texts are paired."""
+"""Maximum number of pairs of texts to compare by similarity. If there are more pairs, only equal texts are matched."""
 
 
 def match(
@@ -25,8 +25,8 @@ def match(
 ) -> dict[int, int]:
     """Match the lines of a file with ``base``, the lines that the file had at the last sync.
 
-    Return a mapping from the position in the file to the position in ``base``. ``before`` and ``now`` map memory ids to the
-    texts of the memories: at the last sync, and at present.
+    Return a mapping from the position of a line in the file to its position in ``base``. ``before`` and ``now`` map the ids of
+    memories to their texts, at the last sync and at present.
     """
     matches = _same(lines, [line.digest for line in base], {})
     matches = _same(lines, [digest(now[line.id]) if line.id in now else "" for line in base], matches)
@@ -42,7 +42,7 @@ def match(
 
 
 def _same(lines: Sequence[Line], digests: Sequence[str], matches: Mapping[int, int]) -> dict[int, int]:
-    """Match lines whose text is unchanged, at any position. The result contains the earlier ``matches`` too."""
+    """Match each line with the position of an equal hash in ``digests``. Return ``matches`` together with the new matches."""
     result, taken = dict(matches), set(matches.values())
     waiting: dict[str, list[int]] = {}
     for place, known in enumerate(digests):
@@ -58,7 +58,7 @@ def _same(lines: Sequence[Line], digests: Sequence[str], matches: Mapping[int, i
 def _in_place(lines: Sequence[Line], texts: Sequence[str], matches: dict[int, int]) -> None:
     """Match similar lines at the same place, that is, next to lines that are already matched. Add them to ``matches``.
 
-    ``texts`` are the texts that the lines had at the last sync.
+    ``texts`` are the texts of the lines at the last sync.
     """
     taken = set(matches.values())
     steps = [(range(len(lines)), 1), (range(len(lines) - 1, -1, -1), -1)]
@@ -80,9 +80,9 @@ def _in_place(lines: Sequence[Line], texts: Sequence[str], matches: dict[int, in
 
 
 def pair_similar(new: Sequence[str], old: Sequence[str], *, min_ratio: float) -> list[tuple[int, int]]:
-    """Pair new texts with similar old texts, the most similar first. Each text is in at most one pair.
+    """Pair new texts with similar old texts, the most similar first. Return the pairs as positions in ``new`` and ``old``.
 
-    Return the pairs of their positions. If there are more than ``_MAX_PAIRS`` possible pairs, only equal texts are paired.
+    Each text is in at most one pair. If there are more than ``_MAX_PAIRS`` possible pairs, only equal texts are paired.
     """
     if len(new) * len(old) > _MAX_PAIRS:
         places = {text: place for place, text in enumerate(old)}
@@ -97,7 +97,7 @@ def pair_similar(new: Sequence[str], old: Sequence[str], *, min_ratio: float) ->
 
 
 def similarity(one: str, other: str, min_ratio: float = MIN_EDIT_SIMILARITY) -> float:
-    """Return the similarity of two texts, from 0 to 1. If it is below ``min_ratio``, the result may be 0."""
+    """Return the similarity of two texts, from 0 to 1. A similarity below ``min_ratio`` may be returned as 0, to save time."""
     if not one or not other:
         return 0.0
     matcher = SequenceMatcher(None, other[:_MAX_COMPARED_CHARACTERS], one[:_MAX_COMPARED_CHARACTERS], autojunk=False)

@@ -17,15 +17,15 @@ from holdfast.topic_files.record import BaseLine, BasePage, File, MergedPage, Me
 from holdfast.types import Change, Retire
 
 MAX_UNCONFIRMED_LINES: Final = 3
-"""Number of lines that the user can always delete from a page at once without being asked to confirm."""
+"""Maximum number of lines that the user can delete from a page of any length without being asked to confirm."""
 MAX_UNCONFIRMED_FRACTION: Final = 3
-"""The value 3 stands for one third. The user can delete that share of a page's lines without being asked to confirm."""
+"""The user can delete one n-th of a page's lines without being asked to confirm. This is n, so 3 means one third."""
 FORGOTTEN: Final = "deleted by hand from its file"
 
 
 @dataclass(slots=True, kw_only=True)
 class _FileMerge:
-    """Merge state of one file."""
+    """State of the merge of one file."""
 
     key: str
     file: File | None
@@ -36,7 +36,7 @@ class _FileMerge:
     moved_out: set[int] = field(default_factory=set)
     held: bool = False
     spared: bool = False
-    """True if the user answered no to a question about this file. The memories of its deleted lines are then kept."""
+    """True if the user answered no to a question about deleted lines in this file. Then no memory is forgotten."""
     restored: bool = False
     """True if the user rejected the edits in this file. The edits are then ignored, and the file is rewritten from the store."""
 
@@ -67,7 +67,11 @@ def merge(
     missing: Collection[str] = (),
     answers: Mapping[str, bool] | None = None,
 ) -> MergeResult:
-    """Merge changed and missing files with the stored memories. ``answers`` maps question ids to the user's answers."""
+    """Merge the files that were changed or deleted since the last sync with the stored memories. Return the necessary changes.
+
+    ``base`` is the state of the files at the last sync, and ``known`` the state of the store. ``missing`` are the deleted
+    files. ``answers`` maps question ids to the user's answers.
+    """
     works = [_FileMerge(key=key, file=file, base=base.get(key)) for key, file in files.items()]
     works += [_FileMerge(key=key, file=None, base=base[key]) for key in missing]
     return _Merging(works, base, known, lines, answers or {}).run()
@@ -120,9 +124,9 @@ class _Merging:
     # --- matching -------------------------------------------------------------------------------------------
 
     def _topic(self, work: _FileMerge) -> str:
-        """Return the topic of a file. If the title is unchanged or missing, this is the file's topic at the last sync.
+        """Return the topic of a file. A new title names the topic, and without a title, the name of a new file does.
 
-        A new title names the topic. A new file without a title gets its file name as the topic.
+        If the title is unchanged, or missing in a known file, the file keeps the topic that it had at the last sync.
         """
         if not self._lines.titled:
             return ""
@@ -173,7 +177,10 @@ class _Merging:
         self._ask_about_total()
 
     def _ask_about_total(self) -> None:
-        """Create questions if the deletions in all files together exceed the limits. The files wait for the user's answers."""
+        """Create questions if too many lines were deleted in all files together.
+
+        The files are not merged until the user answers.
+        """
         with_losses = [work for work in self._works if not (work.held or work.restored or work.spared) and self._losses(work)]
         unanswered = [
             work for work in with_losses if self._answers.get(self._question_for(work, "gone").id) is None and work.file
@@ -203,7 +210,7 @@ class _Merging:
         return sum(self._forgettable(work.base_lines[place]) for place in work.gone)
 
     def _forgettable(self, line: BaseLine) -> bool:
-        """Return True if the memory of a deleted line may be forgotten. It must be live and unchanged since the last sync."""
+        """Return True if deleting a line may forget its memory. The memory must be live and unchanged since the last sync."""
         return line.id in self._now and digest(self._now[line.id].text) == line.digest
 
     def _why(self, work: _FileMerge) -> Why | None:
@@ -253,7 +260,7 @@ class _Merging:
         return MergedPage(topic=work.topic, title=title, sha=work.file.sha, lines=tuple(lines))
 
     def _rename(self, work: _FileMerge) -> None:
-        """Move all memories of the old topic to the new topic, including memories that have no line in the file yet."""
+        """If the title of a file was changed, move the memories of the old topic that have no line in the file to the new topic."""
         if not (self._lines.titled and work.base) or digest(work.topic) == work.base.topic:
             return
         own = {line.id for line in work.base_lines}
@@ -264,7 +271,7 @@ class _Merging:
     def _slot(self, work: _FileMerge, place: int, line: Line) -> str | int | None:
         """Add the change that a line of the file requires, if any. Return the id of the line's memory.
 
-        If the line creates a memory, there is no id yet. Then return the position of the change that creates the memory.
+        A memory that is still to be created has no id yet. Then return the position of the change that creates the memory.
         Return None if the line has no memory.
         """
         if place in work.found and work.base:
@@ -274,7 +281,10 @@ class _Merging:
         return self._new(work, line)
 
     def _merged(self, work: _FileMerge, before: BaseLine, line: Line, home: str) -> str | int | None:
-        """Merge a line that already existed at the last sync."""
+        """Merge a line that already existed at the last sync, as ``before``. Return its memory as :meth:`_slot` does.
+
+        ``home`` is the hash of the topic that the line had at the last sync.
+        """
         memory, edited = self._known.live.get(before.id), digest(line.text) != before.digest
         if memory is None:
             if not edited:
@@ -295,7 +305,7 @@ class _Merging:
         return memory.id
 
     def _new(self, work: _FileMerge, line: Line) -> str | int | None:
-        """Merge a new line. Link it to a known memory that has the same text but no line. Otherwise create a memory."""
+        """Merge a new line: use a memory with the same text and no line, or create a memory. Return it as :meth:`_slot` does."""
         same = self._by_text.get(line.text)
         if same is None:
             return self._add(line, self._topic_of_new(work))
@@ -329,7 +339,7 @@ class _Merging:
         return general(work.topic) if is_gone and any(live) else work.topic
 
     def _forget(self, work: _FileMerge) -> None:
-        """Forget the memories of deleted lines. A memory that changed in the store since the last sync is kept instead."""
+        """Forget the memories of deleted lines. A memory that changed in the store since the last sync stays, as a conflict."""
         for place in work.gone if not work.spared else ():
             line = work.base_lines[place]
             if line.id in self._claimed or line.id not in self._now:

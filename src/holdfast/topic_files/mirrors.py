@@ -24,18 +24,21 @@ from holdfast.types import Scope
 
 log = logging.getLogger("holdfast")
 _MAX_FOLDERS = 100
-"""Maximum number of scopes whose folders one process syncs. Further scopes have pages in the store but no files."""
+"""Maximum number of scopes whose folders one process syncs. Topics of further scopes have pages in the store but no files."""
 _NAME_FILE = ".holdfast-folder"
 _OWNER_FILE = ".holdfast-store"
-"""File in a folder of pages that names the store whose pages these are, by its path from the folder."""
+"""Name of a file in each folder of pages. It contains the path, from the folder, of the store to which the pages belong."""
 _FOLDERS = "topic folders"
-"""Name of the store's setting that lists the root folders of all presets."""
+"""Name of the store's setting that lists the root folders into which presets have written pages."""
 _FIRST_TENANT = "default"
 """The tenant whose pages are in the root folder itself. Each other tenant has a subfolder of the root folder."""
 
 
 class FolderMirrors:
-    """Syncs the folders of the scopes in use. Does nothing if the preset has no ``topics_dir`` (root folder of the pages)."""
+    """Syncs topic pages with files, in one folder per scope in use. Does nothing if the preset has no ``topics_dir``.
+
+    ``topics_dir`` is the root folder of the pages.
+    """
 
     def __init__(
         self,
@@ -46,7 +49,7 @@ class FolderMirrors:
         follow_up: Callable[[Transaction, Scope], None] | None = None,
         root: Path | None = None,
     ) -> None:
-        """Mirror the pages of a store. ``root`` is the root folder, if it differs from the folder that the preset names."""
+        """Mirror the topic pages of a store. ``root`` replaces the root folder that the preset names."""
         self._store = store
         self._preset = preset
         self._clock = clock
@@ -56,13 +59,16 @@ class FolderMirrors:
         self.root = root or self._find_root()
         """The root folder of the pages; None if the preset keeps no files."""
         self.machine = _folder_id(self.root) if self.root is not None and "://" in store.location else ""
-        """Id of the root folder; empty if the store is a file."""
+        """Random id of the root folder on this machine, if the store is on a server. Empty if the store is a file."""
         if self.root is not None and root is None:
             _record_folder(store, self.root, preset.name, self.machine)
         self.use(Scope(tenant=store.tenant))
 
     def _find_root(self) -> Path | None:
-        """Return the root folder. A relative path is resolved against the store's folder."""
+        """Return the root folder of the pages, or None if the preset keeps no files.
+
+        A relative path starts at the store's folder.
+        """
         if self._preset.topics is None or self._preset.topics_dir is None:
             return None
         path = Path(self._preset.topics_dir).expanduser()
@@ -76,7 +82,7 @@ class FolderMirrors:
         return root / f"tenant-{slug(tenant, max_words=6) or 'x'}-{hashlib.blake2b(tenant.encode(), digest_size=8).hexdigest()}"
 
     def use(self, scope: Scope) -> None:
-        """Start syncing a scope's folder, unless the preset keeps no files or the maximum number of folders is reached."""
+        """Start syncing the folder of a scope. Do nothing if the preset keeps no files or too many folders are synced."""
         if self.root is not None and (scope in self._open or len(self._open) < _MAX_FOLDERS):
             self.of(scope)
 
@@ -102,8 +108,8 @@ class FolderMirrors:
     def before_erasing(self, owner: Mapping[str, str], scopes: Iterable[Scope] = ()) -> list[TopicFiles]:
         """Import the pending edits in all folders that an erasure may affect, so that the edits are erased, too.
 
-        These are the open folders of the owner, or all open folders if ``owner`` is empty. The folders of ``scopes``, and
-        of the owner's memories that have a topic, are opened first. Return one ``TopicFiles`` object per folder.
+        The affected folders are those of the owner, or all folders if ``owner`` is empty. Folders of ``scopes``, and of the
+        owner's memories with a topic, are opened first. Return one ``TopicFiles`` object per affected folder.
         """
         if self.root is None:
             return []
@@ -121,7 +127,7 @@ class FolderMirrors:
         return tuple(question for files in self._in_use() for question in files.questions())
 
     def answer(self, question: str, *, yes: bool) -> SyncReport:
-        """Answer a question about an edited file. Yes accepts the file as edited. No keeps the memories and rewrites the file."""
+        """Answer a question about an edited file. Yes accepts the edits. No keeps the memories and rewrites the file."""
         for files in self._in_use():
             if question in {asked.id for asked in files.questions()}:
                 return files.confirm(question) if yes else files.refuse(question)
@@ -147,7 +153,7 @@ def _own_folder(root: Path, store: Path) -> Path:
 
 
 def _claim(folder: Path, store: Path) -> bool:
-    """Record that a folder contains the pages of a store. Return False if it contains the pages of another existing store."""
+    """Record in a folder that it contains the pages of this store. Return False if the pages belong to another existing store."""
     marker, name = folder / _OWNER_FILE, Path(os.path.relpath(store.resolve(), folder.resolve())).as_posix()
     try:
         create_folder(folder)
@@ -184,7 +190,7 @@ def recorded_folders(reads: Reads) -> dict[str, tuple[str, str]]:
 
 
 def _record_folder(store: Store, root: Path, preset: str, machine: str) -> None:
-    """Record that a preset writes pages to a folder, so that later erasures find the pages even if another preset is in use."""
+    """Record in the store that a preset writes pages to a folder, so that later erasures find the pages with any preset."""
     path = str(root.absolute())
     if recorded_folders(store).get(path) != (preset, machine):
         with store.write() as tx:
@@ -192,7 +198,10 @@ def _record_folder(store: Store, root: Path, preset: str, machine: str) -> None:
 
 
 def belongs_to_store(folder: Path, store: Path) -> bool:
-    """Return True unless the marker file in a folder names another store, whose pages must not be read."""
+    """Return True if a folder contains the pages of this store, or if it does not name a store.
+
+    Pages of another store must not be read.
+    """
     try:
         owner = (folder / _OWNER_FILE).read_text("utf-8").strip()
     except OSError:
@@ -201,7 +210,7 @@ def belongs_to_store(folder: Path, store: Path) -> bool:
 
 
 def _folder_id(root: Path) -> str:
-    """Return the random id that is stored in a folder on first use.
+    """Return the random id of a folder. It is stored in the folder on first use.
 
     The id distinguishes folders that have the same path on two machines.
     """

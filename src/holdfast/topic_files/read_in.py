@@ -20,9 +20,9 @@ _ACTOR = "file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileImportResult:
-    """Result of an import: the new record of the files' state, the number of changes, and the ids of memories with conflicts.
+    """Result of an import of files. ``record`` is the new state of the files, which is compared at the next sync.
 
-    A conflict means that a memory changed both in a file and in the store.
+    ``conflicts`` are the ids of memories that changed both in a file and in the store.
     """
 
     record: Record
@@ -32,7 +32,7 @@ class FileImportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """The files of one type (pages or index): their state at the last sync (``base``), and the changes since then.
+    """Files to import, either topic pages or the index: their state at the last sync (``base``), and the changes since then.
 
     A file is identified by the hash of its name. ``refused`` maps such a hash to the hash of the content that the user
     rejected.
@@ -45,7 +45,7 @@ class _Files:
 
 
 class FileImport:
-    """One import of files, inside a transaction."""
+    """Imports edited files within a transaction."""
 
     def __init__(self, tx: Transaction, preset: Preset, scope: Scope, now: datetime) -> None:
         self._tx = tx
@@ -55,7 +55,11 @@ class FileImport:
         self._writer = Writer(tx=tx, preset=preset, author=Author(actor=_ACTOR), now=now)
 
     def run(self, record: Record, reading: FolderChanges, answers: Mapping[str, bool]) -> FileImportResult:
-        """Merge the pages and the index into the store. The result contains the new record of the files' state."""
+        """Merge the changed pages and the changed index into the store.
+
+        ``record`` is the state of the files at the last sync, ``reading`` has the changes since then, and ``answers`` maps
+        question ids to the user's answers.
+        """
         topics = self._preset.topics
         assert topics is not None
         lines = PageLines(scope=self._scope, kind=topics.kind, now=self._now)
@@ -81,7 +85,7 @@ class FileImport:
     def _merge(
         self, files: _Files, kind: str, lines: LineFormat, answers: Mapping[str, bool]
     ) -> tuple[dict[str, BasePage], MergeResult]:
-        """Merge the pages or the index, and apply the changes."""
+        """Merge the pages or the index, and apply the changes. Return the new state of the files, and the result of the merge."""
         base = files.base
         known = self._load_state([base[key] for key in (*files.changed, *files.missing) if key in base], kind, lines)
         merged = merge(base, files.changed, known, lines, missing=files.missing, answers=answers)
@@ -96,7 +100,10 @@ class FileImport:
     def _rename_notes(
         self, before: Mapping[str, BasePage], after: Mapping[str, BasePage], kind: str, merged: MergeResult
     ) -> None:
-        """If the user renamed a page, give the notes that have its old topic the new topic. The index lists these notes."""
+        """Give the new topic of a renamed page to the notes that have the old topic. The index lists these notes.
+
+        A note is a memory that describes the subject of one conversation.
+        """
         renamed = {before[key].topic: page.topic for key, page in merged.pages.items() if key in before}
         renamed = {
             old: new for old, new in renamed.items() if old != digest(new) and all(page.topic != old for page in after.values())
@@ -117,7 +124,7 @@ class FileImport:
                 self._writer.apply([put])
 
     def _load_state(self, pages: Iterable[BasePage], kind: str, lines: LineFormat) -> StoredState:
-        """Read from the store the live memories, and the texts and topics that the files' lines had at the last sync."""
+        """Read the live memories from the store, and the texts and topics that the lines of ``pages`` had at the last sync."""
         wanted = MemoryFilter(exactly=self._scope, kinds=(kind,), unexpired_at=self._now)
         live = {memory.id: memory for memory in self._tx.memories(wanted)}
         topics = {digest(memory.topic): memory.topic for memory in live.values() if memory.topic}
@@ -137,9 +144,9 @@ class FileImport:
         before: dict[str, str],
         topics: dict[str, str],
     ) -> None:
-        """Add the text and topic that a line had at the last sync, read from its memory's revisions.
+        """Add the text that a line had at the last sync to ``before``, and its topic to ``topics``.
 
-        Nothing is added if the memory was erased.
+        Both are read from the revisions of the line's memory. Nothing is added if the memory was erased.
         """
         if memory is not None and topic in topics and digest(lines.line(memory).text) == line.digest:
             before[line.id] = lines.line(memory).text
@@ -166,7 +173,7 @@ class FileImport:
         return duplicate.id
 
     def _duplicate(self, put: Put) -> Memory | None:
-        """Return another memory that already has the text of this change, or None."""
+        """Return another live memory that says the same as this change, or None."""
         wanted = MemoryFilter(exactly=put.scope, content_hash=self._writer.identity(put), unexpired_at=self._now)
         return next((memory for memory in self._tx.memories(wanted) if memory.id != put.id), None)
 
@@ -195,7 +202,10 @@ def _without(page: BasePage, moved: Collection[str]) -> BasePage:
 
 
 def _imported_page(page: MergedPage, ids: Sequence[str]) -> BasePage:
-    """Return the record of a file that was just imported."""
+    """Return the state of a file that was just imported, for the next sync.
+
+    ``ids`` has the id of the memory that each change created or revised.
+    """
     lines: dict[str, BaseLine] = {}
     for line, slot in page.lines:
         id = ids[slot] if isinstance(slot, int) else slot

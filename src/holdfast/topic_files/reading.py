@@ -21,7 +21,7 @@ MAX_FILE_BYTES: Final = 16 * MAX_UNCONFIRMED_BYTES
 
 @dataclass(slots=True, kw_only=True)
 class FolderChanges:
-    """Differences between the folder and the record of the last sync, by file key (the hash of a file name)."""
+    """The files that were changed or deleted since the last sync. They are identified by the hash of the file name."""
 
     pages: dict[str, File] = field(default_factory=dict)
     index: dict[str, File] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class FolderChanges:
     missing_index: set[str] = field(default_factory=set)
     questions: list[PendingQuestion] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    """Hashes of the files whose edits the user rejected, by file key (the hash of a file name)."""
+    """Files whose edits the user rejected. Maps the hash of the file name to the hash of the content."""
     stamps: dict[str, Stamp] = field(default_factory=dict)
     """Stamps (see `Stamp`) of the changed files at the time they were read, by file name."""
 
@@ -55,7 +55,7 @@ def read(folder: Folder, record: Record, answers: Mapping[str, bool]) -> FolderC
 
 
 def settle(folder: Folder, reading: FolderChanges, seconds: float) -> None:
-    """Wait a moment, then leave out the files that have changed meanwhile, because they are still being written."""
+    """Wait ``seconds``, then drop the files from ``reading`` that have changed meanwhile, because they are still being written."""
     if not reading.stamps:
         return
     time.sleep(seconds)

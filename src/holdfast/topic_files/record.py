@@ -12,7 +12,7 @@ Why: TypeAlias = Literal["gone", "deleted", "all deleted", "empty", "no title", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseLine:
-    """A line at the last sync: the id of its memory, the hash of its text, and its date."""
+    """A line of a file as it was at the last sync: the id of its memory, the hash of its text, and its date."""
 
     id: str
     digest: str
@@ -21,7 +21,7 @@ class BaseLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BasePage:
-    """A file at the last sync: its lines, and the hashes of its topic, title and bytes."""
+    """A file as it was at the last sync: its lines, and the hashes of its topic, title and bytes."""
 
     topic: str
     title: str
@@ -40,9 +40,10 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredState:
-    """State of the store. ``live`` maps ids to live memories, and ``before`` maps ids to the texts at the last sync.
+    """The memories in the store, as the merge needs them.
 
-    ``topics`` maps the hash of a topic to its name.
+    ``live`` maps ids to live memories. ``before`` maps ids of memories to the texts that they had at the last sync. ``topics``
+    maps the hash of a topic to its name.
     """
 
     live: Mapping[str, Memory]
@@ -52,9 +53,10 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingQuestion:
-    """A question for the user about an edited file. ``why`` is the reason for asking.
+    """A question for the user about an edited file. ``file`` is the hash of the file name, and ``why`` the reason for asking.
 
-    ``of`` is the number of lines that the file had at the last sync. ``gone`` is the number of these lines that were deleted.
+    ``of`` is the number of lines that the file had at the last sync. ``gone`` is the number of memories that would be
+    forgotten.
     """
 
     file: str
@@ -71,21 +73,21 @@ class PendingQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedPage:
-    """An imported file. Each line has its memory id, or the position of the change that creates the memory."""
+    """A file after the merge.
+
+    Each line comes with the id of its memory, or with the position of the change that creates the memory.
+    """
 
     topic: str
     sha: str
     title: str = ""
-    """Title of the file. An empty title means that the file is to be rewritten from the store.
-
-    This is so after the user rejected the edits in the file.
-    """
+    """Title of the file. It is empty if the user rejected the edits. Then the file is rewritten from the store."""
     lines: tuple[tuple[Line, str | int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:
-    """Result of a merge: store changes, imported files, removed files, questions and conflicts."""
+    """Result of a merge: changes for the store, merged files (``pages``), deleted files (``dropped``), questions and conflicts."""
 
     changes: tuple[Change, ...] = ()
     pages: Mapping[str, MergedPage] = field(default_factory=dict)

@@ -30,7 +30,7 @@ _MAX_TRIES: Final = 5
 _FULL_READ_EVERY: Final = 20
 """Maximum number of successive syncs that are skipped because file times and memories look unchanged.
 
-The next sync reads all files anyway, because file times can be wrong.
+The sync after that reads all files, because file times can be wrong.
 """
 _QUESTION_TEXTS: Final[Mapping[str, str]] = {
     "gone": "{gone} of the {of} lines were deleted from {name}. Confirm to forget them; refuse to restore them.",
@@ -67,14 +67,14 @@ class SyncReport:
     written: int = 0
     """Number of files written or removed."""
     conflicts: tuple[str, ...] = ()
-    """Ids of memories that changed both in a file and in the store; both texts are kept."""
+    """Ids of memories that changed both in a file and in the store. Both texts are kept."""
     questions: tuple[FileQuestion, ...] = ()
     problems: tuple[str, ...] = ()
     """Operating system errors that occurred while reading or writing. The next sync tries again."""
 
 
 class TopicFiles:
-    """Syncs a folder with the topics of one scope."""
+    """Syncs the topics of one scope with the Markdown files in a folder."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class TopicFiles:
     # --- public calls ---------------------------------------------------------------------------------------
 
     def sync(self) -> SyncReport:
-        """Import edits and write pages. This is cheap if nothing has changed."""
+        """Import the edits in the files, then write the pages that changed. This is cheap if nothing has changed."""
         try:
             if self._seen is not None and self._skipped < _FULL_READ_EVERY and self._seen == self._fingerprint():
                 self._skipped += 1
@@ -124,7 +124,7 @@ class TopicFiles:
             return self._failed(error)
 
     def publish(self) -> SyncReport:
-        """Write pages without importing edits, for example after an erasure. Edits are imported by the next sync."""
+        """Write the pages without importing edits, for example after an erasure. The next sync imports the edits."""
         self._seen = None
         try:
             written = self.write_out()
@@ -138,7 +138,7 @@ class TopicFiles:
         return tuple(self._question(question, record) for question in record.questions)
 
     def confirm(self, question: str) -> SyncReport:
-        """Answer a question with yes: accept the file as edited."""
+        """Answer a question with yes: accept the edits in the file."""
         return self._answer(question, yes=True)
 
     def refuse(self, question: str) -> SyncReport:
@@ -162,9 +162,9 @@ class TopicFiles:
         return FileImportResult(record=self._record(self._store.setting(self._setting)))
 
     def apply(self, reading: FolderChanges, stored: str | None, answers: Mapping[str, bool]) -> FileImportResult | None:
-        """Apply edits that were read from the folder.
+        """Apply edits that were read from the folder. ``stored`` is the record of the last sync, as JSON.
 
-        Return None if another process has meanwhile changed the record of the last sync.
+        Return None if another process has changed the record meanwhile.
         """
         record = self._record(stored)
         with self._store.write() as tx:
@@ -190,7 +190,10 @@ class TopicFiles:
         return 0
 
     def plan(self, stored: str | None) -> tuple[WritePlan, Mapping[str, int]]:
-        """Plan the files to write. Also return the memory revisions that the plan is based on."""
+        """Plan the files to write. Return the plan, and the revision of each memory on which the plan is based.
+
+        ``stored`` is the record of the last sync, as JSON.
+        """
         record = self._record(stored)
         stored_pages, versions = self._stored_pages(self._store, record)
         return Planner(self._folder, record, stored_pages).plan(), versions
@@ -198,7 +201,8 @@ class TopicFiles:
     def put(self, plan: WritePlan, stored: str | None, versions: Mapping[str, int]) -> bool:
         """Write the planned files. Return True if they were written.
 
-        If the record of the last sync, the store or the files have changed since the plan, write nothing and return False.
+        Write nothing and return False if the record of the last sync, the memories or the files have changed since the plan was
+        made.
         """
         prepared = [
             (write, self._folder.prepare(write.data, like=write.name if write.stamp else None))
@@ -231,7 +235,7 @@ class TopicFiles:
     # --- helpers --------------------------------------------------------------------------------------------
 
     def _run(self, answers: Mapping[str, bool]) -> SyncReport:
-        """Import edits and write pages. Repeat both until nothing changes, but only a few times."""
+        """Import edits and write pages. Repeat both until nothing changes any more, but at most ``_MAX_TRIES`` times."""
         read_in, written = 0, 0
         conflicts: tuple[str, ...] = ()
         for _ in range(_MAX_TRIES):
@@ -265,8 +269,8 @@ class TopicFiles:
     def _fingerprint(self) -> tuple[object, ...]:
         """Return a value that changes when files or memories change.
 
-        The value contains the stamp (size and times) of each file. For each kind of memory that is
-        written to files, it also contains the number of memories and the newest memory.
+        The value contains the stamp (size and times) of each file. For each kind of memory that is written to files, it also
+        contains the number of memories and the newest memory.
         """
         files: dict[str, Stamp] = self._folder.listing()
         now = self._clock.now()
@@ -312,7 +316,7 @@ class TopicFiles:
             tx.set_setting(self._setting, text)
 
     def _question(self, question: PendingQuestion, record: Record) -> FileQuestion:
-        """Return the text of a question. A missing file is named after its topic."""
+        """Return a question with its text for the user. A file that no longer exists is named after its topic."""
         names = {file_key(name): name for name in (*self._folder.names(), INDEX_FILE)}
         name = names.get(question.file) or self._lost_name(question, record)
         return FileQuestion(

@@ -1,4 +1,4 @@
-"""Topic pages without files. They use the same Markdown as topic files, and edits are merged in the same way."""
+"""Topic pages that are read and edited through the API, without files. They use the same Markdown and merge as topic files."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -79,10 +79,11 @@ class TopicPages:
         app: str | None = None,
         agent: str | None = None,
     ) -> TopicPage:
-        """Save an edited page. If the page may have changed since the edit began, pass the text from before the edit as ``base``.
+        """Save an edited page, and return it.
 
         A changed line revises its memory, a new line creates a memory, and deleting a line forgets its memory. A changed title
-        renames the topic. An edit that deletes much of a page raises ``Conflict`` unless ``confirm`` is True.
+        renames the topic. An edit that deletes much of a page raises ``Conflict`` unless ``confirm`` is True. ``base`` is the
+        text of the page before the edit. Pass it if the page may have changed since then.
         """
         if len(markdown) > _MAX_PAGE_CHARACTERS:
             raise InvalidInput(
@@ -130,7 +131,10 @@ class TopicPages:
             )
 
     def _before(self, reads: Reads, scope: Scope, page: TopicPage, base: str | None) -> BasePage:
-        """Return the page as it was before the edit, with the memory id of each line."""
+        """Return the page as it was before the edit, with the memory id of each line.
+
+        ``base`` is the text before the edit. If it is None, the current page is used.
+        """
         lines = [(memory.id, page_line(memory)) for memory in page.lines]
         if base is not None:
             ids = {digest(page_line(memory).text): memory.id for memory in self._all_revisions(reads, scope, page)}

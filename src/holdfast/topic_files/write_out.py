@@ -1,4 +1,4 @@
-"""Plan the files to write: compare the folder with the store."""
+"""Plan which topic files to write, by comparing the folder with the store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,14 +14,14 @@ from holdfast.topic_files.record import BaseLine, BasePage
 from holdfast.types import Memory
 
 _REWRITE: Final = digest("")
-"""Hash of an empty title. If the record has it as the title of a file, the file is written again from the store."""
+"""Hash of an empty title. A file whose recorded title has this hash is written again from the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
-    """One file to write, or to remove if ``data`` is None.
+    """A planned write of a file, or its removal if ``data`` is None.
 
-    ``stamp`` is the file's metadata at the time of planning. If the file no longer matches it, nothing is written.
+    ``stamp`` is the file's metadata at the time of planning, or None for a new file. If it has changed, nothing is written.
     """
 
     name: str
@@ -31,18 +31,18 @@ class FileWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPages:
-    """Content of the store: memories by topic, the notes of the index (one per conversation), and the ids of erased memories."""
+    """The memories in the store that belong on pages: memories by topic, notes for the index, and the ids of erased memories."""
 
     topics: Mapping[str, Sequence[Memory]]
     notes: Sequence[Memory] | None
-    """Notes (memories about one conversation each) to list in the index, or None if there is no index."""
+    """Notes to list in the index, or None if there is no index. A note is a memory about the subject of one conversation."""
     erased: frozenset[str]
     max_notes: int
 
 
 @dataclass(slots=True)
 class WritePlan:
-    """The files to write, and the record of the folder's state after writing them."""
+    """The files to write, and the state of all files after that, for the next sync (``record``)."""
 
     record: Record
     writes: list[FileWrite] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Planner:
         return self._plan
 
     def _is_open(self, key: str) -> bool:
-        """Return True if a question to the user about a file stays open. ``key`` identifies the file.
+        """Return True if the question about a file stays open. ``key`` is the hash of the file name.
 
         The question is dropped if this plan removes the file from the record. An empty key stands for the question about all
         files, which stays open as long as any file is left in the record.
@@ -112,9 +112,10 @@ class Planner:
     # --- pages ----------------------------------------------------------------------------------------------
 
     def _keep(self, key: str, page: BasePage, topic: str | None) -> bool:
-        """Plan the change of one file that the last sync recorded: update it, or remove it if its topic has no memories left.
+        """Plan what happens to a file that existed at the last sync. Return True if the file stays.
 
-        Return True if the file remains. In a file with pending edits, only erased lines are removed.
+        The file is updated, or removed if its topic has no memories left. In a file with pending edits or an open question,
+        only the lines of erased memories are removed.
         """
         present = self._present(key)
         if present is None or key in self._held or bytes_digest(present.data) != page.sha:
@@ -200,7 +201,10 @@ class Planner:
     # --- erasing --------------------------------------------------------------------------------------------
 
     def _purge(self, key: str, page: BasePage, present: _PresentFile | None, pages: dict[str, BasePage]) -> bool:
-        """Remove erased lines from a file with pending edits or an open question. Return True if the page remains."""
+        """Plan to remove the lines of erased memories from a file with pending edits or an open question.
+
+        Return True if the file stays. Its new state is added to ``pages``.
+        """
         erased = {line.digest for line in page.lines if line.id in self._stored.erased}
         left = replace(page, lines=tuple(line for line in page.lines if line.id not in self._stored.erased))
         if not erased:

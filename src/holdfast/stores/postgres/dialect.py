@@ -30,7 +30,7 @@ def translate(sql: str) -> str:
 
 
 class PostgresDialect:
-    """PostgreSQL's versions of the expressions that are written differently in SQLite."""
+    """The PostgreSQL versions of SQL expressions that SQLite writes differently."""
 
     no_limit: int | None = None
 

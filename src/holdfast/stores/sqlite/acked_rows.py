@@ -36,7 +36,10 @@ class AckedRows:
         self._noted = 0
 
     def note(self, item: int) -> None:
-        """Record that a row was reported as stored. A failure is only logged, because only a later check needs the number."""
+        """Record the number of a row that was reported as stored.
+
+        A failure is only logged, because only a later check needs the number.
+        """
         if item <= self._noted:
             return
         self._noted = item

@@ -29,19 +29,19 @@ class AllowedItems(NamedTuple):
 
 
 class AllowedItemsCache:
-    """Caches the result of the last filter until another connection writes to the file.
+    """Caches the items that the last filter allowed, until another connection writes to the file.
 
-    SQLite's ``data_version`` shows such writes. It does not show the connection's own writes, so only read-only connections
-    use the cache.
+    SQLite's ``data_version`` shows such writes. It does not show the connection's own writes, so only read-only connections use
+    the cache.
     """
 
     def __init__(self) -> None:
         self._cached: tuple[weakref.ref[FileConnection], int, Hashable, AllowedItems] | None = None
 
     def get(self, connection: "FileConnection", query: Hashable, read: Callable[[], Iterable[int]]) -> AllowedItems:
-        """Return the items that a filter allows.
+        """Return the items that a filter allows. ``query`` identifies the filter.
 
-        If they are not cached, or the cached items are outdated, call ``read``, which returns the item numbers.
+        If the items are not cached, or the cached items are outdated, call ``read``, which returns the item numbers.
         """
         # Read the version before the rows: after a write in between, the entry counts as outdated and is read again.
         version = connection.pragma("data_version")

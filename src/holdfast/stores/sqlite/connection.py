@@ -26,7 +26,7 @@ _APPLICATION_ID = 0x486F6C64
 BUSY_SECONDS = 60.0
 """Maximum time to wait for a lock before a call fails, in seconds."""
 _SPARE_PAGES = 32
-"""Number of pages that are kept for erasing if the size of a file is limited."""
+"""Number of pages that stay free for erasing, if the operating system limits the size of the file."""
 
 _inherited: list[object] = []
 """Connections that this process inherited through a fork during a transaction.
@@ -38,8 +38,8 @@ They stay open, because closing them would disturb the parent process.
 class _ThreadReader:
     """Holds the read-only connection of one thread. Weak references with a callback point to this object.
 
-    They must not point to the connection itself. apsw 3.54 runs the callback while the garbage collector can still find the
-    connection, so another thread could free the connection a second time.
+    They must not point to the connection itself, because apsw 3.54 runs the callback too early: the garbage collector can still
+    find the connection, so another thread could free it a second time.
     """
 
     def __init__(self, connection: FileConnection) -> None:
@@ -99,7 +99,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[FileConnection]:
-        """Open a new connection for one use.
+        """Context manager: open a new connection, and close it at the end of the ``with`` block.
 
         The integrity check of the full-text index needs it, because other connections have cached data of that index.
         """
@@ -154,7 +154,7 @@ class SQLiteConnections:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        """Context manager: wait until this tenant may write to the file, and hold the write lock of this process."""
+        """Context manager: wait for this tenant's turn to write to the file, then hold the write lock of this process."""
         self._turns.acquire(self._tenant)
         try:
             with at_full_speed():
@@ -276,10 +276,10 @@ def translate_errors(path: Path) -> Iterator[None]:
 
 
 def limit_pages(connection: apsw.Connection, *, spare: int = _SPARE_PAGES) -> None:
-    """Limit the number of pages, so that the file stays below the size limit of this process (``ulimit -f``).
+    """Limit the number of pages in the file, so that it stays below the size limit of this process (``ulimit -f``).
 
-    The limit leaves ``spare`` pages free for erasing. Without it, the write-ahead log could contain pages that do not fit
-    into the file, and could then never be emptied. If the process has no size limit, nothing is done.
+    If the process has no size limit, do nothing. The limit leaves ``spare`` pages free for erasing. Without a limit, the
+    write-ahead log could contain pages that do not fit into the file, and the log could then never be emptied.
     """
     limit = file_size_limit()
     if limit is not None:
@@ -333,7 +333,7 @@ def enable_wal(connection: apsw.Connection) -> None:
 
 
 def set_busy_timeout(connection: apsw.Connection) -> None:
-    """Make a connection wait for locks. It retries at short random intervals, so that no process starves."""
+    """Make a connection wait for locks of other connections. It retries at short random intervals, so that no process starves."""
     started = 0.0
 
     def wait(attempt: int) -> bool:

@@ -1,7 +1,7 @@
-"""Find stored vectors that a damaged disk changed, and queue their texts to be embedded again.
+"""Find stored vectors that were damaged on disk, and queue their texts to be embedded again.
 
-Vectors have unit length, so a damaged one is noticed by its length. A search would rank a longer vector too high, for every
-query. A change that keeps the length moves the vector so little that searches hardly change.
+Stored vectors have unit length, so damage shows in the length. A search would rank a vector that is too long too high, for
+every query. Damage that keeps the length changes the vector so little that search results hardly change.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from holdfast.types import Finding
 from holdfast.types.translatable import translatable
 
 _TOLERANCE = 0.05
-"""Maximum difference of a vector's length from 1. Codes of 8 bits change the length by less than 0.01."""
+"""Maximum difference of a vector's length from 1. Storing a vector as int8 codes changes the length by less than 0.01."""
 
 
 def damaged(connection: FileConnection, tenant: str) -> Iterator[tuple[int, int, int, int]]:
@@ -29,7 +29,7 @@ def damaged(connection: FileConnection, tenant: str) -> Iterator[tuple[int, int,
 
 
 def finding(connection: FileConnection, tenant: str) -> Finding:
-    """Return the result of the check that no stored vector is damaged."""
+    """Return the finding of the check that no stored vector is damaged."""
     number = sum(1 for _ in damaged(connection, tenant))
     if number:
         detail = translatable("vectors.damaged", "vectors that a damaged disk changed: {n}", n=number)
@@ -43,7 +43,7 @@ def finding(connection: FileConnection, tenant: str) -> Finding:
 
 
 def remove(connection: FileConnection, tenant: str) -> int:
-    """Remove the damaged vectors, queue their texts to be embedded again, and return their number."""
+    """Remove the damaged vectors, and queue their texts to be embedded again. Return the number of removed vectors."""
     found = list(damaged(connection, tenant))
     for partition, model, item, window in found:
         where = (tenant, partition, model, item, window)

@@ -1,4 +1,4 @@
-"""SQLite's versions of the expressions that are written differently in PostgreSQL."""
+"""The SQLite versions of SQL expressions that PostgreSQL writes differently."""
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -16,7 +16,7 @@ _MAX_CACHED_ANSWERS = 10_000
 
 
 class SQLiteDialect:
-    """SQLite's versions of the expressions that are written differently in PostgreSQL."""
+    """The SQLite versions of SQL expressions that PostgreSQL writes differently."""
 
     no_limit: int | None = -1
 
@@ -126,9 +126,10 @@ class SQLiteDialect:
 
 
 def _steps(path: Sequence[str]) -> str:
-    """Return the FROM and WHERE clauses that select the metadata entry at a path.
+    """Return the FROM and WHERE clauses of a query for the metadata entry at a path.
 
-    Each name of the path adds one table, which lists the members of the object found by the names before it.
+    Each name of the path adds one table to the query. The table lists the members of the object that the names before it lead
+    to.
     """
     tables = ["json_each(metadata) AS step0"]
     for number in range(1, len(path)):

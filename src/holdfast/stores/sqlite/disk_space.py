@@ -1,8 +1,7 @@
-"""Keeps free disk space for erasing and forgetting.
+"""Keeps some disk space free, so that data can be erased and forgotten even if the disk is full.
 
-Removing rows needs space: SQLite first writes the changed pages to its log. When disk space gets low, a reserve file is
-created next to the store. If the disk is full, the reserve file is deleted during an erasure and created again
-afterwards.
+Removing rows needs space: SQLite first writes the changed pages to its log. When disk space gets low, a reserve file is created
+next to the store. If the disk is full, the reserve file is deleted during an erasure and created again afterwards.
 """
 
 import contextlib
@@ -21,9 +20,9 @@ except ImportError:  # Windows has no such limits
 
 log = logging.getLogger("holdfast")
 _LOW_BYTES = 1 << 30
-"""Below this number of free bytes, a reserve is kept."""
+"""If fewer bytes than this are free on the disk, a reserve file is created."""
 _VERY_LOW_BYTES = 64 << 20
-"""Below this number of free bytes, the write-ahead log is kept small."""
+"""If fewer bytes than this are free on the disk, the write-ahead log is kept small."""
 _MAX_RESERVE_BYTES = 4 << 20
 _MIN_RESERVE_BYTES = 32 << 10
 _WATCH_SECONDS = 5.0
@@ -39,7 +38,7 @@ def file_size_limit() -> int | None:
 
 
 class DiskSpace:
-    """The free space on the disk of a store, and the reserve file."""
+    """Watches the free space on the disk of a store, and manages the reserve file."""
 
     def __init__(self, store: Path) -> None:
         self.reserve = store.with_name(store.name + ".reserve")
@@ -59,7 +58,7 @@ class DiskSpace:
 
     @property
     def checkpoint_pages(self) -> int:
-        """Maximum number of pages in the write-ahead log, after which SQLite moves the log into the file."""
+        """Maximum number of pages in the write-ahead log. SQLite then moves the log into the file."""
         return _CHECKPOINT_PAGES_IF_LOW if self._very_low else _CHECKPOINT_PAGES
 
     def keep_reserve(self) -> None:

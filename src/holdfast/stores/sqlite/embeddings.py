@@ -30,7 +30,7 @@ use_model = vector_tables.use_model
 want = vector_tables.want
 
 _LOG_LENGTH = 1000
-"""Number of changes to log per partition. An index that missed about this many changes is reloaded from the table of vectors."""
+"""Number of changes to log per partition. An index that missed more changes is loaded again from the table of vectors."""
 _CACHE_BYTES = 512 * 1024 * 1024
 """Maximum total size of all cached indexes, in bytes."""
 _RECENT_INDEXES = 8
@@ -99,7 +99,7 @@ def move(connection: FileConnection, tenant: str, old: tuple[int, int], new: tup
 
 
 def log_change(connection: FileConnection, tenant: str, partition: int, item: int) -> None:
-    """Log a change of an item's vectors, so that the cached indexes of all processes follow it."""
+    """Log that the vectors of an item changed, so that all processes update their cached indexes."""
     # No RETURNING: it would split the full-text index into many small segments (see SQLiteDialect.next_number).
     where = (tenant, partition)
     connection.execute("UPDATE partitions SET version = version + 1 WHERE tenant = ? AND partition = ?", where)
@@ -144,7 +144,7 @@ class IndexCache:
         allowed: "NDArray[np.int64] | None" = None,
         excluded: Collection[int] = (),
     ) -> list[Match]:
-        """Rank the items of the partitions by cosine."""
+        """Rank the items of the partitions by cosine with the query, and return the best ``limit``."""
         found: list[Match] = []
         current = self._current(connection, tenant, model, list(partitions))
         for partition, index in current.items():
@@ -176,9 +176,10 @@ class IndexCache:
         return current
 
     def _ready(self, model: int, versions: Mapping[int, int]) -> dict[int, VectorIndex] | None:
-        """Return the indexes of the partitions if all are up to date, otherwise None.
+        """Return the cached indexes of the partitions if all of them are up to date, otherwise None.
 
-        Up-to-date indexes are the common case. They need no snapshot of the file.
+        ``versions`` maps each partition to its current version. Up-to-date indexes are the common case, and need no snapshot of
+        the file.
         """
         with self._lock:
             found = {partition: self._indexes.get((partition, model)) for partition, version in versions.items() if version}
@@ -235,10 +236,10 @@ class IndexCache:
             self._total -= self._sizes.pop(key, 0)
 
     def codes_of(self, model: int, items: Sequence[int]) -> "tuple[list[int], NDArray[np.int8]] | None":
-        """Return the given items, in any order, and the int8 codes of their first chunks.
+        """Return the int8 codes (quantized vectors) of the first chunks of items, with the items in the same order.
 
-        Return None if the vector of any given item is not in memory. Only recently used indexes are searched. They need not
-        be up to date, because an item's vector never changes.
+        Return None if the vector of any item is not in memory. Only recently used indexes are searched. They need not be up to
+        date, because an item's vector never changes.
         """
         with self._lock:
             recent = itertools.islice(reversed(self._indexes.items()), _RECENT_INDEXES)
@@ -283,7 +284,7 @@ def _load(connection: FileConnection, tenant: str, model: int, partition: int) -
 
 
 def of_one_length(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows whose last column, the code of a vector, has the most common length.
+    """Return only the rows whose vector has the most common length. The last column of a row is the vector's code.
 
     A model can have vectors of several lengths, because an earlier version allowed replacing a model under the same name.
     """
@@ -295,7 +296,7 @@ def of_one_length(rows: Sequence[Row]) -> list[Row]:
 
 
 def _reload_item(connection: FileConnection, owner: tuple[str, int, int, int], index: VectorIndex) -> None:
-    """Replace the vectors of one item in an index with those in the file."""
+    """Replace the vectors of one item in an index with the vectors in the file. ``owner`` is (tenant, partition, model, item)."""
     rows = fetch(
         connection,
         "SELECT window, scale, code FROM vectors WHERE tenant = ? AND partition = ? AND model = ? AND item = ?",

@@ -24,9 +24,9 @@ from holdfast.text.terms import query_terms
 _MAX_CHUNKS = 4096
 """Maximum number of chunks per item. A full-text rowid is ``item * _MAX_CHUNKS + chunk``."""
 _FEW_ALLOWED = 200
-"""If a filter allows at most this many items, score all of them. That is faster than searching the full-text index."""
+"""If a filter allows at most this many items, all of them are scored. That is faster than searching the full-text index."""
 FEW_SEGMENTS = 3
-"""Number of segments (separately stored parts of the full-text index) that are tolerated before a merge starts."""
+"""Number of additional segments of the full-text index that are tolerated before a merge. A segment is stored separately."""
 _ROWS_AT_ONCE = 50
 """Maximum number of rows that one statement inserts."""
 _MERGED_AT_ONCE = 128
@@ -82,7 +82,7 @@ def search(
 ) -> list[Match]:
     """Rank the items that have a term in common with a query. An item is ranked by its best chunk.
 
-    The word cache is used if it contains all the partitions, otherwise the full-text index.
+    If the word cache contains all the partitions, it is used instead of the full-text index.
     """
     wanted = query_terms(query, languages) if partitions else []
     if not wanted:
@@ -136,7 +136,7 @@ def _rank(
     *,
     limit: int,
 ) -> list[Match]:
-    """Score candidates by BM25, using the term statistics of the visible partitions."""
+    """Score candidates by BM25 and return the best. Term statistics come from the partitions that the reader may see."""
     if not read:
         return []
     numbers = list(partitions)
@@ -198,11 +198,11 @@ def segments(connection: apsw.Connection) -> list[int]:
 
 
 def should_merge_all(sizes: Sequence[int]) -> bool:
-    """Return True if all segments should be merged.
+    """Return True if all segments of the full-text index should be merged into one. ``sizes`` are their sizes.
 
-    This is the case if the small segments together are at least a quarter as large as the largest segment. Searching a
-    single segment is fastest, but a full merge also rewrites the largest segment. A full merge must be rare, because
-    frequent writes wear out the SD card of a single-board computer.
+    This is the case if there are more than ``FEW_SEGMENTS``, and the small ones together are at least a quarter as large as the
+    largest. Searching a single segment is fastest, but a full merge also rewrites the largest segment. A full merge must be
+    rare, because frequent writes wear out the SD card of a single-board computer.
     """
     return len(sizes) > FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
 
@@ -224,7 +224,8 @@ def _add_units(
 ) -> None:
     """Add chunks of items to the index with a few bulk statements.
 
-    A long text has hundreds of chunks, and so has a batch of messages. One statement per chunk would take longer, and other writers wait meanwhile.
+    A long text or a batch of messages has hundreds of chunks. One statement per chunk would take longer, and other writers wait
+    meanwhile.
     """
     _insert(connection, "units (tenant, item, window, partition, start, length, terms)", rows)
     indexed = [(item * _MAX_CHUNKS + window, _prefixed(partition, terms)) for _, item, window, _, _, _, terms in rows]
@@ -233,9 +234,9 @@ def _add_units(
 
 
 def _insert(connection: apsw.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
-    """Insert rows, many with each statement.
+    """Insert rows into a table, up to ``_ROWS_AT_ONCE`` with each statement.
 
-    While a statement starts or ends, another thread may take the interpreter. Fewer statements end the transaction sooner.
+    At each statement, Python may switch to another thread. So the transaction ends sooner with few statements.
     """
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         some = rows[start : start + _ROWS_AT_ONCE]

@@ -59,11 +59,11 @@ def _versions() -> str:
 
 _RESTORE = translatable("restore", "Restore a backup: holdfast restore FILE")
 _DAMAGE = (apsw.Error, UnicodeError, LookupError, ValueError, TypeError, ArithmeticError)
-"""What reading a damaged page can raise: SQLite's errors, and Python's about values that no version of Holdfast has written."""
+"""Errors that reading a damaged page can raise: SQLite's errors, and Python's errors about values that no version has written."""
 
 
 def _attempt(name: str, check: Callable[[], Finding]) -> Finding:
-    """Run a check and return its result. If the file is too damaged for the check, the result says so."""
+    """Run a check and return its finding. If the file is too damaged for the check, the finding says so."""
     try:
         return check()
     except apsw.BusyError:
@@ -187,7 +187,7 @@ def backup(connection: FileConnection, target: Path) -> None:
 def back_up_before_upgrade(connection: FileConnection, path: Path, schema: int) -> Path | None:
     """Back up the store to ``<name>.schema-<schema>`` in its folder and return that path.
 
-    Return None if that file already exists or the backup fails.
+    Return None if that file already exists, or if the backup fails.
     """
     target = path.with_name(f"{path.name}.schema-{schema}")
     if target.exists():
@@ -201,7 +201,7 @@ def back_up_before_upgrade(connection: FileConnection, path: Path, schema: int) 
 
 
 def note_backup(connection: FileConnection, tenant: str, target: Path) -> None:
-    """Record that a backup exists, so that an erasure can list it."""
+    """Record the path of a backup, so that later erasures also erase in the backup."""
     connection.execute(
         "INSERT OR REPLACE INTO backups (tenant, path, at) VALUES (?, ?, ?)",
         (tenant, str(target.resolve()), time.time_ns() // 1000),

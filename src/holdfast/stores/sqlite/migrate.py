@@ -34,7 +34,7 @@ def migrate(connection: FileConnection) -> None:
 
 
 def schema_before_upgrade(connection: FileConnection) -> int | None:
-    """Return the schema number of a file that an earlier version wrote, or None if the file is new or up to date.
+    """Return the current schema number of a file that an earlier version wrote. Return None if the file is new or up to date.
 
     Raise an error if a newer version wrote the file.
     """

@@ -1,10 +1,10 @@
-"""Decide how often a file is rewritten after erasures, and which erasures a rewrite covers.
+"""Decide when a file is rewritten after erasures, and which erasures a rewrite covers.
 
-VACUUM rewrites a whole file, and nobody can write to the file meanwhile. So a rewrite covers the erasures of all tenants, and
-a process rewrites a file only for a small share of its time.
+VACUUM rewrites a whole file, and nobody can write to the file meanwhile. So a rewrite covers the erasures of all tenants, and a
+process rewrites a file only for a small share of its time.
 
-A transaction that erases rows records the number of the last rewrite that had begun (``AWAITED``). A rewrite covers the
-erasure if it begins later, so if its number is higher.
+Rewrites are numbered. A transaction that erases rows records the number of the last rewrite that had begun (``AWAITED``). Only
+a rewrite with a higher number covers the erasure.
 """
 
 import threading
@@ -19,16 +19,22 @@ from holdfast.stores.sql.partitions import next_number
 __all__ = ["AWAITED", "RewritePace", "begin", "finish", "is_covered", "last_begun", "pace_of"]
 
 AWAITED = "rewrite awaited"
-"""Name of the setting with the number of the last rewrite that had begun when rows of a tenant were last erased."""
-_BEGUN, _FINISHED = "rewrite begun", "rewrite finished"
-"""Names of the sequences with the number of the last rewrite that has begun, and of the last one that has finished."""
-_MAX_SHARE = 1 / 200
-"""Maximum share of its time for which a process rewrites a file.
+"""Name of a tenant's setting, recorded at each erasure: the number of the last rewrite that had begun by then.
 
-A rewrite delays all writes of that time. If it delays less than 1 % of them, the 99th percentile of their times stays the same.
+Only a rewrite with a higher number covers the tenant's erasures.
+"""
+_BEGUN, _FINISHED = "rewrite begun", "rewrite finished"
+"""Names of two sequences: one has the number of the last rewrite that has begun, the other of the last one that has finished."""
+_MAX_SHARE = 1 / 200
+"""Maximum share of its running time that a process spends on rewriting a file.
+
+All writes wait during a rewrite. If fewer than 1 % of the writes wait, the 99th percentile of their times stays the same.
 """
 _CREDIT_SECONDS = 0.25
-"""Rewriting time that a process can save up. After a quiet period, an erasure rewrites a file at once, whatever its size."""
+"""Maximum rewriting time, in seconds, that a process saves up while it rewrites nothing.
+
+While some is left, an erasure may rewrite the file at once, however long that takes.
+"""
 
 
 def last_begun(connection: Connection) -> int:
@@ -48,7 +54,7 @@ def finish(connection: Connection, number: int) -> None:
 
 
 def is_covered(connection: Connection, awaited: str | None) -> bool:
-    """Return True if a finished rewrite covers the erasures of a tenant. ``awaited`` is the value of its setting ``AWAITED``."""
+    """Return True if a finished rewrite covers a tenant's erasures. ``awaited`` is the tenant's setting ``AWAITED``."""
     return awaited is not None and _number(connection, _FINISHED) > int(awaited)
 
 
@@ -57,7 +63,7 @@ def _number(connection: Connection, name: str) -> int:
 
 
 class RewritePace:
-    """Limits the share of time for which this process rewrites a file."""
+    """Limits the share of its time that this process spends on rewriting a file."""
 
     def __init__(self) -> None:
         self._credit = _CREDIT_SECONDS
@@ -70,13 +76,13 @@ class RewritePace:
         self._guard = threading.Lock()
 
     def is_due(self) -> bool:
-        """Return True if a rewrite may begin."""
+        """Return True if this process may begin a rewrite now."""
         with self._guard:
             self._refill()
             return self._credit > 0
 
     def spend(self, seconds: float) -> None:
-        """Count a rewrite that took ``seconds``."""
+        """Record that a rewrite took ``seconds``."""
         with self._guard:
             self._refill()
             self._credit -= seconds
@@ -92,7 +98,7 @@ _by_path: "weakref.WeakValueDictionary[str, RewritePace]" = weakref.WeakValueDic
 
 
 def pace_of(path: Path) -> RewritePace:
-    """Return the limit that all stores of this process with the same file share."""
+    """Return the ``RewritePace`` of a file. All stores of this process that use the file share it."""
     with _guard:
         name = str(path.resolve())
         pace = _by_path.get(name)

@@ -33,11 +33,11 @@ def scrub(
 ) -> tuple[bool, tuple[str, ...]]:
     """Overwrite removed data, and search the files for the needles (byte strings from the erased data).
 
-    Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. ``residue`` names the
-    files that still contain a needle. On a full disk, the file cannot be rewritten, and ``complete`` is False.
+    Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. ``residue`` names the files that
+    still contain a needle. On a full disk, the file cannot be rewritten, and ``complete`` is False.
 
-    ``awaited`` identifies the erasures that must be covered (see ``rewrites.py``). If an earlier rewrite covers them, the file is
-    not rewritten again.
+    ``awaited`` is the value of the setting ``rewrites.AWAITED``, or None. If an earlier rewrite already covers the erasures,
+    the file is not rewritten again.
     """
     try:
         if rewrite and path.stat().st_size <= _REWRITE_UP_TO:
@@ -59,7 +59,7 @@ def scrub(
 
 
 def _rewrite(connections: SQLiteConnections, awaited: str | None = None) -> None:
-    """Rewrite the file, unless another rewrite covers the erasures meanwhile."""
+    """Rewrite the file with VACUUM. Do nothing if another rewrite has covered the erasures meanwhile."""
     with connections.exclusive() as connection:
         if rewrites.is_covered(connection, awaited):
             return

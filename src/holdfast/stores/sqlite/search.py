@@ -1,4 +1,4 @@
-"""Search in a SQLite file, by words and by meaning, and the chunks that cannot be found by meaning yet."""
+"""Search in a SQLite file by words and by meaning. Also list the chunks that have no vector yet."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ class SQLiteSearch(SQLReads):
     _indexes: embeddings.IndexCache
     _allowed_items: AllowedItemsCache
     _external: QueuedIndex | None
-    """The index outside of the file, if one is used. It replaces ``_indexes``."""
+    """The external vector index, or None if the in-memory indexes (``_indexes``) are used."""
 
     @property
     def connection(self) -> FileConnection:
@@ -91,7 +91,7 @@ class SQLiteSearch(SQLReads):
         return self._allowed_items.get(self.connection, query, lambda: (row[0] for row in self._rows(sql, clauses.values)))
 
     def _messages_in_periods(self, where: SearchFilter, seen: Mapping[int, Space]) -> AllowedItems:
-        """Return the messages that were sent in one of the filter's time periods."""
+        """Return the messages from the time ranges of a filter."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         clauses.among("partition", [number for number, space in seen.items() if space == "message"])
         said_in(clauses, "at", where.said)
@@ -145,9 +145,9 @@ class SQLiteSearch(SQLReads):
         return set() if number is None else {row[0] for row in self._rows(sql, (self.tenant, number))}
 
     def _chunk(self, item: int, window: int) -> str | None:
-        """Return the text to embed for one chunk: the speaker's name, the question that a reply answers, and the chunk itself.
+        """Return the text to embed for one chunk: the speaker's name, the question that the message answers, and the chunk itself.
 
-        Return None if the chunk was removed meanwhile.
+        ``window`` is the number of the chunk in the item. Return None if the chunk was removed meanwhile.
         """
         found: str | None = fetch_value(
             self.connection,

@@ -49,7 +49,11 @@ class SQLiteTransaction(SQLTransaction):
             return ask()
 
     def set_setting(self, name: str, value: str) -> None:
-        """Store a persistent setting. If it requests a scrub, also record which rewrites of the file are too early for it."""
+        """Store a persistent setting of the engine.
+
+        If the setting requests a scrub, also record the number of the last rewrite of the file. Only later rewrites cover the
+        erasures of this transaction.
+        """
         super().set_setting(name, value)
         if name == SCRUB and value == "pending":
             super().set_setting(rewrites.AWAITED, str(rewrites.last_begun(self.connection)))
@@ -96,14 +100,14 @@ class SQLiteStore(SQLiteSearch):
             self._external = QueuedIndex(self._connections, tenant, memory=self._indexes, place=index, pace=pace)
         self._merging = False
         self._settled = 1
-        """Number of segments of the full-text index after its last merge. Segments beyond this number are new."""
+        """Number of segments (separately stored parts) of the full-text index after its last merge."""
         self._tidied: tuple[int, int] | None = None
         self._is_copy = is_copy
         self._rewrite_pace = rewrites.pace_of(path) if paced else None
         self._prepare()
 
     def _prepare(self) -> None:
-        """Migrate the file. On a full disk, the reserve file is deleted to make room for the files that SQLite creates."""
+        """Migrate the file. On a full disk, the reserve file is deleted first, to make room for the files that SQLite creates."""
         try:
             self._migrate()
         except StoreError:
@@ -134,7 +138,7 @@ class SQLiteStore(SQLiteSearch):
 
     @property
     def is_local(self) -> bool:
-        """True if the store uses no external index. With an external index, a search may have to wait for that index."""
+        """True if the store uses no external index. A search in an external index may have to wait."""
         return self._external is None
 
     @property
@@ -266,7 +270,7 @@ class SQLiteStore(SQLiteSearch):
     def _new_segments(self) -> list[int]:
         """Return the sizes of the full-text index's segments if they should be merged, otherwise an empty list.
 
-        The list is also empty if nothing was written to the file since the segments were last checked.
+        If nothing was written to the file since the last call, the list is empty, too.
         """
         version = (id(self.connection), self.connection.pragma("data_version"))
         if version == self._tidied:
@@ -281,13 +285,14 @@ class SQLiteStore(SQLiteSearch):
     def scrub(
         self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = (), when: ScrubTime = "now"
     ) -> tuple[bool, tuple[str, ...]]:
-        """Overwrite removed data in the file and its log.
+        """Overwrite removed data in the file and its log, and search for the needles (byte strings from erased data).
 
-        Return whether that succeeded, and the names of files that still contain removed data. With ``rewrite=False``, only the
-        log is emptied, because SQLite has already overwritten removed data in the file itself (``secure_delete``).
+        ``files`` are files outside the store that are searched, too. Return (complete, residue): whether all removed data was
+        overwritten, and the names of files that still contain a needle. With ``rewrite=False``, only the log is emptied,
+        because SQLite has already overwritten removed data in the file itself (``secure_delete``).
 
-        If the store is ``paced`` and this process has rewritten the file for too long lately, nothing is overwritten, unless
-        ``when`` is ``now``. A later call with ``due`` does it.
+        A ``paced`` store limits the time for rewrites. When the limit is reached, nothing is overwritten unless ``when`` is
+        ``now``. A later call with ``due`` makes up for it.
         """
         self._clear_caches()
         outside = scrubbing.plain_residue(self._connections, self.path, files, needles)
@@ -306,7 +311,10 @@ class SQLiteStore(SQLiteSearch):
 
     @guarded
     def _may_rewrite(self, awaited: str | None) -> bool:
-        """Return True if the file may be rewritten now, or if an earlier rewrite covers the erasures of this tenant."""
+        """Return True if the scrub may go on: a rewrite is allowed now, or an earlier rewrite covers the erasures of this tenant.
+
+        ``awaited`` is the value of the setting ``rewrites.AWAITED``.
+        """
         return (
             self._rewrite_pace is None or self._rewrite_pace.is_due() or rewrites.is_covered(self._connections.reader(), awaited)
         )
@@ -319,7 +327,7 @@ class SQLiteStore(SQLiteSearch):
             self._allowed_items.clear()
 
     def backup(self, target: Path) -> None:
-        """Write a consistent copy without removed data, and record that it exists."""
+        """Write a consistent copy of the file, without removed data, to ``target``. Record that the copy exists."""
         with self._connections.exclusive() as connection:
             maintenance.backup(connection, target)
         with self._connections.writing() as connection:

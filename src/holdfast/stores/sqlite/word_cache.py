@@ -1,11 +1,11 @@
-"""In-memory cache of the words of partitions. An entry is brought up to date when a search uses it.
+"""In-memory cache of the words in each partition. An entry is brought up to date when a search uses it.
 
-Most users have few texts. Finding words in memory is several times faster than looking up each word of a query in the
-full-text index. The SQLite file is then read only to see whether the partition changed.
+Most users have few texts. Finding words in memory is several times faster than looking up each word of a query in the full-text
+index. The SQLite file is then read only to see whether the partition changed.
 
-A small partition is loaded on its first search. A large partition takes longer to load, so it is loaded while the
-process is idle, and only after many searches. For each search, the cache adds the time that the search would have
-saved if the partition had been in memory. The partition is loaded once this sum exceeds the time that loading takes.
+A small partition is loaded on its first search. A large partition takes longer to load, so it is loaded while the process is
+idle, and only after many searches. For each search, the cache adds the time that the search would have saved if the partition
+had been in memory. The partition is loaded once this sum exceeds the time that loading takes.
 """
 
 import threading
@@ -23,7 +23,7 @@ from holdfast.stores.sqlite.words import PartitionState, PartitionTerms, rank
 _EAGER_TERMS = 20_000
 """A partition with at most this many terms is loaded on its first search. Loading that many takes 10 to 20 ms."""
 _TERMS_PER_SEARCH = 10_000
-"""Number of terms that can be loaded in the time that one search saves by running in memory."""
+"""Number of terms that could be loaded in the time that a search saves if the partition is in memory."""
 _MAX_BYTES = 32 * 1024 * 1024
 """Maximum size of the cache in bytes."""
 
@@ -51,10 +51,10 @@ class WordCache:
         self._lock = threading.Lock()
         self._words: OrderedDict[int, PartitionTerms] = OrderedDict()
         self._waiting: dict[int, int] = {}
-        """Maps each large partition that is not loaded yet to a number.
+        """Large partitions that are not loaded yet, each with a number that shows how often the partition was searched.
 
-        Each search of the partition adds ``terms_per_search`` to the number. The partition is loaded once the number
-        reaches the number of terms in the partition.
+        Each search adds ``terms_per_search`` to the number. The partition is loaded once the number reaches its number of
+        terms.
         """
         self._total = 0
         self._scrubs = 0
@@ -109,7 +109,7 @@ class WordCache:
         return rank(words, partitions, wanted, limit=limit, allowed=allowed, excluded=excluded)
 
     def load_waiting(self, connection: FileConnection, tenant: str) -> bool:
-        """Load one large partition that was searched often enough. Returns False if there is none."""
+        """Load one large partition that was searched often enough. Return False if there is none."""
         start = self._begin(connection)
         with self._lock:
             waiting = tuple(self._waiting)
@@ -186,9 +186,9 @@ class WordCache:
         )
 
     def _keep(self, number: int, words: PartitionTerms, start: _SearchStart) -> PartitionTerms:
-        """Return a partition's words, and cache them unless they are outdated or too large.
+        """Cache a partition's words, unless they are outdated or too large, and return them.
 
-        Evict the least recently used partitions beyond the limit.
+        Evict the least recently used partitions beyond the size limit.
         """
         # Without a snapshot, another process may have written between the two reads.
         if not words.is_whole or words.nbytes > self._max_bytes:
@@ -233,7 +233,10 @@ def _states(connection: FileConnection, tenant: str, numbers: tuple[int, ...]) -
 def _added(
     connection: FileConnection, tenant: str, number: int, words: PartitionTerms | None, state: PartitionState
 ) -> list[Row] | None:
-    """Return the chunks added since the cached state, or None if the partition also changed in other ways."""
+    """Return the chunks that were added to a partition since its words were cached.
+
+    Return None if the partition also changed in other ways. Then all its chunks must be read again.
+    """
     if words is None or state.chunks < words.state.chunks or state.newest < words.state.newest:
         return None
     added = _units(connection, tenant, number, after=words.state.newest)

@@ -65,7 +65,7 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionTerms:
-    """An inverted index of the chunks of one partition, in the state described by ``state``."""
+    """An inverted index of the chunks in one partition. ``state`` shows which state of the partition the index contains."""
 
     state: PartitionState
     items: "Numbers"
@@ -138,7 +138,7 @@ def rank(
     allowed: AllowedItems | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
-    """Return the items whose chunks match the terms best.
+    """Return the ``limit`` items whose chunks match the terms best, best first.
 
     A chunk of average length that contains every term once scores 1. Higher scores are cut to 1.
     """
@@ -176,7 +176,7 @@ def _best_chunks(found: Iterable[FoundChunk]) -> list[FoundChunk]:
 
 
 def _score_rows(words: Mapping[int, PartitionTerms], terms: Sequence[WeightedTerms], average: float) -> Iterator[FoundChunk]:
-    """Yield every chunk that contains a term, scored in plain Python."""
+    """Yield every chunk that contains a query term, with its score. The scores are computed in plain Python."""
     scores: dict[tuple[int, int], float] = {}
     for share, held in terms:
         for number, postings in held:
@@ -201,9 +201,9 @@ def _score_arrays(
     allowed: AllowedItems | None,
     excluded: Collection[int],
 ) -> list[FoundChunk]:
-    """Return the best chunk of each of the top items, scored with numpy.
+    """Return the best chunk of each of the best items. The scores are computed with numpy.
 
-    Returns at least ``limit`` items, or all items that contain a term if there are fewer.
+    At least ``limit`` items are returned, or all items that contain a term if there are fewer.
     """
     found: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
     gone = np.sort(np.fromiter(excluded, dtype=np.int64, count=len(excluded)))

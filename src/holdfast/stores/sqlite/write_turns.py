@@ -1,7 +1,7 @@
-"""The order in which the threads of a process write to one file.
+"""A lock that decides in which order the threads of a process write to one file.
 
-SQLite allows one writer at a time. Tenants that share a file take turns: after each write, the next tenant in line
-writes, even if another tenant has many writes waiting. So a tenant waits for at most one write of each other tenant.
+SQLite allows one writer at a time. Tenants that share a file take turns: after each write, the next tenant in line writes, even
+if another tenant has many writes waiting. So a tenant waits for at most one write of each other tenant.
 """
 
 import threading
@@ -15,7 +15,10 @@ __all__ = ["WriteTurns", "turns_of"]
 
 
 class WriteTurns:
-    """A reentrant lock with one queue per tenant. The queues are served in turn, and each in order of arrival."""
+    """A reentrant lock with one queue of waiting threads per tenant.
+
+    The tenants take turns. Within a queue, threads get the lock in the order in which they arrived.
+    """
 
     def __init__(self) -> None:
         self.after_fork()
@@ -27,7 +30,7 @@ class WriteTurns:
         self._owner: int | None = None
         self._depth = 0
         self._queues: OrderedDict[str, deque[tuple[int, threading.Event]]] = OrderedDict()
-        """The waiting threads by tenant. The first tenant is served next."""
+        """The waiting threads of each tenant. The first tenant is served next."""
 
     def acquire(self, tenant: str, *, blocking: bool = True) -> bool:
         """Take the lock for this thread. Without ``blocking``, return False if another thread holds the lock or waits for it."""
@@ -51,7 +54,7 @@ class WriteTurns:
     def release(self) -> None:
         """Release the lock. The first waiting thread of the next tenant gets it.
 
-        If this thread does not hold the lock, do nothing. This happens in a forked child if the lock was taken before the fork.
+        If this thread does not hold the lock, do nothing. This happens in a forked child if the parent held the lock.
         """
         with self._guard:
             if self._owner != threading.get_ident():

@@ -37,12 +37,12 @@ Measured on real sentences, the nearest tenth of the rows contains 0.94 of the t
 the rows contains 0.98, and a quarter contains 0.99.
 """
 _TAIL_SHARE: Final = 32
-"""The tail (rows not in a cell yet) is sorted into the cells once it is longer than 1/32 of all places.
+"""The tail (new rows that are not in a cell yet) is sorted into the cells once it is longer than 1/32 of all places.
 
 A place is a position at which a sketch is stored. The tail must also be longer than `Tuning.min_tail`.
 """
 _GONE: Final = -1
-"""Row number that marks a free place. The row that was stored there was removed or moved."""
+"""Value of `_row_at` for a free place, which is a position whose row was removed or moved."""
 
 
 class CellSieve:
@@ -89,15 +89,18 @@ class CellSieve:
         return self._sketches.nbytes + sum(array.nbytes for array in arrays)
 
     def fits(self) -> bool:
-        """Return True if this sieve (candidate search) is still usable, False if it must be rebuilt.
+        """Return True if this candidate search is still usable, False if it must be rebuilt.
 
-        It must be rebuilt if the number of rows falls to ``bits_limit / 2``. It must also be rebuilt after many changes: more
-        than half the number of rows for which the centers were learned.
+        It must be rebuilt if the number of rows falls to ``bits_limit / 2``, or after many changes: more than half the number
+        of rows for which the centers were learned.
         """
         return self._rows.count > self._tuning.bits_limit // 2 and self._changes <= self._built // 2
 
     def width(self, k: int) -> int:
-        """Return how many candidates to request, so that they almost surely include the best `k` rows."""
+        """Return how many candidates to request, so that they almost surely include the best `k` rows.
+
+        The caller then scores the candidates exactly.
+        """
         return sketch_width(self._rows, k, self._tuning)
 
     # --- following the rows ---------------------------------------------------------------------------------
@@ -159,7 +162,7 @@ class CellSieve:
         return found
 
     def _nearest_cells(self, query: Floats, read: int) -> list[slice]:
-        """Return the cells nearest to the query, as slices of `_sketches`. Take as many cells as needed to hold `read` rows."""
+        """Return the cells nearest to the query, as slices of `_sketches`. Take just enough cells to hold `read` rows."""
         order = np.argsort(-self._centers.closeness(query[None, :])[0])
         held = np.cumsum((self._starts[1:] - self._starts[:-1])[order])
         near = order[: int(np.searchsorted(held, read)) + 1]
@@ -200,7 +203,7 @@ class _Centers:
         return len(self.vectors)
 
     def closeness(self, vectors: Floats) -> Floats:
-        """Return a matrix with one row per vector and one column per center. A larger value means nearer."""
+        """Return a matrix with one row per vector and one column per center. A vector is nearer to a center with a larger value."""
         closeness: Floats = vectors @ self.vectors.T
         closeness -= self._half
         return closeness
@@ -229,7 +232,10 @@ def _learn(rows: VectorRows, sample_per_cell: int) -> Floats:
 
 
 def _grown(places: Places, min_rows: int) -> Places:
-    """Return a longer copy of an array. Except on the first allocation, the copy has an eighth of spare capacity."""
+    """Return a copy of an array with room for at least `min_rows` entries.
+
+    Except on the first allocation, the copy has an eighth of spare capacity.
+    """
     grown = np.full(min_rows + (min_rows // 8 if len(places) else 0), _GONE, np.int32)
     grown[: len(places)] = places
     return grown

@@ -136,9 +136,9 @@ class VectorIndex:
     # --- searches ---------------------------------------------------------------------------------------------
 
     def search(self, query: Floats, k: int, *, allowed: Items | None = None) -> list[VectorMatch]:
-        """Return the `k` items nearest to the query, best first. If `allowed` is given, only these items are searched.
+        """Return the `k` items nearest to the query, best first. If `allowed` is given, search only these items.
 
-        `allowed` is fastest in ascending order without duplicates.
+        The search is fastest if `allowed` is in ascending order without duplicates.
         """
         query = self._unit(query)
         if allowed is not None:
@@ -162,7 +162,7 @@ class VectorIndex:
         return vectors
 
     def first_codes(self, items: Sequence[int]) -> tuple[list[int], Codes]:
-        """Return those of the given items whose first chunk has a vector, and the stored codes of these vectors."""
+        """Return those of the given items that have a vector for their first chunk, and the int8 codes of these vectors."""
         with self._lock:
             rows = self._rows.find_all(np.array(sorted(set(items)), np.int64))
             rows = rows[self._rows.chunks[rows] == 0]

@@ -26,9 +26,9 @@ RowNumbers = NDArray[np.intp]
 _BLOCK: Final = 256
 """Number of rows converted to floats at a time. 256 rows of 384 floats fit into the second-level cache of the CPU."""
 _TAIL_SHARE: Final = 16
-"""After additions, the item column is sorted again if more than 1/16 of its rows are unsorted.
+"""After additions, the sorted copy of the item column is built again if more than 1/16 of the rows are not in it.
 
-The number of unsorted rows must also be greater than `moved_limit`.
+The number of these rows must also be greater than `Tuning.moved_limit`.
 """
 
 
@@ -121,7 +121,7 @@ class VectorRows:
             column.resize((capacity, *column.shape[1:]), refcheck=False)
 
     def _settle(self) -> None:
-        """Sort the item column again, so that binary search finds every row."""
+        """Build the sorted copy of the item column again, so that binary search finds every row."""
         items = self.items[: self.count]
         self._order = np.argsort(items, kind="stable").astype(np.int32)
         self._sorted = items[self._order]
@@ -150,7 +150,10 @@ class VectorRows:
         return rows[contains(items, self.items[rows])]
 
     def _present(self, rows: RowNumbers, item: int) -> RowNumbers:
-        """Return the rows that still belong to the item. After a removal, a row number can belong to another item."""
+        """Return those of the given rows that still belong to the item.
+
+        After a removal, a row number can belong to another item, or to none.
+        """
         rows = rows[rows < self.count]
         return np.unique(rows[self.items[rows] == item])
 

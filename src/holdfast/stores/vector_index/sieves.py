@@ -36,9 +36,9 @@ PASS: Final = 4096
 _SPAN: Final = 32_768
 """Number of rows whose bits are compared at a time, so that temporary arrays stay in the CPU cache."""
 _WORDS_IN_BYTE: Final = 3
-"""Number of 64-bit words whose differing bits are counted in one byte. The count is at most 3 * 64 = 192, so it fits.
+"""Number of 64-bit words whose differing bits are counted together in one byte, because adding up bytes is fast.
 
-Adding up bytes is fast.
+The count is at most 3 * 64 = 192, so it fits into a byte.
 """
 _ROUNDING: Final = np.float32(1e-5)
 """Maximum difference, from rounding, between two ways of computing the same inner product."""
@@ -53,7 +53,7 @@ class Sieve(Protocol):
         ...
 
     def fits(self) -> bool:
-        """Return True if this sieve (candidate search) is still usable for the current rows, False if it must be rebuilt.
+        """Return True if this candidate search is still usable for the current rows, False if it must be rebuilt.
 
         It must be rebuilt if there are too many or too few rows for its method, or if too many rows have changed.
         """
@@ -96,7 +96,7 @@ class FloatSieve:
         return self._matrix.nbytes
 
     def fits(self) -> bool:
-        """Return True if there are at most `exact_limit` rows. With more rows, another sieve (candidate search) must be built."""
+        """Return True if there are at most `exact_limit` rows. With more rows, another type of candidate search must be built."""
         return self._rows.count <= self._tuning.exact_limit
 
     def width(self, k: int) -> int:
@@ -147,10 +147,10 @@ class BitSieve:
         return self._sketches.nbytes
 
     def fits(self) -> bool:
-        """Return True if this sieve (candidate search) is still usable, False if it must be rebuilt.
+        """Return True if this candidate search is still usable, False if it must be rebuilt.
 
-        The number of rows must stay between ``exact_limit / 2`` and ``bits_limit``. There must be no more changes than the
-        sieve had rows when it was built.
+        It is usable as long as the number of rows stays between ``exact_limit / 2`` and ``bits_limit``, and there were no more
+        changes than rows at the time it was built.
         """
         # After as many changes as there were rows, the mean may describe vectors that were removed.
         tuning = self._tuning
@@ -228,7 +228,7 @@ class Sketches:
         self.products[chosen] = given.products
 
     def grown(self, capacity: int, used: int) -> Sketches:
-        """Return a copy of the first `used` sketches, with room for more."""
+        """Return a copy of the first `used` sketches, with room for `capacity` sketches."""
         grown = Sketches.empty(len(self.bits), capacity)
         grown[:used] = self[:used]
         return grown
@@ -309,10 +309,10 @@ def _differences(words: BitWords, wanted: BitWords) -> NDArray[np.uint16]:
 
 
 def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
-    """Return how many of the best rows by sketch are needed to include the true best `k` rows, as measured on real sentences.
+    """Return how many of the best rows by sketch must be scored, so that they include the true best `k` rows.
 
-    Vectors with few dimensions have few bits. Their sketches rank less reliably, so more rows are needed. This costs
-    little, because scoring such vectors is cheap.
+    The number comes from measurements on real sentences. Vectors with few dimensions have few bits. Their sketches rank less
+    reliably, so more rows are needed. This costs little, because scoring such vectors is cheap.
     """
     width = tuning.width_per_result * k + tuning.width_per_root * rows.count**0.5
     return max(tuning.min_width, int(width * max(1.0, 384 / rows.dimensions)))
@@ -321,7 +321,7 @@ def sketch_width(rows: VectorRows, k: int, tuning: Tuning) -> int:
 def best_places(values: Floats, want: int) -> RowNumbers:
     """Return the positions of the `want` greatest values, in ascending order of position.
 
-    Also return the positions of values that are smaller than these by no more than the rounding error.
+    Values that are smaller than these by no more than the rounding error are included, too.
     """
     if want >= len(values):
         return np.arange(len(values))

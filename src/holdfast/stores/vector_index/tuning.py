@@ -24,9 +24,9 @@ class Tuning:
     search need not wait until cells are built. At 100,000 rows, building them would take half of the first search's time.
     """
     few_allowed: int = 24
-    """If a filter allows at most this number * sqrt(number of rows) items, score all allowed items.
+    """If a filter allows at most this number times sqrt(number of rows) items, all allowed items are scored.
 
-    For so few items, a candidate search with a sieve would be slower.
+    For so few items, a candidate search would be slower.
     """
     width_per_result: int = 20
     """Number of candidates that sketches select per requested result.
@@ -51,7 +51,7 @@ class Tuning:
     Sorting copies all sketches, so it should be rare.
     """
     moved_limit: int = 4096
-    """The item column is sorted again only after this many rows were added or moved. Until then, each lookup scans these rows."""
+    """Number of added or moved rows up to which the sorted item column is not built again. Each lookup scans these rows."""
 
 
 DEFAULT: Final = Tuning()

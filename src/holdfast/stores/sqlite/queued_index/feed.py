@@ -33,27 +33,32 @@ _log = logging.getLogger("holdfast")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Limits on the work that one search, or one update of an external index, may do."""
+    """Limits on the work of one search in an external index, and of one update of the index."""
 
     max_scanned: int = 512
-    """Maximum number of queued vectors that a search compares with the query. The index does not contain these vectors yet."""
+    """Maximum number of queued vectors that a search compares with the query itself, because they are not in the index yet."""
     max_applied_first: int = 0
-    """Maximum number of queued vectors in excess of ``max_scanned``.
+    """Number of queued vectors above ``max_scanned`` up to which a search still uses the index.
 
-    If the excess is at most this number, a search first applies a batch to the index. If the excess is greater, the
-    search runs in memory. The default is 0, because applying a batch to Chroma can take seconds.
+    Such a search first applies a batch of changes to the index. If there are even more queued vectors, the search runs in
+    memory. The default is 0, because applying a batch to Chroma can take seconds.
     """
     batch_size: int = 256
     """Maximum number of changes per batch."""
     retry_seconds: float = 60.0
-    """Maximum seconds to wait before an unavailable index is tried again. The first wait is one second, each further one twice
-    as long."""
+    """Maximum time, in seconds, until an unavailable index is tried again.
+
+    The first wait takes one second, and each further wait twice as long as the one before.
+    """
     max_results: int = 4096
     """Maximum number of results that a search requests from the index. If these are not enough, the search runs in memory."""
 
 
 class IndexFeed:
-    """Manages the external indexes of one tenant, one per embedding model, in one place (a folder or a server)."""
+    """Applies queued changes to the external indexes of one tenant, and manages the builds of these indexes.
+
+    There is one index per embedding model.
+    """
 
     def __init__(self, connections: SQLiteConnections, tenant: str, place: IndexPlace, pace: Pace) -> None:
         self.tenant = tenant
@@ -77,7 +82,7 @@ class IndexFeed:
     # --- builds ---------------------------------------------------------------------------------------------
 
     def build(self, model: int) -> Build | None:
-        """Return the model's current build. If this place (a folder or server) has no build, start one.
+        """Return the current build of a model's index. If the configured place (a folder or server) has none, start one.
 
         Return None if no build can be started now, for example because another thread is writing.
         """
@@ -131,7 +136,7 @@ class IndexFeed:
     # --- opening --------------------------------------------------------------------------------------------
 
     def opened(self, build: Build) -> ExternalIndex:
-        """Return the index of a build. Opens and verifies it on first use."""
+        """Return the open index of a build. On first use, open the index and verify it."""
         index = self._opened(build)
         if index is None:
             index = self._keep_open(build, self._open_build(build))  # without the lock, because a server may hang
@@ -145,9 +150,9 @@ class IndexFeed:
             return index if name == build.build else None
 
     def _keep_open(self, build: Build, index: ExternalIndex) -> ExternalIndex:
-        """Keep this index open, and close the index of the model's older build.
+        """Register an index that was just opened, and return it. Close the index of the model's older build.
 
-        If another thread has opened the same build meanwhile, close this index and return the other one.
+        If another thread has opened the same build meanwhile, close this index and return the other thread's index.
         """
         with self._lock:
             other = self._opened(build)
@@ -166,9 +171,9 @@ class IndexFeed:
         return index
 
     def _verify(self, build: Build, index: ExternalIndex) -> None:
-        """Verify that the index has as many vectors as the store, and that it finds a few of them.
+        """Raise ``IndexInvalid`` if the index has another number of vectors than the store, or does not find a few sample vectors.
 
-        While changes are queued, the verification is postponed.
+        While changes are queued, the index is not verified.
         """
         if not build.mark or self.has_queued(build.model):
             return
@@ -186,11 +191,14 @@ class IndexFeed:
     # --- applying changes --------------------------------------------------------------------------------------------
 
     def has_queued(self, model: int) -> bool:
-        """Return True if any vector of this embedding model waits to be written to the index, or to be removed from it."""
+        """Return True if changes of this embedding model's vectors are queued and not applied to the index yet."""
         return bool(queue.waiting(self.connection, self.tenant, model, limit=1))
 
     def apply_batch(self, build: Build, partitions: Collection[int] | None = None) -> bool:
-        """Apply one batch of queued changes to the index. Returns False if another thread or process is writing."""
+        """Apply one batch of queued changes to the index. Return False if another thread or process is writing.
+
+        With ``partitions``, apply only changes of these partitions.
+        """
         index = self.opened(build)
         try:
             with index.applying():
@@ -223,17 +231,14 @@ class IndexFeed:
         return True
 
     def apply_all(self, build: Build) -> bool:
-        """Apply all queued changes to the index. Returns False if another thread or process is writing."""
+        """Apply all queued changes to the index. Return False if another thread or process is writing."""
         while self.has_queued(build.model):
             if not self.apply_batch(build):
                 return False
         return True
 
     def count_differences(self, build: Build) -> int:
-        """Count the vectors that only the index or only the SQLite file contains.
-
-        Vectors with a queued change are not counted.
-        """
+        """Count the vectors that are only in the index or only in the SQLite file. Vectors with a queued change are not counted."""
         if not build.mark:
             return 0
         index = self.opened(build)

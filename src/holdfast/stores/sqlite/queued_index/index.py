@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("holdfast")
 _MAX_REBUILDS = 3
-"""Maximum number of times that a process rebuilds a damaged index. After that, searches run in memory."""
+"""Maximum number of times that a process rebuilds a damaged index. After that, searches use the in-memory index."""
 _MAX_UNREACHED = 16
-"""Maximum number of vectors that an index may fail to find.
+"""Maximum number of stored vectors that a search may miss although the index contains them.
 
-A graph index like Chroma's now and then contains a vector that no search reaches. A search ranks such vectors itself. If
-there are more of them, the index is rebuilt.
+A graph index like Chroma's now and then contains a vector that no search reaches. A search ranks such vectors itself. If there
+are more of them, the index is rebuilt.
 """
 
 _FIRST_PAUSE_SECONDS = 1.0
-"""Time without the index after its first failure, in seconds. Each further failure doubles it."""
+"""Time in seconds for which the index is not used after its first failure. Each further failure doubles the time."""
 
 
 class QueuedIndex:
-    """Searches one tenant's vectors with an external index that is updated through the queue."""
+    """Searches one tenant's vectors in an external index. Changes reach the index through the queue in the SQLite file."""
 
     def __init__(
         self, connections: SQLiteConnections, tenant: str, *, memory: IndexCache, place: IndexPlace, pace: Pace | None = None
@@ -144,7 +144,7 @@ class QueuedIndex:
     def _search_index(
         self, build: Build, query: "NDArray[np.float32]", partitions: Collection[int], limit: int
     ) -> list[VectorKey]:
-        """Return the nearest vectors in the index. A server must respond within the time limit of the current recall."""
+        """Return the keys of the nearest vectors in the index. A server must respond within the time limit of the recall."""
         budget = current_budget()
         if budget is None or not self.place.is_remote:
             keys = self._feed.opened(build).search(query, partitions, limit)
@@ -161,10 +161,10 @@ class QueuedIndex:
             raise IndexUnavailable(str(error)) from error
 
     def _searchable_build(self, model: int, partitions: Collection[int]) -> Build | None:
-        """Return the model's build, or None if a search cannot use the build now.
+        """Return the current build of a model's index, or None if a search cannot use the index now.
 
-        A search cannot use a build if too many changes are queued for it. If the queue is only a little too long, a batch of
-        changes is applied first.
+        A search cannot use the index if too many changes are queued. If there are only a few too many, a batch of changes is
+        applied first.
         """
         build = self._feed.build(model)
         if build is None:
@@ -237,7 +237,7 @@ class QueuedIndex:
         return sum(queue.count(self._feed.connection, self._feed.tenant, model) for model in models)
 
     def sync(self) -> bool:
-        """Apply all queued changes. Return True if the index then has the same vectors as the SQLite file."""
+        """Apply all queued changes. Return True if afterwards the index has the same vectors as the SQLite file."""
         try:
             for build in queue.builds(self._feed.connection, self._feed.tenant).values():
                 if not self._feed.apply_all(build) or self._feed.count_differences(build):

@@ -11,7 +11,7 @@ from holdfast.types import Finding
 from holdfast.types.translatable import translatable
 
 EMBEDDED = "chroma"
-"""Name of the index place for an index that runs in this process. Its folder is next to the store file."""
+"""Name of the place of an index that runs in this process. The index is in a folder next to the store file."""
 
 
 def scrub(connections: SQLiteConnections, tenant: str, path: Path, index: QueuedIndex | None) -> bool:

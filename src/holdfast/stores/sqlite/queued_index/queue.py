@@ -15,9 +15,10 @@ from holdfast.stores.sql.rows import marks
 
 
 class VectorChange(NamedTuple):
-    """A queued change of one vector. If the vector changes again, its entry in the queue gets another random ``mark``.
+    """A queued change of one vector. ``mark`` is a random number, which is replaced when the vector changes again.
 
-    When a batch is finished, an entry leaves the queue only if its mark is still the same. So a newer change stays queued.
+    After a batch was applied, a change is removed from the queue only if its mark is still the same. So a newer change stays
+    queued.
     """
 
     key: VectorKey
@@ -72,7 +73,7 @@ def drop_build(connection: apsw.Connection, tenant: str, model: int) -> None:
 def waiting(
     connection: apsw.Connection, tenant: str, model: int, *, partitions: Collection[int] | None = None, limit: int
 ) -> list[VectorChange]:
-    """Return up to ``limit`` queued changes, or all if ``limit`` is -1.
+    """Return up to ``limit`` queued changes of an embedding model's vectors. If ``limit`` is -1, return all.
 
     With ``partitions``, return only changes of these partitions.
     """
@@ -159,7 +160,7 @@ def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partition
 
 
 def subtract_removed(connection: apsw.Connection, tenant: str, model: int, *, up_to: int) -> None:
-    """Subtract ``up_to`` from the recorded number of removed vectors that a model's index may still contain.
+    """Subtract ``up_to`` from the recorded number of removed vectors whose data a model's index may still contain.
 
     Needs a write transaction.
     """
