@@ -255,9 +255,9 @@ class Apps:
     ) -> Context:
         """Return a context block of an app's memories.
 
-        ``point`` is the purpose of the block: ``selection``, ``review`` or ``unanswered``. It decides the query that
-        memories are recalled for. With ``user``, the block contains the app's memories of that user and the app's
-        memories shared by all users.
+        ``point`` is the purpose of the block: ``selection``, ``review`` or ``unanswered``. It decides which query is used to
+        recall memories. With ``user``, the block contains the app's memories of that user and the app's memories shared by all
+        users.
         """
         if point not in get_args(Point):
             raise InvalidInput(f"point must be one of {', '.join(get_args(Point))}, not {point!r}.")

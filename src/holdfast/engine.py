@@ -82,7 +82,7 @@ class Engine(Maintenance):
         return f"<holdfast.Engine {name}, preset {self.preset.name!r}>"
 
     def for_user(self, user: str, *, app: str | None = None, agent: str | None = None) -> ScopedMemory:
-        """Return a view for one user. It has the same methods, without the arguments ``user``, ``app`` and ``agent``."""
+        """Return a view of this memory for one user. It has the methods of the engine, without ``user``, ``app`` and ``agent``."""
         scope = self._scope(user=user, app=app, agent=agent)
         if scope.user is None:
             raise InvalidInput("for_user needs the name of a user.")
@@ -155,12 +155,13 @@ class Engine(Maintenance):
     ) -> Memory:
         """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
 
-        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the
-        memory was first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False``
-        makes the memory unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them.
-        ``redact=False`` stores them as they are. This call may replace or refresh an existing memory. ``if_revision`` is the
-        revision that this memory must have, or 0 if there must be no such memory. Otherwise
-        :class:`holdfast.RevisionConflict` is raised.
+        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
+        first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False`` makes the memory
+        unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as
+        they are.
+
+        If this call would replace or refresh an existing memory, ``if_revision`` is the revision that this memory must have. 0
+        means that there must be no such memory. Otherwise :class:`holdfast.RevisionConflict` is raised.
         """
         return self._in(user=user, app=app, agent=agent).remember(
             text,
@@ -283,7 +284,7 @@ class Engine(Maintenance):
         return by_id.decide(self._services, id, accept=True)
 
     def dismiss(self, id: str) -> Memory:
-        """Dismiss a proposal. This can be undone for a while."""
+        """Dismiss a proposal. You can undo this until the undo window has passed."""
         return by_id.decide(self._services, id, accept=False)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:

@@ -113,12 +113,13 @@ class ScopedMemory:
     ) -> Memory:
         """Store a memory. It is durable when the call returns. Storing the same text again refreshes the existing memory.
 
-        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the
-        memory was first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False``
-        makes the memory unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them.
-        ``redact=False`` stores them as they are. ``if_revision`` is the expected revision of the memory that this call
-        would replace or refresh; 0 means that no such memory exists. If it differs, :class:`holdfast.RevisionConflict`
-        is raised.
+        ``namespace`` is a tuple of labels that groups memories. ``created_at`` is for imports: the time at which the memory was
+        first stored elsewhere. ``index`` lists texts to search instead of the memory's own text; ``False`` makes the memory
+        unsearchable. Secrets are redacted, and ``redacted`` of the returned memory lists them. ``redact=False`` stores them as
+        they are.
+
+        If this call would replace or refresh an existing memory, ``if_revision`` is the revision that this memory must have. 0
+        means that there must be no such memory. Otherwise :class:`holdfast.RevisionConflict` is raised.
         """
         put = self._put(
             text=text,
@@ -230,7 +231,7 @@ class ScopedMemory:
         return by_id.decide(self._services, id, accept=True, reader=self.scope)
 
     def dismiss(self, id: str) -> Memory:
-        """Dismiss a proposal. This can be undone for a while."""
+        """Dismiss a proposal. You can undo this until the undo window has passed."""
         return by_id.decide(self._services, id, accept=False, reader=self.scope)
 
     def undo(self, change: str | ChangeRecord) -> list[Memory]:
@@ -415,6 +416,6 @@ class ScopedMemory:
 
     @property
     def _reader(self) -> Scope:
-        """This scope as a reader. It may also read the apps that share their memories with this scope's app."""
+        """This scope, extended for reading by the apps that share their memories with this scope's app."""
         app = self.scope.app
         return replace(self.scope, also_apps=tuple(self._services.store.apps_sharing_with(app))) if app else self.scope

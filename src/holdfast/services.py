@@ -46,7 +46,7 @@ class Services:
     reader: "Reader"
     """Recalls memories and messages, and builds context blocks."""
     sentence_reader: "SentenceReader | None"
-    """Decides what is worth keeping in the user's sentences. None if rules decide."""
+    """Model that decides which of the user's sentences are worth keeping. None if rules decide."""
     wishes: "Wishes"
     """Obeys the users' wishes about memory."""
     topic_files: "FolderMirrors"
@@ -60,7 +60,7 @@ class Services:
 
 
 class _Built(Protocol):
-    """An object with the attribute ``_services``. In practice, this is an engine."""
+    """Interface of an engine for :func:`services`: an object with the attribute ``_services``."""
 
     @property
     def _services(self) -> Services: ...

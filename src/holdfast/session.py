@@ -198,7 +198,7 @@ class Session:
         return stored
 
     def _write(self, tx: Transaction, unwritten: list[tuple[Message, SessionRecord]]) -> None:
-        """Write messages, queue the jobs for them, and empty the list."""
+        """Write the messages in ``unwritten``, queue the jobs for them, and empty the list."""
         if unwritten:
             tx.add_messages([message for message, _ in unwritten])
         for message, session in unwritten:

@@ -26,7 +26,7 @@ from holdfast.types.translatable import translatable
 from holdfast.values import identity
 
 PROPOSES = "proposes_to_replace"
-"""Name of the metadata entry of a proposal that lists the ids of the memories that it would supersede."""
+"""Name of a metadata entry of proposals. It lists the ids of the memories that the proposal would supersede."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +173,7 @@ class Writer:
         return self._store(self._stamped(accepted), batch, "revised", "accepted")
 
     def dismiss(self, id: str) -> Memory:
-        """Dismiss a proposal. It is forgotten, which can be undone for a while."""
+        """Dismiss a proposal: retire it as forgotten. This can be undone until the undo window has passed."""
         memory = self._of_status(id, ("proposed",))
         gone = replace(memory, status="forgotten", reason="dismissed", retired_at=self.now)
         return self._store(self._stamped(gone), new_id("bat", self.now), "retired", "dismissed")
@@ -225,7 +225,7 @@ class Writer:
         return self._store(changed, batch, "revised", put.reason)
 
     def _with_key(self, put: Put, key: str | None) -> list[Memory]:
-        """Return the live memories that have this key, and the scope, kind and namespace of a change."""
+        """Return the live memories that have this key, in the same scope, kind and namespace as a change."""
         kinds = (self.preset.kind(put.kind).name,)
         return self._live_memories(put, kinds=kinds, key=key, namespace=clean_namespace(put.namespace))
 

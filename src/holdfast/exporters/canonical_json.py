@@ -1,4 +1,4 @@
-"""JSON in the canonical form of RFC 8785. Portable AI Memory computes its checksum over this form."""
+"""Write JSON in the canonical form of RFC 8785. Portable AI Memory computes its checksum over this form."""
 
 import json
 import math
@@ -37,9 +37,9 @@ def _number(value: float) -> str:
 
 
 def _digits(value: float) -> tuple[str, int]:
-    """Return the digits of a positive number without leading and trailing zeros, and a power of ten: 1.5 is "15" and -1.
+    """Return the significant digits of a positive number, and a power of ten: 1.5 gives "15" and -1.
 
-    The number is the digits times ten to that power.
+    The number equals the digits times ten to that power.
     """
     assert math.isfinite(value)
     mantissa, _, power = repr(value).partition("e")

@@ -1,4 +1,4 @@
-"""An export as JSONL: a header, one line per entry, and a last line with the counts."""
+"""Write an export as JSONL: a header, one line per entry, and a last line with the counts."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""An export as Markdown, for people: a list of memories, and conversations."""
+"""Write an export as Markdown for people: a list of memories, and conversations."""
 
 import json
 from collections.abc import Iterator

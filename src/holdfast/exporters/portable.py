@@ -1,7 +1,7 @@
-"""An export in the format Portable AI Memory (PAM) 1.0: a zip file with ``memory-store.json`` and one file per conversation.
+"""Write an export in the format Portable AI Memory (PAM) 1.0.
 
-PAM defines fewer fields than Holdfast. The other fields are in the ``metadata`` of a memory and in the ``raw_metadata``
-of a conversation or message.
+It is a zip file with ``memory-store.json`` and one file per conversation. PAM defines fewer fields than Holdfast. The other
+fields are in the ``metadata`` of a memory and in the ``raw_metadata`` of a conversation or message.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class _Buffer(io.RawIOBase):
 
 
 def write_portable(walk: Walk, *, selection: Selection, now: datetime) -> Iterator[bytes]:
-    """Yield the bytes of a zip file."""
+    """Yield the bytes of an export in the format PAM, a zip file."""
     buffer = _Buffer()
     stamp = now.timetuple()[:6]
     with zipfile.ZipFile(cast("IO[bytes]", buffer), "w", zipfile.ZIP_DEFLATED) as bundle:

@@ -1,4 +1,4 @@
-"""Entries as JSON objects, one per line of a JSONL export. ``docs/export.md`` documents the format.
+"""Convert the entries of an export to JSON objects, one per line of a JSONL file. ``docs/export.md`` documents the format.
 
 Fields with their default value are left out. The order of the fields is fixed, so that equal data gives equal bytes.
 """

@@ -300,9 +300,10 @@ class Walk:
         return [memory.id for memory in new]
 
     def _is_restated(self, memory: Memory, known: Collection[str]) -> bool:
-        """Return True if a source outside the selection also states this memory.
+        """Return True if a memory was derived from selected data, but is also stated by a source outside the selection.
 
-        Such a memory would stay if the selection were erased.
+        Such a memory would stay if the selection were erased. ``known`` contains the ids of the other memories derived from
+        selected data.
         """
         revisions = self._store.revisions(memory.id)
         sources = {source for revision in revisions for source in revision.sources}

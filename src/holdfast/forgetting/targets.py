@@ -116,7 +116,7 @@ def is_restated(revisions: Sequence[Memory], gone: set[str]) -> bool:
 
 
 def surviving_messages(reads: Reads, targets: ErasureTargets) -> list[Message]:
-    """Return the remaining messages from which mixed memories can be derived again."""
+    """Return the remaining messages from which memories that lost only some of their sources can be derived again."""
     sources = {source for memory in targets.mixed.values() for source in memory.sources}
     return reads.messages(MessageFilter(ids=list(sources - targets.messages))) if sources else []
 

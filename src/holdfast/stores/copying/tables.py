@@ -27,7 +27,7 @@ LEFT_OUT: Mapping[str, str] = {
 """Tables that are not copied, each with the reason. Some exist only in SQLite stores or only in PostgreSQL stores."""
 
 MADE_BY_OPENING = frozenset({"settings", "models"})
-"""Tables into which opening a new store writes rows. A target with rows only in these tables counts as empty."""
+"""Tables that get rows when a new store is opened. A target with rows only in these tables counts as empty."""
 
 NUMBERS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "item": (("memories", "item"), ("messages", "seq")),

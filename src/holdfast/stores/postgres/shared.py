@@ -120,7 +120,7 @@ class SharedPool:
         self._pool.putconn(raw)
 
     def drain(self) -> None:
-        """Replace all idle connections. If one connection was lost, the others were probably lost, too."""
+        """Replace all idle connections with new ones. If one connection was lost, the others were probably lost, too."""
         self._pool.drain()
 
     def close(self) -> None:

@@ -102,7 +102,7 @@ class PostgresTransaction(SQLTransaction):
     # --- reading under locks ----------------------------------------------------------------------------
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
-        """List sessions, most recently active first."""
+        """List the sessions that a filter selects, most recently active first."""
         self._hold_owner(wanted.owner)
         found = self._read_locked(lambda: super(PostgresTransaction, self).sessions(wanted))
         missing = {*(wanted.ids or ())} - {session.id for session in found}
@@ -111,13 +111,13 @@ class PostgresTransaction(SQLTransaction):
         return found
 
     def messages(self, wanted: MessageFilter) -> list[Message]:
-        """List messages, oldest first."""
+        """List the messages that a filter selects, oldest first."""
         if wanted.session is not None:
             self._hold_session(wanted.session)
         return self._read(wanted, super().messages)
 
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the current revision of each memory, or the revision that was current at a given time."""
+        """List the memories that a filter selects, each in its current revision or in the revision of an earlier time."""
         return self._read(wanted, super().memories)
 
     def _read(self, wanted: "MemoryFilter | MessageFilter", query: Callable[..., list[S]]) -> list[S]:

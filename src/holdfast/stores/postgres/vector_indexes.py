@@ -100,7 +100,7 @@ def _has(connection: PostgresSession, place: tuple[str, int, int], min_vectors: 
 
 
 def stale(connection: PostgresSession, tenant: str) -> list[PartitionIndex]:
-    """List the indexes whose partition or model no longer exists."""
+    """List the indexes of a tenant whose partition or model no longer exists."""
     indexes = existing(connection, tenant)
     if not indexes:
         return []

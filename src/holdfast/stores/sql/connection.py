@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class ResultRows(Protocol):
-    """The result of a statement."""
+    """The rows that a SQL statement returned."""
 
     def fetchall(self) -> list[Row]:
         """Return all rows."""
@@ -117,7 +117,7 @@ class SQLDialect(Protocol):
 
 
 class Executor(Protocol):
-    """An object that runs statements."""
+    """An object that runs SQL statements."""
 
     def execute(self, sql: str, values: Sequence[Any] = ..., /) -> ResultRows:
         """Run a statement."""
@@ -125,7 +125,7 @@ class Executor(Protocol):
 
 
 class Connection(Executor, Protocol):
-    """Interface of a connection, for the code that both SQL stores share."""
+    """Interface of a database connection, for the code that both SQL stores share."""
 
     known: dict[Hashable, Any] | None
     """Cache for the results of small lookups during a snapshot. None when no snapshot is active."""

@@ -66,7 +66,7 @@ class _Translation:
         return self._entry(storable(name), wanted, depth)
 
     def _entry(self, name: str, wanted: object, depth: int) -> Part:
-        """Return the condition on one metadata entry.
+        """Return the SQL condition on one metadata entry.
 
         ``wanted`` maps operators to values. A list without an operator means ``$in``, and any other value means ``$eq``.
         """
@@ -122,7 +122,7 @@ class _Translation:
         )
 
     def _contains(self, name: str, value: object) -> Part:
-        """Return the condition that an entry is a list that contains ``value``, or a string that contains it."""
+        """Return the SQL condition that an entry contains ``value``. The entry can be a list or a string."""
         dialect, cleaned = self._dialect, clean_value(name, value)
 
         def within(path: Sequence[str]) -> Part:
@@ -136,7 +136,7 @@ class _Translation:
 
 
 def _at(name: str, dialect: SQLDialect, condition: Callable[[Sequence[str]], Part]) -> Part:
-    """Apply ``condition`` to the metadata entry with this name, and return the SQL.
+    """Return the SQL condition that the metadata entry with this name fulfills ``condition``.
 
     A name with dots is a path: ``a.b`` means the entry ``b`` of the object ``a``. If a row has an entry that is itself named
     ``a.b``, that entry is used instead.
@@ -149,7 +149,7 @@ def _at(name: str, dialect: SQLDialect, condition: Callable[[Sequence[str]], Par
 
 
 def _is_one_of(dialect: SQLDialect, entry: str, values: Collection[Any]) -> Part:
-    """Return the condition that an entry equals one of the values. An entry never equals a value of another JSON type."""
+    """Return the SQL condition that an entry equals one of the values. An entry never equals a value of another JSON type."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     objects = [dump(value) for value in values if isinstance(value, Mapping | list)]
     parts = [

@@ -70,7 +70,7 @@ class SQLReads(TraceReads):
 
     @guarded
     def sessions(self, wanted: SessionFilter) -> list[SessionRecord]:
-        """List sessions, most recently active first."""
+        """List the sessions that a filter selects, most recently active first."""
         clauses = session_clauses(self.connection, self.tenant, wanted)
         order = "last_at DESC, id DESC" if wanted.after_id is None else "id"
         rows = self._rows(
@@ -81,7 +81,7 @@ class SQLReads(TraceReads):
 
     @guarded
     def messages(self, wanted: MessageFilter) -> list[Message]:
-        """List messages, oldest first."""
+        """List the messages that a filter selects, oldest first."""
         clauses = message_clauses(self.connection, self.tenant, wanted)
         order, limit = ("seq DESC", wanted.newest) if wanted.oldest is None else ("seq", wanted.oldest)
         rows = self._rows(
@@ -95,7 +95,7 @@ class SQLReads(TraceReads):
 
     @guarded
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the current revision of each memory, or the revision that was current at a given time."""
+        """List the memories that a filter selects, each in its current revision or in the revision of an earlier time."""
         if wanted.pinned and wanted.reader and not self._has_pinned(wanted.reader):
             return []
         clauses = memory_clauses(self.connection, self.tenant, wanted)

@@ -24,7 +24,7 @@ class TraceReads(AccessReads):
 
     @guarded
     def traces(self, wanted: TraceFilter) -> list[Trace]:
-        """List traces, newest first."""
+        """List the traces that a filter selects, newest first."""
         clauses = Clauses(self.connection.dialect, "tenant = ?", self.tenant)
         if wanted.ids is not None:
             clauses.among("id", list(wanted.ids))

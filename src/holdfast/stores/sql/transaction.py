@@ -51,7 +51,7 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
     _text: TextIndex
     _vectors: VectorTable
     _by_partition: ClassVar[tuple[str, ...]]
-    """Tables whose rows are removed together with a partition. The table ``partitions`` itself comes last."""
+    """Tables whose rows belong to a partition, and are removed with it. The table ``partitions`` itself comes last."""
 
     def __init__(self, connection: Connection, *, tenant: str) -> None:
         self._connection = connection

@@ -49,8 +49,8 @@ class PartitionState:
     """Counts that show whether a partition changed since it was read.
 
     Item numbers increase and are never reused. So an addition raises ``newest``, and a removal without an addition lowers
-    ``chunks``. This does not hold for archive partitions: an archived revision keeps its old number, so its addition may not
-    raise ``newest``.
+    ``chunks``. Archive partitions are an exception: an archived revision keeps its old number, so its addition may not raise
+    ``newest``.
     """
 
     chunks: int
@@ -112,9 +112,9 @@ class PartitionTerms:
 
     @property
     def is_whole(self) -> bool:
-        """True if the chunks match the counts in ``state``.
+        """True if the chunks in this index match the counts in ``state``.
 
-        The counts and the chunks are read in two steps. They do not match if another process wrote in between.
+        The counts and the chunks are read in two steps. If another process wrote in between, they do not match.
         """
         terms = int(np.frombuffer(self.lengths, dtype=np.uint32).sum()) if self.lengths else 0
         newest = int(np.frombuffer(self.items, dtype=np.int64).max()) if self.items else 0

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Places = NDArray[np.int32]
 
 _CELLS: Final = 512
-"""Maximum number of cells."""
+"""Maximum number of cells (clusters of rows)."""
 _ROUNDS: Final = 5
 """Number of k-means iterations."""
 _SHARE_READ: Final = 0.25
@@ -106,7 +106,10 @@ class CellSieve:
     # --- following the rows ---------------------------------------------------------------------------------
 
     def added(self, start: int) -> None:
-        """Append the sketches of the rows from number `start` on to the tail (the part after the cells)."""
+        """Update this candidate search for new rows. Their numbers are `start` and above.
+
+        Their sketches (short bit codes) are appended to the tail, the part after the cells.
+        """
         count = self._rows.count
         self._changes += count - start
         if count > len(self._place_of):
@@ -116,15 +119,18 @@ class CellSieve:
             self._append(np.arange(low, high), self._rows.vectors(slice(low, high)))
 
     def changed(self, row: int) -> None:
-        """Free the place of the row's old sketch, and append its new sketch to the tail (the part after the cells)."""
+        """Update this candidate search for a row whose vector was replaced.
+
+        Its old sketch (short bit code) is dropped, and its new sketch is appended to the tail, the part after the cells.
+        """
         self._changes += 1
         self._row_at[self._place_of[row]] = _GONE
         self._append(np.array([row]), self._rows.vectors(slice(row, row + 1)))
 
     def removed(self, row: int, moved: int) -> None:
-        """Free the place of the removed row's sketch.
+        """Update this candidate search for the removal of a row.
 
-        Also record that the last row, whose number was `moved`, now has the number `row`.
+        The last row, whose number was `moved`, now has the number `row`.
         """
         self._changes += 1
         self._row_at[self._place_of[row]] = _GONE
@@ -146,9 +152,9 @@ class CellSieve:
     # --- searching ------------------------------------------------------------------------------------------
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
-        """Return about `want` rows, those with the best sketches.
+        """Return about `want` rows: those whose sketches (short bit codes) are most similar to the query.
 
-        Only the sketches in the cells nearest to the query and in the tail (new rows) are compared.
+        Only the rows in the cells nearest to the query, and the new rows in the tail, are compared.
         """
         tail = int(self._used - self._starts[-1])
         if tail > max(self._tuning.min_tail, self._used // _TAIL_SHARE):
@@ -169,7 +175,7 @@ class CellSieve:
         return list(map(slice, self._starts[near], self._starts[near + 1]))
 
     def _sort_in(self) -> None:
-        """Move the sketches of the tail (new rows) into their cells, and drop free places."""
+        """Move the sketches (short bit codes) of new rows from the tail into their cells, and drop free places."""
         sorted_end = int(self._starts[-1])
         cells = np.empty(self._used, np.int32)
         cells[:sorted_end] = np.repeat(np.arange(len(self._centers)), np.diff(self._starts))

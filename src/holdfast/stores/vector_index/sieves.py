@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BitWords = NDArray[np.uint64]
 
 PASS: Final = 4096
-"""Number of rows converted to floats at a time when a sieve is built."""
+"""Number of rows converted to floats at a time when a sieve (candidate search) is built."""
 
 _SPAN: Final = 32_768
 """Number of rows whose bits are compared at a time, so that temporary arrays stay in the CPU cache."""
@@ -104,7 +104,7 @@ class FloatSieve:
         return k + 8
 
     def added(self, start: int) -> None:
-        """Append the new rows."""
+        """Append the new rows as floats. Their numbers are `start` and above."""
         count = self._rows.count
         if count > len(self._matrix):
             grown = np.empty((count + count // 4, self._rows.dimensions), np.float32)
@@ -113,7 +113,7 @@ class FloatSieve:
         self._matrix[start:count] = self._rows.vectors(slice(start, count))
 
     def changed(self, row: int) -> None:
-        """Overwrite the row."""
+        """Replace the floats of a row whose vector was replaced."""
         self._matrix[row] = self._rows.vectors(slice(row, row + 1))[0]
 
     def removed(self, row: int, moved: int) -> None:
@@ -161,7 +161,7 @@ class BitSieve:
         return sketch_width(self._rows, k, self._tuning)
 
     def added(self, start: int) -> None:
-        """Compute the sketches of the new rows."""
+        """Compute the sketches (short bit codes) of new rows. Their numbers are `start` and above."""
         count = self._rows.count
         self._changes += count - start
         if count > len(self._sketches):
@@ -169,17 +169,17 @@ class BitSieve:
         self._fill(start)
 
     def changed(self, row: int) -> None:
-        """Compute the sketch of the changed row again."""
+        """Compute the sketch (short bit code) of a row again, because its vector was replaced."""
         self._changes += 1
         self._sketches[row] = self._sketcher.sketch(self._rows.vectors(slice(row, row + 1)))
 
     def removed(self, row: int, moved: int) -> None:
-        """Move the last sketch into the place of the removed row."""
+        """Move the sketch (short bit code) of the last row into the place of the removed row."""
         self._changes += 1
         self._sketches[row] = self._sketches[moved]
 
     def candidates(self, query: Floats, want: int) -> RowNumbers:
-        """Return the `want` rows that are nearest to the query according to their sketches."""
+        """Return the `want` rows that are nearest to the query according to their sketches (short bit codes)."""
         return best_places(self._sketcher.estimates(self._sketches[: self._rows.count], query), want)
 
     def _fill(self, start: int) -> None:
@@ -206,7 +206,7 @@ class Sketches:
 
     @classmethod
     def empty(cls, words: int, count: int) -> Sketches:
-        """Allocate space for `count` sketches of `words` 64-bit words each."""
+        """Allocate space for `count` sketches (bit codes), each of `words` 64-bit words."""
         return cls(np.empty((words, count), np.uint64), np.empty(count, np.float32), np.empty(count, np.float32))
 
     def __len__(self) -> int:

@@ -148,7 +148,7 @@ def count(connection: apsw.Connection, tenant: str, model: int) -> int:
 
 
 def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> set[VectorKey]:
-    """Return the keys of the vectors in these partitions, except vectors with a queued change."""
+    """Return the keys of the stored vectors in these partitions that have no queued change. The index should contain them."""
     rows = connection.execute(
         "SELECT partition, item, window FROM vectors "
         f"WHERE tenant = ? AND model = ? AND partition IN ({marks(partitions)}) AND NOT EXISTS ("
