@@ -7,9 +7,10 @@ from importlib import resources
 
 
 def device_persona(language: str | None, custom: str | None = None) -> str:
-    """Return the personality of a device and its instructions about noise, in the given language or else in English.
+    """Return the personality of a device, plus its instructions about noise.
 
-    Noise is speech that is not addressed to the assistant. ``custom`` replaces the default personality.
+    Noise is speech that is not addressed to the assistant. ``custom`` replaces the default personality. The text is in
+    ``language``, or in English if there is no translation.
     """
     texts = _texts((language or "en").partition("-")[0].casefold())
     return f"{(custom or texts['persona']).strip()} {texts['noise'].strip()}"

@@ -110,12 +110,12 @@ class MemoryTools:
         owns: Callable[[Scope], bool] | None = None,
         project: str | None = None,
     ) -> None:
-        """Bind the preset's tools, or the tools in ``names``, to a scope. The default ``language`` is the user's.
+        """Bind the preset's tools, or the tools in ``names``, to a scope. By default, tool texts are in the user's language.
 
         The ``forget`` tools forget only memories of the user, never shared ones. If the function ``owns`` is given, a
-        memory can be forgotten only if ``owns`` returns True for the memory's scope. ``project`` is the app, if the app
-        represents a project. New memories about the user are then stored without the app, so that they apply in other
-        projects, too.
+        memory can be forgotten only if ``owns`` returns True for the memory's scope. Set ``project`` to the name of the app
+        if the app represents a project. New memories about the user are then stored without the app, so that they apply in
+        other projects, too.
         """
         self._memory = memory
         self._owns = owns

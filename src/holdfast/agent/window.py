@@ -23,7 +23,10 @@ INTERRUPTED: Final = "interrupted"
 _SHOWN_ACTIONS: Final = (None, INTERRUPTED, FORGETTING, OFF_RECORD)
 """Actions of the messages that a model may see. Messages marked as noise or as forgotten are left out."""
 _MESSAGES_PER_TURN: Final = 4
-"""Messages read per turn of the window, on average. Unanswered messages are merged, so a turn can have several of them."""
+"""Number of messages to read from the store per turn of the window.
+
+Consecutive messages of one role are merged into one turn, so a window can need more messages than it has turns.
+"""
 _BLANK_RECORDING: Final = re.compile(
     r"""(?: [\[(*] \s* (?: blank[ _]audio | silence | no[ _]speech | inaudible | (?:background[ _])?noise | music
                          | silencio | ruido | música ) \s* [\])*] \s* )+""",

@@ -18,18 +18,25 @@ __all__ = ["About", "find_about", "find_everything", "without_reason"]
 
 _MAX_HITS: Final = 100
 _MIN_SHARE: Final = 0.5
-"""Minimum share of the subject's terms that a memory or message must contain."""
+"""Lowest share of the subject's terms, from 0 to 1, that a memory or message must contain."""
 _FULL_SHARE: Final = 0.67
-"""Higher minimum share. It applies if at least one memory or message reaches it."""
+"""Upper limit of the required share of terms.
+
+The required share is the highest share that any memory or message reaches, but at least ``_MIN_SHARE`` and at most this
+value.
+"""
 _MIN_SCORE: Final = 0.75
-"""Minimum score of a hit that shares too few terms with the subject. It is far above the floor of a context block."""
+"""Minimum recall score of a hit that is used if no memory or message contains enough of the subject's terms.
+
+It is far above the minimum score of a context block.
+"""
 
 _REASON: Final = regex(
     r"[,;:.–—]\s|\s+-+\s|\s(?=(?:they|we|it|he|she|i|i'm|i've|i'll|we're|they're|they've|it's|because|cause|since|as i|now that|ya no"
     r"|porque|ya que|que ya|nos|me han|me lo|lo han|la han|ahora)\b)",
     re.IGNORECASE,
 )
-"""Matches the place at which a reason begins."""
+"""Matches the start of a reason after a subject: the comma in "my locker number, they moved us", or a word such as "because"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +44,10 @@ class About:
     """The stored memories and messages about a subject."""
 
     memories: tuple[tuple[Memory, str], ...] = ()
-    """Each memory with the text that remains of it. The text is empty if the whole memory is about the subject."""
+    """Pairs of a memory and the part of its text that is not about the subject.
+
+    That part is empty if the whole memory is about the subject.
+    """
     messages: tuple[Message, ...] = ()
 
 

@@ -28,16 +28,19 @@ __all__ = [
 ]
 
 OFF_RECORD_UNTIL = "off_record"
-"""Entry of a session's metadata: ``rest`` if all messages are withheld until the user says otherwise, ``next`` for one message."""
-PAUSE = timedelta(minutes=7)
-"""In a session that never ends, a wish about all following messages lapses after this time without a message.
+"""Metadata key of a session for the messages that will be withheld.
 
-It is the time after which other sessions end by themselves. Otherwise a device that is told "don't save this" would never learn
-anything again.
+The value ``rest`` means all messages until the user lifts the wish. ``next`` means only the user's next message.
+"""
+PAUSE = timedelta(minutes=7)
+"""Time without a message after which an off-the-record wish lapses, in a session that never ends.
+
+Without this limit, a device that is told "don't save this" would never learn anything again. Other sessions end by
+themselves after the same time.
 """
 _REASON = "the user asked not to keep it"
 _MAX_REPLIES = 50
-"""Maximum number of messages after the user's previous message that are withheld with it."""
+"""Maximum number of messages to withhold together: the user's previous message and the replies to it."""
 
 
 def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> SessionRecord:
@@ -81,9 +84,9 @@ def withhold_previous(tx: Transaction, message: Message, preset: Preset, now: da
 
 
 def turn_before(tx: Transaction, message: Message) -> list[Message]:
-    """Return the message that the same speaker sent before ``message``, and the replies to it.
+    """Return the previous message of the speaker of ``message``, and the replies to that previous message.
 
-    It does not matter whether ``message`` itself is already stored.
+    ``message`` itself may be stored or not.
     """
     stored = message.seq - 1 if message.seq else None
     earlier = tx.messages(MessageFilter(session=message.session, exactly=message.scope, up_to_seq=stored, newest=_MAX_REPLIES))

@@ -52,7 +52,7 @@ class Plan:
 
     wish: ReadWish | None = None
     lifts: bool = False
-    """True if the message allows that messages are kept again."""
+    """True if the message ends an off-the-record wish, so that later messages are kept again."""
     about: About = field(default_factory=About)
     """The memories and messages to forget."""
     puts: tuple[Put, ...] = ()

@@ -1,9 +1,9 @@
-"""Accept the formats in which models answer, in addition to the format that a prompt asks for.
+"""Convert a model's answer from a known format to the format that the prompt asks for.
 
-Models that were set up for one of the designs answer in that design's format: ``{"facts": [{"key": ..., "value":
-...}]}``, a list of ``{"fact": ..., "type": ...}``, a list of sentences, ``{"targetMemoryId": 3, "newContent": ...}``,
-or plain text for a paragraph. Each function takes a parsed answer and returns it in the format of the schema. Unknown
-formats are returned unchanged.
+A model that was set up for another design (assistant) answers in that design's format: ``{"facts": [{"key": ..., "value":
+...}]}``, a list of ``{"fact": ..., "type": ...}``, a list of sentences, ``{"targetMemoryId": 3, "newContent": ...}``, or
+plain text for a paragraph. Each function takes a parsed answer and returns it in the format of the schema. Unknown formats
+are returned unchanged.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ _MERGED_NAMES: Final = ("text", "newContent", "new_content", "content")
 
 
 def as_items(value: Any, *, text: str, key: str | None, defaults: Mapping[str, Any]) -> Any:
-    """Return an answer as ``{"items": [...]}``.
+    """Return a parsed answer in the form ``{"items": [...]}``. An answer in an unknown format is returned unchanged.
 
     ``text`` and ``key`` are the field names of an item's text and key. ``defaults`` contains values for missing fields.
     """
@@ -52,7 +52,7 @@ def as_items(value: Any, *, text: str, key: str | None, defaults: Mapping[str, A
 
 
 def as_decision(value: Any) -> Any:
-    """Return the answer of a compaction with the field names ``target`` and ``text``."""
+    """Return a compaction decision with the field names ``target`` and ``text``, whatever names the model used."""
     if not isinstance(value, Mapping):
         return value
     target, text = _first(value, _TARGET_NAMES), _first(value, _MERGED_NAMES)
@@ -64,10 +64,7 @@ def as_decision(value: Any) -> Any:
 
 
 def _list_in(value: Any, *, is_pairs: bool) -> list[Any] | None:
-    """Return the list of items in an answer, or None if there is none.
-
-    An answer that is only an empty list also returns None, because the schema asks for an object.
-    """
+    """Return the list of items in an answer. Return None if there is no list, or if the whole answer is an empty list."""
     if isinstance(value, list):
         return value or None
     if not isinstance(value, Mapping):

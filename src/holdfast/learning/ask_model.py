@@ -27,9 +27,9 @@ _MAX_CONTINUATIONS = 2
 """Maximum number of times that a model is asked for the rest of an answer that was cut off."""
 _CUT_OFF = "the answer was cut off"
 _PROSE = regex(r"\s*(?:\S+\s+){7,}\S+[.!?\"”»)]\s*\Z")
-"""Matches an answer that is a text of at least one whole sentence."""
+"""Matches an answer in prose: at least eight words with punctuation at the end."""
 _STORES_NOTHING = ("repair", "rating")
-"""Prompts whose answers are not stored."""
+"""Names of prompts whose answers are not stored as memories. The text about the user's wishes is not added to them."""
 _PLACEHOLDER = regex(r"\{([a-z_]+)\}")
 _ESCAPED_TWICE = regex(r"&amp;(lt|gt|amp);")
 
@@ -58,19 +58,22 @@ class AnswerShape:
 
     schema: Schema
     adapt: Callable[[Any], Any] = lambda value: value
-    """Converts an answer in another known format to the format of the schema."""
+    """Function that converts an answer from another known format to the format of the schema."""
     items: str | None = None
-    """Name of the list in the answer. If the answer was cut off, the model is asked for the rest of this list."""
+    """Name of the list in the answer. If the answer was cut off, the model is asked for the rest of this list. None: no list."""
     plain: str | None = None
-    """Name of the field for an answer that is plain text instead of JSON. If the text was cut off, the model is asked again."""
+    """Name of the field that takes an answer in plain text instead of JSON. None: plain text is not accepted.
+
+    If the plain text was cut off, the model is asked again.
+    """
 
 
 def complete(
     model: ChatModel, turns: Sequence[Turn], schema: Schema | AnswerShape, *, max_tokens: int = 1024, timeout: float = 60.0
 ) -> StructuredAnswer:
-    """Ask the model, and retry once if the answer has no usable data. Raise AnswerInvalid if the retry has none either.
+    """Ask the model for data that match the schema. Retry once if the answer contains no usable data.
 
-    The usage of all calls is in the returned answer or in the error.
+    Raise AnswerInvalid if the retry contains none either. The returned answer, or the error, has the usage of all calls.
     """
     shape = schema if isinstance(schema, AnswerShape) else AnswerShape(schema=schema)
     call = partial(model.chat, schema=shape.schema, max_tokens=max_tokens, timeout=timeout)
@@ -100,9 +103,9 @@ def complete(
 def _completed(
     call: Callable[[Sequence[Turn]], Reply], turns: Sequence[Turn], reply: Reply, shape: AnswerShape, answer: StructuredAnswer
 ) -> StructuredAnswer:
-    """If an answer was cut off, ask the model for the rest, and return the joined answer.
+    """Return an answer, completed by further model calls if it was cut off.
 
-    If the rest cannot be obtained, ``flaws`` of the returned answer still says that it was cut off.
+    If the rest cannot be obtained, ``flaws`` of the returned answer still says that the answer was cut off.
     """
     instruction = prompt_turns(load_prompt("repair", _language(turns), part="-rest"))[-1]
     for _ in range(_MAX_CONTINUATIONS):
@@ -118,10 +121,10 @@ def _completed(
 
 
 def _joined(answer: StructuredAnswer, reply: Reply, shape: AnswerShape) -> StructuredAnswer:
-    """Return a model's answer, completed with its second reply.
+    """Return an answer that was cut off, completed with the model's next reply.
 
-    If the answer is a list, the new items of the reply are added to it. Otherwise the reply replaces the answer, unless the
-    reply was cut off, too.
+    If the answer is a list, the new items of the reply are added. Otherwise the reply replaces the answer, unless the reply
+    was cut off, too.
     """
     spent = answer.usage + reply.usage
     before = tuple(flaw for flaw in answer.flaws if flaw != _CUT_OFF)
@@ -157,9 +160,9 @@ def _usable(reply: Reply, shape: AnswerShape, *, spent: Usage, flaws: tuple[str,
 
 
 def _check_name(reply: Reply, shape: AnswerShape, answer: StructuredAnswer) -> None:
-    """Raise ValueError if an answer has an empty list, under another name than the prompt asks for.
+    """Raise ValueError if the list is empty because the model used another name for it than the prompt asks for.
 
-    It may be the format of another design, or an answer to another question. If the model repeats it, there is nothing to keep.
+    The model is then asked once more. It may have answered in the format of another design, or answered another question.
     """
     if shape.items is None or answer.data[shape.items]:
         return
@@ -188,7 +191,7 @@ def _sentence(error: ValueError) -> str:
 
 
 def _language(turns: Sequence[Turn]) -> str | None:
-    """Return the language of the first turn, which holds the instructions. Later turns are data in any language."""
+    """Return the language of the prompt, detected in the first turn, which contains the instructions."""
     return detect_language(turns[0].text) if turns else None
 
 
@@ -196,8 +199,8 @@ def _language(turns: Sequence[Turn]) -> str | None:
 def load_prompt(name: str, language: str | None, *, part: str = "") -> Prompt:
     """Load a prompt by name in a language. If there is no translation, load the English prompt.
 
-    A file can contain several prompts per language. ``part`` then completes the name of the section, as ``-rest`` in
-    ``en-rest``.
+    A prompt file can contain several sections per language. ``part`` is appended to the language to select one of them:
+    ``-rest`` selects ``en-rest``.
     """
     file = resources.files("holdfast.prompts") / f"{name}.toml"
     if not file.is_file():
@@ -214,16 +217,17 @@ def load_prompt(name: str, language: str | None, *, part: str = "") -> Prompt:
 
 @cache
 def _consent() -> Mapping[str, str]:
-    """Return the sentence about the user's wishes that is part of every prompt, by language."""
+    """Return, by language, the text about the user's wishes that is added to prompts whose answers are stored."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "tools.toml").read_text("utf-8"))
     return {language: texts["consent"]["text"].strip() for language, texts in table.items() if isinstance(texts, dict)}
 
 
 def prompt_turns(prompt: Prompt, **values: str | Sequence[str]) -> list[Turn]:
-    """Fill the placeholders of a prompt. Values are escaped, so they cannot close the tags around them or add placeholders.
+    """Fill the placeholders of a prompt and return the turns for the model.
 
-    A string keeps its line breaks. A list becomes one line per item. Secrets are redacted, because a message can be stored with
-    them (``redact=False``), but no model may see them.
+    Values are escaped, so they cannot close the tags around them or add placeholders. A string keeps its line breaks. A
+    list becomes one line per item. Secrets are redacted, because stored messages can contain them, but no model may see
+    them.
     """
     placeholders = set(_PLACEHOLDER.findall(prompt.user))
     if placeholders != values.keys():
@@ -248,10 +252,10 @@ class Outcome:
     model: str | None = None
     """Name of the model that proposed the changes; None if rules proposed them."""
     failed: bool = False
-    """True if a model is set but rules proposed the changes, because the model failed."""
+    """True if a model is configured but failed, so that rules proposed the changes."""
     away: bool = False
-    """True if the model failed because it could not be asked or did not answer. It may return."""
+    """True if the model failed because it could not be reached or did not answer. It may work again later."""
     prompt: str = ""
-    """Version of the prompt; version of the rules if rules proposed the changes."""
+    """Version of the prompt, or version of the rules if rules proposed the changes."""
     flaws: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)

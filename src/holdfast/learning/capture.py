@@ -33,16 +33,19 @@ _MAX_PART_CHARACTERS: Final = 12_000
 _MAX_PARTS: Final = 6
 """Maximum number of model calls per conversation, not counting retries. Rules handle the rest of a longer conversation."""
 _MIN_MEANT_SHARE: Final = 0.5
-"""Minimum share, from 0 to 1, of an item's terms that must occur in one message, if the item does not say where it comes from."""
+"""Minimum share, from 0 to 1, of an item's terms that must occur in the message that the item is attributed to.
+
+It applies to items that do not name their source messages.
+"""
 HAPPENED_AT: Final = "happened_at"
-"""Metadata key for the day on which an event happened or a state began, as an ISO date, as precise as it is known."""
+"""Metadata key for the day on which an event happened or a state began.
+
+The value is an ISO date, which may have only a year or a month.
+"""
 ENDED_AT: Final = "ended_at"
 """Metadata key for the day on which something ended or will end."""
 _MIN_SAME_SHARE: Final = 0.6
-"""Minimum share, from 0 to 1, of one text's terms that must occur in another text.
-
-With this share or more, the two texts count as the same statement.
-"""
+"""If at least this share (0 to 1) of one text's terms occurs in another text, both count as the same statement."""
 _DAY: Final = regex(r"(?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?![\d-])")
 _NARRATION_WORDS: Final = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
 """Words for the user in a report, such as "user" in "the user likes tea". They are ignored when texts are compared."""
@@ -59,7 +62,7 @@ class ExtractionInput:
     trusts: Mapping[str, float] = field(default_factory=dict)
     """Trust of each message by its id, see :func:`holdfast.learning.provenance.trust_of`. Messages not listed have full trust."""
     reader: SentenceReader | None = None
-    """The model that reads sentences if there is no chat model. None if only rules do."""
+    """The sentence reader, which is used if there is no chat model. If it is None, only rules are used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +79,11 @@ class Extractor:
     ``happened_at`` and ``ended_at``.
     """
     required: tuple[str, ...]
-    """Required fields. The first one is the text, or the key if ``text`` says so."""
+    """Names of the required fields of an item."""
     text: str
     """Name of the field with the text."""
     defaults: Mapping[str, Any]
-    """Values of required fields that an answer in another shape may lack."""
+    """Values for required fields that are missing in an answer of another format."""
     make: Callable[[Mapping[str, Any]], dict[str, Any]]
     """Function that turns one item of the model's answer into arguments of :class:`Put`, such as kind, text and key."""
     rules: Callable[[Sequence[Message], SentenceReader | None], list[Put]]
@@ -88,9 +91,9 @@ class Extractor:
     version: str
     """Version of the rules."""
     reads: Literal["user", "all"] = "user"
-    """Whose messages may be sources of a memory: ``user`` for the user's only, ``all`` for other messages, too.
+    """Whose messages can be sources of a memory: only the ``user``'s, or ``all`` messages.
 
-    At least one source of a memory is always a message of the user.
+    At least one source of each memory is a message of the user.
     """
     max_tokens: int = 1500
 
@@ -162,7 +165,7 @@ def _extract_locally(extractor: Extractor, conversation: ExtractionInput, messag
 
 
 def reader_flaw(error: ModelError) -> str:
-    """Return the problem that a job reports if its sentence reader cannot be used."""
+    """Return the text of the problem that is reported if the sentence reader cannot be used."""
     return f"the sentence reader cannot be used, rules took over: {error}"[:300]
 
 
@@ -222,11 +225,10 @@ def _left_to_rules(
 
 
 def _sources(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any]) -> list[Message]:
-    """Return the messages that an item (one statement of a model's answer) comes from.
+    """Return the messages that an item (one statement of a model's answer) comes from. The list is empty if they are unclear.
 
-    The item names them by number. Numbers that match no message are ignored. An item without numbers comes from the user's
-    only message, or from the only message that contains most of the item's words. If there is no such message, the list
-    is empty.
+    The item names the messages by number. Unknown numbers are ignored. An item without numbers comes from the user's only
+    message, or from the message that has clearly the most words in common with it.
     """
     numbers = item.get("messages") or ()
     named = [
@@ -251,7 +253,10 @@ def _sources(extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any
 def _checked_put(
     extractor: Extractor, part: ExtractionInput, item: Mapping[str, Any], sources: Sequence[Message]
 ) -> tuple[Put | None, str]:
-    """Turn one item of the model's answer into a Put (a memory to store). Return None and the reason if it is refused."""
+    """Turn one item of the model's answer into a Put (a memory to store), and check it.
+
+    If the item is refused, return None and the reason. Otherwise the reason is an empty text.
+    """
     arguments = extractor.make(item)
     key = arguments.get("key")
     blank = not one_line(arguments["text"]) or (key is not None and not one_line(key))
@@ -280,13 +285,13 @@ def _checked_put(
 
 
 def _dates(item: Mapping[str, Any], evidence: Evidence) -> dict[str, str]:
-    """Return the dates of an item (one statement of a model's answer) that follow from its messages. Other dates are left out."""
+    """Return the dates in an item (one statement of a model's answer). Dates that do not follow from its messages are left out."""
     found = {name: _DAY.match(str(item.get(name) or "")) for name in (HAPPENED_AT, ENDED_AT)}
     return {name: day[0] for name, day in found.items() if day is not None and states_date(day[0], evidence)}
 
 
 def is_same_statement(one: str, other: str) -> bool:
-    """Return True if most terms of one text occur in the other text, as with a quote and its paraphrase."""
+    """Return True if most terms of the first text occur in the second text, as with a quote and its paraphrase."""
     shared, total = _count_shared_terms(one, _words([other]))
     return total > 0 and shared >= _MIN_SAME_SHARE * total
 

@@ -42,7 +42,8 @@ def extract_typed_facts(messages: Sequence[Message], reader: SentenceReader | No
 def extract_key_values(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:
     """Propose a memory for each lasting fact: a key, and a value in the third person.
 
-    A plan or an event that is over within days is skipped, unless it ends a known fact. It then gets the key of that fact.
+    Short-lived plans and events are skipped. But one that ends a known fact, such as a move, becomes a memory with the key
+    of that fact.
     """
     found = []
     for each in _sourced(messages, reader):
@@ -65,7 +66,7 @@ def _is_near(each: SourcedStatement) -> bool:
 
 
 def _ended_by(each: SourcedStatement, reader: SentenceReader | None) -> ToldChange | None:
-    """Return the area and the key of the known memory that a statement says is no longer true, or None if there is none."""
+    """Return the area of life and the key of the known memory that a statement makes outdated, or None."""
     if not isinstance(reader, ChangeReader):
         return None
     said = each.statement.said or each.statement.text
@@ -107,10 +108,10 @@ def _value(each: SourcedStatement) -> str:
 
 
 def _is_faithful(each: SourcedStatement, rewritten: str) -> bool:
-    """Return True if the sentence in the third person has the right subject.
+    """Return True if a statement that was rewritten in the third person still has the right subject.
 
-    If a rule matches the text, the subject is right. Otherwise it can be wrong: the text may lack a subject, or its first
-    word may have been dropped as filler.
+    If a rule matches the statement, its subject is right. Otherwise it can be wrong: the text may lack a subject, or its
+    first word may have been dropped as filler.
     """
     if each.statement.ruled:
         return True

@@ -1,6 +1,7 @@
-"""A sentence reader that keeps sentences that end a known memory, even if they seem unimportant on their own.
+"""A sentence reader that also keeps sentences that make a known memory outdated, such as "we moved".
 
-A sentence reader is a small model that analyzes one of the user's sentences together with the previous turn.
+A sentence reader is a small model that analyzes one of the user's sentences together with the previous turn. On its own, it
+may rate such a sentence as not worth keeping.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ _KEEP: Final = 0.9999
 _MIN_WORDS: Final = 3
 _MAX_WISH: Final = 0.5
 _PASSING: Final[frozenset[Area]] = frozenset({"event", "plan", "other", "opinion"})
-"""Areas that say little about a sentence that ends a memory.
+"""Areas of life that are too general for a sentence that makes a memory outdated.
 
 The area of the memory is used instead: "we moved" is about the home.
 """
@@ -23,7 +24,7 @@ The area of the memory is used instead: "we moved" is about the home.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldChange:
-    """A known memory that a sentence ends: its area of life and its key."""
+    """The area of life and the key of a known memory that a sentence makes outdated."""
 
     area: Area
     key: str | None = None
@@ -31,13 +32,16 @@ class ToldChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReader:
-    """A sentence reader that reads a sentence as worth keeping once it is known to end a memory."""
+    """A sentence reader that rates a sentence as worth keeping if the sentence makes a known memory outdated."""
 
     inner: SentenceReader
     find: Callable[[Message, str], ToldChange | None]
-    """Finds what a sentence of a message ends."""
+    """Function that returns the known memory that a sentence of a message makes outdated, or None."""
     told: dict[str, ToldChange] = field(default_factory=dict)
-    """Maps each sentence found so far, as ``plain_words`` returns it, to what it ends."""
+    """The sentences that were found to make a known memory outdated, each mapped to that memory.
+
+    The keys are sentences as :func:`plain_words` returns them.
+    """
 
     @property
     def name(self) -> str:
@@ -54,9 +58,9 @@ class ChangeReader:
         return replace(reading, keep=max(reading.keep, _KEEP), owner="user", act="statement", meant="fact", area=area)
 
     def ended_by(self, sentence: str) -> ToldChange | None:
-        """Return the known memory that a sentence ends, according to :func:`ends_memory`. Otherwise return None.
+        """Return the known memory that a sentence makes outdated, or None. :func:`ends_memory` must have found it before.
 
-        The sentence may also be a part of the sentence that was checked.
+        The sentence may be a part of the sentence that :func:`ends_memory` checked.
         """
         words = plain_words(sentence)
         if len(words.split()) < _MIN_WORDS:
@@ -64,18 +68,18 @@ class ChangeReader:
         return next((ended for told, ended in self.told.items() if words in told), None)
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new claim of the same person.
+        """Compare an old statement with a new statement of the same person.
 
-        Return the probabilities that the new claim leaves the old claim valid, repeats it, or ends it.
+        Return the probabilities that the new statement leaves the old one valid, repeats it, or makes it outdated.
         """
         return self.inner.compare(old, new)
 
 
 def ends_memory(reader: SentenceReader, message: Message, sentence: str, *, before: str = "") -> bool:
-    """Return True if a sentence that would be dropped ends a known memory. From then on, the reader rates it as worth keeping.
+    """Return True if a sentence makes a known memory outdated.
 
-    Questions, jokes and other sentences that are not meant literally, and wishes not to be remembered end nothing. If
-    ``reader`` is no ``ChangeReader``, the result is False.
+    ``reader`` then rates the sentence as worth keeping from now on. The result is False for questions, for wishes not to be
+    remembered, for jokes and other sentences that are not meant literally, and if ``reader`` is not a ``ChangeReader``.
     """
     if not isinstance(reader, ChangeReader) or len(sentence.split()) < _MIN_WORDS or sentence.rstrip().endswith("?"):
         return False

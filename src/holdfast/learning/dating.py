@@ -1,6 +1,6 @@
 """Add calendar dates to a text, and find the dates of the events in it.
 
-The sentence reader decides whether a date is in the past or in the future.
+The sentence reader (a small model) decides whether a date is in the past or in the future.
 """
 
 import re
@@ -22,7 +22,7 @@ _SPANISH_PAST: Final = regex(
     r"\b(?:\w+(?:é|ó|í|aste|iste|amos|imos|aron|ieron|eron|aba|abas|aban|ía|ías|ían)|(?:he|has|ha|hemos|han|había) \w+|fue|fui|fuimos|hizo|hice|tuvo|tuve|estuve|estuvo|dijo|dije|vino|vine|puso|puse|era|éramos|eran)\b",
     re.IGNORECASE,
 )
-"""Matches a Spanish verb form of the past."""
+"""Matches a Spanish verb in a past tense."""
 _ENGLISH_PAST: Final = regex(
     r"\b(?:was|were|had|did|didn['’]?t|went|came|saw|met|took|left|bought|told|said|made|ate|fell|broke|lost|won|flew|drove|gave|found|heard|\w{3,}ed)\b",
     re.IGNORECASE,
@@ -31,7 +31,7 @@ _EVERY_YEAR: Final = regex(
     r"\b(?:i(?: was|'m| am) born|born in|birthdays?|b-?day|anniversary|nac[ií]|nacimos|nacid[oa]|cumpl(?:e|o|en|imos)(?: a[nñ]os)?\b(?! (?:los )?\d)|cumplea[nñ]os|aniversario|every year|cada año|todos los años)\b",
     re.IGNORECASE,
 )
-"""Matches words for a day that has no year, or another year than the present one."""
+"""Matches words for a yearly day or a day of birth, such as "birthday". The current year must not be added to its date."""
 _TENSES: Final[Mapping[When, Tense]] = {"planned": "future", "dated": "past"}
 
 
@@ -47,9 +47,10 @@ def reading_of(text: str, reader: SentenceReader | None) -> Reading | None:
 
 
 def dated(text: str, at: datetime, reading: Reading | None) -> str:
-    """Add calendar dates to a text. ``at`` is the time at which it was said.
+    """Return a text with calendar dates added. ``at`` is the time at which the text was said.
 
-    A weekday gets a date only if it is clear whether it is past: "I flew home on Sunday". "Next Friday" becomes "next Friday (20 November 2026)", and "in August" becomes "in August 2027".
+    "Next Friday" becomes "next Friday (20 November 2026)", and "in August" becomes "in August 2027". A weekday alone ("on
+    Sunday") gets a date only if it is clear whether it is in the past or in the future.
     """
     text = with_dates(text, at)
     tense = None if reading is None else _TENSES.get(reading.time)
@@ -65,7 +66,10 @@ def dated(text: str, at: datetime, reading: Reading | None) -> str:
 
 
 def dates_of(text: str, at: datetime, reading: Reading | None) -> dict[str, str]:
-    """Return the dates on which the event in a dated text began and ended, if the text states them."""
+    """Return the dates on which the event in a text began and ended, as far as the text states them.
+
+    The keys are ``happened_at`` and ``ended_at``. ``at`` is the time at which the text was said.
+    """
     happened = reading is not None and reading.time == "dated"
     is_event = reading is not None and (happened or reading.area in ("event", "plan"))
     return begin_and_end(text, at, is_event=is_event, past=happened)

@@ -69,8 +69,7 @@ def own_words(text: str) -> str:
 def without_injected_text(text: str) -> str:
     """Remove injected memories, tool output, code and quoted lines from a text. A text without any of these stays unchanged.
 
-    Each pattern is applied only if the text contains a character that every match needs. Looking for the character is a
-    hundred times as fast, and every recall reads its messages with this function.
+    For speed, a pattern is applied only if the text contains a character that every match of the pattern has.
     """
     left = _without_memory_tags(text) if "<" in text or "&" in text else text
     left = _CODE.sub("\n", left) if "```" in left or "~~~" in left else left
@@ -135,10 +134,10 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
-    """Return the opening tag of the block that a closing tag closes. Remove it and the tags nested in it from ``opened``.
+    """Return the opening tag that a closing tag belongs to. Remove this tag, and the tags nested in it, from ``opened``.
 
-    If no open block has the closing tag's name, the innermost block is closed. But if that block has its own closing tag
-    later, this tag is plain text, and the result is None.
+    This is the last open tag with the same name. If there is none, it is the innermost open tag. But if the innermost tag
+    has its own closing tag later in the text, the given closing tag is plain text, and the result is None.
     """
     places = [place for place, block in enumerate(opened) if block.name == tag.name]
     if not places and last_closing.get(opened[-1].name, -1) > tag.start:
@@ -160,7 +159,7 @@ def _ends_line(text: str, at: int) -> bool:
 
 
 def _own_lines(lines: list[str]) -> Iterator[str]:
-    """Yield the lines that the speaker wrote: neither quoted lines nor copied sections of memories or tool output.
+    """Yield the lines that the speaker wrote. Quoted lines and copied sections of memories or tool output are left out.
 
     A copied section is recognized by its heading.
     """
@@ -195,6 +194,6 @@ def _is_introduction(line: str) -> bool:
 
 @cache
 def _introductions() -> frozenset[str]:
-    """Return the first sentence of a context block in every language. It identifies a copied block that lost its tags."""
+    """Return the first sentence of a context block in every language. A line with this sentence begins a copied block."""
     table = tomllib.loads((resources.files("holdfast.prompts") / "block.toml").read_text("utf-8"))
     return frozenset(fold(words["intro"]) for words in table.values())

@@ -1,4 +1,4 @@
-"""Reject a model's text that must not replace memories: refusals, loops, markup, another language, or too little content.
+"""Reject a model's text that must not replace memories: a refusal, a loop, markup, another language, or too little content.
 
 Each check looks for one typical failure of models. A text is not rejected for a property that the memories already have: it
 may contain HTML if one of the memories contains HTML.
@@ -21,12 +21,16 @@ from holdfast.text.language import STOP_WORDS, detect_language
 _MAX_GROWTH = 10
 """Maximum length of a text, as a multiple of the total length of the texts it replaces."""
 _MIN_WORD_SHARE = 0.2
-"""Minimum number of distinct content words in a new text, as a share (0 to 1) of those in the replaced texts."""
-_MAX_ROOM_SHARE = 0.15
-"""Limits the minimum number of content words that a new text must have.
+"""Minimum share of content words in a new text.
 
-The minimum is at most this share (0 to 1) of the words that fit in ``max_characters``. Without this limit, a short summary
-of many long texts would be rejected.
+The number of its distinct content words is divided by the number in the replaced texts. ``_MAX_ROOM_SHARE`` limits the
+required number.
+"""
+_MAX_ROOM_SHARE = 0.15
+"""Upper limit for the number of content words that a new text must have.
+
+It is a share (0 to 1) of the words that fit in ``max_characters``. Without this limit, a short summary of many long texts
+would be rejected.
 """
 _CHARACTERS_PER_WORD = 6
 _LOOP_WORDS = 4
@@ -38,9 +42,9 @@ Texts of fewer than ``_MIN_LOOP_WORDS`` words are not checked.
 """
 _MIN_LOOP_WORDS = 12
 _MIN_SHARED_SHARE = 0.5
-"""If at least this share (0 to 1) of a text's content words occurs in the replaced texts, it is in their language."""
+"""If at least this share (0 to 1) of a text's content words occurs in the replaced texts, both are in one language."""
 _MIN_QUOTED_CHARACTERS = 30
-"""Minimum length, in characters, of the prompt sentences that a text must not repeat. Shorter sentences may be repeated."""
+"""Minimum number of characters of a prompt sentence that a text must not repeat. Shorter sentences may be repeated."""
 
 _WORD = regex("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\\W_]+")
 _REFUSAL = regex(
@@ -139,7 +143,8 @@ def _texts(table: dict[str, Any]) -> Iterator[str]:
 def _loops(text: str) -> bool:
     """Return True if a text repeats itself, as models sometimes do.
 
-    A word occurs four times in a row, a character twenty times in a row, or most three-word sequences are repetitions.
+    It does if a word occurs four times in a row, if a character occurs twenty times in a row, or if most three-word
+    sequences are repetitions.
     """
     words = _words(text)
     run = 1
@@ -180,7 +185,7 @@ def _scripts(text: str) -> Counter[str]:
 
 @cache
 def _traits() -> tuple[tuple[Callable[[str], Any], Callable[[str], Any], str], ...]:
-    """Return the traits that a new text must not have unless a replaced text has them.
+    """Return the properties that a new text must not have, unless a replaced text has them, too.
 
     Each entry has a test of the new text, a test of the replaced texts, and the reason to report.
     """

@@ -22,14 +22,17 @@ from holdfast.text.language import detect_language
 from holdfast.types import Put
 
 PROJECT: Final = "project"
-"""Entry of a session's metadata: the app that stands for the project of the session."""
+"""Metadata key of a session. The value is the name of the app that represents the session's project."""
 _LANGUAGES: Final = ("en", "es")
 _LIFE: Final[frozenset[Area]] = frozenset({"identity", "health", "family", "home", "possession", "preference", "event", "plan"})
-"""Areas of a decision about the user's own life."""
+"""Areas of life to which a decision about the user, and not about a project, can belong."""
 _MIN_LASTING: Final = 0.5
-"""Minimum probability that a sentence in the first person is worth keeping. Below it, it is about the work, such as a bug."""
+"""Minimum probability of being worth keeping, for a sentence in the first person about the user.
+
+A sentence below it is about the work: "I get a 500 when I click save".
+"""
 _MIN_LIFE: Final = 0.8
-"""Minimum probability that a decision about the user's life is worth keeping. Decisions about code get up to .6."""
+"""Minimum probability of being worth keeping, for a decision about the user's life. Decisions about code reach at most 0.6."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +49,10 @@ class _Words:
 
 
 def placed(puts: Sequence[Put], *, project: str | None, reader: SentenceReader | None = None) -> list[Put]:
-    """Return the new memories of a session. Memories about the user are moved from the project's app to the user.
+    """Return the new memories of a session. Memories about the user lose the project's app, so that they apply everywhere.
 
-    For this, the app is removed from their scope. Without a project, nothing changes. The sentence reader distinguishes
-    decisions about the user's life ("I decided to move to Berlin") from decisions about the project.
+    If ``project`` is None, nothing changes. The sentence reader distinguishes decisions about the user's life ("I decided
+    to move to Berlin") from decisions about the project.
     """
     if project is None:
         return list(puts)
@@ -71,7 +74,7 @@ def belongs_to_user(
     language: str | None = None,
     reader: SentenceReader | None = None,
 ) -> bool:
-    """Return True if a text is about the user's identity, or about preferences of the user that apply in every project."""
+    """Return True if a text is about the user's identity or life, or about a preference that applies in every project."""
     words = _words(language or detect_language(text) or "")
     folded = " ".join(fold(text).split())
     narrated = words.narrator.match(folded)

@@ -1,8 +1,7 @@
-"""Trust of the text that memories are derived from.
+"""Determine how far the text can be trusted that memories are derived from.
 
-A chat model chooses which messages it names as the sources of a memory, so the named sources do not determine the
-memory's trust. Its trust is the lowest trust of all text that the model was shown, unless the memory repeats the user's
-own words.
+A chat model chooses which messages it names as the sources of a memory, so the named sources do not determine the memory's
+trust. Its trust is the lowest trust of all text that the model was shown, unless the memory repeats the user's own words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +13,12 @@ from holdfast.text.terms import document_terms, query_terms
 from holdfast.types import QUOTED_TRUST, Message
 
 OWN_SHARE = 0.6
-"""Minimum share, from 0 to 1, of a memory's terms that must occur in the user's statements if the memory repeats them."""
+"""Minimum share (0 to 1) of a memory's terms that must occur in the user's statements, if the model also saw text of others."""
 PARAPHRASE_SHARE = 0.3
-"""The same share, if the model was shown nothing but the user's words and ordinary replies. Models rephrase what people say."""
+"""Minimum share (0 to 1) of a memory's terms that must occur in the user's statements, if the model saw no text of others.
+
+It is lower than ``OWN_SHARE``, because models rephrase what people say.
+"""
 _NARRATION = frozenset({"user", "usuario", "usuari", "usuaria", "person", "persona"})
 _NAME = regex(r"[^\W_][\w@./:-]*[\w@/]|\w")
 _LANGUAGES = ("en", "es")
@@ -43,15 +45,15 @@ def trust_of(messages: Sequence[Message]) -> dict[str, float]:
 
 
 def lowest_trust(messages: Sequence[Message], trusts: Mapping[str, float]) -> float:
-    """Return the lowest trust of messages that a model was shown."""
+    """Return the lowest trust of the given messages. Messages missing in ``trusts`` have full trust."""
     return min((trusts.get(message.id, 1.0) for message in messages), default=1.0)
 
 
 def repeats_own_words(text: str, messages: Sequence[Message], *, min_share: float) -> bool:
     """Return True if a memory repeats the user's statements.
 
-    All its names and numbers must occur in the statements, and of its words at least the share ``min_share`` (0 to 1).
-    Questions do not count, because a user who asks about a claim has not made it.
+    All names and numbers of the memory must occur in the statements, and at least the share ``min_share`` (0 to 1) of its
+    words. Questions do not count as statements.
     """
     stated = [
         sentence

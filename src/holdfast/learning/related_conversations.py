@@ -19,8 +19,8 @@ _MAX_RELATED: Final = 5
 def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCalibration | None) -> Put:
     """Return a Put (a memory to store) whose metadata lists the conversations of similar memories, most similar first.
 
-    A memory is similar if it shares a tag with the Put or has nearly the same meaning. Only the memories that were
-    already found for reconciling are compared. Nothing is searched here.
+    A memory is similar if it shares a tag with the Put or has nearly the same meaning. Only the memories in ``near`` are
+    compared.
     """
     own = put.metadata.get(CONVERSATION)
     if own is None:
@@ -36,10 +36,7 @@ def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCali
 
 
 def with_conversations(changes: Sequence[Change], members: Sequence[Memory]) -> tuple[Change, ...]:
-    """Return the changes of a compaction, with the lists of related conversations extended.
-
-    A compaction merges memories. Each merged memory also lists the conversations of the memories that it replaces.
-    """
+    """Return the changes of a compaction. Each changed memory also lists the conversations of the memories merged into it."""
     by_id = {memory.id: memory for memory in members}
     inherited: dict[str, list[str]] = {}
     for change in changes:

@@ -1,7 +1,8 @@
 """Read the user's wishes about memory: "don't save this", "forget ...", "remember ...".
 
-Rules and the sentence reader decide together. A matching rule counts, unless the reader is almost certain that there is
-no wish. If the reader is sure of a wish, no rule needs to match. Without a reader, only the rules decide.
+Rules and the sentence reader (a small model) decide together. A wish that a rule finds counts, unless the sentence reader
+is almost certain that there is no wish. If the sentence reader is sure of a wish, no rule needs to match. Without a
+sentence reader, only the rules decide.
 """
 
 import unicodedata
@@ -36,31 +37,46 @@ from holdfast.types import Message, Put
 __all__ = ["ReadWish", "asked_puts", "lifts_off_record", "read_wish"]
 
 _MIN_SURE: Final[Mapping[WishName, float]] = {"off_record": 0.65, "forget": 0.9, "remember": 0.8}
-"""Minimum probability at which the reader decides alone. It is highest for forgetting, which removes data."""
-_MIN_SURE_BY_FORM: Final = 0.97
-"""The same for a message that has the form of a wish, but none of its words."""
-_MIN_PART: Final = 0.5
-"""Minimum probability at which a part of a message counts as the wish itself, not as content that the wish covers."""
-_MIN_EITHER: Final = 0.85
-"""Minimum of the probabilities of ``off_record`` and ``forget`` together.
+"""Minimum probability of each wish with which the sentence reader decides alone, without a matching rule.
 
-The reader is often sure that something is not to be kept, but not whether it was already kept.
+It is highest for forgetting, which removes data.
+"""
+_MIN_SURE_BY_FORM: Final = 0.97
+"""Minimum probability with which the sentence reader decides alone, if a message lacks the usual words of a wish.
+
+The message must then have the form of a wish, see :func:`may_wish_by_form`.
+"""
+_MIN_PART: Final = 0.5
+"""Minimum probability of an off-the-record wish in a part of a message that is part of the wish.
+
+Other parts can be content that the wish covers.
+"""
+_MIN_EITHER: Final = 0.85
+"""Minimum sum of the probabilities of the wishes ``off_record`` and ``forget``.
+
+The sentence reader is often sure that the user does not want something to be kept, but not whether it is stored already.
 """
 _MIN_OFF_RECORD_IN_PART: Final = 0.02
 _MIN_FORGET_IN_PART: Final = 0.15
-"""Minimum probability of the wish in one part of a message, if the reader sees it in the whole message."""
+"""Minimum probability of a wish to forget in one part of a message, if the whole message has such a wish."""
 _MAX_NONE_OF_BARE: Final = 0.5
-"""Maximum probability of "no wish" for a message whose last part only asks to remove "that"."""
+"""Maximum probability of "no wish" for a longer message that ends with "delete that" or similar words."""
 _MIN_TOLD: Final = 0.05
-"""Minimum probability of being worth keeping of a part that a wish to stay off the record may cover."""
+"""Minimum probability of being worth keeping, for a part of a message that counts as content covered by a wish."""
 _MIN_NONE: Final = 0.97
-"""Minimum probability of "no wish" at which the reader overrules a matching rule, unless its words are plain."""
+"""Minimum probability of "no wish" with which the sentence reader overrules a rule.
+
+A rule with plain words (``RuledWish.is_plain``) is never overruled.
+"""
 _MIN_NONE_IF_WEAK: Final = 0.85
-"""The same for a rule whose words are often used in another sense."""
+"""Minimum probability of "no wish" with which the sentence reader overrules a weak rule (``RuledWish.is_weak``)."""
 _MAX_REPLY_WORDS: Final = 8
-"""Maximum length of an assistant's turn that "delete that" does not refer to."""
+"""Maximum number of words of the assistant's previous turn for which "delete that" refers to the user's message.
+
+After a longer turn, the user may mean the assistant's text.
+"""
 _MIN_RESUME: Final = 0.5
-"""Minimum probability of the wish to keep messages again. It is checked only while the user is off the record."""
+"""Minimum probability of the wish that messages are kept again. It is checked only while the user is off the record."""
 _LAST_PART: Final = regex(r"[,.;!]\s+")
 _MAX_CHARACTERS: Final = 600
 _MAX_SENTENCES: Final = 8
@@ -74,13 +90,16 @@ class ReadWish:
 
     wish: WishName
     reach: Reach = "message"
-    """The messages that are off the record."""
+    """Which messages an off-the-record wish covers."""
     subject: str = ""
     """What to forget or to remember, in the user's words."""
     everything: bool = False
     """True if the user wishes that everything about them is forgotten."""
     points_back: bool = False
-    """True if the wish mentions what was just said. If nothing about the subject is stored, the previous message is meant."""
+    """True if a wish to forget refers to what was just said.
+
+    If nothing is stored about the subject, the wish applies to the user's previous message.
+    """
 
 
 def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = None) -> ReadWish | None:
@@ -105,7 +124,10 @@ def read_wish(text: str, *, before: str = "", reader: SentenceReader | None = No
 
 
 def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
-    """Return the wish to forget something. If it only points at what was just said, the previous message is withheld."""
+    """Return the wish of a message that asks to forget something.
+
+    If the message names no subject, as in "forget that", the result is an off-the-record wish for the previous message.
+    """
     subject = ruled.subject if ruled is not None else subject_words(own_words(text))
     everything = ruled is not None and ruled.everything
     if not everything and names_no_subject(subject):
@@ -114,7 +136,7 @@ def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
 
 
 def _tells(part: str, *, before: str, reader: SentenceReader | None) -> bool:
-    """Return True if a part of a message may tell something, beside the wish itself."""
+    """Return True if a part of a message contains content, and not only the off-the-record wish itself."""
     if reader is None:
         return True
     reading = reader.read(part, before=before)
@@ -122,9 +144,10 @@ def _tells(part: str, *, before: str, reader: SentenceReader | None) -> bool:
 
 
 def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
-    """Return the wish to obey if rules and reader differ.
+    """Return the wish to obey, given the wish that a rule found and the wish that the sentence reader is sure of.
 
-    A wish not to keep something takes precedence, then a wish to forget. But a rule that finds what to forget is not overruled.
+    If they differ, a wish to stay off the record comes first, then a wish to forget. But a rule that finds a wish to forget
+    with a subject always wins.
     """
     if ruled is not None and ruled.wish == "forget" and not names_no_subject(ruled.subject):
         return "forget"
@@ -134,10 +157,10 @@ def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
 
 
 def _possible(text: str, before: str) -> dict[WishName, float]:
-    """Return the wishes that a message may state, judged by its words and its form.
+    """Return the wishes that a message may contain, judged by its words and its form.
 
-    Each is mapped to the minimum probability that the reader must give it. Most messages cannot state a wish, so the
-    reader is not called for them.
+    Each wish is mapped to the minimum probability that the sentence reader must give it. The mapping is empty for most
+    messages, so that the reader need not be called.
     """
     answered = before if before.rstrip().endswith("?") else ""  # "Shall I note that?" "Better not."
     folded = fold_places(f"{answered} {text[:_MAX_CHARACTERS]}")
@@ -148,7 +171,10 @@ def _possible(text: str, before: str) -> dict[WishName, float]:
 
 
 def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[WishName, float]) -> tuple[WishName | None, float]:
-    """Return the possible wish that the reader is sure of, or None, and the reader's probability that there is no wish."""
+    """Return the wish that the sentence reader is sure of (or None), and the probability that there is no wish.
+
+    The wish must be one of ``possible``.
+    """
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]
     texts = [whole, *(sentences if len(sentences) > 1 else ())]
@@ -167,7 +193,7 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
 
 
 def _shows(whole: str, wish: WishName, *, before: str, reader: SentenceReader) -> bool:
-    """Return True if a part of a message shows the wish that the reader sees in the whole message."""
+    """Return True if a part of a message contains the wish that the sentence reader found in the whole message."""
     if wish == "remember":
         return True
     if wish == "forget" and is_of_a_text(fold_places(whole)):
@@ -181,7 +207,7 @@ def _either(wishes: Mapping[Wish, float]) -> float:
 
 
 def _is_readable(text: str) -> bool:
-    """Return True if most letters of a text are Latin. The reader treats letters of other scripts as one unknown word."""
+    """Return True if at least half of the letters of a text are Latin. The sentence reader cannot read other scripts."""
     letters = [letter for letter in text if letter.isalpha()]
     return 2 * sum("LATIN" in unicodedata.name(letter, "") for letter in letters) >= len(letters)
 

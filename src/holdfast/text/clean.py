@@ -35,7 +35,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False, expected: str = _VISIBLE) -> str:
     """Return the text with NUL and lone surrogates replaced by U+FFFD. Raise an error if the text is empty or too long.
 
-    The error about an empty text says what is expected.
+    ``what`` names the text in error messages. ``expected`` tells the caller what to give instead of an empty text.
     """
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")

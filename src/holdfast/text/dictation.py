@@ -17,7 +17,7 @@ _MARKS: Final = regex(r"[,;:()–—]|[.!?…]\s")
 _MIN_WORDS: Final = 3
 """Minimum number of words on each side of a cut."""
 _MAX_WORDS: Final = 24
-"""Number of words from which a piece is also cut at conjunctions alone, so that it does not become too long."""
+"""Maximum number of words of a piece. A longer piece is also cut before conjunctions."""
 _MIN_PIECE_WORDS: Final = 5
 _FILLER: Final = r"(?:(?:then|also|now|um|uh|er|like|well|so|okay|ok|anyway|luego|ademas|además|tambien|también|ahora|eh|este|bueno|pues|o sea|encima|despues|después) )*"
 _AUXILIARY: Final = (
@@ -36,7 +36,7 @@ _SPANISH_FIRST_PERSON: Final = (
     r"(?:soy|somos|fui|estoy|estamos|tengo|tenemos|tuve|vivo|vivimos|trabajo|trabajamos|voy|vamos|hago|hacemos|quiero|queremos|puedo|podemos|como|comemos|he|hemos"
     r"|estudio|juego|llego|\w{3,}(?:amos|emos|imos|ábamos)|\w{2,}é)"
 )
-"""Matches a verb whose subject is the speaker. A verb in the third person without a subject stays with the clause before it."""
+"""Matches a Spanish verb in the first person. Only such a verb can begin a clause without a subject."""
 _AFTER_VERB: Final = (
     r"(?= (?:a|al|de|del|en|con|sin|un|una|unos|unas|el|la|los|las|mi|mis|su|sus|muy|que|para|por|como|dos|tres|cuatro|cinco|\d+|alergic\w+|alérgic\w+"
     r"|mas|más|casi|solo|sólo|desde|hasta|cada|todo\w*|\w+(?:ando|iendo|ado|ido|ero|era|ista|or|ora))\b)"
@@ -59,11 +59,11 @@ _TIES: Final = regex(
     r"de|del|a|al|en|con|por|para|un|una|los|las|mi|mis|su|sus|muy|mas|más|todo|eso|esto|siempre|nunca|ahora|luego|entonces|pues|bueno)$"
     r"|\b(?:tell|told|ask|asked|show|remind|convince)(?: \w+){1,3}$"
 )
-"""Matches a word before a clause that ties the clause to it, so that there is no cut."""
+"""Matches a word at the end of a text that binds the next clause to it, such as "that" or "because". No cut is made there."""
 _CONDITION: Final = regex(
     r"(?:\w+ ){0,2}(?:if|unless|suppose|supposing|imagine|si|ojala|ojalá|suponiendo|imagina|imaginate|imagínate)\b"
 )
-"""Matches the beginning of a condition. The clause after it is true only under that condition, so it stays with it."""
+"""Matches the beginning of a condition, such as "if". A condition is not cut from the clause that follows it."""
 _HAS_VERB: Final = regex(
     rf"\b(?:{_SHORT}|{_AUXILIARY}|(?:i|we|they|he|she|you) \w+|(?:me|nos|se|yo) \w+|{_SPANISH_VERB}|^(?:y |pero )?(?!luego\b)\w{{3,}}o (?:a|en|un|una|el|la|los|las)|\w{{3,}}ed|called|went|got|likes|loves|hates|lives|works)\b"
 )

@@ -59,7 +59,7 @@ def with_years(text: str, at: datetime, tense: Tense) -> str:
 
 
 def names_day_or_season(text: str) -> bool:
-    """Return True if a text has a month, a day of a month or a season."""
+    """Return True if a text names a month, a day of a month or a season."""
     return bool(dates_without_year(text)) or _SEASON.search(text) is not None
 
 
@@ -69,9 +69,9 @@ def _seasons(text: str, *, unclear: bool) -> list[re.Match[str]]:
 
 
 def _year_after(text: str, start: int, date: StatedDate, at: datetime, tense: Tense) -> str:
-    """Return the text to insert after a date to add its year, in the language of the date.
+    """Return the year of a date as text to insert after the date, such as ", 2027" or " de 2027".
 
-    It is empty if the year is unclear.
+    The result is empty if the year is unclear.
     """
     year = year_of(date, at, future=tense == "future")
     if year is None or (date.day is not None and year != nearest_year(date, at)):  # an exact day is rarely far away

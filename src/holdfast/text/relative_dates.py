@@ -37,7 +37,7 @@ _LASTING: Final = regex(
     rf"(?:\b(?:have|has)|['’](?:ve|s)) (?!to\b)(?:\w+ ){{1,7}}for (?:about |almost |over |nearly |the (?:last|past) )?{_AMOUNT} {_UNIT}\b"
     rf"|\bllev(?:o|a|amos|an) (?:casi |ya |como |mas de |unos )*{_AMOUNT.replace('amount', 'amount_es')} {_UNIT.replace('unit', 'unit_es')}\b"
 )
-"""Matches how long a state has lasted."""
+"""Matches words that say how long a state has lasted, such as "have been vegan for two years"."""
 _Found = tuple[datetime, str]
 """A day, and the precision with which it is known: ``day``, ``week``, ``month`` or ``year``."""
 _HAS_DATE: Final = regex(r"\s*[,(]?\s*(?:\d{1,2}\b|(?:the|el) \d)")

@@ -56,7 +56,7 @@ _PAST: Final = regex(
     r"|\w{2,}(?:é|í|ó|aron|ieron))\b|\b(?:last|ago|pasad[oa])\b",
     re.IGNORECASE,
 )
-"""Matches the tense that says which year is meant if a text names only a day or a month."""
+"""Matches a word in the past tense. It shows that a date without a year is in the past."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def dates_without_year(text: str) -> list[tuple[int, StatedDate]]:
 
 
 def is_past(text: str) -> bool:
-    """Return True if the words of a text are in the past tense, and none of them speaks of the future."""
+    """Return True if a text is in the past tense and contains no words about the future."""
     return _PAST.search(text) is not None and _FUTURE.search(text) is None
 
 
@@ -157,10 +157,10 @@ def nearest_year(stated: StatedDate, at: datetime) -> int | None:
 
 
 def _with_year(stated: StatedDate, text: str, before: str, at: datetime, *, past: bool) -> str:
-    """Return a date in ISO form.
+    """Return a date in ISO form, completed with a year if the date states none.
 
-    If the date states no year, the words before it and the tense decide the year: it is the last such date before ``at``, or
-    the next one after it. Return an empty text if neither fits.
+    The words before the date and the tense of the text decide the year: that of the last such date before ``at``, or that
+    of the next one after it. Return an empty text if the year remains unclear.
     """
     if stated.year is not None or stated.month is None:
         return str(stated)

@@ -1,6 +1,6 @@
-"""Check the numbers, times and dates of an item. A date may be computed from the day on which a message was sent.
+"""Check the numbers, times and dates in an item, which is one statement of a model's answer.
 
-An item is one statement in a model's answer.
+Each of them must follow from the messages. A date may be computed from the day on which a message was sent.
 """
 
 import re
@@ -20,9 +20,9 @@ from holdfast.text.wordlists import DAYS, MONTHS
 _WEEKDAY_NUMBER: Final = {name: list(dict.fromkeys(DAYS.values())).index(day) for name, day in DAYS.items()}
 _WEEK: Final = timedelta(days=7)
 _FUZZ: Final = timedelta(days=4)
-"""Days by which "two weeks ago" may be off."""
+"""Tolerance for vague times such as "two weeks ago"."""
 _UNCLEAR_RANGE: Final = timedelta(days=420)
-"""How far a date may be from the message if the message names a time that cannot be computed, such as "in summer"."""
+"""Maximum distance between a date and a message that names only an unclear time, such as "in summer" or "recently"."""
 _MAX_COUNT: Final = 5
 _TIME: Final = regex(r"\d{1,2}:\d\d")
 _AMOUNT: Final = regex(r"\d+(?:\.\d+)?")
@@ -38,9 +38,10 @@ class Said:
 
 
 def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str | None:
-    """Return what in an item (one statement of a model's answer) does not follow from the messages and the known texts.
+    """Return the first sort of amount in an item (one statement of a model's answer) that the texts do not support.
 
-    This is "a date", "a time", "a number" or "a currency". Return None if everything follows.
+    The result is "a date", "a time", "a number" or "a currency". It is None if everything follows from the messages
+    (``said``) and the known texts.
     """
     dates, rest = cut_dates(item)
     if any(not _is_computed(each, said, known) for each in dates):
@@ -58,9 +59,9 @@ def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str |
 
 
 def shares_amount(item: str, said: Sequence[Said]) -> bool:
-    """Return True if an item (one statement of a model's answer) has a number that occurs in the texts, or a date that they name.
+    """Return True if an item (one statement of a model's answer) and the texts have a number or a date in common.
 
-    The day on which a message was sent does not count.
+    The day on which a text was said does not count as a date of the text.
     """
     dates, rest = cut_dates(item)
     numbers = {number for each in said for number in _numbers(each.text)}
@@ -68,7 +69,10 @@ def shares_amount(item: str, said: Sequence[Said]) -> bool:
 
 
 def _is_computed(wanted: StatedDate, said: Sequence[Said], known: Sequence[str], *, today: bool = True) -> bool:
-    """Return True if a date is stated, or can be computed from the texts and the days on which they were said."""
+    """Return True if a date is stated in the texts, or can be computed from the texts and the days on which they were said.
+
+    With ``today=False``, the day on which a text was said is not itself accepted as the date.
+    """
     if any(_fits(wanted, other) for text in known for other in cut_dates(text)[0]):
         return True
     for each in said:
@@ -148,7 +152,7 @@ def _periods(plain: str, today: date) -> Iterable[tuple[date, date]]:
 def _names_time(plain: str) -> bool:
     """Return True if a text names a day or month, such as "Friday" or "May".
 
-    Then an unclear word in the same text, such as "recently", does not stand for other dates.
+    In such a text, an unclear word such as "recently" is ignored.
     """
     named = any(
         re.search(rf"\b{name}\b", plain) for name in (*_WEEKDAY_NUMBER, *(m for m in MONTHS if m not in AMBIGUOUS_MONTHS))
@@ -174,7 +178,7 @@ def _trimmed(number: str) -> str:
 
 
 def _is_counted(number: str, numbers: set[str], said: Sequence[Said]) -> bool:
-    """Return True if a number was stated, or is the number of listed things: "Leo and Ada" are two."""
+    """Return True if a number was stated, or can be the number of things in a list: "Leo and Ada" are two."""
     if number in numbers:
         return True
     if not number.isdigit() or int(number) > _MAX_COUNT:
@@ -184,13 +188,13 @@ def _is_counted(number: str, numbers: set[str], said: Sequence[Said]) -> bool:
 
 
 def _other_half(time: str) -> str:
-    """Return the same time in the other half of the day. It is used because a source may state a time without "am" or "pm"."""
+    """Return a time shifted by 12 hours, such as "15:00" for "3:00". A source may state a time without "am" or "pm"."""
     hour, minute = map(int, time.split(":"))
     return f"{hour - 12}:{minute:02}" if hour > 12 else f"{hour + 12}:{minute:02}"
 
 
 def _other_currency(wanted: Iterable[str], have: Iterable[str]) -> bool:
-    """Return True if an amount of money was stated only in another currency."""
+    """Return True if an amount of money occurs in the texts, but only with another currency."""
     stated = [key.split(" ", 1) for key in have if " " in key]
     for number, unit in (key.split(" ", 1) for key in wanted if " " in key):
         units = {other for amount, other in stated if amount == number and other in _CURRENCIES}

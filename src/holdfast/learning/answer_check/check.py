@@ -35,16 +35,20 @@ __all__ = ["Evidence", "SourceSentence", "distortion", "problem", "source_senten
 _MIN_SHARE: Final = 0.34
 """Minimum share, from 0 to 1, of an item's content words that must occur in the messages."""
 _MAX_CONSEQUENCE_WORDS: Final = 7
-"""Maximum number of content words of a consequence that shares only a name or a number with the messages."""
+"""Maximum number of content words of an item that has only a name or a number in common with the messages.
+
+Such an item is a consequence, such as "no longer works at KPMG" after "KPMG let me go".
+"""
 _MIN_TYPO_LENGTH: Final = 5
 _MIN_TYPO_RATIO: Final = 0.88
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSentence:
-    """A sentence that an item (one statement of a model's answer) may come from.
+    """A sentence of the conversation that an item (one statement of a model's answer) may come from.
 
-    For a sentence of the assistant, ``reply`` states whether the user's reply affirms it, denies it, or leaves it open.
+    For a sentence of the assistant, ``reply`` says how the user's reply treats it: ``yes`` (affirmed), ``no`` (denied) or
+    ``open``.
     """
 
     text: str
@@ -53,9 +57,9 @@ class SourceSentence:
     reply: Polarity | None = None
 
     def words(self, user_names: frozenset[str]) -> tuple[Word, ...]:
-        """Return the words of the sentence, each with the people it is about and its context.
+        """Return the words of the sentence, each with its context: the people it is about, and whether it is denied.
 
-        A sentence of the assistant is read together with the user's reply: after a "no", its words are denied.
+        If the user's reply to a sentence of the assistant is "no", the words of that sentence count as denied.
         """
         read = read_sentence(self.text, self.voice, user_names)
         return read if self.reply is None else under_reply(read, self.reply)
@@ -68,11 +72,11 @@ class Evidence:
     sources: Sequence[SourceSentence]
     """Sentences of the messages that the item comes from."""
     context: Sequence[SourceSentence] = ()
-    """Sentences of other messages. An item may use their names and numbers."""
+    """Sentences of the other messages. An item may also use names and numbers from these sentences."""
     known: Sequence[str] = ()
     """Texts of memories that the model was shown."""
     user_names: frozenset[str] = frozenset()
-    """Words that name the user, folded."""
+    """Words that name the user, in lower case and without accents."""
 
 
 def problem(item: str, evidence: Evidence) -> str | None:
@@ -94,10 +98,10 @@ def problem(item: str, evidence: Evidence) -> str | None:
 
 
 def distortion(text: str, evidence: Evidence, *, names_and_numbers: bool = False) -> str | None:
-    """Return what a sentence of a summary states wrongly, in a few words. Return None if nothing is wrong.
+    """Return a few words that describe what a sentence of a summary states wrongly. Return None if nothing is wrong.
 
-    A summary uses its own words, so few of them need to occur in the messages. With ``names_and_numbers``, only names
-    and numbers are checked.
+    With ``names_and_numbers``, only names and numbers are checked. Other words need not occur in the messages, because a
+    summary is written in its own words.
     """
     read = read_sentence(text, "report", evidence.user_names, _names_of_others(evidence))
     is_listed = detect_language(text) in ("en", "es", None)
@@ -108,7 +112,7 @@ def distortion(text: str, evidence: Evidence, *, names_and_numbers: bool = False
 
 
 def without_distortions(text: str, evidence: Evidence) -> tuple[str, tuple[str, ...]]:
-    """Return a text without the sentences that state something wrongly, and the errors in the removed sentences."""
+    """Return a text without the sentences that state something wrongly, and one reason for each removed sentence."""
     kept, wrong = [], []
     for sentence in split_sentences(text):
         reason = distortion(sentence, evidence)
@@ -120,7 +124,10 @@ def without_distortions(text: str, evidence: Evidence) -> tuple[str, tuple[str, 
 
 
 def _unstated(item: str, read: Sequence[Word], evidence: Evidence, *, is_listed: bool) -> str | None:
-    """Return a phrase that describes a name, person, number or date of the item that the evidence lacks, or None."""
+    """Return the reason why an item is not supported, or None.
+
+    An item is not supported if it contains a name, person, number or date that does not occur in the evidence.
+    """
     said = [Said(each.text, each.at) for each in (*evidence.sources, *evidence.context) if each.reply != "no"]
     if is_listed and _unknown_name(item, said, evidence):
         return "an item with a name that nobody mentioned"
@@ -131,7 +138,10 @@ def _unstated(item: str, read: Sequence[Word], evidence: Evidence, *, is_listed:
 
 
 def _names_of_others(evidence: Evidence) -> frozenset[str]:
-    """Return the words in the texts that name other people. A capitalized first word of a text also counts as a name."""
+    """Return the words in the evidence that name people other than the user.
+
+    A capitalized first word of a text also counts as a name.
+    """
     texts = [*(each.text for each in (*evidence.sources, *evidence.context)), *evidence.known]
     first = {match[1] for text in texts if (match := re.match(r"\W*([^\W\d_]{3,})", text)) and match[1][0].isupper()}
     found = {bare(part.casefold()) for text in texts for name in find_names(text) for part in name.split()}
@@ -173,7 +183,7 @@ def _is_misspelled(name: str, shown: set[str]) -> bool:
 
 
 def _unknown_person(read: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if an item names a type of person, such as a sister, that no text mentions."""
+    """Return True if an item mentions a sort of person, such as a sister, that the evidence does not mention."""
     texts = [*(each.text for each in (*evidence.sources, *evidence.context)), *evidence.known]
     known = hints() | people()
     mentioned = {
@@ -192,7 +202,7 @@ def _unknown_person(read: Sequence[Word], evidence: Evidence) -> bool:
 
 
 def _is_contradicted(person: Person, mentioned: set[Person]) -> bool:
-    """Return True if the texts mention a relative like this one, but only of the other gender: a brother instead of a sister."""
+    """Return True if the evidence mentions this sort of relative only with the other gender: a brother instead of a sister."""
     family = {other.gender for other in mentioned if other.family == person.family}
     return person.gender != "any" and bool(family) and person.gender not in family and family != {"any"}
 
@@ -216,13 +226,13 @@ def _is_grounded(item: str, content: Sequence[Word], evidence: Evidence) -> bool
 
 
 def _abbreviated(item: str, evidence: Evidence) -> bool:
-    """Return True if a source contains the initials of a name in the item, such as "NYC"."""
+    """Return True if a source abbreviates a name in the item: "NYC" for "New York City"."""
     initials = {word for each in evidence.sources for word in re.findall(r"\b[A-Z]{2,5}\b", each.text)}
     return any("".join(part[0] for part in name.split()).upper() in initials for name in find_names(item))
 
 
 def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if an item repeats only the assistant's question, although the reply states something."""
+    """Return True if an item only repeats the assistant's question, although the user's reply states something else."""
     asked = [word for each in evidence.sources if each.voice == "assistant" for word in each.words(evidence.user_names)]
     said = [word for each in evidence.sources if each.voice != "assistant" for word in each.words(evidence.user_names)]
     stated = {stem for word in said if word.is_content and word.text not in words("empty") for stem in word.stems}
@@ -232,9 +242,9 @@ def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
 
 @dataclass(slots=True)
 class _Votes:
-    """Counts how many words of an item agree with the messages and how many differ.
+    """Counts how many words of an item agree with the messages and how many do not, for one property.
 
-    One count is kept per question, for example whether the item is about the same person as the messages.
+    A property is, for example, which person the words are about.
     """
 
     agree: int = 0
@@ -250,10 +260,10 @@ class _Votes:
 
 
 def _contradiction(item: str, content: Sequence[Word], evidence: Evidence) -> str | None:
-    """Return the reason why an item contradicts its sources, or None.
+    """Return the reason why an item contradicts its source messages, or None.
 
-    An item is wrong if it is about another person, if the sources deny it, or if the sources only imagine it or ask
-    about it.
+    An item contradicts them if it is about another person, if the messages deny it, or if they only ask about it or imagine
+    it.
     """
     person, reality = _Votes(), _Votes()
     polarities: dict[int, _Votes] = {}
@@ -292,9 +302,9 @@ def _vote_on_polarity(votes: _Votes, word: Word, meant: Sequence[Word], *, past:
 
 
 def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if the item says of another person what the sources deny of the user.
+    """Return True if the item states about another person what the user's messages deny about the user.
 
-    An example of such a source is "I'm not diabetic. That was my father".
+    For example, "I'm not diabetic. That was my father" supports the item "the user's father was diabetic".
     """
     about_other = all("user" not in word.owners for word in content if word.owners)
     wanted = {stem for word in content for stem in word.stems}
@@ -307,7 +317,7 @@ def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
 
 
 def _may_be_same(one: frozenset[Owner], other: frozenset[Owner]) -> bool:
-    """Return True if two words may be about the same person. Each word is given as the set of people it is about.
+    """Return True if two words may be about the same person. Each argument is the set of people that one word is about.
 
     An empty set means that the person is unknown and may be anyone.
     """
@@ -328,11 +338,11 @@ def _same_owner(one: Owner, other: Owner) -> bool:
 
 
 def states_date(day: str, evidence: Evidence) -> bool:
-    """Return True if an ISO date follows from the messages."""
+    """Return True if an ISO date follows from the evidence."""
     said = [Said(each.text, each.at) for each in (*evidence.sources, *evidence.context)]
     return wrong_amount(day, said, evidence.known) is None
 
 
 def source_sentences(text: str, voice: Voice, at: datetime) -> list[SourceSentence]:
-    """Return the sentences of a text as evidence."""
+    """Split a text into sentences that can be used as evidence."""
     return [SourceSentence(text=sentence, voice=voice, at=at) for sentence in split_sentences(text)]

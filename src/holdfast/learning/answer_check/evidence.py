@@ -17,7 +17,7 @@ from holdfast.types import Memory, Message
 __all__ = ["evidence_for", "evidence_in_texts"]
 
 _PASTED: Final = regex(r"(?<=[?:.!])\s*\n\s*(?:[-*_=]{3,}|(?:From|To|Subject|De|Para|Asunto): [^\n]+)[ \t]*\n")
-"""Matches the line between a request and the text that was pasted below it."""
+"""Matches the separator between a user's request and the text that the user pasted below it."""
 
 
 def evidence_for(
@@ -47,7 +47,7 @@ def evidence_for(
 
 
 def evidence_in_texts(texts: Sequence[str], at: datetime) -> Evidence:
-    """Return the evidence for a text that is derived from other texts, such as memories."""
+    """Return the evidence for checking a text that was written from other texts, such as memories."""
     return Evidence(sources=[each for text in texts for each in source_sentences(text, "report", at)], known=texts)
 
 

@@ -1,4 +1,4 @@
-"""Read a sentence word by word: whom each word is about, and whether it is negated, hypothetical or part of a question."""
+"""Analyze a sentence word by word: which person each word is about, and whether it is negated or hypothetical."""
 
 import unicodedata
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from holdfast.text.names import find_names
 from holdfast.text.terms import document_terms
 
 Voice: TypeAlias = Literal["user", "assistant", "report"]
-"""Who says a sentence: the user, the assistant, or a report about the user, such as a memory."""
+"""Who speaks in a sentence: the user or the assistant. A ``report`` is a sentence about "the user", such as a memory."""
 Owner: TypeAlias = Person | str
-"""Who a word is about: ``user``, ``other``, a sort of person, or a name with a capital letter."""
+"""The person that a word is about: ``user``, ``other``, a sort of person such as a sister, or a capitalized name."""
 Polarity: TypeAlias = Literal["yes", "no", "open"]
 
 _WORD: Final = regex(r"[^\W_]+(?:['’.:,-][^\W_]+)*|[^\w\s]")
@@ -43,7 +43,7 @@ _NUMBER_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A word of a sentence, with the people it is about and its context: negated, hypothetical, in a question, or in the past."""
+    """A word of a sentence, with the people it is about and its context, such as negation."""
 
     text: str
     """The word in lower case and without accents."""
@@ -53,26 +53,26 @@ class Word:
     is_person: bool = False
     is_name: bool = False
     is_label: bool = False
-    """True for the name of the person that the words are about, such as "Ada" in "my sister Ada"."""
+    """True for a name that identifies a person, such as "Ada" in "my sister Ada"."""
     owners: frozenset[Owner] = frozenset()
-    """Who the word is about. Empty if that is unknown."""
+    """The people that the word is about. Empty if they are unknown."""
     polarity: Polarity = "yes"
     unreal: bool = False
-    """True if the word stands in a condition, a wish or a question."""
+    """True if the word is part of a condition, a wish or a question."""
     ceased: bool = False
-    """True if the word is about something that used to be so."""
+    """True if the word is about something that was so in the past and is no longer so."""
     clause: int = 0
-    """Number of the clause in the sentence."""
+    """Number of the clause that contains the word, within the sentence."""
 
 
 @lru_cache(maxsize=512)
 def read_sentence(
     text: str, voice: Voice, user_names: frozenset[str] = frozenset(), other_names: frozenset[str] = frozenset()
 ) -> tuple[Word, ...]:
-    """Return the words of a sentence, each with the people it is about and its context.
+    """Return the words of a sentence, each with the people it is about and its context, such as negation.
 
-    ``user_names`` are words that name the user, and ``other_names`` are words that name others. Both are in lower case
-    and without accents.
+    ``user_names`` are words that name the user, and ``other_names`` are words that name other people. Both are in lower
+    case and without accents.
     """
     spelled = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     plain = [bare(word) for word in spelled]
@@ -108,7 +108,10 @@ def _in_digits(word: str, *, spanish: bool) -> str:
 
 
 def under_reply(read: tuple[Word, ...], polarity: Polarity) -> tuple[Word, ...]:
-    """Return the words of the assistant's question, changed by the user's reply. After a "no", they are denied."""
+    """Return the words of the assistant's question as the user's reply changes them: a "no" negates them.
+
+    A reply that is neither yes nor no makes their polarity ``open``.
+    """
     if polarity == "yes":
         return read
     denied: dict[Polarity, Polarity] = {"yes": "no", "no": "yes", "open": "open"}
@@ -127,7 +130,7 @@ def stems_of(word: str) -> frozenset[str]:
 
 
 def is_past(text: str) -> bool:
-    """Return True if a sentence speaks about the past, as "played the cello" does."""
+    """Return True if a sentence is about the past, such as "played the cello"."""
     spelled = [word.casefold() for word in _WORD.findall(text)]
     return any(bare(word) in words("polarity", "was") or _PAST.match(word) for word in spelled)
 
@@ -147,7 +150,7 @@ def _is_content(word: str, user_names: frozenset[str]) -> bool:
 
 
 def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str], *, spanish: bool) -> list[frozenset[Owner]]:
-    """Return, for each word, the people it is about. They are the people named most recently before it."""
+    """Return, for each word, the people it is about: the people who were mentioned last before the word."""
     found: list[frozenset[Owner]] = []
     current: frozenset[Owner] = frozenset()
     joined = False
@@ -172,7 +175,7 @@ def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str],
 
 
 def _with_later_subject(owners: list[frozenset[Owner]], plain: list[str]) -> list[frozenset[Owner]]:
-    """Return the people that each word is about, corrected for a subject that follows its verb, as in "murió mi abuelo"."""
+    """Return the people that each word is about, with the subject added to a verb that precedes it: "murió mi abuelo"."""
     found = list(owners)
     for at, word in enumerate(plain):
         before = at - 2 if at > 1 and plain[at - 1] in words("speaker", "possessive") else None
@@ -182,7 +185,7 @@ def _with_later_subject(owners: list[frozenset[Owner]], plain: list[str]) -> lis
 
 
 def _named(spelled: list[str], plain: list[str], at: int, voice: Voice, names: set[str], *, spanish: bool) -> Owner | None:
-    """Return the person named by a word, whom the next words are about. Return None if the word names nobody."""
+    """Return the person whom a word mentions, or None. The words after it are then about this person."""
     word = plain[at].removesuffix("'s")
     before = plain[at - 1] if at else ""
     if word in people():
@@ -212,15 +215,15 @@ def _spoken_of(spelled: str, plain: str, voice: Voice, *, spanish: bool) -> Owne
 
 
 def _is_whose(plain: list[str], at: int) -> bool:
-    """Return True if a word for a person only says whose friend or relative is meant, as "child" in "a friend of my child"."""
+    """Return True if a word for a person only tells whose friend or relative is meant: "child" in "a friend of my child"."""
     place = next((step for step in range(at - 1, max(-1, at - 4), -1) if plain[step] in ("of", "de", "del")), 0)
     return place > 0 and plain[place - 1] in people()
 
 
 def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None:
-    """Return the person whom a word of a report (a sentence about "the user") names.
+    """Return the person whom a word of a report mentions, or None. A report is a sentence about "the user".
 
-    In "the user's sister" and "la hermana del usuario", the word for the user names nobody, because the sister is meant.
+    In "the user's sister" and "la hermana del usuario", the word for the user returns None, because the sister is meant.
     """
     word = plain[at].removesuffix("'s")
     if word in words("user"):
@@ -240,7 +243,7 @@ def _is_self(before: list[str]) -> bool:
 def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> list[Polarity]:
     """Return, for each word, whether its clause affirms it (``yes``) or denies it (``no``).
 
-    The result is ``open`` for words in a part that says that something ended.
+    A word is ``open`` if ``about_end`` is True for it, because its part of the sentence says that something ended.
     """
     idle = _idle(plain)
     denied = disliked = False
@@ -287,7 +290,7 @@ def _in_part(plain: list[str], holds: Callable[[list[str]], bool]) -> list[bool]
 
 
 def _idle(plain: list[str]) -> set[int]:
-    """Return the positions of negative words that deny nothing, as in "not only"."""
+    """Return the positions of negative words that negate nothing, such as "not" in "not only"."""
     return {place for idiom in table()["polarity"]["idioms"] for place in _places(plain, bare(idiom).split())}
 
 
@@ -324,7 +327,7 @@ def _places(plain: list[str], sought: list[str]) -> list[int]:
 
 
 def _asks(text: str, plain: list[str]) -> bool:
-    """Return True if the user asks whether something is so: "am I allergic to nuts?"."""
+    """Return True if a sentence of the user is a yes-or-no question: "am I allergic to nuts?"."""
     start = [word for word in plain if word not in _PAUSES][:2]
     if not text.rstrip(" \"'”»)").endswith("?") or not start:
         return False

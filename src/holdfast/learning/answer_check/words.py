@@ -17,7 +17,7 @@ class Person:
     gender: Gender
 
     def may_be(self, other: "Person") -> bool:
-        """Return True if two words may mean the same person: "kid" and "daughter", but not "son" and "daughter"."""
+        """Return True if both types can describe the same person: "kid" and "daughter" can, "son" and "daughter" cannot."""
         return self.family == other.family and (self.gender == other.gender or "any" in (self.gender, other.gender))
 
 

@@ -1,7 +1,8 @@
-"""Detect changes of facts that fill no slot (a known attribute): endings, corrections, switches and new values.
+"""Detect by words that a new statement changes a known fact: endings, corrections, switches and new values.
 
-Without a slot, only the words show that two statements are about the same thing. Therefore a change found here never
-counts as certain. If a new statement could refer to several old statements, no old statement is retired.
+The facts here fill no slot (a known attribute, such as a home city), so only the words show that two statements are about
+the same thing. Therefore a change found here never counts as certain. If a new statement could refer to several old
+statements, no old statement is retired.
 """
 
 from typing import Final
@@ -18,9 +19,9 @@ _MAX_CHARACTERS: Final = 300
 """Maximum length of a text in characters. A longer text contains more than one statement and is not compared."""
 
 _MAX_SENTENCES: Final = 2
-"""Maximum number of sentences of a new text.
+"""Maximum number of sentences of a new statement: an answer, stored with its question.
 
-It is 2, because an answer is stored with its question. A longer text is a summary.
+A longer text is a summary and is not compared.
 """
 
 

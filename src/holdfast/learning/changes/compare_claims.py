@@ -1,7 +1,7 @@
 """Compare claims with the sentence reader, to find the claims of a known memory that a new statement ends or repeats.
 
-A memory may contain several claims, one per sentence: "Lives in Berlin. Locker code 4411." Each claim is compared
-separately, so that a move to Munich ends the first claim and leaves the second.
+A claim is one sentence of a memory or statement: "Lives in Berlin. Locker code 4411." has two. Each claim is compared
+separately, so that a move to Munich ends the first claim and leaves the second. To end a claim means to make it outdated.
 """
 
 from collections.abc import Sequence
@@ -19,49 +19,59 @@ from holdfast.text.language import detect_language
 from holdfast.text.sentences import split_sentences
 
 _CERTAIN_ENDS: Final = 0.99
-"""Probability from which an ending counts as certain. An uncertain one counts only if it is the only one."""
+"""Minimum probability with which an ending counts as certain. An uncertain ending counts only if there is no other."""
 _MIN_REPEATS: Final = 0.95
 _MIN_COMMON_WORDS: Final = 2
-"""Minimum number of common words if another memory is nearer to the new claim."""
+"""Minimum number of words in common for comparing a new claim with a memory that is not the most similar one."""
 _MAX_OLD_WORDS: Final = 14
 _MAX_NEW_WORDS: Final = 25
-"""Maximum lengths of claims that are compared. On long sentences of real conversations the reader is often wrong."""
+"""Maximum number of words of a new claim that is compared; ``_MAX_OLD_WORDS`` is the same for an old claim.
+
+The sentence reader is often wrong on long sentences.
+"""
 _MAX_NEAREST_OLD_WORDS: Final = 32
 _MAX_NEAREST_NEW_WORDS: Final = 40
-"""Maximum lengths if the old claim is in the nearest of all known memories. The reader is rarely wrong there."""
-_MAX_NEAREST_CLAIMS: Final = 2
-"""Maximum number of claims of a memory and a statement that are all compared.
+"""Maximum number of words of a new claim that is compared with the most similar memory.
 
-With more claims, each is compared only with the claim that is most similar to it.
+``_MAX_NEAREST_OLD_WORDS`` is the same for the old claim. The sentence reader is rarely wrong on such pairs.
+"""
+_MAX_NEAREST_CLAIMS: Final = 2
+"""If a memory and a new statement have at most this many claims each, all pairs of claims are compared.
+
+With more claims, each new claim is compared only with the old claim that has the most words in common with it.
 """
 _CHANGING: Final[frozenset[Area]] = frozenset({"event", "plan"})
 _CHANGED: Final[frozenset[Area]] = frozenset({"home", "work", "family", "possession"})
-"""Areas of a claim that an event or a plan can end: "we moved" ends where someone lives."""
+"""Areas of life whose claims an event or a plan can end: "we moved" ends a claim about the home."""
 _NUMBER: Final = regex(r"\d+")
 _NAMING_NUMBER: Final = regex(r"(?:\b(?:number|numero|num|no|nro|n)\b\.?[oº°]?|[#nº°]) ?\d+")
-"""Matches a number that names a thing instead of counting or measuring it. The text is folded."""
+"""Matches a number that identifies a thing, such as "number 4", in a text in lower case and without accents."""
 _OWN_THING: Final = regex(r"\b(?:my|our|mi|mis|nuestr[oa]s?) (?P<thing>\w{3,})")
 _OF_SOMEBODY: Final = regex(
     r"(?:\b(?!(?:it|that|what|there|here|he|she|who|let)['’]s)\w{2,}['’]s |\b(?:his|her|their|sus?) )(?P<thing>\w{3,})"
 )
-"""Match a thing of the user, and a thing of somebody else. The text is folded."""
+"""Matches a thing of somebody else, such as "Deepa's manager", in a text in lower case and without accents.
+
+``_OWN_THING`` matches a thing of the user, such as "my manager".
+"""
 _MAX_CLAIMS: Final = 6
-"""Maximum number of claims of a memory that are compared. A memory with more is a summary."""
+"""Maximum number of claims of a memory or statement. A text with more claims is a summary and is not compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """Minimum probabilities with which a claim counts as ended. A memory retired by mistake is worse than one that stays.
+    """Minimum probabilities with which an old claim counts as ended by a new claim.
 
-    ``training/fit_changes.py`` fits them to a reader.
+    They are high, because a memory retired by mistake is worse than one that stays. ``training/fit_changes.py`` fits them
+    to a sentence reader.
     """
 
     shared: float
-    """For a claim of the nearest memory that has a word in common with the new claim."""
+    """Threshold for the most similar memory, if the old claim and the new claim have a word in common."""
     unshared: float
-    """For a claim of the nearest memory without a common word."""
+    """Threshold for the most similar memory, if the old claim and the new claim have no word in common."""
     farther: float
-    """For a claim of another memory."""
+    """Threshold for all other memories."""
 
 
 THRESHOLDS: Final = Thresholds(shared=0.9, unshared=0.93, farther=0.95)
@@ -72,12 +82,12 @@ class ClaimChange:
     """The effect of a new statement on the claims of a memory."""
 
     kept: tuple[str, ...]
-    """The claims that still hold. Empty if the whole memory has ended."""
+    """The claims of the memory that are still true. Empty if the whole memory is outdated."""
     certain: bool
 
 
 class ClaimComparer:
-    """Compares claims. Each pair is compared only once."""
+    """Compares claims with the sentence reader. The result for each pair of claims is cached."""
 
     def __init__(self, reader: SentenceReader, *, thresholds: Thresholds = THRESHOLDS) -> None:
         self._reader = reader
@@ -87,9 +97,9 @@ class ClaimComparer:
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
         """Return how a new statement changes an old memory, or None if it ends none of the memory's claims.
 
-        ``nearest`` is True if no other known memory is more similar to the new statement. Then two more texts are compared,
-        because the sentence reader is often wrong if a claim was reworded. ``said`` is the sentence that the memory comes
-        from, and ``whole`` is the message that contains the new statement.
+        ``nearest`` is True if no other known memory is more similar to the new statement. Only then are two more texts
+        compared, because the sentence reader is often wrong if a claim was reworded: ``said``, the sentence that the memory
+        comes from, and ``whole``, the message that contains the new statement.
         """
         before, words, after = spoken_words(old)
         claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]
@@ -115,9 +125,10 @@ class ClaimComparer:
         return ClaimChange(kept=quoted, certain=max(ends) >= _CERTAIN_ENDS)
 
     def _ended_parts(self, claim: str, news: Sequence[str], *, alone: bool) -> tuple[list[float], list[str]]:
-        """Return how likely each part of a compound claim has ended (0 if not sure enough), and the parts that still hold.
+        """Split a compound claim. Return the probability that each part has ended, and the parts that are still true.
 
-        The reader is less sure about a compound claim than about its parts: "my uncle, who works at the mint, has two dogs".
+        Probabilities below the threshold count as 0. The sentence reader is less sure about a compound claim, such as "my
+        uncle, who works at the mint, has two dogs", than about its parts.
         """
         parts = split_claims(claim, detect_language(claim) or "en")
         ends = [self._ends(part, news, alone=alone, nearest=True) for part in parts] if len(parts) > 1 else [0.0]
@@ -129,25 +140,25 @@ class ClaimComparer:
         return ends, kept
 
     def _rest(self, claim: str, new: str) -> list[str]:
-        """Return the parts of an ended claim that still hold, each as a sentence."""
+        """Return the parts of an ended claim that are still true, each as a sentence."""
         rest = rest_of(claim, new, detect_language(claim), self.chance)
         return [each if each.endswith((".", "!")) else f"{each}." for each in rest if rest != [claim]]
 
     def chance(self, old: str, new: str) -> float:
-        """Return the probability with which a new claim ends an old one."""
+        """Return the probability that a new claim ends an old claim."""
         return self._compare(old, new).ends
 
     def repeats(self, old: str, new: str) -> bool:
-        """Return True if a new statement says the same as an old one."""
+        """Return True if a new statement says the same as an old statement."""
         old, new = spoken_words(old)[1], spoken_words(new)[1]
         short = max(len(old.split()), len(new.split())) <= _MAX_OLD_WORDS
         return short and self._compare(old, new).repeats >= _MIN_REPEATS
 
     def _ends(self, old: str, news: Sequence[str], *, alone: bool, nearest: bool) -> float:
-        """Return the highest probability with which one of the new claims ends the old claim.
+        """Return the highest probability that one of the new claims ends the old claim.
 
         Probabilities below the threshold of :meth:`_least` count as 0. ``alone`` is True if the new statement consists of
-        one claim.
+        one claim. ``nearest`` is True if the old claim belongs to the most similar memory.
         """
         limits = (_MAX_NEAREST_OLD_WORDS, _MAX_NEAREST_NEW_WORDS) if nearest else (_MAX_OLD_WORDS, _MAX_NEW_WORDS)
         if len(old.split()) > limits[0]:
@@ -162,10 +173,10 @@ class ClaimComparer:
         return sure
 
     def _ends_in_paragraph(self, old: str, claims: Sequence[str], news: Sequence[str]) -> float:
-        """Return the highest probability with which one of the new claims ends ``old``, a claim of a paragraph.
+        """Return the highest probability that one of the new claims ends ``old``, which is one of several claims.
 
-        A new claim can end only the claim of the paragraph that has the most words in common with it. The result is 0 if no
-        probability reaches its threshold.
+        A new claim can end only the old claim that has the most words in common with it. The result is 0 if no probability
+        reaches its threshold.
         """
         sure = 0.0
         for new in news:
@@ -176,10 +187,10 @@ class ClaimComparer:
         return sure
 
     def _least(self, old: str, new: str, *, alone: bool, nearest: bool) -> float | None:
-        """Return the probability that is required before a new claim ends an old one. Return None if they are not to be compared.
+        """Return the minimum probability with which a new claim ends an old one. Return None if they must not be compared.
 
-        The reader is often wrong on claims that have no word in common, or if another memory is more similar to the new
-        claim.
+        The minimum is higher if the claims have no word in common, or if another memory is more similar to the new claim.
+        The sentence reader is often wrong in these cases.
         """
         common = common_words(old, new)
         if nearest:
@@ -191,7 +202,7 @@ class ClaimComparer:
         return self._thresholds.farther if common >= _MIN_COMMON_WORDS else None
 
     def _share_area(self, old: str, new: str) -> bool:
-        """Return True if two claims are about the same area of life, or if one tells of an event that can change the other."""
+        """Return True if two claims are about the same area of life, or if one is an event that can change the other."""
         areas = {self._reader.read(old).area, self._reader.read(new).area}
         return len(areas) == 1 or (not areas.isdisjoint(_CHANGING) and not areas.isdisjoint(_CHANGED))
 
@@ -207,7 +218,7 @@ def common_words(old: str, new: str) -> int:
 
 
 def _claims(text: str) -> list[str]:
-    """Return the claims of a statement. The answer to a question is kept together with the question."""
+    """Return the claims (sentences) of a statement. A question is joined with the sentence that answers it."""
     claims: list[str] = []
     question = ""
     for sentence in split_sentences(text):
@@ -220,7 +231,7 @@ def _claims(text: str) -> list[str]:
 
 
 def have_other_owners(old: str, new: str) -> bool:
-    """Return True if two claims are about the same sort of thing of two owners: "my manager" and "Deepa's manager"."""
+    """Return True if two claims are about the same sort of thing of different owners: "my manager" and "Deepa's manager"."""
     one, two = (fold(text) for text in (old, new))
     for this, other in ((one, two), (two, one)):
         owned = {match["thing"] for match in _OF_SOMEBODY.finditer(other)}
@@ -231,9 +242,9 @@ def have_other_owners(old: str, new: str) -> bool:
 
 
 def _are_numbered(old: str, new: str) -> bool:
-    """Return True if two claims differ only in a number that names a thing, as in "shelf number 1 is for tea".
+    """Return True if two claims differ only in a number that identifies a thing, such as "shelf number 1 is for tea".
 
-    One of them may begin with more words, such as "we decided that".
+    The longer claim may begin with additional words, such as "we decided that".
     """
     claims = [fold(claim).rstrip(" .!") for claim in (old, new)]
     shorter, longer = sorted((_NUMBER.sub("#", claim) for claim in claims), key=len)

@@ -1,6 +1,6 @@
-"""Detect that a named thing is gone or has another version number, and that a name or value was wrong.
+"""Detect that a named thing is gone or has a new version number, or that a name or value was wrong.
 
-"We had to put Biscuit down" says that Biscuit is gone. "Everything runs Django 5 now" gives Django another number. In
+"We had to put Biscuit down" says that Biscuit is gone. "Everything runs Django 5 now" gives Django a new version number. In
 both cases, the new statement repeats the name from the old statement. A correction such as "I got her name wrong, it's
 Henley" must contain a name spelled like the old name. Otherwise the correction must have the same topic as the old
 statement and state another number.
@@ -51,9 +51,9 @@ _MIN_SPELLING_LIKENESS: Final = 0.72
 
 
 def is_given_up(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if the new statement says that a thing named in the old statement is gone or has another version number.
+    """Return True if a thing named in the old statement is gone, or has another version number, in the new statement.
 
-    "We use Node 20 now" gives another number to the Node in "we use Node 16".
+    For example, "we use Node 20 now" changes the version number in "we use Node 16".
     """
     for code in languages_of(old, new, language):
         before = clauses_of(old, phrases(code), plans=True)
@@ -122,7 +122,7 @@ def _renumbered(old: SlotClause, new: SlotClause, language: str) -> bool:
 def is_corrected(old: str, new: str, language: str | None = None) -> bool:
     """Return True if the new statement corrects the old statement.
 
-    It must say that a name or value in the old statement was wrong, and state the right name or value.
+    The new statement must say that a name or value was wrong, and state the right name or value.
     """
     if _WRONG.search(new) is None:
         return False

@@ -81,9 +81,9 @@ def may_replace(put: Put, old: Memory) -> bool:
 def may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
     """Return True if a Put (a memory to store) may retire this memory.
 
-    The memory must be unpinned, and neither newer nor more trusted than the Put. A memory that the user stored explicitly is
-    retired only if the memory and the Put fill the same slot (``by_slot``). If the Put is less trusted than such a memory,
-    the writer stores the Put as a proposal instead.
+    Three conditions apply. The memory must not be pinned or newer than the Put. A memory that was learned automatically
+    must not be more trusted than the Put. A memory that the user stored explicitly must be about the same slot as the Put
+    (``by_slot``). If the Put is less trusted than an explicit memory, the writer stores the Put as a proposal.
     """
     if old.pinned or (old.origin == "explicit" and not by_slot) or (put.trust < old.trust and old.origin == "auto"):
         return False
@@ -91,5 +91,5 @@ def may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
 
 
 def comparable(old: str, new: str) -> bool:
-    """Return True if memories of two kinds can be about the same thing. An event like a move can change a fact like a home."""
+    """Return True if memories of these two kinds can be about the same thing. For example, an event can change a fact."""
     return old == new or {old, new} <= _SINGLE_STATEMENTS

@@ -27,7 +27,7 @@ _PLURAL: Final = regex(
 _PLACE: Final = regex(r"\b(?:at|in|for|with|en|con|para)\s+([^,.;]+)", re.IGNORECASE)
 _TAIL: Final = regex(r"(?<=\w) (?:in|on|at|en|al) (?:my |the |our |mi |el |la |los |las )?\w+", re.IGNORECASE)
 _HYPHEN: Final = "z2dz"
-"""Text that replaces the hyphen in a stem. So "sugar-free" is not taken for a longer form of "sugar"."""
+"""Text that stands for a hyphen in a stem. With it, "sugar-free" is not mistaken for a longer form of "sugar"."""
 _BOTH: Final = regex(r"\b(?:all|both|the (?:two|three)|todos|todas|ambos|ambas|l[oa]s (?:dos|tres))\b", re.IGNORECASE)
 
 
@@ -102,7 +102,7 @@ def ends(old: str, new: str, language: str | None = None) -> bool:
 
 
 def endings_in(text: str, language: str) -> Iterator[Ending]:
-    """Yield the endings that a text states."""
+    """Yield each activity, state or thing that a text says is over."""
     words, changes = phrases(language), change_phrases(language)
     for clause in clauses_of(text, words):
         if clause.cues & {"temporary", "past"} and "ended" not in clause.cues:
@@ -117,7 +117,7 @@ def endings_in(text: str, language: str) -> Iterator[Ending]:
 
 
 def is_limited(predicate: str, language: str) -> bool:
-    """Return True if the ending is restricted, such as giving up coffee only after six, or meat only on Fridays."""
+    """Return True if a phrase about an ending restricts it: "coffee after six" or "meat on Fridays", not all coffee or meat."""
     return _limit_in(predicate, "stop", change_phrases(language)) is not None
 
 
@@ -187,7 +187,7 @@ def _is_over(old: SlotClause, ending: Ending, language: str) -> bool:
 
 
 def _is_head_noun(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str) -> bool:
-    """Return True if the ended thing is the head noun of the old clause. The head noun of "chocolate cake" is "cake"."""
+    """Return True if the ended thing is the main noun of the old clause. In "chocolate cake", the main noun is "cake"."""
     words = phrases(language)
     liked = changes.verbs["like"].match(old.predicate)
     predicate = old.predicate[liked.end() :] if liked else old.predicate.partition(" ")[2]
@@ -200,7 +200,7 @@ def _is_head_noun(old: SlotClause, ending: Ending, changes: ChangePhrases, langu
 
 
 def _can_end(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str) -> bool:
-    """Return True if this type of ending can apply to this type of statement. Selling ends owning, but not liking."""
+    """Return True if this type of ending can make this type of statement outdated. Selling ends owning, but not liking."""
     predicate, is_a = old.predicate, changes.verbs
     if is_a["like"].match(predicate):
         return (
@@ -217,7 +217,10 @@ def _can_end(old: SlotClause, ending: Ending, changes: ChangePhrases, language: 
 
 
 def _can_end_own(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str, *, same: bool) -> bool:
-    """Return True if this type of ending can apply to a statement about something that the user has or does."""
+    """Return True if this type of ending can make a statement about the user's things or activities outdated.
+
+    ``same`` is True if both use the same verb.
+    """
     predicate, is_a = old.predicate, changes.verbs
     owned, in_progress = bool(is_a["have"].match(predicate)), bool(is_a["progress"].match(predicate))
     if is_a["be"].match(predicate) and not owned and not in_progress:

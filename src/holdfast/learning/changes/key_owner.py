@@ -1,4 +1,7 @@
-"""Reserve the user's keys for facts about the user. A statement about a relative gets a key for relatives."""
+"""Choose a key by the person that a fact is about. A key such as ``job`` is only for facts about the user.
+
+A fact about a relative, a pet or another person gets a key such as ``family``, ``pet`` or ``people``.
+"""
 
 from typing import Final
 

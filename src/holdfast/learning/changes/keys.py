@@ -18,7 +18,7 @@ from holdfast.text.terms import document_terms
 _SEPARATORS = regex(r"[\s_\-./]+")
 _CAMEL = regex(r"(?<=[a-záéíóúñ])(?=[A-ZÁÉÍÓÚÑ])")
 _KEY_LIKE = regex(r"[^\W\d_][\w-]{0,30}(?:[ _][\w-]{1,20}){0,2}")
-"""Matches one to three words that look like the name of an attribute before a colon."""
+"""Matches one to three words that look like the name of an attribute, as before the colon in "home city: Lyon"."""
 _MODIFIERS = frozenset("current actual user users usuario my mi present the el la del de of".split())
 """Words that do not distinguish keys: ``trabajo_actual`` means the same as ``trabajo``."""
 

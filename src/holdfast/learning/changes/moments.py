@@ -13,7 +13,7 @@ _NUMERIC = regex(r"\b(\d{4})-(\d{2})-(\d{2})\b|\b(\d{1,2})/(\d{1,2})\b")
 def moments_of(text: str) -> dict[str, frozenset[str]]:
     """Return the times that a text names, grouped by type.
 
-    The types are weekdays, days of a month, months, dates, hours, and words like "tomorrow".
+    The types are weekdays, days of a month, months, dates, hours, and words such as "tomorrow".
     """
     found: dict[str, set[str]] = {}
     for language in LANGUAGES:

@@ -116,9 +116,9 @@ def _revalued(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> boo
 
 
 def _thing_changed(old: StatedValue, new: StatedValue, changes: ChangePhrases) -> bool:
-    """Return True if the new statement gives a new value to the thing with which the old statement begins.
+    """Return True if the new statement gives another value to the thing with which the old statement begins.
 
-    "We migrated our CI to Buildkite" gives a new value to the CI in "our CI is on Jenkins".
+    For example, "we migrated our CI to Buildkite" changes the value in "our CI is on Jenkins".
     """
     if not new.strongly_changed or not old.thing - changes.generic or not old.thing <= new.topic:
         return False

@@ -37,17 +37,17 @@ class AttributeTraits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRule:
-    """One phrase that states, changes or ends a value of an attribute."""
+    """A pattern for one phrase that states, changes or ends the value of an attribute."""
 
     attribute: str
     sense: Sense
     pattern: re.Pattern[str]
     single: bool
     value: str
-    """Sort of value that the phrase contains: place, firm, job, moment, number, scale, exact, activity, or text."""
+    """Type of the value in the phrase: place, firm, job, moment, number, scale, exact, activity, or text."""
     fixed: str | None
     denied: str | None
-    """Value of a negated statement, if it has one: "I do not like tea" has the value "dislike"."""
+    """Value of a negated statement, such as "dislike" for "I do not like tea". None if negation gives no value."""
     traits: AttributeTraits
 
 
@@ -72,13 +72,16 @@ class SharedWords:
 
     broad_places: frozenset[str]
     synonyms: Mapping[str, str]
-    """Maps a folded word to the first word of its group of synonyms."""
+    """Maps a word to the first word of its group of synonyms. All words are in lower case and without accents."""
     filler_words: frozenset[str]
     negations: frozenset[str]
     contrast_words: frozenset[str]
     """Function words that change the person, the time or the certainty of a statement, such as "she", "had" or "if"."""
     sides: Mapping[str, tuple[int, int]]
-    """Maps a folded word to its scale of opposites and its side of that scale: "short" to (0, 0), "long" to (0, 1)."""
+    """Maps a word to a scale of opposites and to its side of that scale: "short" to (0, 0), "long" to (0, 1).
+
+    All words are in lower case and without accents.
+    """
     vague_values: frozenset[str]
     definite_values: frozenset[str]
 

@@ -41,11 +41,14 @@ from holdfast.types import Memory, Put
 __all__ = ["Neighbor", "ReconcileRules", "reconcile"]
 
 _MIN_REPEAT_COSINE: Final = 0.9
-"""Minimum cosine of two statements that the reader may call a repetition. Below it, a new fact could be lost."""
+"""Minimum cosine of two statements for the sentence reader to decide whether one repeats the other.
+
+With a lower cosine, a new fact could be lost as a repetition.
+"""
 _MIN_PLAUSIBLE: Final = 0.1
-"""Minimum probability, according to the reader, of a change that the rules find."""
+"""Minimum probability that the sentence reader must give to a change found by rules."""
 _CORRECTION_WINDOW: Final = timedelta(hours=2)
-"""Maximum age of a statement that a correction can refer to without naming the old value: two hours."""
+"""Maximum age of a statement that a correction can refer to, if the correction does not name the old value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +58,11 @@ class Neighbor:
     memory: Memory
     cosine: float | None = None
     close: bool = True
-    """True if the memory is among the nearest ones, which the sentence reader compares with the new statement."""
+    """True if the memory is one of the most similar memories, which the sentence reader compares with the new statement."""
     nearest: bool = False
-    """True if no other memory is more similar by meaning, or has as many words in common."""
+    """True if the memory is the best match for the new statement: the nearest by meaning, or the one that shares the most words."""
     said: str = ""
-    """The sentence of the user that the memory comes from, if the memory is the nearest one. Empty if it is not known."""
+    """The user's sentence that the memory comes from. It is known only for the nearest memory and otherwise empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +76,7 @@ class ReconcileRules:
     The embedder's calibration converts this distance to a cosine (see ``DocumentCalibration``).
     """
     merge_same: Literal["refresh", "replace"] = "refresh"
-    """Effect of a fact that repeats a known one: ``refresh`` keeps the old memory, ``replace`` puts the new one in its place."""
+    """What to do with a fact that repeats a known one. ``refresh`` keeps the old memory, ``replace`` stores the new one instead."""
     normalize_keys: bool = False
 
 
@@ -84,12 +87,12 @@ class _Retired:
     memory: Memory
     why: str
     certain: bool
-    """True if both statements name the same attribute, or if the new statement ends the slot of the old statement.
+    """True if it is certain that the new statement supersedes the memory.
 
-    An uncertain match counts only if it is the only match.
+    An uncertain memory is retired only if it is the only one.
     """
     kept: tuple[str, ...] | None = None
-    """Claims of the memory that still hold, if the sentence reader compared them. None if rules decide what holds."""
+    """Claims of the memory that are still true, according to the sentence reader. None if rules determine them."""
 
 
 def reconcile(
@@ -101,10 +104,11 @@ def reconcile(
     reader: SentenceReader | None = None,
     said: Mapping[str, str] | None = None,
 ) -> list[Put]:
-    """Return the Puts (memories to store), in order, given new Puts and the existing memories related to each of them.
+    """Decide how new Puts (memories to store) relate to known memories, and return the resulting Puts, in order.
 
-    If the rules find no change, the sentence reader compares the claims. Without a reader, only the rules decide. ``said``
-    maps ids of messages to their texts. The reader also compares the whole message that a Put comes from.
+    ``related`` contains, for each Put, the known memories that may be about the same thing. If the rules find no change,
+    the sentence reader compares the claims. Without a reader, only the rules decide. ``said`` maps message ids to texts, so
+    that the reader can also compare the whole message that a Put comes from.
     """
     stated = frozenset().union(*(meaning(put.text, put.language) for put in puts))
     batch = _Batch(rules=rules, calibration=calibration, reader=reader, said=said or {}, stated=stated)
@@ -115,7 +119,7 @@ def reconcile(
 
 
 class _Batch:
-    """The Puts (memories to store) decided so far, and the ids of the memories that they retire."""
+    """The Puts (memories to store) that have been decided so far, and the ids of the memories that they retire."""
 
     def __init__(
         self,
@@ -159,7 +163,10 @@ class _Batch:
         self._append(put)
 
     def _unstated_rest(self, put: Put, found: Sequence[Neighbor]) -> list[Put]:
-        """Return the parts of the memories replaced by a model's item that still hold, except those that the model restated."""
+        """Return the parts of replaced memories that are still true and that no new Put (a memory to store) states.
+
+        The memories are those that a model named in ``put.replaces``.
+        """
         replaced = [neighbor.memory for neighbor in found if neighbor.memory.id in put.replaces]
         rest = [each for memory in replaced for each in remainder(memory, put, self._chance)]
         return [each for each in rest if not meaning(each.text, each.language) <= self._stated]
@@ -186,7 +193,7 @@ class _Batch:
     def _ended_in_batch(self, put: Put) -> list[Put]:
         """Return the earlier Puts (memories to store) of the batch that the new Put supersedes.
 
-        If it is uncertain whether the new Put supersedes them, return an earlier Put only if there is exactly one such Put.
+        If no match is certain, return the only uncertain match, or none if there are several.
         """
         if not self._rules.supersede:
             return []
@@ -256,9 +263,10 @@ class _Batch:
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _is_plausible(self, neighbor: Neighbor, put: Put) -> bool:
-        """Return True unless the sentence reader is sure that a Put (a memory to store) leaves a memory alone.
+        """Return False if the sentence reader is sure that a Put (a memory to store) leaves a memory valid. Otherwise return True.
 
-        Rules can misread whose statement it is: "she retired two years ago" does not end the user's job.
+        This check corrects the rules, which can misread whose statement it is: "she retired two years ago" does not end the
+        user's job.
         """
         if self._chance is None:
             return True
@@ -267,7 +275,10 @@ class _Batch:
         return any(self._chance(old, new) >= _MIN_PLAUSIBLE for old in olds for new in news)
 
     def _is_own_move(self, why: tuple[str, bool], put: Put) -> bool:
-        """Return True if the user says where they have moved. The reader doubts it if it knows neither place."""
+        """Return True if the rules found a move, and the sentence reader confirms that the statement is about the user.
+
+        Such a move counts even if the reader does not find it plausible, which happens with places that it does not know.
+        """
         return self._reader is not None and why == ("moved", True) and self._reader.read(put.text).owner == "user"
 
     def _ended_by_reader(self, put: Put, found: Sequence[Neighbor]) -> Iterator[_Retired]:
@@ -339,14 +350,14 @@ def _is_summary(put: Put) -> bool:
 
 
 def _is_similar(neighbor: Neighbor) -> bool:
-    """Return True if a memory's vector is so similar that the reader may find a repetition."""
+    """Return True if a memory's vector is similar enough for the sentence reader to decide whether it was repeated."""
     return neighbor.cosine is not None and neighbor.cosine >= _MIN_REPEAT_COSINE
 
 
 def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
-    """Return the memories that are superseded with certainty. If none is certain, return the only one, if there is just one.
+    """Return the memories that are certainly superseded.
 
-    If several uncertain memories are left, return an empty list.
+    If none is certain, return the only uncertain memory, or an empty list if there are several.
     """
     certain = [each for each in ended if each.certain]
     return certain or (ended if len(ended) == 1 else [])

@@ -131,7 +131,7 @@ def _covered(slots: list[Slot], others: list[Slot]) -> bool:
 
 
 def _agree(old: str, new: str) -> bool:
-    """Return True if both statements have the same numbers, negations, names, and function words of person and tense."""
+    """Return True if both statements have the same numbers, negations and names, and the same words for person and tense."""
     marks = (numbers, negated, change_words)
     return all(mark(old) == mark(new) for mark in marks) and _same_names(old, new)
 
@@ -164,14 +164,17 @@ def _related(one: str, other: str) -> bool:
 
 
 def same_but_fuller(old: Memory, put: Put) -> bool:
-    """Return True if the new statement repeats a brief old statement, with a fuller slot value."""
+    """Return True if the new statement repeats a brief old statement with a more detailed value.
+
+    For example, the city "Portland" becomes "Portland, Oregon".
+    """
     language = put.language or old.language
     same = same_slots(old.text, put.text, old_key=old.key, new_key=put.key, language=language)
     return same and is_fuller(old, put) and is_brief(old.text)
 
 
 def is_fuller(old: Memory, put: Put) -> bool:
-    """Return True if the new statement has a fuller slot value than the old statement: "Portland, Oregon" for "Portland"."""
+    """Return True if the new statement has a more detailed value than the old statement: "Portland, Oregon" for "Portland"."""
     language = put.language or old.language
     return any(
         one.attribute == other.attribute and says_more(one, other)

@@ -1,4 +1,4 @@
-"""Split a text into clauses with subject, predicate and cues such as "now" or "no longer".
+"""Split a text into clauses, each with subject, predicate and cues. Cues are words such as "now" or "no longer".
 
 Clauses that are not stated as true are skipped: wishes, plans, questions, and reports of what others said.
 """

@@ -43,7 +43,7 @@ class Slot:
     single: bool
     """True if the subject can have only one value of the attribute at a time."""
     ended: bool = False
-    """True if the text says that the value no longer holds."""
+    """True if the text says that the value is no longer true."""
     past: bool = False
     """True if the text is about an earlier time, not about the present."""
     changed: bool = False
@@ -77,9 +77,9 @@ def _cached_slots(text: str, key: str | None, language: str | None) -> tuple[Slo
 
 
 def _rating(found: Sequence[Slot]) -> int:
-    """Rate the slots read in one language, so that the language with the best reading can be chosen.
+    """Rate the slots found in one language. A text is read in several languages, and the best rating wins.
 
-    The rating is 2 if any slot has a known attribute, 1 if any is an activity that ended, otherwise 0.
+    The rating is 2 if any slot has a known attribute, 1 if any slot is an activity that ended, otherwise 0.
     """
     return max(((2 if slot.attribute != "does" else 1 if slot.ended else 0) for slot in found), default=0)
 
@@ -91,11 +91,11 @@ def _reading(text: str, language: str) -> list[Slot]:
 
 
 def _with_text_cues(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
-    """Adjust slots by cues in the whole text.
+    """Adjust the slots of a text by cues in the whole text.
 
-    If the text says that someone moved, the home is marked as changed. The text may also say that the user left one job
-    for another. If it names only the new employer, the old occupation ends, too: "I left Acme, I work at Globex now". If
-    it names only the new occupation, the old employer ends.
+    If the text says that someone moved, the home is marked as changed. If the text says that the user left a job and names
+    only the new employer, the old occupation ends, too: "I left Acme, I work at Globex now". If it names only the new
+    occupation, the old employer ends.
     """
     if words.cues["moving"].search(text):
         found = [_as_changed(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
@@ -349,9 +349,9 @@ def _activity(predicate: str, words: SlotPhrases) -> str:
 
 
 def _is_bare(text: str) -> bool:
-    """Return True if a text under a key is short enough to be only the key's value.
+    """Return True if a text is short enough to be only the value of its key.
 
-    A whole sentence under the key ``work`` may say anything about work.
+    A longer text under a key such as ``work`` is a sentence, which may say anything about work.
     """
     return len(text.split()) <= _MAX_VALUE_WORDS
 

@@ -53,7 +53,7 @@ def retires(old: Slot, new: Slot) -> str | None:
 
 
 def _differs(old: Slot, new: Slot) -> bool:
-    """Return True if two values of one attribute cannot both hold."""
+    """Return True if two values of one attribute cannot both be true."""
     if old.attribute.startswith("when "):
         return times_differ(old.value, new.value, moved=new.changed)
     if old.attribute.startswith("preference for "):

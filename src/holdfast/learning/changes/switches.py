@@ -79,7 +79,7 @@ def _switched(old: SlotClause, new: SlotClause, language: str) -> bool:
 
 
 def _members(text: str) -> Iterator[tuple[int, frozenset[str]]]:
-    """Yield each kind of thing that a text names, as the number of the kind and the set of things named.
+    """Yield a number and a set for each kind of thing that a text names: the number of the kind, and the things named.
 
     For example, Chrome and Firefox are things of one kind.
     """

@@ -22,11 +22,14 @@ _NUMBERS_IN_WORDS: Final = {
 _REPORTED: Final = regex(
     r"(?P<before>(?:[^\"«:]{0,40} )?(?:said|dijo): [\"«])(?P<text>.+)(?P<after>[\"»](?: [^\"«»]+)?)", re.DOTALL
 )
-"""Matches a statement that is stored as a quotation of the user."""
+"""Matches a memory that quotes the user, such as: The user said: "I live in Lyon"."""
 _NARRATION: Final = regex(r"\b(?:the user|user|el usuario|la usuaria|usuari[oa])\b", re.IGNORECASE)
 _MIN_STEM: Final = 4
 _MAX_SUFFIX: Final = 4
-"""Two words are the same if one begins with the other: minimum length of the shorter one, maximum length of the rest."""
+"""Maximum number of letters that the longer of two words may add to the shorter one if both count as the same word.
+
+The shorter word must have at least ``_MIN_STEM`` letters.
+"""
 _IRREGULAR: Final = {"goes": "go", "ate": "eat", "drank": "drink", "ran": "run", "taught": "teach"}
 _EMPTY: Final = STOP_WORDS["en"] | STOP_WORDS["es"]
 
@@ -51,7 +54,7 @@ def meaning(text: str, language: str | None) -> frozenset[str]:
 
 
 def shared_words(old: str, new: str) -> frozenset[str]:
-    """Return the stems that two statements share. A word may have another ending: "vegan" and "vegana"."""
+    """Return the stems that two statements have in common. Related forms such as "vegan" and "vegana" count as equal."""
     olds, news = (
         {word if word.startswith("=") else word.partition("'")[0] for word in meaning(_own_words(text), None)}
         for text in (old, new)
@@ -96,9 +99,9 @@ def numbers(text: str) -> frozenset[str]:
 
 
 def change_words(text: str) -> frozenset[str]:
-    """Return the words that change the meaning of a statement: function words for person, time or certainty.
+    """Return the function words for person, time or certainty in a statement, such as "she", "had" and "if".
 
-    Examples are "she", "had" and "if". The Spanish article *el* is excluded.
+    Two statements that differ in these words are different facts. The Spanish article *el* is excluded.
     """
     words = _WORD.findall(one_line(text).casefold())
     return frozenset(fold(word) for word in words if word != "el" and fold(word) in word_lists().contrast_words)

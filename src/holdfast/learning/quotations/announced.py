@@ -1,4 +1,4 @@
-"""Find texts that the user announces: "summarize this thread", "my landlord wrote me: ...", and letters in running lines."""
+"""Find texts that the user announces in a message, such as "summarize this thread" or "my landlord wrote me: ..."."""
 
 import re
 from collections.abc import Iterator
@@ -47,12 +47,15 @@ _POINTED = regex(
     r"(?:this|these|the following|est[aeo]s?|(?:el|la|los|las) siguientes?) [\w'’-]+(?: [\w'’-]+){0,5}\s*:?\s*$",
     re.IGNORECASE,
 )
-"""Matches a request that points to something. It announces a text if a blank line or a colon separates the two."""
+"""Matches a request that refers to a text below it, such as "use this outline".
+
+It counts as an announcement only with a colon at its end or a blank line below it.
+"""
 _MENTIONED = regex(
     rf"\b(?:this|these|the following|following|that|est[aeo]s?|(?:el|la) siguiente) (?:(?!my\b|mi\b|about\b|sobre\b)[\w'’-]+ ){{0,2}}{_NOUN}\b",
     re.IGNORECASE,
 )
-"""Matches words that point to a text. A line with such words that is not a full sentence announces it: "is this letter rude?"."""
+"""Matches words such as "this letter". A line with them announces a text, unless it ends with a period: "is this letter rude?"."""
 _FOUND = regex(
     rf"\b(?:got|received|found|recib[ií]|me lleg[oó]|encontr[eé]) (?:an?|una?|the|la|el) (?:\w+ )?{_NOUN}\b", re.IGNORECASE
 )
@@ -60,7 +63,7 @@ _OPINION = regex(
     r"\s{0,4}(?:i|we) (?:\w+ )?(?:love|like|hate|enjoy|play|sing|miss|keep|own|wrote|made|read)\b|\s{0,4}(?:me|nos) (?:\w+ )?(?:encantan?|gustan?)\b|\s{0,4}(?:amo|odio)\b",
     re.IGNORECASE,
 )
-"""Matches the beginning of a sentence about a text that is not pasted: "I love this song"."""
+"""Matches the beginning of an opinion, such as "I love this song". Such a line announces no text."""
 _TOLD = regex(
     r"\s{0,4}(?!(?:i|we|yo|le dije|les dije)\b).{0,200}\b(?:wr[io]t\w{1,4}|sen[dt]\w{0,3}|text(?:s|ed)|(?:e-?)?mail(?:s|ed)|messaged|said|says|told|post(?:s|ed)|answer(?:s|ed)|repli(?:es|ed)"
     r"|escrib\w{1,4}|mand[aoó]\w{0,2}|envi[aoó]\w{0,2}|dij[oe]\w{0,3}|dic[ei]\w{0,4}|respond\w{1,4}|contest[aoó]\w{0,2}|pus[oi]\w{0,4}|public[aoó]\w{0,2})"
@@ -69,7 +72,7 @@ _TOLD = regex(
     r"|.{0,40}\b(?:is|does|est[aá]|es) (?:this|esto) (?:\w+ )?(?:correct|right|ok|bien|correcto)\b",
     re.IGNORECASE,
 )
-"""Matches a line that introduces another person's words, or words in a language to translate or to check."""
+"""Matches a line that introduces another person's words, or a text to translate or to check."""
 _ANNOUNCED = regex(
     rf"\b(?:here(?:'s| is| are)|below is|aqu[ií] (?:va|tienes|est[aá]))(?: (?!my\b|mi\b)[\w'’-]+){{0,2}} {_NOUN}\b"
     r"|\b(?:got|received|found|recib[ií]|me lleg[oó]|me ha llegado|me (?:mand|dej|envi)\w{1,4}|encontr[eé]) (?:this|esto)\b"
@@ -82,7 +85,7 @@ _ANNOUNCED = regex(
     r"|\b(?:to|of|about|on|a|de|sobre) (?:this|esto|these)\s*:\s*$|\b(?:the following|lo siguiente)\s*:?\s*$",
     re.IGNORECASE,
 )
-"""Matches a line that announces a text of somebody else, or a text to work on."""
+"""Matches a line that announces a text of somebody else ("my boss sent this:"), or a text to work on."""
 _TASK_ON_THIS = regex(
     rf"\b{_TASK} (?:this|that|it|esto|est[ae] \w+)\b|\b(?:respond|contest)\w{{1,4}} a est[aeo]s?\b", re.IGNORECASE
 )
@@ -98,7 +101,7 @@ _SOURCE = regex(
     r"|e-?mails?|mails?|letters?|messages?|voicemails?|notices?|notes?|texts?|dms?|posts?|correos?|cartas?|mensajes?|notas?|avisos?|audios?|lleg[oó])\b[^\"“«\n]{0,60}$",
     re.IGNORECASE,
 )
-"""Matches words before a quotation that name a text or its sender."""
+"""Matches words before a quotation that tell where it comes from, such as "the letter says"."""
 _OWN_SOURCE = regex(
     r"\b(?:i|we)(?:'ve| have)? (?:just )?(?:wrote|sent|texted|e-?mailed|messaged|left|answered|replied|said|posted|told)\b|\b(?:le|les) (?:escrib[ií]|mand[eé]|envi[eé]|dej[eé]|respond[ií]|contest[eé]|puse|dije)\b"
     r"|\b(?:my|mi) (?:\w+ )?(?:e-?mail|letter|message|note|text|post|draft|reply|answer|correo|carta|mensaje|nota|texto|respuesta|borrador)\b",
@@ -111,27 +114,27 @@ _SPEAKS = regex(
 _LETTER_IN_LINES = regex(
     r"\s{0,4}(?:dear|hi|hello|hey|darling|hola|querid[oa]s?|estimad[oa]s?)(?: [\w.'’-]+){0,3}[,:!]\s", re.IGNORECASE
 )
-"""Matches a line that begins with the greeting of a letter and goes on."""
+"""Matches a line that begins with a greeting and continues with the text of a letter."""
 _SIGNED_IN_LINES = regex(r"[.!?,]\s+[\w ]{2,30},?\s+[A-ZÁÉÍÓÚÑ][\w'’-]+(?: [A-ZÁÉÍÓÚÑ][\w'’-]+)?\.?\s*$")
 _POINTER = regex(r"\b(?:this|that|it|these|following|est[aeo]s?|siguiente)\b", re.IGNORECASE)
 _OWNER = regex(r"['’]s | de (?:mi|un|el|la)", re.IGNORECASE)
 _MAX_LINE = 400
-"""Number of characters of a line in which quoted words are looked for."""
+"""Number of characters at the start of a line that are searched for an introduction such as "she wrote: "."""
 _MAX_ANNOUNCEMENT = 160
-"""Maximum length of a line that announces a text."""
+"""Maximum number of characters of a line that announces a text."""
 _MAX_LINES = 60
-"""Number of lines in which an announcement is looked for."""
+"""Number of lines at the start of a message that are searched for an announcement."""
 
 
 def without_told(line: str) -> str:
-    """Remove another person's words from a line in which the user quotes them: "my landlord wrote me: I am selling ..."."""
+    """Return a line without another person's words that the user quotes: "my landlord wrote me: I am selling ..."."""
     line = _without_marked(line)
     found = _IN_LINE.search(line[:_MAX_LINE])
     return line if found is None else line[: found.end()].rstrip()
 
 
 def _without_marked(line: str) -> str:
-    """Remove the words of another person's message that stand in quotation marks: the mail says "I live in Utrera"."""
+    """Replace another person's words in quotation marks with "...", as in: the mail says "I live in Utrera"."""
     if '"' not in line and "“" not in line and "«" not in line:  # a hundred times as fast as the pattern on a long text
         return line
     kept, place = [], 0
@@ -144,10 +147,10 @@ def _without_marked(line: str) -> str:
 
 
 def announced_texts(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line range of a text that the user pasted below lines of their own.
+    """Yield the line range (start, end) of a text that the user pasted, if there is one.
 
-    The text follows a line that announces it, or it is a letter with a greeting and a signature. It runs to the end of
-    the message, as an e-mail does.
+    The text follows a line that announces it, or it is a letter with a greeting and a signature. It extends to the end of
+    the message.
     """
     last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
     for at, line in enumerate(lines[: min(last, _MAX_LINES)]):

@@ -1,4 +1,4 @@
-"""Find pasted chats in a message: lines that begin with a speaker, or speakers with a time on lines of their own."""
+"""Find pasted chats in a message: lines that begin with a speaker, or separate lines with a speaker and a time."""
 
 import itertools
 import re
@@ -13,13 +13,13 @@ _LINE = regex(
     rf"\s{{0,4}}(?:\[{_DATE},? {_CLOCK}\]|{_DATE},? {_CLOCK} -|\[{_CLOCK}\])\s?[^:\n]{{1,60}}:|\s{{0,4}}<[@+~]?[^\s<>/]{{1,30}}> \S|\s{{0,4}}{_NAME} \({_CLOCK}\)\s?:",
     re.IGNORECASE,
 )
-"""Matches a line with a time, a speaker and words, or with a nickname in angle brackets."""
+"""Matches a chat line with a time, a speaker and words, or with a nickname in angle brackets."""
 _HEADER = regex(
     rf"\s{{0,4}}(?:{_NAME}(?:\s{{2,}}|\t|,? ?[—–·•|-] |, )(?:\[?{_DATE},? {_CLOCK}\]?|(?:today|yesterday|hoy|ayer)?,?(?: at| a las?)? ?{_CLOCK})"
     rf"|\[{_CLOCK}\] {_NAME})\s*$",
     re.IGNORECASE,
 )
-"""Matches a line with a speaker and a time, above the words."""
+"""Matches a line with only a speaker and a time. The speaker's words are on the lines below it."""
 _AGE = r"(?:\d{1,3} ?(?:s|m|h|d|w|min|hrs?|(?:minute|hour|day|week|month|year)s?) ago|hace \d{1,3} (?:min|h|hora|día|semana|mes|año)\w{0,3})"
 _POST = regex(
     rf"\s{{0,4}}(?:(?:{_NAME} )?@\w{{2,30}}\s?(?:[·•|—-]\s?[\w ,.:]{{2,30}}|{_AGE}.{{0,40}})|(?:posted by |publicado por )?u/\w{{2,30}}\b.{{0,60}}"
@@ -41,7 +41,7 @@ def chats(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _timed(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield paragraphs with two lines or more that name a speaker with a time or in angle brackets."""
+    """Yield the line ranges of paragraphs in which at least two lines begin with a time and a speaker, or with a nickname."""
     for start, end in paragraphs(lines):
         found = [at for at in range(start, end) if _LINE.match(lines[at])]
         if len(found) > 1:
@@ -49,7 +49,10 @@ def _timed(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _headed(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield from the first line with a speaker and a time to the end of the last speaker's words. There must be two, or one post."""
+    """Yield the line ranges of chats whose speakers and times are on separate lines, and of posts.
+
+    A chat needs at least two such lines. A post needs one.
+    """
     found = [at for at, line in enumerate(lines[:-1]) if lines[at + 1].strip() and _is_header(line, lines[at + 1])]
     post = next((at for at, line in enumerate(lines[:-1]) if _POST.match(line)), None)
     if post is not None:

@@ -28,9 +28,9 @@ _MAX_HEADERS = 12
 
 
 def emails(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line range of the first pasted e-mail.
+    """Yield the line range (start, end) of the first pasted e-mail, if there is one.
 
-    It runs to the end of the text, because nothing shows where the quoted text ends and the user's text begins.
+    The range extends to the end of the message, because nothing shows where the user's own text begins again.
     """
     for at, line in enumerate(lines):
         if _is_introduced(line, lines[at + 1 : at + 2]) or _is_sent(at, lines) or _is_headed(lines[at : at + _MAX_HEADERS + 1]):
@@ -39,7 +39,10 @@ def emails(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _is_introduced(line: str, following: list[str]) -> bool:
-    """Return True for "On Tuesday Bob wrote:", also if the line was wrapped, and for the line above a forwarded message."""
+    """Return True if a line introduces a quoted or forwarded e-mail, such as "On Tuesday Bob wrote:".
+
+    The introduction may continue on the following line.
+    """
     if _FORWARDED.match(line):
         return True
     wrapped = following and line.lstrip()[:3].casefold() in ("on ", "el ") and "@" in following[0]
@@ -47,12 +50,15 @@ def _is_introduced(line: str, following: list[str]) -> bool:
 
 
 def _is_sent(at: int, lines: list[str]) -> bool:
-    """Return True if a line holds a sender's address, and text follows. In the last lines, it is the user's own signature."""
+    """Return True if a line contains a sender's address and at least two lines of text follow.
+
+    An address in the last lines is the user's own signature.
+    """
     return "@" in lines[at] and bool(_ADDRESS.match(lines[at])) and sum(bool(line.strip()) for line in lines[at + 1 :]) > 1
 
 
 def _is_headed(lines: list[str]) -> bool:
-    """Return True if an e-mail's headers begin here: two of them, or a subject above a blank line and more text."""
+    """Return True if the lines begin with e-mail headers: at least two headers, or a subject with a blank line below it."""
     if not _HEADER.match(lines[0]):
         return False
     block = list(itertools.takewhile(_HEADER.match, lines))
@@ -63,5 +69,5 @@ def _is_headed(lines: list[str]) -> bool:
 
 
 def _is_envelope(headers: list[str], rest: list[str]) -> bool:
-    """Return True if lines such as "From: ..." and "To: ..." are the headers of an e-mail, and not the two ends of a route."""
+    """Return True if lines such as "From: ..." and "To: ..." are e-mail headers. They could also describe a journey."""
     return any(map(_MAIL_HEADER.match, headers)) or "@" in "".join(headers) or (bool(rest) and not rest[0].strip())

@@ -1,8 +1,8 @@
 """Separate a user's own words from the quotations in a message.
 
-A quotation is text that another person or a program wrote. It is recognized by its form, because people also write
-lists, greetings and names themselves: most forms need several signs. Words of headers, greetings and announcements are
-English and Spanish, with the e-mail headers of some neighbors.
+A quotation is text that another person or a program wrote. It is recognized by its form. Most forms need several signs,
+because people also write lists, greetings and names themselves. The known headers, greetings and announcements are English
+and Spanish. E-mail headers are also known in some other languages.
 """
 
 from collections.abc import Iterator

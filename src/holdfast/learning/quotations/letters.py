@@ -26,10 +26,10 @@ _MAX_LINES = 200
 
 
 def letters(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges of pasted letters.
+    """Yield the line ranges (start, end) of pasted letters.
 
-    A letter runs to its closing and the name below. Without a closing it runs to the end of the text. If the whole message
-    is a letter, it is the user's own text to the assistant, unless it is formal.
+    A letter ends with its closing and the names below. Without a closing, it extends to the end of the message. A message
+    that begins with an informal greeting is the user's own text, not a pasted letter.
     """
     done = 0
     for at, line in enumerate(lines):
@@ -51,7 +51,7 @@ def _is_greeting(at: int, line: str, lines: list[str]) -> bool:
 
 
 def _signature(lines: list[str], start: int) -> int | None:
-    """Return the number of the line after the names below a letter's closing, or None if the letter has no closing."""
+    """Return the position after the names below a letter's closing, as a line number. Return None if there is no closing."""
     for end in range(start + 2, min(start + _MAX_LINES, len(lines))):
         if not _CLOSING.match(lines[end]):
             continue

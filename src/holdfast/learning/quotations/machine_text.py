@@ -31,7 +31,7 @@ _MARKED_LINE = regex(
     r"|[\w.:!]+\(.{0,300}\)[;,]?\s*$|#\d+ |Stack trace:|(?:FAILED|PASSED|PASS|FAIL|not ok) |\d+ (?:failed|passed|errors?|warnings?)\b|[.#@]?[\w-]+ \{\s*$|[})\]];?\s*$"
     r"|from \S+\.\w{1,5}:\d|\S.{0,200}(?:\.\w{1,5}:\d+\b|[A-Z]\w*(?:Error|Exception):|(?:/[\w.-]+){3})| {4,40}[\w-]+: \S)"
 )
-"""Matches a line with a mark of code, markup, terminal output or a path in it."""
+"""Matches a line that contains a sign of code, markup, terminal output or a path."""
 _DATA_LINE = regex(
     r"\s{0,40}(?:\{.*[:=].*\},?\s*$|\[.*\{.*\}.*\]\s*$|\|.*\|\s*$|[^,;\t\n]{1,80}(?:(?:,[^\s,][^,\n]{0,80}){2,60}|(?:;[^\s;][^;\n]{0,80}){2,60})\s*$|[^\t\n]{1,80}(?:\t[^\t\n]{0,80}){1,60}$)"
 )
@@ -43,15 +43,15 @@ _SETTING = regex(
 _SECTION = regex(r"(?:\[[\w. \"-]{1,60}\]|[\w.-]{1,40}:)\s*$")
 _DIFF = regex(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|index [0-9a-f]{6,})")
 _CUE = regex(r"\s{0,4}(?:\d{1,2}:)?\d{1,2}:\d{2}[.,]\d{2,3} --> ")
-"""Matches the times above a subtitle."""
+"""Matches the line with start and end time above a subtitle."""
 _MARK = regex(r"[^\w\s,.'’!?¿¡-]|\d|_|,\S|^\s{4}|\t|^(?:npm|FAILED|PASSED|echo|export|sudo|cd|exit|git|RUN|ENV|FROM|COPY) |ERR")
-"""Matches a character or a word that prose rarely has. Looking for it first is cheaper than trying the patterns."""
+"""Matches a character or a word that is rare in prose. It is searched first, because the other patterns are slower."""
 _CODE_WORD = regex(r"\s{0,40}(?:import \w+\s*$|return\b.{0,60}$|(?:public|private) |else\s*$)")
 _MAX_LINE = 600
 _MIN_WEIGHT = 5
-"""Minimum weight of the lines in a row: two lines of a log, of data or with marks (3 each), or three of code (2 each).
+"""Minimum total weight (see :func:`_weight`) of lines in a row that count as machine text.
 
-Fewer may be an example in a sentence.
+For example, two log lines (3 each) or three lines of code (2 each) are enough. Fewer lines may be an example in a sentence.
 """
 
 
@@ -69,10 +69,10 @@ def machine_text(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield ranges with enough lines that programs write or read. Lines between them belong to the range.
+    """Yield the line ranges with enough lines of machine text, including the lines between them.
 
-    A single blank line does not end a range if such a line follows it. Below a line of a log, the rest of the paragraph is
-    output, too.
+    A single blank line does not end a range if machine text follows. If a range ends with a log line, the rest of the
+    paragraph belongs to the range.
     """
     found = [(at, weight) for at, line in enumerate(lines) if (weight := _weight(line[:_MAX_LINE]))]
     while found:
@@ -86,7 +86,7 @@ def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _weight(line: str) -> int:
-    """Return how clearly a line was written by or for a program: 3, 2 for code, or 0."""
+    """Return how clearly a line is machine text: 3 for logs, data and lines with signs such as markup, 2 for code, otherwise 0."""
     if not _MARK.search(line):
         return 2 if _CODE_WORD.match(line) else 0
     if _LOG_LINE.match(line) or _DATA_LINE.match(line) or _MARKED_LINE.match(line):
@@ -95,13 +95,13 @@ def _weight(line: str) -> int:
 
 
 def _apart(lines: list[str], last: int, following: int) -> bool:
-    """Return True if other text separates two lines: a blank line, unless nothing else is between them."""
+    """Return True if two lines do not belong together: at least two lines are between them, and one of these is blank."""
     between = lines[last + 1 : following]
     return any(not line.strip() for line in between) and len(between) > 1
 
 
 def _configuration(lines: list[str], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the part of a paragraph that is a configuration file: a section, and two lines or more that belong to it."""
+    """Yield the line range of a configuration file in a paragraph: a section header and at least two settings."""
     first = next((at for at in range(start, end) if _SECTION.match(lines[at])), None)
     if first is None:
         return

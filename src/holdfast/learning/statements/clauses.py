@@ -28,7 +28,7 @@ _MAX_EXAMINED_CHARACTERS = 160
 """Maximum number of characters after a question that are examined to decide whether a statement begins there."""
 _MIN_WORDS = 2
 _MIN_WORDS_WITHOUT_SUBJECT = 3
-"""Minimum number of words of a clause without a subject. A shorter clause stays part of the clause before it."""
+"""Minimum number of words of a clause without a subject. A shorter one is not split from the clause before it."""
 _BOUNDARY = regex(
     r"(?:\s*[,;:(]\s*|\s+[–—-]+\s+|\s*(?:\.\.\.|…)\s*)(?:(?:and|but|so|because|cause|cuz|since|also|plus|y|e|pero|porque|asi que|ya que|aunque|ademas"
     r"|tambien|which is why|por eso|que|es que|cuz|bc)\s+)?"
@@ -40,7 +40,10 @@ _SUBJECT = regex(
     r"|they|on|every|next)\b"
 )
 _POINTS_BACK = regex(r"\b(?:them|ones?|it|there|those|then|lo|entonces|eso|ahi|alla|alli)[.!]*$")
-"""Matches endings that refer to the previous clause ("... there", "... it"). A clause with such an ending is not split off."""
+"""Matches a clause that ends with a word for something in the previous clause, such as "there" or "it".
+
+Such a clause is not split from the previous one.
+"""
 _NEEDS_CONTEXT = regex(
     r"(?:mine|ours|that'?s (?:where|what|who|why|how|when|my|our|the (?:one|place))"
     r"|(?:el|la|los|las) (?:mi[oa]s?|nuestr[oa]s?)\b|(?:ahi|alli|alla) (?:es|esta|vivo|vive|vivimos|tengo|trabajo)|(?:es|son) (?:donde|mi|mis|el mio|la mia))\b"
@@ -50,12 +53,12 @@ _CONSEQUENCE = regex(r"\b(?:so|asi que|por eso|which is why)\b")
 _CONSEQUENT_WISH = regex(
     r"(?:please )?(?:no|don'?t|dont|do not|stop|never|only|always|skip|avoid|nada de|sin|deja de|nunca|evita|siempre)\b"
 )
-"""Matches the beginning of a wish: "no cheese" in "I'm vegan, so no cheese".
+"""Matches the beginning of a request such as "no cheese" in "I'm vegan, so no cheese".
 
-A wish after "so" is not split from the statement before it.
+A request after "so" is not split from the statement before it.
 """
 _CONSENT = regex(r"(?:ok|okay|vale|dale|got it|understood|entendido|de acuerdo|alright|please|porfa|por favor|si|yeah)\W*$")
-"""Matches a question that only asks for agreement with the statement before it: "I'm vegan, ok?"."""
+"""Matches a question that only asks for agreement, such as "ok?" in "I'm vegan, ok?"."""
 _INSTEAD = regex(r"\b(?:instead|after all|en su lugar|en vez de eso)\b")
 _ACCENTS = str.maketrans(
     "áàâäãéèêëíìîïóòôöõúùûüçñÁÀÂÄÃÉÈÊËÍÌÎÏÓÒÔÖÕÚÙÛÜÇÑ’‘`´", "aaaaaeeeeiiiiooooouuuucnAAAAAEEEEIIIIOOOOOUUUUCN''''"
@@ -65,15 +68,15 @@ _LAST_O = regex(r"(?<=\w\w)ó(?!\w)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementClause:
-    """A part of a sentence, as written and in folded form (lower case, without accents)."""
+    """A part of a sentence, in two forms: as written (``text``), and in lower case without accents (``folded``)."""
 
     text: str
     folded: str
     asked: bool = False
     corrects: bool = False
-    """True if the clause begins like a correction of an earlier statement."""
+    """True if the clause corrects an earlier statement, judging by its words."""
     context: str = ""
-    """The text just before the clause, if the clause is unclear without it."""
+    """The text just before the clause, if the clause is unclear without it. Otherwise empty."""
 
     @property
     def needs_context(self) -> bool:
@@ -95,9 +98,9 @@ def fold_clause(text: str) -> str:
 
 
 def sentences(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence as written and in folded form (lower case, without accents). Code is skipped.
+    """Yield each sentence in two forms: as written, and in lower case without accents. Code is skipped.
 
-    In the folded form, quotes of three or more words are masked with underscores.
+    In the second form, quotes of three or more words are masked with underscores.
     """
     for piece in _SENTENCE_END.split(without_quoted_text(text)):
         sentence = piece.strip(_EDGES) if piece else ""
@@ -154,7 +157,7 @@ def _states_something(parts: list[tuple[str, str]], spoken: list[StatementClause
 
 
 def _is_announced(folded: str, stated: str) -> bool:
-    """Return True if a question only introduces a statement: "did I mention that I'm vegan?"."""
+    """Return True if a question only introduces the statement in it: "did I mention that I'm vegan?"."""
     lead = folded[: len(folded) - len(stated)]
     return bool(re.match(r"(?:\W|and |y |por cierto|by the way)*(?:did i|have i|te (?:dije|conte)|ya te)", lead))
 
@@ -162,7 +165,7 @@ def _is_announced(folded: str, stated: str) -> bool:
 def _stated(text: str, folded: str, book: Rulebook, *, is_question: bool) -> StatementClause | None:
     """Return a part of a sentence as a clause, without introductory words.
 
-    Return None if the part is a question, a command or a quote, or is too short.
+    Return None if the part is a question, a command or a quote, or if it is too short.
     """
     if book.asked_after.match(folded):
         return None
@@ -195,9 +198,9 @@ def _asks(folded: str, book: Rulebook, *, is_question: bool) -> bool:
 
 
 def _clause_boundaries(folded: str, book: Rulebook, *, is_question: bool) -> list[tuple[int, int]]:
-    """Return the spans of the separators at which a sentence is split into statements, questions and commands.
+    """Return the spans of the separators between the clauses of a sentence. A separator is text such as ", and ".
 
-    A separator is text such as ", and ".
+    The clauses can be statements, questions and commands.
     """
     cuts: list[tuple[int, int]] = []
     is_request = _asks_to_remember(folded, book)
@@ -228,9 +231,9 @@ def _clause_boundaries(folded: str, book: Rulebook, *, is_question: bool) -> lis
 
 
 def _last_pause(folded: str, book: Rulebook) -> list[tuple[int, int]]:
-    """Return the position of the comma or other pause between a statement and a question: "I'm vegan, anything for me?".
+    """Return the span of the separator between a statement and a question: the comma in "I'm vegan, anything for me?".
 
-    It is given as a list with one span. The list is empty if the text has no such pause.
+    The result is a list with one span, or an empty list if there is no such separator.
     """
     pauses = [boundary for boundary in _BOUNDARY.finditer(folded) if _PAUSE.search(boundary[0])]
     if not pauses or _asks(folded, book, is_question=True):
@@ -243,7 +246,10 @@ def _last_pause(folded: str, book: Rulebook) -> list[tuple[int, int]]:
 
 
 def _follows_from(boundary: str, before: str, book: Rulebook) -> bool:
-    """Return True if a clause is the consequence of a statement and must stay with it: "my gym closes at nine so I go early"."""
+    """Return True if a clause is a consequence of the statement before it: "my gym closes at nine so I go early".
+
+    The two are then not split. ``boundary`` is the separator between them.
+    """
     return _CONSEQUENCE.search(boundary) is not None and book.find(before) is not None
 
 

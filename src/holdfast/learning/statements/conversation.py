@@ -13,7 +13,7 @@ from holdfast.runtime.regex import regex
 from holdfast.types import Message
 
 _MAX_STATEMENTS_BACK = 4
-"""How far back a bare correction ("no, on Tuesday") can reach: the maximum number of preceding statements to search."""
+"""Maximum number of preceding statements that are searched for the one that a correction ("no, on Tuesday") changes."""
 _SINGLE_VALUE_KEYS = frozenset(
     (
         "name",
@@ -33,14 +33,17 @@ _SINGLE_VALUE_KEYS = frozenset(
 _MIN_SHARED_START = 2
 _MIN_SHARED_WORDS = 0.6
 _MIN_SHARED_WITH_REJECTED = 0.3
-"""Share of common words from which a correction ends the statement with the value that it rejects ("not on the 7th")."""
+"""Minimum share (0 to 1) of common words with which a correction replaces an earlier statement.
+
+It applies if the earlier statement contains the value that the correction rejects ("not on the 7th").
+"""
 _NOTES = ("note", "nota")
 _TRAILING_DOTS = regex(r"\s*(?:\.{2,}|…)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcedStatement:
-    """A statement with its source messages. The last source is the latest message that contains the statement."""
+    """A statement with the messages that it comes from. The last one is the latest message that contains the statement."""
 
     statement: Statement
     sources: tuple[Message, ...]
@@ -57,7 +60,7 @@ def is_spoken_by_user(message: Message) -> bool:
 def sourced_statements(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[SourcedStatement]:
     """Return the users' statements in a conversation. A corrected statement is returned only in its corrected form.
 
-    The reader decides which statements are worth keeping. Without a reader, rules decide.
+    The sentence reader decides which statements are worth keeping. If ``reader`` is None, rules decide.
     """
     found: list[SourcedStatement] = []
     for place, message in enumerate(messages):
@@ -74,9 +77,9 @@ def sourced_statements(messages: Sequence[Message], reader: SentenceReader | Non
 def _statements_in(
     message: Message, said: Sequence[Statement], before: Message | None
 ) -> Iterator["SourcedStatement | _BareCorrection"]:
-    """Yield a message's statements, then its bare corrections.
+    """Yield the statements of a message (``said``), then its bare corrections.
 
-    If a statement quotes the turn before, that turn is a source, too, so that erasing it erases the quotation.
+    If a statement quotes the previous turn, that turn is also a source. Erasing the turn then also erases the quotation.
     """
     admitted = admits_mistake(fold_clause(message.text))
     found = [replace(each, corrects=each.corrects or admitted) for each in said]
@@ -93,13 +96,13 @@ def _statements_in(
 
 
 def _turn_before(message: Message, earlier: Sequence[Message]) -> Message | None:
-    """Return the last earlier message of another speaker."""
+    """Return the latest earlier message of another speaker. Return None if there is none."""
     speaker = (message.role, message.speaker)
     return next((other for other in reversed(earlier) if (other.role, other.speaker) != speaker), None)
 
 
 def _read(message: Message, before: Message | None, reader: SentenceReader | None) -> list[Statement]:
-    """Return the statements of a message. ``before`` is the turn before it."""
+    """Return the statements of a message. ``before`` is the previous turn, or None."""
     if reader is None:
         return statements(message)
     return read_statements(message, before="" if before is None else before.text, reader=reader)
@@ -112,7 +115,7 @@ class _BareCorrection:
     fragment: str
     message: Message
     otherwise: SourcedStatement | None = None
-    """The statement to keep if no earlier statement contains a value that the correction can replace."""
+    """The statement to use if the correction applies to no earlier statement. None: the correction is then dropped."""
 
 
 def _added(found: list[SourcedStatement], new: "SourcedStatement | _BareCorrection") -> list[SourcedStatement]:
@@ -158,9 +161,9 @@ def _word_overlap(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _without_last_message(found: list[SourcedStatement], message: Message) -> list[SourcedStatement]:
-    """Return the statements without those that the speaker of ``message`` retracts.
+    """Return the statements without those that ``message`` retracts.
 
-    These are the statements of one message: the latest earlier message in which this speaker stated something.
+    These are the statements of one message: the latest one in which the same speaker stated something.
     """
     mine = [each for each in found if each.sources[-1].speaker == message.speaker]
     last = mine[-1].sources[-1].id if mine else None

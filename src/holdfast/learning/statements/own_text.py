@@ -1,4 +1,4 @@
-"""Find the sentences in a message that are the user's own statements, without code, logs, secrets, and text to translate."""
+"""Find the sentences in a message that are the user's own statements. Code, logs, secrets and texts to translate are left out."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -22,19 +22,22 @@ _CODE: Final = regex(
 )
 _LOG_LINE: Final = regex(r"^\s*(?:INFO|DEBUG|ERROR|WARN(?:ING)?|FATAL)\b.*$", re.MULTILINE)
 _QUOTED: Final = regex(r'"[^"\n]{3,}"|“[^”\n]{3,}”|«[^»\n]{3,}»')
-"""Matches a text in quotation marks. What follows such a text is the user's own again."""
+"""Matches a text in quotation marks. The words after the closing quotation mark are the user's own again."""
 _PAUSE: Final = regex(r"\s*[,;:(–—]\s+|\s+-+\s+")
 _CONTENT: Final = regex(
     r"\s*(?:[:\"“«]|\b(?:saying|that says|telling|explaining|asking|apologi[sz]ing|stating|which says|who says|que diga|que digan|diciendo|explicando|pidiendo"
     r"|contando|en (?:el|la) que)\b)"
 )
-"""Matches the point in a request to write something where the text begins. The words of that text are not a statement."""
+"""Matches the word or sign after which the content follows, in a request to write a text: "an e-mail saying ...".
+
+The content is not a statement of the user.
+"""
 
 
 def own_sentences(text: str, language: str | None) -> list[str]:
     """Return the sentences of a message that are the user's own statements.
 
-    Code, logs, and text that the user wants to have translated, summarized or written are left out.
+    Code, logs and texts that the user asks to translate, summarize or write are left out.
     """
     return list(_own(split_sentences, text, rulebooks(language or detect_language(text))))
 
@@ -64,14 +67,14 @@ def _own(split: Callable[[str], list[str]], text: str, books: Sequence[Rulebook]
 
 
 def _sentences(split: Callable[[str], list[str]], text: str) -> Iterator[str]:
-    """Yield the sentences of a message. Code and logs are left out, and secrets are cut out."""
+    """Yield the sentences of a message without secrets. Code and logs are left out."""
     for sentence in split(_LOG_LINE.sub("", without_quoted_text(text, in_line=False))):
         if len(sentence) <= _MAX_SENTENCE_CHARACTERS and not _CODE.search(sentence) and (safe := without_secret(sentence)):
             yield safe
 
 
 def _asks_to_confirm(folded: str, books: Sequence[Rulebook]) -> bool:
-    """Return True if a sentence only asks whether something is so: "I live in Lyon, right?"."""
+    """Return True if a sentence only asks for confirmation: "I live in Lyon, right?"."""
     tail = _PAUSE.split(folded)[-1]
     is_tag = len(tail.split()) <= _MAX_TAG_WORDS and any(book.shows("tag", tail) for book in books)
     return folded.endswith("?") and tail != folded and is_tag

@@ -1,4 +1,4 @@
-"""Read sentences from work on a project, where facts about the project count as much as facts about the user."""
+"""A sentence reader for work on a project. It keeps facts about the project as well as facts about the user."""
 
 import re
 from dataclasses import dataclass, replace
@@ -8,12 +8,15 @@ from holdfast.protocols.sentence_reader import Comparison, Reading, SentenceRead
 from holdfast.runtime.regex import regex
 
 _KEEP: Final = 0.9999
-"""Probability that a fact about the project is worth keeping. The reader was trained on personal talk and gives it .00 to .30."""
+"""Probability of being worth keeping that a fact about the project gets.
+
+The underlying model was trained on personal conversations and gives such a fact only 0 to 0.3.
+"""
 _COMPARES: Final = regex(
     r"\b(?!(?:rather|other|over|under|after) )(?:\w+er|worse|more \w+|less \w+) than\b|\b(?:m[aá]s|menos) \w+ que\b|\b(?:mejor|peor) que\b",
     re.IGNORECASE,
 )
-"""A comparison, such as "PostgreSQL is faster than MySQL". It is about the world, unless it is also about the user."""
+"""Matches a comparison, such as "PostgreSQL is faster than MySQL". Such a sentence is usually not about the project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class ProjectReader:
 
     @property
     def name(self) -> str:
-        """Name of the model."""
+        """Name of the underlying sentence reader."""
         return self.inner.name
 
     def read(self, sentence: str, *, before: str = "") -> Reading:
@@ -44,8 +47,8 @@ class ProjectReader:
         return replace(reading, keep=max(reading.keep, _KEEP), owner="user") if is_project_fact else reading
 
     def compare(self, old: str, new: str) -> Comparison:
-        """Compare an old claim with a new claim of the same person.
+        """Compare an old statement with a new statement of the same person.
 
-        Return the probabilities that the new claim leaves the old claim valid, repeats it, or ends it.
+        Return the probabilities that the new statement leaves the old one valid, repeats it, or makes it outdated.
         """
         return self.inner.compare(old, new)

@@ -12,9 +12,9 @@ _BLOCK_END = regex(r"\[(?:/|end|fin)[^\[\]\n]{0,80}\]", re.IGNORECASE)
 
 
 def without_quoted_text(text: str, *, in_line: bool = True) -> str:
-    """Return a message in which code, tagged blocks and blocks of memories are replaced by a line break.
+    """Return a message in which code blocks, tagged blocks and blocks of memories are replaced by a line break.
 
-    Code within a line is replaced with underscores, unless ``in_line`` is False.
+    With ``in_line``, code within a line is replaced with underscores.
     """
     text = _FENCED.sub("\n", text)
     text = _IN_LINE.sub(lambda match: "_" * len(match[0]), text) if in_line else text

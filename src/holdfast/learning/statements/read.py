@@ -1,8 +1,8 @@
-"""Find statements with the sentence reader, a small model that reads each of the user's sentences with the previous turn.
+"""Find statements with the sentence reader, a small model that analyzes each of the user's sentences with the previous turn.
 
-The reader decides which sentences are worth keeping. Rules only name the attribute of a statement and remove text that
-is not part of it. Statements are quotes. A reply is kept with the question that it answers, and a sentence that points
-back ("she moved there") is kept with the previous sentence.
+The sentence reader decides which sentences are worth keeping. Rules only name the attribute of a statement and remove text
+that is not part of it. Statements are quotes. A reply is kept with the question that it answers, and a sentence that refers
+to the previous one ("she moved there") is kept with it.
 """
 
 import re
@@ -38,16 +38,19 @@ from holdfast.types import Message
 __all__ = ["read_statements"]
 
 _MIN_KEEP: Final = 0.15
-"""Minimum probability, according to the reader, that a sentence is worth keeping. Sentences below it are not examined further."""
+"""Minimum probability, according to the sentence reader, that a sentence is worth keeping.
+
+A sentence below it is dropped, unless a rule matches it or it states a decision or a discovery.
+"""
 _MIN_CORRECTION: Final = 0.5
-"""The same minimum for a correction, which replaces a statement that was worth keeping."""
+"""Minimum probability, according to the sentence reader, that a correction is worth keeping."""
 _MIN_WORTH: Final = 0.5
-"""Minimum probability with which a statement is worth keeping."""
+"""Minimum probability, according to :func:`worth`, that a statement is worth keeping."""
 _MIN_WISH: Final = 0.5
 _MIN_REFUSAL: Final = 0.9
-"""Minimum probability of the wish that a sentence is not kept."""
+"""Minimum probability of a wish not to keep, or to forget, what one sentence says."""
 _MIN_OFF_RECORD: Final = 0.9
-"""Minimum probability of the wish that nothing of a message is kept."""
+"""Minimum probability of a wish not to keep anything of a message."""
 _MAX_WISH_CHARACTERS: Final = 600
 _MAX_CONTEXT_CHARACTERS: Final = 200
 _MIN_WORDS: Final = 2
@@ -64,31 +67,40 @@ _POINTS_BACK: Final = regex(
     r"|(?:\w+ing|i(?:'ve|’ve| have)(?: been)? \w+(?: \w+)?)\s+(?:(?:to|about|of|for)\s+)?(?:it|them|those|that one)\b",
     re.IGNORECASE,
 )
-"""Matches a sentence whose subject, or the thing that it speaks of, was named before it."""
+"""Matches a sentence that refers to something in an earlier sentence, such as "she moved there"."""
 _OWN_PHRASE: Final = regex(r"(?:my|our|i|i['’]?m|i['’]?ve|we|mis?|nuestr[oa]s?|yo|tengo|soy|estoy|vivo)\b", re.IGNORECASE)
-"""Matches the beginning of a clause or noun phrase about the user or the user's people."""
+"""Matches the beginning of words about the user or the user's people and things, such as "I" or "my daughter"."""
 _ASKS_USER: Final = regex(r"\b(?:you|your|u|ur|tus?|te|ti|vos|usted(?:es)?|sus?|le|\w+[aeiá]s)\b", re.IGNORECASE)
-"""Matches a word for the user in a question, or a Spanish verb in the second person."""
+"""Matches a word in a question that addresses the user, or a Spanish verb in the second person."""
 _TO_WHOM: Final = regex(r"\ba\s+$")
-"""Matches the preposition of "a mi hermano le gusta el fútbol", which the reader leaves out."""
+"""Matches the "a" of "a mi hermano le gusta el fútbol", if a text ends with it.
+
+The part that the sentence reader marks begins after this word.
+"""
 _OWN_PERSON: Final = regex(r"\b(?:my|our|mis?|nuestr[oa]s?)\s+\w", re.IGNORECASE)
 _ABOUT_THEM: Final = regex(r"\s*[,;:(–—-]+\s*(?:he|she|they|who|él|ella|ellos|ellas|quien)\b", re.IGNORECASE)
-"""Matches the beginning of a clause that says more about the person named just before."""
+"""Matches the beginning of a clause about the person named just before it: ", she turns six"."""
 _CONCLUDED: Final = regex(
     r"\b(?:i|we)(?:'ve| have| had)? (?:just |finally |also |already |now )?(?:decided|agreed|chose|chosen|settled on|found out|figured out|discovered)\b"
     r"|\bwe'?re going with\b|\blet'?s (?:use|go with|stick with)\b|\bturns out\b|\bit turned out\b"
     r"|\b(?:decid[ií]|decidimos|(?:he|hemos) decidido|eleg[ií]|elegimos|acord[eé]|acordamos|(?:he|hemos) acordado|quedamos en"
     r"|me enter[eé] de|nos enteramos de|vamos con|usemos|resulta que|resulto que|descubr[ií]|descubrimos)\b"
 )
-"""Matches a decision or a discovery, which is kept even if the reader doubts it. The text is folded."""
+"""Matches a decision or a discovery, in a text in lower case without accents.
+
+Such a statement is kept even if the sentence reader rates it low.
+"""
 _VERB: Final = regex(
     r"\b(?:is|are|am|was|were|has|have|had|will|\w+'s|\w{3,}s|es|son|era|fue|esta|estan|tiene|tengo|soy|vivo|se|me|sale|empieza|termina|llega|\w{2,}ó)\b \w"
 )
-"""Matches a verb with something after it. A correction without one ("on Tuesday, not Monday") names only a value."""
+"""Matches a verb with a word after it. A correction without it, such as "on Tuesday, not Monday", names only a value."""
 _NO_SUBJECT: Final = regex(
     r"(?:been|born|no|not|never|always|used to|(?:ca|do|did|wo|have|could)n'?t|cannot|nada|nunca|siempre)\b"
 )
-"""Matches the beginning of a folded sentence that leaves its subject out: "been vegan since May"."""
+"""Matches the beginning of a sentence without a subject, such as "been vegan since May".
+
+The sentence is in lower case and without accents.
+"""
 _AREAS: Final[Mapping[Area, tuple[str, str, StatementType, float]]] = {
     "identity": ("personal", "personal", "personal", 7.0),
     "health": ("health", "salud", "personal", 8.0),
@@ -104,13 +116,16 @@ _AREAS: Final[Mapping[Area, tuple[str, str, StatementType, float]]] = {
     "opinion": ("opinion", "opinion", "preference", 4.0),
     "other": ("note", "nota", "knowledge", 4.0),
 }
-"""Maps an area to the key of a statement in English and in Spanish, its type and its importance, if no rule matches."""
+"""Maps each area of life to the properties of a statement that no rule matches.
+
+They are its key in English, its key in Spanish, its type and its importance.
+"""
 _SINGLE_KEYS: Final = frozenset(
     "name nombre birthday cumpleanos contact contacto home ubicacion work trabajo study estudios diet dieta language idioma".split()
 )
-"""Attributes that stand alone. A sentence that states several of them becomes several statements."""
+"""Keys of attributes that are stored separately. A sentence with several of them becomes several statements."""
 _LASTING_KEYS: Final = _SINGLE_KEYS | frozenset("health salud family familia pet mascota skill habilidad".split())
-"""Attributes that are kept if a rule matches, even if the reader is not sure."""
+"""Keys of lasting attributes. A statement that a rule assigns to one of them is more likely to be kept."""
 _ASKED_IMPORTANCE: Final = 8.0
 _MAX_IMPORTANCE: Final = 10.0
 
@@ -133,33 +148,36 @@ def read_statements(message: Message, *, before: str, reader: SentenceReader) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The turn before a message, the rules for its language, and the reader."""
+    """The data for reading one message: the turn before it, the rules, and the sentence reader."""
 
     before: str
     books: tuple[Rulebook, ...]
-    """The rules of all languages, those of the message's language first."""
+    """The rules of all languages. The rules of the message's language come first."""
     reader: SentenceReader
     language: str | None
     known: dict[str, Reading] = field(default_factory=dict)
-    """The readings so far, by text, so that no text is read twice."""
+    """Results of the sentence reader so far, by text. They are cached so that no text is analyzed twice."""
 
     def read(self, text: str) -> Reading:
-        """Read one of the user's texts together with the previous turn."""
+        """Analyze one of the user's texts, together with the previous turn, and return the result."""
         if text not in self.known:
             self.known[text] = self.reader.read(text, before=self.before)
         return self.known[text]
 
     def off_record(self, text: str) -> float:
-        """Return the probability of the wish that nothing of a text is kept."""
+        """Return the probability that a text contains the wish not to be kept."""
         return self.read(text).wishes["off_record"]
 
 
 _Found: TypeAlias = tuple[Candidate, StatementRule | None, bool]
-"""Words that may become a memory, the rule that matches them, and True if the user asked to remember them."""
+"""A candidate for a memory, the rule that matches it (or None), and True if the user asked to remember it."""
 
 
 def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> bool:
-    """Return True if a message asks not to be kept. The reader is called only if the message has words of such a wish."""
+    """Return True if a message contains the wish not to be kept.
+
+    The sentence reader is called only if the message has the words of such a wish.
+    """
     if not may_wish("off_record", fold_clause(text)):
         return False
     wished = any(context.off_record(each) >= _MIN_OFF_RECORD for each in (text, *sentences))
@@ -167,9 +185,9 @@ def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> boo
 
 
 def _asks_only(sentence: str, context: Context) -> bool:
-    """Return True if an English sentence is a question or a command without a word about the user.
+    """Return True if an English sentence is a question or a command that does not mention the user.
 
-    The sentence reader is not called for such sentences.
+    The sentence reader is not called for such a sentence.
     """
     folded = fold_clause(sentence)
     if context.language != "en" or mentions_user(folded) or any(_asked_text(sentence, book) for book in context.books):
@@ -193,20 +211,20 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
 
 
 def _quotes_before(each: Candidate, context: Context) -> bool:
-    """Return True if a candidate begins with words of the previous turn."""
+    """Return True if a candidate begins with words of the previous turn, such as a question that the user answers."""
     added = each.text.removesuffix(each.own).strip()
     return bool(added) and added != each.text and added in context.before
 
 
 def _kept_in(said: str, previous: str, context: Context) -> list[_Found]:
-    """Return the words of a sentence that are kept."""
+    """Return the candidates in a sentence that are worth keeping. ``previous`` is the sentence before it."""
     return [found for found in _candidates_in(said, previous, context) if found[2] or _is_kept(found[0])]
 
 
 def candidates(sentences: Sequence[str], context: Context) -> Iterator[_Found]:
-    """Yield the parts of sentences that may become a memory.
+    """Yield the parts of sentences that may become memories.
 
-    Each part comes with the rule that matches it, or None, and with True if the user asked to remember it.
+    Each part comes with the rule that matches it (or None), and with True if the user asked to remember it.
     """
     previous = ""
     for said in sentences:
@@ -215,7 +233,7 @@ def candidates(sentences: Sequence[str], context: Context) -> Iterator[_Found]:
 
 
 def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Found]:
-    """Yield the words of one sentence that may become a memory. ``previous`` is the sentence before it."""
+    """Yield the parts of one sentence that may become memories. ``previous`` is the sentence before it."""
     if _asks_only(said, context):
         return
     sentence, reading = said, context.read(said)
@@ -244,7 +262,7 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
 def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRule | None]]:
     """Split a text into clauses if each clause states a different attribute, as in "my name is Ana and I live in Lyon".
 
-    Each clause is returned with the rule that matches it. Return an empty list if the text is not to be split.
+    Return each clause with the rule that matches it. Otherwise return an empty list.
     """
     folded = fold_clause(text)
     for book in books:
@@ -276,7 +294,10 @@ def _asked_text(sentence: str, book: Rulebook) -> str:
 
 
 def _without_correction(text: str, books: Sequence[Rulebook]) -> str:
-    """Return a text without the words that announce a correction: "No, " or "actually", if a statement follows them."""
+    """Return a text without the words that introduce a correction, such as "no" or "actually".
+
+    Return the text unchanged if only one or two words follow them.
+    """
     folded = fold_clause(text)
     for book in books:
         lead = book.correction.match(folded)
@@ -310,7 +331,11 @@ def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
 
 
 def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None, context: Context) -> bool:
-    """Return False for sentences that are certainly not kept: wishes, announcements, and sentences with a very low score."""
+    """Return False if a sentence is certainly not worth keeping.
+
+    This is so for wishes to forget, for wishes to stay off the record, for announcements such as "my address:", and for
+    sentences with a very low score that no rule matches.
+    """
     folded = fold_clause(sentence)
     if sentence.endswith(":") or (reading.wishes["forget"] >= _MIN_REFUSAL and may_wish("forget", folded)):
         return False
@@ -351,19 +376,19 @@ def _is_kept(each: Candidate) -> bool:
 
 
 def _names_only_value(each: Candidate, folded: str) -> bool:
-    """Return True for a correction that names only a value, such as "June 14th, not the 7th".
+    """Return True if a candidate is a correction that names only a value, such as "June 14th, not the 7th".
 
-    It is not kept itself: its value replaces the value in an earlier statement.
+    Such a correction is not kept. Its value replaces the value in an earlier statement.
     """
     return each.corrects and bool(rejected_value(each.own)) and not _VERB.search(folded)
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:
-    """Return the part of a sentence that states the fact. Return an empty text if that part is only a question.
+    """Return the part of a sentence that states a fact. Return an empty text if that part is only a question.
 
-    For a request, this is the part that the reader marks. For example, "write a poem for my daughter Nora, she turns
-    six" becomes "my daughter Nora, she turns six". Other sentences and standing instructions are returned whole, but
-    without a question at the end.
+    For a request, it is the part that the sentence reader marks: "write a poem for my daughter Nora, she turns six" becomes
+    "my daughter Nora, she turns six". Other sentences and standing instructions are returned whole, but without a question
+    at the end.
     """
     stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
     while stops and _ABOUT_THEM.match(sentence, stops[0]):  # "for my father in law, he collects stamps"
@@ -386,9 +411,9 @@ def _words_to_keep(sentence: str, reading: Reading) -> str:
 
 
 def _with_context(text: str, reading: Reading, sentence: str, previous: str, context: Context) -> str:
-    """Return a statement together with the earlier words that are needed to understand it.
+    """Return a statement, preceded by earlier words if it cannot be understood without them.
 
-    These are the earlier words of the sentence that the statement was cut from, or else the previous sentence.
+    The earlier words come from the same sentence, the previous sentence, or the previous turn.
     """
     folded = fold_clause(text)
     lost = is_english(folded, context.language) and not _CONCLUDED.search(folded) and points_nowhere(text, folded)
@@ -438,7 +463,7 @@ def _statement(each: Candidate, rule: StatementRule | None, context: Context, *,
 
 
 def _rule(text: str, books: Sequence[Rulebook]) -> StatementRule | None:
-    """Return the first rule that matches the text, or that matches a part of the text after a pause."""
+    """Return the first rule that matches the text, or a part of it that begins after a comma or another pause."""
     folded = fold_clause(text)
     starts = [0, *(found.end() for found in islice(_PAUSE.finditer(folded), _MAX_PAUSES))]
     return next((rule for book in books for start in starts if (rule := book.find(folded[start:])) is not None), None)

@@ -11,9 +11,9 @@ _MARK = (
     r"|correccion|oops|ups|no)"
 )
 _MARK_WITHIN = _MARK.removesuffix("|no)") + r"|no(?=\s*[,.:;…–—-]))"
-"""Matches words that announce a correction inside a sentence. "No" counts only before a pause.
+"""Matches words that introduce a correction inside a sentence, such as "sorry". "No" counts only before a comma or similar.
 
-"El martes, no, el miércoles" corrects the day; "el martes, no el lunes" only rejects another day.
+"El martes, no, el miércoles" corrects the day, but "el martes, no el lunes" only rejects another day.
 """
 _OPENING = regex(
     rf"^(?:(?:oh|ah|ay|hmm|ok|okay|uy|ups|oops|bueno|pero|but|y|and|che)[ ,.!-]+)*{_MARK}(?:[ ,.!:-]+{_MARK})*[ ,.!:-]+"
@@ -49,15 +49,15 @@ _VALUES = tuple(
         r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce)\b",
     )
 )
-"""One pattern per sort of value: weekday, date, time, number and so on. A new value replaces an old value of the same sort.
+"""One pattern per type of value: weekday, date, time, number and so on. A new value replaces an old value of the same type.
 
-If a correction contains values of several sorts, the sort that comes first in this list is used.
+If a correction contains several types, the first type in this list is used.
 """
 _MAX_FRAGMENT_WORDS = 9
 
 
 def correction_in(sentence: str, folded: str) -> str | None:
-    """Return the part of a correction that names the new value: "on Tuesday, not Monday" of "sorry, on Tuesday, not Monday".
+    """Return the part of a correction that names the new value: "on Tuesday, not Monday" for "sorry, on Tuesday, not Monday".
 
     Return None if the sentence is not a correction.
     """
@@ -74,9 +74,9 @@ def admits_mistake(folded: str) -> bool:
 
 
 def repaired(text: str, fragment: str) -> str | None:
-    """Return a statement with its value replaced by the value in ``fragment``, such as "on Tuesday" or "on Tuesday, not Monday".
+    """Return a statement with the value that a correction gives. ``fragment`` is the correction: "on Tuesday, not Monday".
 
-    Return None if the statement contains no value that the fragment can replace.
+    Return None if the statement contains no value that can be replaced.
     """
     plain = fold_clause(fragment)
     named = _NOT.match(plain) or _BUT.match(plain)
@@ -119,19 +119,19 @@ def _bare_value(fragment: str, match: re.Match[str], name: str) -> str:
 
 
 def rejected_value(text: str) -> str:
-    """Return the value that a statement rejects, without its article: "7th" of "the wedding is on the 14th, not the 7th".
+    """Return the value that a statement rejects: "7th" for "the wedding is on the 14th, not the 7th".
 
-    Return an empty text if it rejects no value.
+    Leading articles and prepositions are removed. Return an empty text if the statement rejects no value.
     """
     named = _REJECTED.search(fold_clause(text).rstrip(" .!"))
     return _bare_value(text, named, "old") if named is not None else ""
 
 
 def _swap_whole(text: str, old: str, new: str) -> str | None:
-    """Replace a whole value if the correction names only a part of it.
+    """Replace a whole value in a statement, even if the correction names only a part of the old value.
 
-    The correction "June 14th, not the 7th" changes "the wedding is on June 7th" to "the wedding is on June 14th". Return None
-    if the statement contains no such value.
+    The correction "June 14th, not the 7th" changes "the wedding is on June 7th" to "the wedding is on June 14th". Return
+    None if the statement does not contain the old value.
     """
     plain = fold_clause(text)
     for value in _VALUES:

@@ -20,9 +20,9 @@ _WHITESPACE = regex(r"\s+")
 _MAX_DEPTH = 4
 """Maximum nesting depth of word groups. A word group is a named part of a pattern, and can refer to other groups."""
 _MAX_DOUBT_WORDS = 6
-"""Number of words at the beginning of a clause that are searched for an expression of doubt ("maybe").
+"""Number of words at the beginning of a clause that are searched for doubt, such as "maybe".
 
-Doubt in these words makes the whole clause uncertain.
+With such a word, the whole clause counts as vague.
 """
 
 
@@ -40,7 +40,10 @@ class StatementRule:
     unless: re.Pattern[str] | None
 
     def fits(self, clause: str, start: int = 0) -> bool:
-        """Return True if the rule matches a clause, in folded form (lower case, without accents), from the position ``start``."""
+        """Return True if the rule matches a clause from the position ``start``.
+
+        The clause must be in lower case and without accents.
+        """
         return bool(
             self.pattern.match(clause, start)
             and (self.needs is None or self.needs.search(clause))
@@ -55,7 +58,7 @@ class Rulebook:
     language: str
     rules: tuple[StatementRule, ...]
     filler: re.Pattern[str]
-    """Matches words before a statement that are not part of it."""
+    """Matches introductory words that are not part of a statement, such as "by the way"."""
     asked: re.Pattern[str]
     """Matches a request to remember the text that follows it."""
     asked_after: re.Pattern[str]
@@ -63,18 +66,19 @@ class Rulebook:
     correction: re.Pattern[str]
     when: re.Pattern[str]
     prefix: re.Pattern[str]
-    """Matches words before a statement that are part of it, such as "for the archive" or "every Sunday"."""
+    """Matches words at the beginning of a statement that belong to it, such as "for the archive" or "every Sunday"."""
     elided: Mapping[str, re.Pattern[str]]
-    """Maps a beginning that speakers often omit, such as "i've", to a pattern of clauses without it ("been vegan since May").
+    """Maps words that speakers often omit, such as "i've", to a pattern of clauses without them ("been vegan since May").
 
-    If no rule matches such a clause, the rules are tried again with the beginning inserted.
+    If no rule matches such a clause, the rules are tried again with the words inserted.
     """
     signs: Mapping[str, re.Pattern[str]]
 
     def find(self, clause: str) -> StatementRule | None:
-        """Return the first rule that matches a folded clause (lower case, without accents), or None.
+        """Return the first rule that matches a clause, or None. The clause must be in lower case and without accents.
 
-        A rule may also match after a prefix such as "every Sunday", or after an omitted subject has been inserted.
+        A rule may also match after a prefix such as "every Sunday", or after omitted words such as "I've" have been
+        inserted.
         """
         rule = self._first(clause, 0)
         for start in self._after_prefix(clause):
@@ -85,9 +89,9 @@ class Rulebook:
         return rule
 
     def states(self, clause: str) -> bool:
-        """Return True if a rule matches a clause, and the clause is neither temporary nor vague.
+        """Return True if a rule matches a clause and the clause is worth keeping, being neither temporary nor vague.
 
-        The clause must be folded (lower case, without accents).
+        The clause must be in lower case and without accents.
         """
         rule = self.find(clause)
         return rule is not None and not self.is_passing(clause, rule)
@@ -103,7 +107,7 @@ class Rulebook:
         return self.shows("vague", " ".join(clause.split(",", maxsplit=1)[0].split()[:_MAX_DOUBT_WORDS]))
 
     def _after_prefix(self, clause: str) -> list[int]:
-        """Return the positions inside and after a clause's prefix ("every Sunday") at which a statement can begin."""
+        """Return the positions after each word of a clause's prefix, such as "every Sunday". A statement can begin there."""
         prefix = self.prefix.match(clause)
         return [] if prefix is None else [space.end() for space in _WHITESPACE.finditer(clause, 0, prefix.end())]
 
@@ -189,18 +193,18 @@ class Statement:
     asked: bool = False
     """True if the speaker asked the assistant to remember the statement."""
     temporary: bool = False
-    """True if the statement holds only until a day in the near future."""
+    """True if the statement is true only until a day in the near future."""
     corrects: bool = False
-    """True if it corrects an earlier statement."""
+    """True if the statement corrects an earlier statement."""
     observed: bool = False
-    """True if it is an observation of the assistant that the user confirmed."""
+    """True if the statement is an observation of the assistant that the user confirmed."""
     ruled: bool = True
-    """True if a rule matches the text, so that its subject is known. The sentence reader also keeps other texts."""
+    """True if a rule found the statement, so that its subject is known. False if only the sentence reader found it."""
     said: str = ""
-    """The speaker's words, without added dates. Empty if they equal the text."""
+    """The speaker's own words, without added dates or context. Empty if they equal the text."""
     quotes_before: bool = False
     """True if the text begins with words of the previous turn, such as the question that the speaker answers."""
     happened: bool = False
-    """True if it reports an event, so that a date in it is the date of the event."""
+    """True if the statement reports a past event, so that a date in it is the date of the event."""
     elided: bool = False
-    """True if the text has no subject of its own: it lacks one ("been vegan since May"), or begins with words of another turn."""
+    """True if the text has no subject of its own, as in "been vegan since May", or begins with words of another sentence."""

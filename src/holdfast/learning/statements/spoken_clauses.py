@@ -1,4 +1,4 @@
-"""Yield the sentences of a message with the clauses that the speaker states. Jokes, role-play and secrets are left out."""
+"""Split a message into sentences with the clauses that the speaker states. Jokes, role-play and secrets are left out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpokenSentence:
-    """A sentence with the clauses that it states. A sentence that is not meant literally has no clauses."""
+    """A sentence with the clauses that state something. A sentence that is not meant literally has none."""
 
     text: str
     folded: str
@@ -32,9 +32,9 @@ class SpokenSentence:
 
 
 def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
-    """Yield the sentences of a message.
+    """Yield the sentences of a message, up to a request such as "translate this".
 
-    Stop at a request such as "translate this", because the speaker does not state the text after it.
+    The text after such a request is not a statement of the speaker.
     """
     if any(book.shows(sign, fold_clause(text)) for sign in _WHOLE_MESSAGE):
         return
@@ -50,9 +50,9 @@ def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
 
 
 def without_secret(text: str) -> str:
-    """Return a text without the clauses that contain a password or another secret. Return an empty text if nothing else is left.
+    """Return a text without the clauses that contain a password or another secret. The result may be empty.
 
-    A clause after a secret is kept only if it begins with its own subject, because other words may belong to the secret.
+    A clause after a secret is kept only if it begins with its own subject. Otherwise it may belong to the secret.
     """
     folded = fold_clause(text)
     if not _SECRET.search(folded):
@@ -70,7 +70,7 @@ def without_secret(text: str) -> str:
 
 
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge spans of a text that follow each other without a gap."""
+    """Merge the spans that follow each other without a gap."""
     joined = spans[:1]
     for start, end in spans[1:]:
         joined = [*joined[:-1], (joined[-1][0], end)] if start == joined[-1][1] else [*joined, (start, end)]

@@ -1,7 +1,7 @@
-"""Check whether the words of a statement can be understood without the conversation.
+"""Check whether a statement can be understood without the conversation.
 
-A memory is read weeks later and alone. The checks are about grammar: whether a pronoun has something to refer to, and whether
-the words are a question or the rest of a sentence.
+A memory is read weeks later, without its context. The checks are grammatical: whether a pronoun refers to something in the
+statement, and whether the statement is a question or a fragment of a sentence.
 """
 
 import re
@@ -37,12 +37,12 @@ _BACK: Final = regex(
     r"|her(?=\s*(?:[.,;!]|$|(?:every|each|on|at|twice|once|daily|too|back|again|when|because|since|so|and|but|about|for|to)\b))"
     r"|that(?=\s*(?:[.,;!]|$|too\b|as well\b|one\b))|this(?=\s*(?:[.,;!]|$|one\b|is\b)))(?!\s+(?:days|months?|years?|weeks?|summer|winter))\b"
 )
-"""Matches a word that refers to something named before."""
+"""Matches a word that refers to something named earlier, such as a pronoun."""
 _EMPTY_IT: Final = regex(
     r"\bit(?: when| if| that| to| how|'s| is| was| has been| takes?| took| feels?| felt| seems?| makes? (?:me|sense)| helps?)\b"
     r"|\bit (?:hard|easy|difficult|important|fun|weird|clear)\b"
 )
-"""Matches "it" that may refer to nothing: "it's hard to ..."."""
+"""Matches an "it" that refers to nothing, as in "it's hard to ..."."""
 _THING: Final = regex(
     r"\b(?:my|our|the|an?|his|her|some|two|three|four|five|several|many|both|another|\d+)\s+(?:\w+\s+)?[a-z]{3,}"
     r"|\b[a-z]{4,}s\b(?<!always)(?<!sometimes)(?<!besides)(?<!perhaps)(?<!towards)(?<!across)(?<!this)"
@@ -66,16 +66,16 @@ _NO_SUBJECT_ES: Final = regex(
 _OBJECT_FIRST: Final = regex(
     r"(?:(?:y|pero|pues|ya|no|hoy|es que)\s+)*(?:la|lo|los|las)\s+(?:\w{2,}o|tengo|voy|estoy|he|hemos|\w{3,}mos)\s"
 )
-"""Matches a pronoun for something named before, and a verb in the first person: "la tengo que exponer"."""
+"""Matches an object pronoun and a verb in the first person: "la tengo que exponer"."""
 _ES_DETERMINER: Final = regex(
     r"(?:este|esta|ese|esa|aquel|cada|entre|sobre|desde|durante|ante|bajo|siempre|gente|nadie|para|una|hasta|contra|fuera|cerca|ahora|antes|donde)\s"
 )
 
 
 def leaves_subject_out(folded: str, language: str | None) -> bool:
-    """Return True if a text speaks of a person or thing that it does not name: "who lives in Graz", "lleva dos días con tos".
+    """Return True if a text does not name its subject: "who lives in Graz", "lleva dos días con tos".
 
-    The text must be in lower case and without accents. Verbs in the first person name their subject by their form.
+    The text must be in lower case and without accents. A verb in the first person counts as naming its subject.
     """
     if _RELATIVE.match(folded):
         return True
@@ -83,7 +83,7 @@ def leaves_subject_out(folded: str, language: str | None) -> bool:
 
 
 def names_no_object(folded: str, language: str | None) -> bool:
-    """Return True if a Spanish text begins with a pronoun for something named before it: "la tengo que exponer"."""
+    """Return True if a Spanish text begins with an object pronoun, so that the object is not named: "la tengo que exponer"."""
     return language == "es" and _OBJECT_FIRST.match(folded) is not None
 
 
@@ -101,12 +101,12 @@ def is_question(folded: str) -> bool:
 
 
 def is_unfinished(folded: str) -> bool:
-    """Return True if a text breaks off, as in messages that are sent in pieces: "I started to annotate my books as"."""
+    """Return True if a text breaks off: "I started to annotate my books as". People also send messages in pieces."""
     return _UNFINISHED.search(folded) is not None
 
 
 def without_subordinator(text: str) -> str:
-    """Remove a leading conjunction if the main clause was cut off: "because I hated it" becomes "I hated it"."""
+    """Return a clause without its leading conjunction: "because I hated it" becomes "I hated it"."""
     found = _SUBORDINATOR.match(text)
     return text if found is None else text[found.end() :]
 

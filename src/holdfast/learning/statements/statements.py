@@ -73,7 +73,7 @@ def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
 
 
 def _with_context(sentence: SpokenSentence, previous: str) -> SpokenSentence:
-    """Add the previous sentence as context if a sentence begins with words such as "mine is"."""
+    """Return the sentence, with the previous sentence as context if it begins with words such as "mine is"."""
     if not previous or not sentence.clauses or not sentence.clauses[0].needs_context or sentence.clauses[0].context:
         return sentence
     return replace(sentence, clauses=(replace(sentence.clauses[0], context=previous), *sentence.clauses[1:]))
@@ -94,7 +94,7 @@ def _in_sentence(sentence: SpokenSentence, book: Rulebook, before: Statement | N
 
 
 def _adds_time(folded: str, book: Rulebook) -> bool:
-    """Return True if a sentence only adds a time to the previous sentence: "due in November"."""
+    """Return True if a sentence only adds a time to the previous sentence, such as "due in November"."""
     words = folded.split()
     return (
         2 <= len(words) <= _MAX_ADDITION_WORDS

@@ -22,12 +22,15 @@ _ASKS: Final = regex(
     r"|(?:me |nos )?(?:puedes|podés|podes|podrías|podrias|puede|recomiendas|recomendás|ayudas|ayudás|dices|decís)\b|por favor\b|ayúda|ayuda(?:me|nos)\b",
     re.IGNORECASE,
 )
-"""Matches the beginning of a clause in which the user asks for something, or says what is unclear or wanted now."""
+"""Matches the beginning of a clause in which the user asks for something, or states a doubt or a current need."""
 _MIN_HEAD_WORDS: Final = 2
 _MIN_TAIL_WORDS: Final = 3
 _MAX_TAIL_KEEP: Final = 0.5
 _MAX_LOSS: Final = 0.15
-"""Maximum loss of the probability of being worth keeping when a final request is removed."""
+"""Maximum decrease of the probability of being worth keeping when a request is removed from the end of a text.
+
+With a larger decrease, the request stays.
+"""
 
 
 def trimmed(text: str, read: Callable[[str], Reading]) -> str:
@@ -36,7 +39,7 @@ def trimmed(text: str, read: Callable[[str], Reading]) -> str:
 
 
 def without_lead(text: str) -> str:
-    """Return a text without the conjunctions at its beginning: "my mum is coming" of "and also my mum is coming"."""
+    """Return a text without the conjunctions at its beginning: "and also my mum is coming" becomes "my mum is coming"."""
     lead = _LEAD.match(text)
     return text if lead is None else text[lead.end() :]
 

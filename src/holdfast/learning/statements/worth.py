@@ -1,8 +1,8 @@
-"""Decide whether a statement is worth keeping, by the sentence reader's analysis of it and by its form.
+"""Estimate whether a statement is worth keeping, from the sentence reader's analysis of it and from its form.
 
-Each property of a statement that matters is a signal with a weight. The weighted sum of the signals gives the
-probability. ``training/reader/fit_worth.py`` fits the weights to statements of published dialogues that were judged
-as worth keeping or not.
+Each relevant property of a statement is a signal with a weight. The weighted sum of the signals gives the probability.
+``training/reader/fit_worth.py`` fits the weights to statements of published dialogues that were labeled as worth keeping or
+not.
 """
 
 import math
@@ -28,7 +28,10 @@ _INTENTION: Final = regex(
     r"(?:(?:yeah|yes|ok|okay|so|well|sure|and|but|maybe|then|thanks|also)\W+)*(?:i think |i guess |maybe )?(?:i'll|i will|we'll|we will|let me|(?:ya )?lo har[eé]|vere)\b"
 )
 _NEAR: Final = frozenset({("user", "plan"), ("other", "health"), ("other", "family"), ("other", "home"), ("other", "possession")})
-"""Owner and area of sentences that are about the user's life without naming the user: "the wedding is on Friday"."""
+"""Pairs of owner and area of life for sentences about the user's life that need not name the user.
+
+For example, "the wedding is on Friday" is about a plan.
+"""
 _PLURAL: Final = regex(r"\b(?:we|our|nosotr[oa]s|nuestr[oa]s?|\w{2,}(?:amos|emos|imos))\b")
 _DAY_OF_MONTH: Final = regex(r"\b\d{1,2}(?:st|nd|rd|th)\b|\bel \d{1,2}\b")
 _MAX_LOGIT: Final = 8.0
@@ -53,33 +56,34 @@ _WEIGHTS: Final[Mapping[str, float]] = {
 }
 """Weight of each signal.
 
-The sum is the logarithm of the odds that a statement is worth keeping. The weight of ``team`` ("we deploy with Helm") was set
-by hand, because the judged dialogues have too few such statements. The weight of ``nobody`` was raised by 0.13, so that a
-statement without a subject ("been gluten-free since 2021") passes if the reader is certain.
+The weighted sum, plus ``_BIAS``, is the logarithm of the odds that a statement is worth keeping. The weight of ``team``
+("we deploy with Helm") was set by hand, because the training dialogues have too few such statements. The weight of
+``nobody`` was raised by 0.13, so that a statement without a subject ("been gluten-free since 2021") passes if the sentence
+reader is certain.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """Words that may become a memory."""
+    """A part of a message that may become a memory."""
 
     text: str
-    """The text of the memory, with the words of other turns that it needs."""
+    """The text of the possible memory, including words of other sentences or turns that it needs as context."""
     own: str
-    """The user's own words in it."""
+    """The user's own words in the text, without added context."""
     reading: Reading
-    """The reader's reading of the sentence, together with the previous turn."""
+    """The sentence reader's analysis of the whole sentence."""
     rest: Reading
-    """The reader's reading of the user's own words, which can be a part of the sentence."""
+    """The sentence reader's analysis of ``own``, which can be a part of the sentence."""
     language: str | None
     ruled: bool = False
-    """True if a rule matches that names a lasting attribute, such as a name or a diet."""
+    """True if a rule matches and assigns a lasting attribute, such as a name or a diet."""
     corrects: bool = False
-    """True if the sentence begins as a correction of an earlier statement."""
+    """True if the sentence begins like a correction of an earlier statement."""
 
 
 def signals(each: Candidate) -> dict[str, float]:
-    """Return the value of each signal of a candidate, by the name of the signal."""
+    """Return the value of each signal of a candidate, by name. ``_WEIGHTS`` lists the signals."""
     folded = fold_clause(each.own)
     reading, rest = each.reading, each.rest
     english = is_english(folded, each.language)
@@ -112,7 +116,7 @@ def signals(each: Candidate) -> dict[str, float]:
 
 
 def worth(each: Candidate) -> float:
-    """Return the probability that a statement is worth keeping, from 0 to 1."""
+    """Return the probability, from 0 to 1, that a candidate is worth keeping."""
     return 1 / (1 + math.exp(-_BIAS - sum(_WEIGHTS[name] * value for name, value in signals(each).items())))
 
 

@@ -24,7 +24,7 @@ _BY_ATTRIBUTE: Final[dict[str, Area]] = {
     "work": "work",
     "employer": "work",
 }
-"""The area of a memory whose key names this attribute."""
+"""Maps the attribute that a memory's key names to an area of life."""
 _BY_SIGN: Final[dict[str, Area]] = {
     "health": "health",
     "family": "family",
@@ -36,7 +36,7 @@ _BY_SIGN: Final[dict[str, Area]] = {
     "decision": "plans",
     "preference": "preferences",
 }
-"""The area for each sign of importance. The first sign that a text has decides."""
+"""Maps each sign of importance to an area of life. If a text has several signs, the first one in this order decides."""
 _WORK: Final = regex(
     r"\b(?:work(?:s|ed|ing)? (?:as|at|for|in|on)|jobs?|employ(?:er|ed)|colleagues?|boss|promot(?:ed|ion)|retired|"
     r"trabaj(?:a|o|aba|ando|e)|empleo|colegas?|jef[ea]|ascendi\w*|jubilad[oa])\b"
@@ -48,7 +48,7 @@ _HOME: Final = regex(
 
 
 def area_of(memory: Memory) -> Area:
-    """Return the area of life of a memory. Its key decides or, if the key says nothing, the words of its text."""
+    """Return the area of life of a memory. Its key decides. If the key does not show the area, the text decides."""
     if memory.key is not None:
         attribute = attribute_of(memory.key)
         if attribute in _BY_ATTRIBUTE:

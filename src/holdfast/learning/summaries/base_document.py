@@ -32,7 +32,7 @@ _RECENT_SUMMARIES = 3
 """Number of newest summaries that go to the section for ongoing topics. Older summaries go to the history section."""
 _MAX_LINE_CHARACTERS = 220
 _MIN_OVERLAP = 0.8
-"""Two lines count as repetitions if at least this share of their words is the same (0 to 1)."""
+"""Minimum share (0 to 1) of common words with which one line counts as a repetition of another."""
 _PREFERENCE = regex(
     r"\b(?:prefer\w*|likes?|loves?|hates?|enjoys?|dislikes?|favou?rite|can'?t stand|gustan?|encantan?|prefier\w*|odi[ao]|favorit[oa]s?|detesta)\b"
 )
@@ -72,7 +72,7 @@ class _Item:
 def distill(
     base: str, summaries: Sequence[str], facts: Sequence[str], *, max_words: int = 400, language: str | None = None
 ) -> str:
-    """Return the base document updated with summaries and facts. Summaries and facts are given oldest first.
+    """Return the base document, updated with summaries and facts. The oldest summary and the oldest fact come first.
 
     The result is empty if all inputs are empty.
     """
@@ -170,9 +170,9 @@ def _is_repeat(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _slot(statement: str) -> str | None:
-    """Return the slot that a statement fills, such as a person's home.
+    """Return a name for the attribute that a statement describes, such as a person's home.
 
-    Return None for a statement that fills no slot, or that is marked as earlier.
+    Return None if the statement describes no known attribute, or if it is marked as earlier.
     """
     plain = fold(statement)
     if plain.startswith(_EARLIER_PREFIXES):

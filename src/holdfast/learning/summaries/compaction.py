@@ -1,8 +1,8 @@
-"""Reduce the memories to a maximum number, the cap. Each step deletes one memory or merges two.
+"""Reduce the number of memories to a maximum, the cap. Each step deletes one memory or merges two.
 
-A chat model decides if one is configured; it sees numbered lines, never ids. Without a model, rules weigh importance,
-age, use and redundancy. If the model fails or its decision is invalid, the oldest memory is deleted. Pinned memories
-are never changed.
+A chat model decides if one is configured; it sees numbered lines, never ids. Without a model, rules weigh importance, age,
+use and redundancy. If the model fails or its decision is invalid, the oldest memory is deleted. Pinned memories are never
+changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,15 +51,15 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A decision to delete the memory ``target`` or to merge the memory ``merged`` into it. Memories are given by id."""
+    """A decision to delete the memory ``target``, or to merge the memory ``merged`` into ``target``."""
 
     action: Literal["delete", "edit"]
     target: str
-    """Id of the memory to delete, or of the memory into which another one is merged."""
+    """Id of the memory to delete, or of the memory that is changed by a merge."""
     text: str | None = None
-    """New text of the target, if the action is ``edit``."""
+    """New text of the target after a merge. None if the target is deleted."""
     merged: str | None = None
-    """Id of the memory that is merged into the target and retired, if the action is ``edit``."""
+    """Id of the memory that is merged into the target and then retired. None if the target is deleted."""
     reason: str
 
 
@@ -121,11 +121,10 @@ def compact(
     vectors: RowVectors | None = None,
     max_characters: int = 400,
 ) -> Outcome:
-    """Reduce the number of memories by one: delete one memory, or merge two.
+    """Return the changes that reduce the number of memories by one: delete one memory, or merge two.
 
-    ``newest`` is the memory that was added last. It may be among ``memories``. ``vectors`` has one row per memory. If
-    ``newest`` is not among ``memories``, the row of ``newest`` comes last. ``max_characters`` limits the length of a merged
-    text.
+    ``newest`` is the memory that was added last. It need not be in ``memories``. ``vectors`` has one row per memory; if
+    ``newest`` is not in ``memories``, its row is the last one. ``max_characters`` limits the length of a merged text.
     """
     candidates = list(memories) if any(memory.id == newest.id for memory in memories) else [*memories, newest]
     return _compact(candidates, newest, len(candidates) - 1, model=model, vectors=vectors, max_characters=max_characters)
@@ -243,7 +242,7 @@ def _read(data: Mapping[str, Any], working: _MemorySet) -> Decision | str:
 
 
 def _bad_pair(target: Memory, newest: Memory) -> str | None:
-    """Return the reason why the newest memory cannot be merged into a given memory, or None if it can be merged."""
+    """Return the reason why the newest memory cannot be merged into ``target``. Return None if it can."""
     if target.id == newest.id:
         return "it merges the new memory into itself"
     if newest.pinned:
@@ -270,10 +269,10 @@ def _bad_text(target: Memory, text: str, working: _MemorySet) -> str | None:
 
 
 def _decide_by_rules(working: _MemorySet) -> Decision:
-    """Merge the most similar pair of near duplicates, or remove the least valuable memory.
+    """Decide by rules: merge the most similar near duplicates or, if there are none, remove the least valuable memory.
 
-    If the least valuable memory is the summary of a conversation, it is merged with the most similar summary that has
-    room for it. If there is none, it is deleted.
+    If the least valuable memory is the summary of a conversation, it is merged with the most similar summary, as long as
+    the merged text is not too long. Otherwise it is deleted.
     """
     similarity = similarities([memory.text for memory in working.memories], working.rows)
     for older, newer in near_duplicates(working.memories, similarity):
@@ -289,9 +288,9 @@ def _decide_by_rules(working: _MemorySet) -> Decision:
 
 
 def _merge_of(memory: Memory, working: _MemorySet, similarity: NDArray[np.float64]) -> Decision | None:
-    """Return the decision to merge the summary of a conversation with the most similar other summary.
+    """Return the decision to merge a summary of a conversation with the most similar other summary.
 
-    The merged text must not be too long. Return None if no other summary fits, or if the memory is not such a summary.
+    Return None if ``memory`` is not such a summary, or if the text would be too long with every other summary.
     """
     if "conversation" not in memory.metadata:  # not the summary of a conversation
         return None

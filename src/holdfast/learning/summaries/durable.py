@@ -13,11 +13,11 @@ from holdfast.text.sentences import split_sentences
 from holdfast.types import Memory
 
 _MIN_ENDED_WORDS: Final = 2
-"""Minimum number of content words of an ended statement. One word alone says too little to recognize it by."""
+"""Minimum number of content words of an outdated fact that is searched in a text. One word alone could match by chance."""
 
 
 def durable_facts(memories: Sequence[Memory], *, limit: int, newest: int) -> list[Memory]:
-    """Return the facts for the base document, oldest first: the newest facts, and the best of the rest by rank.
+    """Return at most ``limit`` facts for the base document, oldest first: the ``newest`` latest facts, and the best others.
 
     Identity, health, family and standing instructions rank first, then importance. Small talk is left out.
     """
@@ -32,14 +32,14 @@ def _rank(memory: Memory) -> tuple[bool, float, int]:
 
 
 def is_notable(text: str) -> bool:
-    """Return False for small talk: a text without a name, number or date that is about no area of life."""
+    """Return True if a text mentions an area of life, a name, a number or a date. Small talk does not."""
     return bool(areas_of(text) or details(text))
 
 
 def without_ended(text: str, ended: Sequence[str], live: Sequence[str]) -> str:
-    """Return a document or summary without the sentences that state an ended fact. Headings stay.
+    """Return a document or summary without the sentences that state an outdated fact (``ended``).
 
-    A sentence stays if a live fact says the same.
+    A sentence stays if it also states a fact in ``live``. Headings stay.
     """
     language = detect_language(text[:2000]) or "en"
     gone = [words for each in ended if len(words := frozenset(content_terms(each, language))) >= _MIN_ENDED_WORDS]

@@ -98,12 +98,12 @@ _NAMED_PERMISSION = regex(
     r"\b(?!(?:You|I|We|It|This|That|What|How|Where|Who|Which|When|Why|There|One|Usted|Yo|Que|Qu[eé]|C[oó]mo|D[oó]nde|Qui[eé]n|Se|No)\b)"
     r"[A-ZÁÉÍÓÚÑ][a-záéíóúñü]+ (?:can|may|cannot|can't|could always|puede|podr[aá]|no puede)\b(?![^.!]*\?)"
 )
-"""A named person who may or may not do something: "Priya can accept invitations"."""
+"""Matches a statement that a named person may or may not do something: "Priya can accept invitations"."""
 _RULE = regex(
     r"(?:^|[.!;:,]\s+(?:(?:and|but|so|y|pero)\s+)?)(?:(?:please|por favor),?\s+)?"
     r"(?:do not|don'?t|never|nunca|jamas)\s+(?!know|think|worry|care|mind|forget|olvid|se\b)\w+"
 )
-"""A rule for the assistant at the start of a clause: "never book before nine"."""
+"""Matches a rule for the assistant at the start of a clause: "never book before nine"."""
 _PATTERNS = tuple((weight, area, regex(rf"\b(?:{words})\b")) for weight, area, words in _SIGNS)
 _SMALL_TALK = regex(
     r"\W*(?:hi|hello|hey|thanks?|thank you|ok(?:ay)?|great|bye|lol|haha|hola|gracias|vale|genial|adios|jaja|de nada|good (?:morning|night)|buen[oa]s \w+)\b"
@@ -146,10 +146,11 @@ def importance_of(text: str) -> float:
 
 
 def is_worth_keeping(text: str) -> bool:
-    """Return False for small talk, short texts, questions and requests that say nothing important.
+    """Return True if a text is worth keeping. Small talk, short texts, and most questions and requests are not.
 
-    A text with a sign of importance, such as a word about health or money, is always worth keeping. So is a text with a name,
-    number or date, unless it is a question. A polite question ("can you move it to Friday?") counts as a request.
+    A text with a sign of importance, such as a word about health or money, is always worth keeping. So is a text with a
+    name, number or date, unless it is a question. A polite question ("can you move it to Friday?") counts as a request, not
+    as a question.
     """
     plain = fold(text)
     if any(pattern.search(plain) for _, _, pattern in _PATTERNS) or _NAMED_PERMISSION.search(text) or _RULE.search(plain):

@@ -1,6 +1,6 @@
-"""Write a paragraph about a conversation from the user's sentences that the sentence reader finds worth keeping.
+"""Write a paragraph about a conversation from the user's sentences that the sentence reader rates as worth keeping.
 
-Sentences are quoted whole. Permissions, rules, identity and health come before the rest if there is not room for all of them.
+Sentences are quoted whole. If not all of them fit, permissions, rules, identity and health come first.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,21 +21,21 @@ from holdfast.text.sentences import split_sentences
 from holdfast.types import Message
 
 _MIN_KEEP: Final = 0.5
-"""Minimum probability with which a sentence is kept."""
+"""Minimum probability, according to the sentence reader, that an ordinary sentence is worth keeping."""
 _MIN_KEEP_STANDING: Final = 0.15
-"""Minimum probability for a permission, a rule, or a sentence about identity or health."""
+"""Minimum probability of being worth keeping, for a permission, a rule, or a sentence about identity or health."""
 _MIN_KEEP_UNLIKELY: Final = 0.9
-"""Minimum probability for a sentence that looks like small talk, a question, or something not meant."""
+"""Minimum probability of being worth keeping, for small talk, past events, and sentences not meant literally."""
 _MIN_IMPORTANCE: Final = 5.5
-"""A sentence whose words have at least this importance is kept, whatever its probability. All permissions have it."""
+"""Minimum importance (0 to 10) with which a sentence is kept, whatever its probability. All permissions reach it."""
 _MIN_REFUSAL: Final = 0.8
 _REFUSALS: Final[tuple[Literal["off_record", "forget"], ...]] = ("off_record", "forget")
 _MIN_WISH: Final = 0.5
 _STANDING: Final = frozenset({"permission", "constraint", "identity", "health", "request"})
 _RANKS: Final[dict[Area, float]] = {"instruction": 3.0, "identity": 3.0, "health": 3.0, "family": 2.0, "home": 2.0, "work": 1.0}
-"""Added to the importance of a sentence, by area, if there is not room for all sentences."""
+"""Bonus for the rank of a sentence, by area of life. It matters if not all sentences fit into the paragraph."""
 _ROOM_FACTOR: Final = 2
-"""Maximum length of a paragraph, as a multiple of the requested length. Sentences are not cut to fit."""
+"""Maximum length of a paragraph, as a multiple of the requested length. Sentences are quoted whole, so it may be exceeded."""
 _MAX_SENTENCE_CHARACTERS: Final = 240
 _MAX_ANSWERS: Final = 2
 
@@ -50,9 +50,9 @@ class _Kept:
 def paragraph_of_kept(
     messages: Sequence[Message], reader: SentenceReader, *, max_characters: int, language: str | None = None
 ) -> str:
-    """Return a paragraph with the sentences worth keeping. If there are none, it is about the user's requests.
+    """Return a paragraph that quotes the user's sentences worth keeping. If there are none, summarize the user's requests.
 
-    Return an empty string if there are no such requests either.
+    Return an empty string if there are no requests with a name, number or date either.
     """
     words = report_words(language_of(messages, language))
     kept = _chosen(_kept(messages, reader), _ROOM_FACTOR * max_characters)
@@ -116,7 +116,7 @@ def _is_kept(sentence: str, reading: Reading) -> bool:
 
 
 def _chosen(kept: Sequence[_Kept], room: int) -> list[_Kept]:
-    """Choose the most important sentences that fit into ``room`` characters. Return them in the order of the conversation."""
+    """Return the most important sentences that fit into ``room`` characters, in the order of the conversation."""
     chosen = []
     for each in sorted(kept, key=lambda one: -one.rank):
         if len(each.text) + 2 <= room:
@@ -128,7 +128,7 @@ def _chosen(kept: Sequence[_Kept], room: int) -> list[_Kept]:
 def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Message]:
     """Return the user's requests that contain a name, number or date, each followed by the assistant's answer.
 
-    The paragraph about the conversation is written from them if no other sentence is worth keeping. Small talk is left out.
+    They are used for the paragraph if no other sentence is worth keeping.
     """
     kept: list[Message] = []
     before = ""
@@ -142,7 +142,7 @@ def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Messa
 
 
 def _answers(messages: Sequence[Message], text: str) -> list[str]:
-    """Return sentences of the assistant with a name, number or date that a text lacks, such as "Moved to Thursday, 3pm."."""
+    """Return the assistant's last sentences with a name, number or date that ``text`` lacks, such as "Moved to Thursday, 3pm."."""
     known = details(text)
     said = [
         one_line(sentence).rstrip(" .,;:").replace('"', "'")

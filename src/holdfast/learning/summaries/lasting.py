@@ -18,13 +18,14 @@ _INSTRUCTION: Final = regex(
     r"|\b(?:(?:quier[eo]|pid[eo]|pidio|prefier[eo]) que (?:le|me|lo|la|se|no|siempre|nunca)\b"
     r"|(?:llam|habl|respond|contest|escrib)(?:a|e|ame|ale|eme|ele|anme|enme|anle|enle|ame siempre)\b|trat(?:ame|eme|arlo|arla) de)"
 )
-"""Matches a standing instruction to the assistant. The text is folded."""
+"""Matches a standing instruction to the assistant, in a text in lower case without accents."""
 
 
 def is_lasting(memory: Memory, reader: SentenceReader | None = None) -> bool:
-    """Return True if a memory must not expire when unused. In doubt, return True.
+    """Return True if a memory must not expire when unused.
 
-    Its key and its words decide. If they are inconclusive, the sentence reader decides, if there is one.
+    Its key and its words decide. If they show nothing, the sentence reader decides. Without a reader, return False. If the
+    reader fails, return True, so that nothing expires by mistake.
     """
     if memory.key is not None and is_lasting_key(memory.key):
         return True

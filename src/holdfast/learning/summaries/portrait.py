@@ -1,4 +1,4 @@
-"""Choose the facts that say in one paragraph who a person is."""
+"""Choose the facts for a paragraph about who a person is."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from holdfast.types.common import Area
 _ORDER: Final[tuple[Area, ...]] = (
     "identity", "home", "work", "family", "health", "preferences", "rules", "money", "plans", "other",
 )  # fmt: skip
-"""The areas of life in the order in which a paragraph about a person names them."""
+"""The areas of life, in the order of a paragraph about a person."""
 _MAX_PER_AREA: Final = 2
-"""Maximum number of facts of one area, as long as other areas have facts."""
+"""Maximum number of facts of one area of life that are chosen first. Further facts fill the remaining places."""
 _ENOUGH: Final = 4
-"""Facts without an area of life are added only up to this number of facts."""
+"""Facts that belong to no area of life are added only if fewer than this number of facts have been chosen."""
 
 
 def portrait(memories: Sequence[Memory], *, limit: int) -> list[Memory]:
-    """Return the facts that say who a person is, in the order of a paragraph: identity and home first.
+    """Return at most ``limit`` facts about who a person is, in the order of a paragraph: identity and home first.
 
-    Facts with a key and lasting facts, such as health and family, rank first. Every area of life gets a place before one
-    area fills the paragraph. Small talk is left out.
+    Facts with a key and lasting facts, such as health and family, rank first. Up to two facts of each area of life are
+    chosen before more facts of one area. Small talk is left out.
     """
     worth = [memory for memory in memories if is_notable(memory.text) or memory.key is not None or memory.origin != "auto"]
     ranked = sorted(worth, key=_rank, reverse=True)

@@ -15,10 +15,10 @@ from holdfast.types import Memory
 
 _NEAR_DUPLICATE: Final = 0.7
 _CHANCE_SIMILARITY: Final = 0.3
-"""Similarity (0 to 1) that two texts can reach by chance, if they share one word. Only a higher value counts as redundancy."""
+"""Similarity (0 to 1) that two unrelated texts can reach with one common word. Only a higher value counts as redundancy."""
 _CONTAINED_SIMILARITY: Final = 0.9
 _MIN_WORDS: Final = 3
-"""Minimum number of words of a text for it to count as contained in a longer text.
+"""Minimum number of words of a text that can count as contained in a longer text.
 
 The words of a shorter text occur in too many other texts.
 """
@@ -56,8 +56,7 @@ def _words(text: str, language: str | None) -> frozenset[str]:
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the overlap of two word sets, 0 to 1.
 
-    The overlap is at least 0.9 if the larger set contains the whole smaller set, and the smaller set has three or more
-    words.
+    If the smaller set has at least three words and is contained in the larger set, the overlap is at least 0.9.
     """
     if not one or not other:
         return 0.0
@@ -79,9 +78,9 @@ def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64])
 
 
 def join(older: str, newer: str, *, max_characters: int) -> str | None:
-    """Merge two texts. If one text contains everything that the other says, return it. Otherwise return both in sequence.
+    """Return two texts merged into one: the fuller text if it says everything, otherwise both texts in sequence.
 
-    Return None if both together are too long.
+    Return None if the result would be longer than ``max_characters``.
     """
     if _covers(newer, older):
         return newer

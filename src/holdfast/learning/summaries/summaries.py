@@ -59,12 +59,12 @@ class Summary:
     importance: float | None = None
     tags: tuple[str, ...] = ()
     away: bool = False
-    """True if rules wrote the text because the model could not be asked or did not answer."""
+    """True if rules wrote the text because the model could not be reached or did not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Written:
-    """Result of a model call. ``data`` is None if the call failed. Rules then write the text, and ``flaws`` names the problem."""
+    """Result of a model call. ``data`` is None if the call failed; ``flaws`` then says why."""
 
     data: Mapping[str, Any] | None
     flaws: tuple[str, ...]
@@ -148,7 +148,10 @@ def distill_with(
     language: str | None = None,
     timeout: float = 60.0,
 ) -> Summary:
-    """Update the base document with a model, or by rules if the model fails. Summaries and facts are given oldest first."""
+    """Return the base document updated by a model, or by rules if the model fails.
+
+    The oldest summary and the oldest fact come first.
+    """
     language = language or detect_language(" ".join((base, *facts, *summaries))[:2000])
     prompt = load_prompt("base", language)
     values = {"document": base, "summaries": list(summaries), "facts": list(facts), "most_words": str(max_words)}
@@ -225,7 +228,10 @@ def _without_inventions(text: str | None, flaws: tuple[str, ...], texts: Sequenc
 
 
 def _with_lost_details(text: str, messages: Sequence[Message], max_characters: int, language: str) -> str:
-    """Append details (names, numbers, dates) if a model's summary contains less than 80% of the details in the messages."""
+    """Return a model's summary. If it lacks more than 20% of the details in the messages, append the missing details.
+
+    Details are names, numbers and dates.
+    """
     relevant = spoken(messages) or list(messages)
     if kept("\n".join(message.text for message in relevant), text) >= _MIN_KEPT_SHARE:
         return text
@@ -253,10 +259,10 @@ def rate_by_rules(messages: Sequence[Message]) -> tuple[float, tuple[str, ...]]:
 def paragraph_by_rules(
     messages: Sequence[Message], *, max_characters: int, language: str | None = None, reader: SentenceReader | None = None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the paragraph that is written without a chat model, and the problems found (``flaws``).
+    """Write a paragraph without a chat model. Return it with the problems found (``flaws``).
 
-    The paragraph is empty if nothing is worth keeping. The sentence reader decides what is worth keeping. Without a reader,
-    or if it cannot be used, rules decide.
+    The paragraph is empty if nothing is worth keeping. The sentence reader decides what is worth keeping. If it is None or
+    fails, rules decide.
     """
     flaws: tuple[str, ...] = ()
     if reader is not None:

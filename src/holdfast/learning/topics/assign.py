@@ -51,9 +51,12 @@ _MIN_SCORE: Final = 0.5
 _MIN_LEAD: Final = 0.1
 """Minimum lead of the best topic's score over the second best. With a smaller lead, no topic is chosen."""
 _MIN_MEANING: Final = 0.55
-"""Minimum score by meaning, if meanings can be compared. In the talks that it was tuned on, small talk scores at most 0.44."""
+"""Minimum score by meaning of a topic that is chosen, if vectors can be compared.
+
+In the conversations that it was tuned on, small talk scores at most 0.44.
+"""
 _MIN_NAMED_MEANING: Final = 0.3
-"""The same for a message that contains the topic's name."""
+"""Minimum score by meaning of a topic whose whole name occurs in the message."""
 _LIST_MARK: Final = regex(r"^(?:[-*•]|\d+[.)])\s+")
 _NO_TOPIC: Final = frozenset(("", "null", "none", "no topic", "n/a", "ninguno", "ninguna", "nada"))
 _SCHEMA: Final[Schema] = {
@@ -65,7 +68,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KnownTopic:
-    """Description of a topic. It is kept so that the topic's page need not be read again."""
+    """A topic, described by its name, words and vectors. With this description, its page need not be read again."""
 
     name: str
     titles: tuple[str, ...] = ()
@@ -113,9 +116,9 @@ def topic_of(
 
 
 def detect_needed(message: str, topics: Sequence[KnownTopic]) -> bool:
-    """Return True if there are topics to choose from and the message has content words. Calls no model.
+    """Return True if a message needs topic detection: there are topics, and the message has content words. Calls no model.
 
-    Commands to a device, and questions about the time and the weather, are about no topic.
+    Return False for commands to a device, and for questions about the time or the weather.
     """
     text = message[:_MAX_MESSAGE_CHARACTERS]
     return bool(topics) and bool(content_terms(text)) and not is_device_talk(text)
@@ -131,11 +134,11 @@ def detect(
     subjects: RowVectors | None = None,
     earlier: str = "",
 ) -> DetectedTopic:
-    """Return the topic that a message is about, or None.
+    """Return the topic that a message is about, or None, with the usage and flaws of the detection.
 
-    Without a model, rules compare words, including the words of ``earlier`` messages. ``vector`` is the embedding of
-    these texts. If it is given, the rules also compare vectors. ``calibration`` belongs to the embedder that computed
-    ``vector``. ``subjects`` contains the vectors of everyday subjects (``subject_texts``).
+    Without a model, rules compare words, including the words of ``earlier`` messages. ``vector`` is the embedding of these
+    texts. If it is given, the rules also compare vectors. ``calibration`` belongs to the embedder that computed ``vector``.
+    ``subjects`` contains the vectors of everyday subjects (``subject_texts``).
     """
     if not detect_needed(message, topics):
         return DetectedTopic(None, Usage(), ())
@@ -191,7 +194,7 @@ def _spellings(named: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Meanings:
-    """The vector of a message, the calibration of its embedder, and the vectors of everyday subjects."""
+    """Data for comparing a message by meaning: its vector, the calibration of its embedder, and vectors of everyday subjects."""
 
     vector: NDArray[np.float32] | None
     calibration: tuple[float, float]
@@ -208,10 +211,9 @@ class _Meanings:
 
 
 def _detect_by_rules(message: str, topics: Sequence[KnownTopic], known: _Meanings) -> str | None:
-    """Return the topic with the best score, which is computed from name, terms and meaning.
+    """Return the topic with the best score, computed from name, terms and meaning. Return None if no topic is clearly best.
 
-    Return None if the best score, or its lead over the second best, is too low. Single words occur in conversations
-    about anything, so words alone do not decide if meanings can be compared.
+    If vectors can be compared, the words alone are not enough, because single words occur in conversations about anything.
     """
     text = message[-_MAX_MESSAGE_CHARACTERS:]
     terms, all_terms = naming_terms(text), content_terms(text)
@@ -238,10 +240,10 @@ def _detect_by_rules(message: str, topics: Sequence[KnownTopic], known: _Meaning
 def _similarities(
     topics: Sequence[KnownTopic], vector: NDArray[np.float32] | None, calibration: tuple[float, float]
 ) -> list[float]:
-    """Return the similarity of a message to each topic, 0 to 1, by the centroid (mean vector) of the topic.
+    """Return the similarity of a message to each topic, 0 to 1, from the cosine with the topic's centroid (mean vector).
 
-    Some messages are similar to every topic. Therefore each similarity is multiplied by a factor from 0 to 1: how far the
-    topic is ahead of the best other topic.
+    Some messages are similar to every topic. Therefore each similarity is multiplied by a factor from 0 to 1 that measures
+    the lead over the best other topic.
     """
     unrelated, matching = calibration
     cosines = [_cosine(topic, vector) for topic in topics]
@@ -267,7 +269,7 @@ def assign_needed(conclusions: Sequence[Put], topic: str | None, *, min_conclusi
 
 
 def _count_different(conclusions: Sequence[Put]) -> int:
-    """Count the conclusions that say different things."""
+    """Return the number of conclusions (new memories), counting those with the same words once."""
     different: list[Put] = []
     for put in conclusions:
         if not any(same_words(other.text, put.text, put.language) for other in different):
@@ -283,10 +285,11 @@ def assign(
     min_conclusions: int = 3,
     model: ChatModel | None = None,
 ) -> Outcome:
-    """Give new memories (``conclusions``) the topic of their conversation, ``topic``.
+    """Return the new memories (``conclusions``) with a topic, as changes.
 
-    If ``topic`` is None and there are at least ``min_conclusions`` different memories, name a topic for them. Fewer
-    memories stay without a topic. If a topic in ``known`` has that name, the memories join that topic.
+    The topic is ``topic``, the topic of their conversation. If it is None and there are at least ``min_conclusions``
+    different memories, a name for a topic is found. If a topic in ``known`` has that name, the memories join it. Fewer
+    memories get no topic.
     """
     if not assign_needed(conclusions, topic, min_conclusions=min_conclusions):
         return Outcome(changes=tuple(conclusions), prompt=RULE_VERSION)

@@ -21,7 +21,7 @@ RowVectors: TypeAlias = NDArray[np.float32]
 Labels: TypeAlias = NDArray[np.intp]
 
 UNPLACED = -1
-"""Label of a row (the vector of one text) that belongs to no cluster."""
+"""Label of a row that belongs to no cluster. A row is the vector of one text."""
 _DEFAULT_LANGUAGES = ("en", "es")
 _DIMENSIONS = 1024
 _WORD_WEIGHT = 0.7
@@ -36,9 +36,9 @@ _MIN_CENTER_COSINE = 0.15
 
 
 def content_terms(text: str, *languages: str | None) -> frozenset[str]:
-    """Return the stems of a text without stop words, for the given languages. The default is English and Spanish.
+    """Return the stems of a text's words in the given languages, without stop words. The default is English and Spanish.
 
-    Texts that are compared must be stemmed for the same languages, because the language of a short text cannot be detected.
+    Texts that are compared must use the same languages, because the language of a short text cannot be detected reliably.
     """
     return frozenset(term for language in languages or _DEFAULT_LANGUAGES for term in _content(text, language))
 
@@ -94,14 +94,20 @@ def unit(rows: RowVectors) -> RowVectors:
 
 
 def with_words(rows: RowVectors, texts: Sequence[str]) -> RowVectors:
-    """Append word vectors to an embedder's rows. Word vectors separate texts that a small embedder cannot distinguish."""
+    """Return an embedder's rows with word vectors appended.
+
+    Word vectors distinguish texts that look alike to a small embedder.
+    """
     if not len(rows):
         return rows
     return unit(np.hstack([unit(rows - rows.mean(axis=0)), _WORD_WEIGHT * term_vectors(texts)]))
 
 
 def rows_for(count: int, vectors: RowVectors | None) -> RowVectors | None:
-    """Return the vectors as unit rows. Raise ``InvalidInput`` unless there is one row per text."""
+    """Return the vectors as rows of unit length, or None if there are no vectors.
+
+    Raise ``InvalidInput`` if the number of rows is not ``count``.
+    """
     if vectors is None:
         return None
     if vectors.ndim != 2 or len(vectors) != count:

@@ -83,7 +83,7 @@ def _is_kept(character: str) -> bool:
 
 
 def unused_name(name: str, taken: Collection[str], *, max_characters: int = MAX_CHARACTERS) -> str:
-    """Return the name, with a number appended if it is taken. Case and accents are ignored in the comparison."""
+    """Return the name, with a number appended if it is in ``taken``. Case and accents are ignored in the comparison."""
     used = {fold(each) for each in taken}
     for number in count(1):
         ending = "" if number == 1 else f"-{number}"
@@ -94,7 +94,7 @@ def unused_name(name: str, taken: Collection[str], *, max_characters: int = MAX_
 
 
 def distinctive(texts: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Return the words that distinguish these texts from the other texts, the most distinctive word first.
+    """Return the words that distinguish ``texts`` from ``others``, the most distinctive word first.
 
     Each word is in its most frequent spelling.
     """
@@ -145,10 +145,10 @@ def _is_stop_word(word: str, language: str | None = None) -> bool:
 
 
 def name_by_rules(texts: Sequence[str], *, known: Collection[str] = ()) -> str:
-    """Name a topic after the most distinctive word of its texts.
+    """Return a name for a topic: the most distinctive word of its texts.
 
-    If less than half of the texts contain that word, add the second most distinctive word. If a topic in ``known`` has
-    that name, or another form of its word, the name of that topic is returned.
+    If less than half of the texts contain that word, the second most distinctive word is added. If a topic in ``known`` has
+    the same name or another form of it, such as the plural, the name of that topic is returned.
     """
     words = distinctive(texts)
     stems = [content_terms(text) for text in texts]

@@ -20,7 +20,7 @@ _DEVICES: Final = frozenset(
     | {f"{port}{n}" for port in ("com", "lpt") for n in (*range(10), "¹", "²", "³")}
 )
 _RESERVED_STEMS: Final = frozenset({"index", "readme"})
-"""File stems that are never topic pages: the index, and a note about the folder."""
+"""File names, without extension, that are never topic pages: the index, and a note about the folder."""
 
 
 def file_name(topic: str, taken: Collection[str] = ()) -> str:
@@ -92,5 +92,5 @@ def topic_called(name: str, known: Iterable[str] = ()) -> str:
 
 
 def general(topic: str) -> str:
-    """Return the name of a split page's general topic, which gets the lines that match none of the other new topics."""
+    """Return the name of the general topic of a split page. It gets the lines that fit none of the other new topics."""
     return f"{slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or 'topic'}-{GENERAL}"

@@ -23,7 +23,10 @@ RULE_VERSION: Final = "split-rules-1"
 GENERAL: Final = "general"
 _MAX_PREFIX_CHARACTERS: Final = 24
 _MAX_PAGE_SHARE: Final = 0.85
-"""Maximum share (0 to 1) of a split page's lines on one new page. A larger page would soon need to be split again."""
+"""Maximum share (0 to 1) of the lines of a split page that one new page may get.
+
+A larger page would soon need to be split again.
+"""
 _MAX_GROUPS: Final = 8
 _MAX_SHOWN_LINES: Final = 200
 _MAX_LINE_CHARACTERS: Final = 160
@@ -48,7 +51,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(slots=True, kw_only=True)
 class _Proposal:
-    """A proposed split: maps the position of a line to its subtopic. Lines without an entry go to the general subtopic."""
+    """A proposed split: the subtopic of each line, by the line's position. Lines without a subtopic go to the general one."""
 
     places: dict[int, str] = field(default_factory=dict)
     model: str | None = None
@@ -73,9 +76,8 @@ def split(
 ) -> Outcome:
     """Move each memory of a page with more than ``max_lines`` lines to a narrower topic.
 
-    No new page gets more than 85% of the lines.
-
-    Subtopics get names that are not in ``taken``. Lines that fit no subtopic go to ``<topic>-general``.
+    Subtopics get names that are not in ``taken``. Lines that fit no subtopic go to ``<topic>-general``. No new page gets
+    more than 85% of the lines.
     """
     rows = rows_for(len(memories), vectors)
     if not split_needed(memories, max_lines=max_lines):
@@ -97,14 +99,14 @@ def split(
 
 
 def _helps(proposal: _Proposal, lines: int) -> bool:
-    """Return True if the split leaves no new page with more than ``_MAX_PAGE_SHARE`` of the lines."""
+    """Return True if no new page gets more than ``_MAX_PAGE_SHARE`` of the lines."""
     sizes = Counter(proposal.places.values())
     sizes[GENERAL] += lines - len(proposal.places)
     return max(sizes.values()) <= _MAX_PAGE_SHARE * lines
 
 
 def _propose(topic: str, memories: Sequence[Memory], model: ChatModel) -> _Proposal:
-    """Ask a model to name the subtopics and to list the line numbers of each."""
+    """Ask a model for the subtopics and the lines of each. Return the proposed split."""
     if len(memories) > _MAX_SHOWN_LINES:
         return _Proposal(
             flaws=[f"the page has {len(memories)} lines, and a prompt holds at most {_MAX_SHOWN_LINES}; rules split the page"]
@@ -122,7 +124,7 @@ def _propose(topic: str, memories: Sequence[Memory], model: ChatModel) -> _Propo
 
 
 def _read(data: Mapping[str, Any], topic: str, lines: int, proposal: _Proposal) -> None:
-    """Read the valid parts of a model's answer. A line listed twice belongs to the first subtopic that lists it."""
+    """Read the valid parts of a model's answer into ``proposal``. A line listed twice belongs to the first subtopic."""
     unknown = 0
     names: dict[str, None] = {}
     for group in data.get("subtopics") or ():
@@ -146,7 +148,7 @@ def _without_prefix(topic: str, name: str) -> str:
 
 
 def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) -> dict[int, str]:
-    """Cluster similar lines, and name each cluster after a word that distinguishes it from the others."""
+    """Cluster similar lines. Return the subtopic of each line: a word that distinguishes its cluster from the others."""
     labels = groups(term_vectors(texts) if rows is None else with_words(rows, texts))
     places: dict[int, str] = {}
     for label in range(int(labels.max(initial=UNPLACED)) + 1):
@@ -158,7 +160,7 @@ def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) ->
 
 
 def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
-    """Assign the lines of a page to parts by age: the oldest lines to ``part-1``, and so on.
+    """Return a part name for each line of a page, by age: ``part-1`` for the oldest lines, and so on.
 
     Each part has half as many lines as a page may have.
     """
@@ -168,7 +170,7 @@ def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
 
 
 def _name(topic: str, texts: Sequence[str], others: Sequence[str], taken: Collection[str]) -> str:
-    """Return a word that distinguishes these lines from the others and is not part of the page's name."""
+    """Return a word that distinguishes ``texts`` from ``others`` and is not part of the page's name."""
     topic_terms = content_terms(topic.replace("-", " "))
     words = [word for word in distinctive(texts, others) if not content_terms(word) & topic_terms]
     unused = (name for word in words if (name := slug(word)) and name != GENERAL and name not in taken)
@@ -189,10 +191,10 @@ def _topics(topic: str, places: Mapping[int, str], lines: int, taken: Collection
 
 
 def follow(notes: Sequence[Memory], lines: Sequence[Put], *, general: str | None = None) -> tuple[Put, ...]:
-    """Move each note of a split page to the topic that most of the note's source lines moved to.
+    """Return the notes of a split page, each moved to the topic that most of its source lines moved to.
 
-    A note records a recent conversation about the topic. If none of its source lines moved, the note goes to
-    ``general`` or, if that is None, to one of the new topics.
+    A note records a recent conversation about the topic. If none of its source lines moved, the note goes to ``general``
+    or, if that is None, to one of the new topics.
     """
     moved = {put.id: put.topic for put in lines}
     puts: list[Put] = []

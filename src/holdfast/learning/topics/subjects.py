@@ -1,8 +1,7 @@
 """Compare a message with topics by meaning, relative to everyday subjects.
 
-The cosine of a message and a topic is not enough: small talk is near to everything (0.45 to 0.55 with talk-embed-s),
-and a question about a topic is at 0.30 to 0.45. The decisive value is the lead over the other topics and over everyday
-subjects.
+The cosine of a message and a topic is not enough: small talk is similar to everything (0.45 to 0.55 with talk-embed-s), and
+a question about a topic has only 0.30 to 0.45. What decides is the lead over the other topics and over everyday subjects.
 """
 
 import tomllib
@@ -28,9 +27,9 @@ _DEVICE: Final = regex(
     r"|(?:pon|pone|poneme|ponme|programa|apaga|para|cancela)\w* (?:un|una|el|la) (?:alarma|temporizador|cronometro|recordatorio)|despiert?ame|(?:sub|baj)[aei]\w* (?:el|la) (?:volumen|musica|luz)"
     r"|(?:canta|conta|cuenta)(?:me|nos)?\b|(?:podes|puedes) repetir|repeti\w*|habla mas)"
 )
-"""Matches a command to a device, or a question about time or weather. The text is folded."""
+"""Matches a command to a device, or a question about time or weather, in a text in lower case without accents."""
 _MIN_SUBJECT_LEAD: Final = 0.1
-"""Minimum lead of a topic over the best other subject. With a smaller lead, the message is about that subject."""
+"""Minimum lead of a topic's score over the best everyday subject. With a smaller lead, the topic scores 0."""
 
 
 def is_device_talk(text: str) -> bool:
@@ -49,12 +48,13 @@ def subject_texts(language: str) -> tuple[str, ...]:
 def subject_scores(
     vector: NDArray[np.float32], centroids: RowVectors, names: RowVectors, subjects: RowVectors, *, span: float
 ) -> list[float]:
-    """Return a score for each topic. It says how much more similar the topic is to a message than everyday subjects are.
+    """Return a score for each topic: how much more similar a message is to the topic than to everyday subjects.
 
-    ``vector`` is the vector of the message. Each topic has a vector of its contents (in ``centroids``) and of its name (in
-    ``names``). The score is the sum of the cosines of the message with these two, minus twice its average cosine with the
-    everyday subjects. The result is divided by ``span``, the embedder's calibration span. A topic scores 0 unless it is well
-    ahead of every everyday subject. The subject nearest to the topic's name is ignored, because it may be the topic itself.
+    ``vector`` is the vector of the message. ``centroids`` and ``names`` have one row per topic: the mean vector of its
+    contents, and the vector of its name. The score is the sum of the message's cosines with these two, minus twice its
+    average cosine with the everyday ``subjects``, divided by ``span`` (the embedder's calibration span). A topic that is
+    not well ahead of every everyday subject scores 0. The subject nearest to the topic's name is ignored, because it may be
+    the topic itself.
     """
     query = unit(vector)
     leads = subjects @ query

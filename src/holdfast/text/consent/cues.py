@@ -1,9 +1,9 @@
 """Check whether a text has the words or the form of a wish about memory, in English and Spanish.
 
-The sentence reader (a model) finds wishes in any wording, but it also makes mistakes. So its result counts only if the text
-contains the usual words of the wish (:func:`may_wish`), such as "don't keep" or "erase". If the text only has the form of a
-wish (:func:`may_wish_by_form`), the sentence reader must be at least 97 percent sure. All texts are folded: lower case,
-without accents.
+The sentence reader (a small model) finds wishes in any wording, but it also makes mistakes. So its result counts only if
+the text contains the usual words of the wish (:func:`may_wish`), such as "don't keep" or "erase". If the text only has the
+form of a wish (:func:`may_wish_by_form`), the sentence reader must be at least 97 percent sure. All texts are folded: lower
+case, without accents.
 """
 
 from collections.abc import Callable
@@ -44,13 +44,13 @@ _OTHER_SENSE: Final = regex(
     r"\b(?:keep|log|save|leave|write) (?:me|us|him|her|them)\b(?! (?:in|on|off|out of) (?:your|ur|my|the (?:record|log|book|file)s?)\b)|"
     r"\b(?:me |no me )?(?:olvidarme|acordarme|acuerdo|olvide de|olvidaba|recuerdo|guardo|anoto|apunto|tomo notas?)\b|\bse (?:me|nos) olvid\w+"
 )
-"""Matches verbs of keeping and forgetting in another sense: the user does it, or it is done to a person ("keep me waiting")."""
+"""Matches verbs such as "save" and "forget" that are not meant for the assistant's memory: "I forgot", "keep me waiting"."""
 _THESE_WORDS: Final = regex(
     r"\b(?:this|the following|what follows|the next (?:bit|part|thing|message)|what i(?:'m| am) (?:about to|going to)|esto|lo siguiente|lo que (?:viene|sigue|te voy))\b"
 )
 _TO_THE_ASSISTANT: Final = regex(r"\b(?:you|your|te|tu|tus|vos|ti)\b|\w{3,}(?:telo|tela|telos|telas)\b|^(?:make|haz|hace|let) ")
 _MIN_IN_PART: Final = 0.02
-"""Minimum probability of a wish in one part of a message, if the reader sees the wish in the whole message."""
+"""Minimum probability of a wish in one part of a message, if the sentence reader finds the wish in the whole message."""
 _PAUSE: Final = regex(r"\s*[,;:(–—]\s*|(?<=[.!?])\s+")
 
 
@@ -94,16 +94,19 @@ _OF_A_TEXT: Final = regex(
 
 
 def is_of_a_text(folded: str) -> bool:
-    """Return True if a message speaks of a part of a text, such as "the last line of the letter"."""
+    """Return True if a message mentions a text such as a letter or a file: "delete the last line of the letter".
+
+    ``folded`` is the message in lower case, without accents.
+    """
     return _OF_A_TEXT.search(folded) is not None
 
 
 def shows_in_part(text: str, chance: Callable[[str], float], *, least: float = _MIN_IN_PART) -> bool:
-    """Return True if a part of a message shows the wish that the reader sees in the whole message.
+    """Return True if at least one part of a message contains the wish that was found in the whole message.
 
-    ``chance`` returns the probability of the wish in a text, and ``least`` is its minimum. Parts are between punctuation marks. A wish is nearly always visible in one
-    of them: "don't save this, I'm pregnant". If no part shows it, as in "don't save the file yet, I live in Porto", the whole message was
-    misread. A message of one part needs no second look.
+    Parts are separated by punctuation. ``chance`` returns the probability of the wish in a text, and a part needs at least
+    ``least``. In "don't save this, I'm pregnant", the first part shows the wish. In "don't save the file yet, I live in
+    Porto", no part does, so the whole message was misread. A message with only one part always returns True.
     """
     parts = [part for part in _PAUSE.split(text) if len(part.split()) > 1]
     return len(parts) <= 1 or any(chance(part) >= least for part in parts)

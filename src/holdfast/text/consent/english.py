@@ -16,7 +16,7 @@ _FROM_WHEN: Final = (
     r"for (?:now|today|a (?:while|bit)|the (?:time being|moment|rest of [\w ]{3,20}))|(?:today|tonight)),? )?"
 )
 START: Final = rf"(?:^|(?<=[.,;:!?()\n–—-])\s*|(?<=\band )|(?<=\bbut )|(?<=\bso )){_POLITE}{_FROM_WHEN}{_ASKING}{_POLITE}"
-"""The beginning of a clause, with words of politeness."""
+"""Matches the beginning of a clause, including words of politeness."""
 _NOT: Final = (
     r"(?:do not|don'?t|never|not|no need to|needn'?t|(?:you |u )?(?:don'?t|do not) (?:have|need) to|(?:i'?d |i would )?(?:rather|prefer(?: it)?)"
     r"(?: if| that)? (?:you|u) (?:didn'?t|not|did not|don'?t|do not)|i (?:do not|don'?t) want (?:you|u) to|(?:don'?t|do not) (?:you|u) (?:dare |ever |bloody )*|"
@@ -37,7 +37,7 @@ _SAVED: Final = r"(?:saved|stored|recorded|remembered|retained|kept|logged|filed
 _BETWEEN_US: Final = r"between (?:us|you and me|u and me|me and you|the two of us)"
 
 OFF_RECORD_UNLESS: Final = r"\b(?:told|said to|tells|asked|begged|swore) (?:me|us|him|her|them)\b|\b(?:he|she|they|who|chair|teacher|boss|mate|cop) (?:said|says|yelled|told)\b|\bis what (?:my|our|the) \w+ (?:always |used to )?(?:said|says|say)\b"
-"""Matches words of other people. Their wishes are not the user's."""
+"""Matches a report of what other people said. A wish in such a report is not the user's wish."""
 OFF_RECORD: Final = (
     rf"{START}{_NOT} (?:please |ever |just )*{_KEEP} {_THIS}",
     rf"{START}{_NOT} (?:please |ever )*(?:write|note|jot|take) (?:any of )?(?:this|that|it|these)(?: \w+)? down",
@@ -66,30 +66,33 @@ OFF_RECORD: Final = (
     rf"\bi (?:don'?t|do not) (?:consent|agree) to (?:this|that|you|any of this)(?: \w+){{0,3}} (?:{_SAVED}|storing|saving|keeping|recording)",
     r"(?:^|[.,;:!]\s*)(?:this is |it'?s )?(?:just |strictly )?for (?:your|ur) (?:ears|eyes) only\b",
 )
-"""The user wishes that something is not kept."""
+"""Patterns of a wish that something is not kept."""
 COMMAND: Final = rf"{START}{_NOT} (?:please |ever |just )*{_KEEP}\b"
 """Matches a plain command not to keep something."""
 BETWEEN_US: Final = (
     rf"^{_POLITE}{_BETWEEN_US}(?: and (?:no one|nobody) else| only)?[:,]? (?:i|i'm|i've|my|we|this|he|he's|she|she's|they|they're|his|her)\b(?!(?:'ve)? (?:all )?(?:have|own|got|know|speak|had|can|ate|pay|earn)\b)",
     r"[,(–—-]\s*(?:just |strictly |only )?between (?:you and me|me and you)\W*$",
 )
-"""The same, or the user speaks of what some people share: "between us we have three kids"."""
+"""Patterns with "between us", usually in a wish that something is not kept.
+
+They can also match a plain statement, such as "between us we raised three kids", so they count as weak evidence.
+"""
 REST: Final = (
     r"\b(?:from (?:here|now|this point|there) on(?:wards?)?|for (?:a (?:while|bit|moment|minute|sec|second|few)|now|the (?:rest|next|remainder)|this (?:whole |entire )?(?:chat|conversation|session|talk))|"
     r"this (?:whole |entire )?(?:conversation|chat|session|talk)|the rest of (?:this|the|our)|(?:stop|pause|quit|suspend|turn off|switch off|disable) (?:saving|remembering|recording|storing|logging|taking|keeping|your|the|my|memory)|"
     r"(?:private|incognito|guest|ghost|secret) mode|nothing i (?:say|tell|write|type)|until (?:further notice|i (?:say|tell))|(?:stop|quit|refrain from) (?:record|sav|keep|stor|remember|not|log|writ)ing|henceforth|for the time being|altogether|while (?:i|my|we)|go(?:ing)? off the record)\b"
 )
-"""The wish covers the messages that follow."""
+"""Matches words of a wish that covers all following messages."""
 NEXT: Final = (
     r"\b(?:what (?:comes|follows|i(?:'m| am) (?:about|going) to|i(?:'ll| will))|the (?:next|following)|i(?:'m| am) (?:about|going) to (?:tell|say)|"
     r"(?:can|could|may) (?:i|we) (?:tell|talk|ask|say)|let me tell|something i|i(?:'d| would) like to tell)\b"
 )
-"""The wish covers what is said next."""
+"""Matches words of a wish that covers what the user says next."""
 PREVIOUS: Final = (
     r"\b(?:what i(?:'ve| have)?(?: just| already)?(?: \w+)? (?:said|told|wrote|mentioned|shared)|i (?:just )?(?:said|mentioned|told you|wrote)|(?:my|the|that) (?:last|previous) (?:message|bit|part|thing|one|sentence)|"
     r"that last|(?:just now|a (?:second|moment|minute) ago|earlier)|i (?:didn'?t|never|did not) (?:say|said|tell|told)|you (?:didn'?t|never) (?:hear|heard) that|that was)\b"
 )
-"""The wish covers what was said before."""
+"""Matches words of a wish that covers what the user said before."""
 RESUME: Final = (
     rf"\byou (?:can|may|could) (?:go back to |start )?(?:{_KEEP}|tak(?:e|ing) notes)\b[^.?]{{0,30}}\b(?:again|now|normal|usual|as)\b",
     r"\b(?:back|again) on the record\b|^(?:\w+[ ,]+){0,3}on the record(?: again| now)?[.!]*$",
@@ -97,7 +100,7 @@ RESUME: Final = (
     r"\b(?:private|incognito|guest|ghost|secret) mode (?:off|over)\b|\b(?:leave|end|exit|turn off|switch off) (?:the )?(?:private|incognito|guest|ghost|secret) mode\b",
     r"\b(?:normal saving|saving is fine|memory (?:back )?on)\b",
 )
-"""The user allows that what follows is kept again."""
+"""Patterns of a permission to keep the following messages again."""
 
 _NOT_MEANT: Final = r"(?:for (?:a|one) (?:second|sec|moment|minute|bit)|for now|let'?s|whatever|anyway|instead)"
 _KNOWN: Final = (
@@ -117,13 +120,13 @@ _SAID: Final = (
     r"(?: (?:just now|now|before|earlier|a (?:second|moment|minute) ago))?|(?:my|the|that) (?:very )?(?:last|previous|preceding|above) (?:messages?|bits?|parts?|things?|ones?|statements?|sentences?|remarks?|comments?|words?|answer)|(?:all )?the above)"
 )
 SAID: Final = rf"\b{_SAID}\b"
-"""Matches words for what the user has just said."""
+"""Matches words that refer to what the user has just said, such as "my last message"."""
 BARE: Final = rf"^{_POLITE}{_ASKING}{_POLITE}{_ERASE} (?:that|this|it|all that|all of that)(?: one| bit| part| last (?:bit|part|thing|one))?(?:[ ,]+(?:please|pls|ok|thanks|thank you|lol|now|again))*[.!]*$"
-"""Matches a message that only asks to remove "that". It may mean what was said, or a text that is being written."""
+"""Matches a message that only asks to remove "that". The user may mean their last message, or a text being written."""
 CEASE: Final = (
     rf"^{_POLITE}{_ASKING}{_POLITE}(?:stop|quit) (?:saving|storing|keeping|retaining|remembering|memori[sz]ing) (?P<subject>(?:(?:that|the fact that) (?:i|i'm|im|we|my|our|he|she)|about)\b.*)",
 )
-"""The user wishes that something known is not kept any longer. The group ``subject`` says what."""
+"""Patterns of a wish that a known fact is no longer kept. The group ``subject`` names the fact."""
 FORGET: Final = (
     rf"{START}{_ERASE} (?P<subject>{_SAID})[.!]*(?:,? (?:please|pls|ok|thanks|from [\w ]{{4,20}}))*[.!]*$",
     rf"{START}(?:forget|drop|lose|erase|delete)(?: about)? (?P<subject>(?:the|that)(?: whole)? [\w' -]{{2,40}}? (?:thing|stuff|business|detail))(?:,? please)?[.!]*$",
@@ -144,7 +147,7 @@ FORGET: Final = (
     r"\b(?:stop remembering|unlearn|un-know|i no longer want (?:you|u) to (?:remember|know)|i (?:do not|don'?t) want (?:you|u) (?:to (?:know|remember)|knowing|remembering)) (?:about )?(?P<subject>[^.]*?)(?: any ?more)?[.!]*$",
     rf"^(?P<subject>[^.?!]{{3,100}}?)[,?.]? (?:please |pls |just |so )*(?:delete|erase|remove|wipe|get rid of|drop|lose) (?:it|that|this|them|all that)(?: {_FROM_MEMORY})(?:,? please)?[.!]*$",
 )
-"""The user wishes that something known is forgotten. The group ``subject`` says what."""
+"""Patterns of a wish that something known is forgotten. The group ``subject`` names it."""
 FORGET_UNLESS: Final = rf"\bforget (?:about )?it\b|\b{_NOT_MEANT}\b"
 
 _FACT: Final = r"(?:that |this\b ?[:,-]? ?|this for (?:later|next time|the future) ?[:,-] ?|: ?|, ?(?=my|i|we|the)|(?=(?:my|our|i|i'm|we|we're|i've|i'd|his|her|the)\b))"
@@ -160,18 +163,18 @@ REMEMBER: Final = (
     r"^(?:\w+[ ,]+){0,2}(?:for (?:future reference|the future|next time|your (?:records|memory|notes))|so (?:that )?you know (?:for (?:next time|the future|later)|from now on)) ?[:,-] ?(?P<fact>.+)",
     r"^(?P<fact>.{4,200}?)[.,;:!-]+ (?:please |pls |so |and |now )*(?:remember (?:that|this|it)|(?:don'?t|do not|never) forget (?:that|this|it)|keep (?:that|this|it) in mind|(?:make|take) (?:a )?note(?: of (?:that|this|it))?|note (?:that|this|it)(?: down)?|write (?:that|this|it) down|save (?:that|this|it)(?: for (?:later|next time))?|memori[sz]e (?:that|this|it)|keep (?:that|this|it) on file)(?: (?:for (?:me|later|next time|the future)|please|ok|will you))*[.!]*$",
 )
-"""The user wishes that something is remembered. The group ``fact`` says what."""
+"""Patterns of a wish that something is remembered. The group ``fact`` contains it."""
 REMEMBER_UNLESS: Final = r"^(?:do|did|does|don'?t) (?:you|u|i|we|they|he|she)\b|\bremember (?:when|how|to|if|the time|what|who|where|whether)\b|\b(?:said|says|told|used to say|asked me|sang|sings)\b.{0,12}$"
 ALL: Final = (
     r"\b(?:everything|all(?: of it| that)?|anything|whatever) (?:(?:that )?(?:you|u)(?:'ve|'ve got| have)?(?: ever)? (?:know|have|saved|stored|remember|noted|got|learned)(?: (?:about|on|of))?(?: me)?(?: in your memory)?|about me|i(?:'ve| have)?(?: ever)? (?:told you|said))[.!]*$"
     r"|^me$|\b(?:delete|erase|wipe|forget) (?:it all|me completely|all of it|everything)[.!]*$|\b(?:your (?:whole |entire )?memory (?:of|about) me|all (?:your )?memories(?: (?:of|about) me)?)$"
 )
-"""Matches a subject that stands for everything known about the user."""
+"""Matches the subject of a wish to forget everything about the user."""
 TEXT_COMMAND: Final = (
     r"^(?:please |can you |could you |now )*(?:translate|rewrite|rephrase|proofread|correct|summari[sz]e|paraphrase|what does|what is|what's|explain|define|who sings|"
     r"write (?:me )?(?:a|an|the|some)\b|draft|compose|how do (?:i|you)|how does|how can|why|when did|where|is it|does|do you|did)\b"
 )
-"""Matches a message about a text, or a question. Wishes in it are not meant for the assistant's memory."""
+"""Matches a question, or a request to work on a text, such as "translate". Such a message contains no wish about memory."""
 WORDS: Final = (
     "please pls plz forget forgetting erase erasing delete deleting remove removing wipe clear drop purge scrap scrub strike lose dump bin trash ditch get rid throw take "
     "out away memory memories note notes record records profile everything anything all whatever what you know known have saved stored noted remember remembered told said "
@@ -179,4 +182,4 @@ WORDS: Final = (
     "ever anymore more last week month year yesterday earlier ago day just actually stop remembering knowing let go it that this my me i your from the business bit part "
     "kindly unlearn so ok okay hey mind system brain related bits hold picked got"
 )
-"""Words that say nothing about the subject of a wish to forget."""
+"""Words that are ignored when the subject of a wish to forget is determined."""

@@ -35,20 +35,20 @@ __all__ = [
 
 WishName: TypeAlias = Literal["off_record", "forget", "remember"]
 Reach: TypeAlias = Literal["message", "previous", "next", "rest", "around"]
-"""Which messages are off the record.
+"""Which messages an off-the-record wish covers.
 
-``message``: the message itself. ``previous``: also the user's message before it. ``next``: also the user's next message.
-``around``: both. ``rest``: all messages until the user lifts the wish or the session ends.
+``message``: the message with the wish. ``previous``: also the user's message before it. ``next``: also the user's next
+message. ``around``: also both of these. ``rest``: all messages until the user lifts the wish or the session ends.
 """
 
 _BOOKS: Final[tuple[ModuleType, ...]] = (english, spanish)
 _QUOTED: Final = regex(r"[\"“«][^\"”»\n]{0,400}[\"”»]|(?<!\w)'[^'\n]{3,200}'(?!\w)")
 _MAX_CHARACTERS: Final = 600
-"""Number of characters of a message that are read. A wish stands at the start of a long message, or in a short one."""
+"""Number of characters at the start of a message that are searched for a wish."""
 _MIN_CONTENT_WORDS: Final = 4
-"""Minimum number of words after a wish that count as the content that it covers."""
+"""Minimum number of words, besides the wish, that count as content covered by the wish."""
 _MIN_APART_WORDS: Final = 2
-"""The same for words that a comma or a period separates from the wish."""
+"""Minimum number of words that count as content if punctuation separates them from the wish."""
 _WORD: Final = regex(r"\w+")
 _PAUSE: Final = regex(r"(?P<introduces>\s*[:–—]\s*|\s+-+\s+)|\s*[,;.!?()]+\s*")
 _SUBJECT: Final = regex(
@@ -56,21 +56,21 @@ _SUBJECT: Final = regex(
     r"(?:i(?:'?m|'ve|'ll|'d)?|he(?:'s)?|she(?:'s)?|they(?:'re|'ve)?|we(?:'re|'ve)?|my|his|her|our|their|yo|mi|mis|ella|ellos|nosotros|estoy|soy|tengo|voy|me)"
     r"\s+(?!(?:just |have |'ve )*(?:say|said|tell|told|write|wrote|type|typed|mention|share|overshare)\w*\b|(?:digo|dije|cuento|arrepiento)\b)\w"
 )
-"""Matches the beginning of a clause with a subject. Two words of such a clause are enough to count as content: "he drinks"."""
+"""Matches the beginning of a clause with a subject, such as "he drinks". Such a clause always counts as content."""
 _CONSUMED: Final = regex(r"(?:[\s.,:;!?)]+(?:i|i'm|i've|my|but|we|he|he's|she|she's|they|they're|his|her)?)+$")
-"""Matches the end of a pattern's match that is no part of the wish."""
+"""Matches punctuation and pronouns at the end of a matched wish. They belong to the content after the wish."""
 _NOTHING: Final = regex(
     r"^(?:\W|\b(?:oh|ah|well|so|ok|okay|and|but|just|really|pretty much|almost|y|pero|pues|bueno|casi|la verdad)\b)*"
     r"(?:(?:there(?:'s| is| was)|it'?s|is|was|we had|i had|i have|i've got|no hay|no hubo|hay|no paso|no tengo)\s+)?"
     r"(?:nothing|not much|not a lot|no news|nothin|nowt|nada|ninguna? novedad(?:es)?|poca cosa|sin novedad(?:es)?)\b"
 )
-"""Matches the beginning of a sentence that says that there is nothing: "nothing of note here"."""
+"""Matches the beginning of a sentence that reports nothing new, such as "nothing of note here"."""
 _MEANT: Final = regex(
     r"\b(?:please|pls|plz|por favor|porfa|should|must|goes?|about (?:my|our|me)|sobre mi|(?:va|vaya|vayan|salga) a?|th(?:is|at|ese|ose)|it|you|your|u|ur|us|memor\w+|records?|profile|chat|conversation|talk|session|message|"
     r"i (?:say|said|tell|told|write|wrote|mention\w*|share\w*)|es[oae]s?|est[oae]s?|t[ue]|ti|vos|usted|ustedes|charla|conversacion|mensaje|perfil|registro|"
     r"digo|dije|cuento|conte|diga|cuente)\b"
 )
-"""Matches a reference to what is being said, to the assistant, or to its memory."""
+"""Matches a word that refers to the conversation, to the assistant, or to its memory."""
 _COLON: Final = regex(r"[:–—]\s*\w|\s-+\s+\w")
 _ANNOUNCES: Final = regex(
     r"\b(?:(?:i|we)(?:'ve| have)?(?: got| have)? (?:a|another|something|one)(?: big| little| small| dark)? ?(?:secret|confession|private|personal)|"
@@ -81,30 +81,33 @@ _ANNOUNCES: Final = regex(
     r"(?:podemos|quiero|necesito) hablar(?: de algo| contigo| con vos)?|promete\w*|(?:esto |eso )?(?:que )?qued[ae] entre nosotr[ao]s|"
     r"en ningun (?:sitio|lado|lugar)|en ninguna parte)\b"
 )
-"""Words that announce something private."""
+"""Matches words that announce something private, such as "I have a secret"."""
 _ANYTHING: Final = regex(r"\b(?:anything|nothing|everything|no more|nada|ningun\w*|todo)\b")
-"""Matches a word for all that may be said. A wish about it, without any content, covers the messages that follow."""
+"""Matches "anything", "nothing" and similar words.
+
+A wish with such a word covers the following messages, if its own message has no content.
+"""
 _STOP_WORDS: Final = (STOP_WORDS["en"], STOP_WORDS["es"])
 _POLITE: Final = frozenset(
     "please pls thanks thank you ok okay hey hi so well now though yet actually just really very it s its is that this private "
     "personal secret confidential sensitive between us me por favor porfa porfis gracias che oye mira bueno vale eh dale hola ya "
     "es esto eso muy privado privada secreto secreta confidencial entre nosotros".split()
 )
-"""Words around a wish that are no content."""
+"""Words next to a wish that do not count as content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuledWish:
-    """A wish found by a rule. ``subject`` is the thing to forget or to remember, in the user's words."""
+    """A wish that a rule found. ``subject`` is the thing to forget or to remember, in the user's words."""
 
     wish: WishName
     subject: str = ""
     everything: bool = False
     """True if the user wishes that everything about them is forgotten."""
     is_plain: bool = False
-    """True if the words are hardly ever used in another sense."""
+    """True if the matched words almost always express a wish about memory."""
     is_weak: bool = False
-    """True if the words are often used in another sense."""
+    """True if the matched words often have another meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +236,8 @@ _ASKS_TO_REMEMBER: Final = regex(r"^[¿¡ ]*(?:\w+,? ){0,3}(?:can|could|would|wi
 def reports_nothing(text: str) -> bool:
     """Return True if a text only says that there is nothing to tell, such as "nothing worth noting today".
 
-    Return False if the text mentions the conversation, the assistant or its memory. Such a text may be a wish that nothing is
-    kept.
+    Return False if the text mentions the conversation, the assistant or its memory. Such a text may be a wish to stay off
+    the record.
     """
     folded = fold_places(text)
     return _NOTHING.match(folded) is not None and _MEANT.search(folded) is None
@@ -298,9 +301,9 @@ class _Segment:
 
     text: str
     is_apart: bool
-    """True if a pause separates it from the wish."""
+    """True if punctuation separates the part from the wish."""
     is_introduced: bool
-    """True if a colon or a dash stands before it."""
+    """True if a colon or a dash comes directly before the part."""
 
 
 def _segments(folded: str) -> list[_Segment]:
@@ -338,14 +341,14 @@ def _wish_words() -> frozenset[str]:
 def subject_words(text: str) -> str:
     """Return the words that name the subject of a wish to forget.
 
-    "please erase what you know about my knee" gives "my knee".
+    "please erase what you know about my knee" becomes "knee".
     """
     kept = [word for word in re.findall(r"[\w'’-]+", text) if fold_places(word).strip("'-") not in _wish_words()]
     return " ".join(kept)
 
 
 def names_no_subject(text: str) -> bool:
-    """Return True if a wish to forget, or its subject, only points at what was just said: "that", "what I just told you"."""
+    """Return True if a wish to forget names no subject of its own: "forget that", "delete what I just told you"."""
     folded = fold_places(text)
     for book in _patterns():
         folded = book.said.sub(" ", folded)
@@ -353,7 +356,7 @@ def names_no_subject(text: str) -> bool:
 
 
 def points_back(text: str) -> bool:
-    """Return True if a wish to forget mentions what was just said, or something that it does not name."""
+    """Return True if a wish to forget refers to what was just said, such as "delete that" or "forget my last message"."""
     folded = fold_places(text)
     said = (match for book in _patterns() for match in book.said.finditer(folded))
     return removes_bare(text) or any(_ABOUT.match(folded, match.end()) is None for match in said)
@@ -365,7 +368,7 @@ _ABOUT: Final = regex(r"\s+(?:about|regarding|concerning|on|of|de|del|sobre|acer
 def removes_bare(text: str) -> bool:
     """Return True if a message only asks to remove "that" or "it".
 
-    It means what was just said, unless the assistant has just written a longer text.
+    The message then refers to what was just said, unless the assistant has just written a longer text.
     """
     folded = fold_places(text.strip())
     return any(book.bare.search(folded) for book in _patterns())

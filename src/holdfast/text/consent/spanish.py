@@ -18,7 +18,7 @@ _FROM_WHEN: Final = (
     r"hasta (?:nuevo aviso|que [\w ]{2,20})|hoy(?: dia)?),? )?"
 )
 START: Final = rf"(?:^|(?<=[.,;:!?()\n¿¡–—-])\s*|(?<=\by )|(?<=\bpero )){_POLITE}{_FROM_WHEN}{_ASKING}{_POLITE}"
-"""The beginning of a clause, with words of politeness."""
+"""Matches the beginning of a clause, including words of politeness."""
 _KEEP: Final = (
     r"(?:guard(?:es|e|en|eis|ar|as|a|ando)|anot(?:es|e|en|eis|ar|as|a|ando)|apunt(?:es|e|en|eis|ar|as|a|ando)|registr(?:es|e|en|eis|ar|as|a|ando)|grab(?:es|e|en|eis|ar|as|a|ando)|"
     r"recuerd(?:es|e|en|as|a)|recordeis|recordar|recordes|memori(?:ces|ce|zar|zas|za|zando)|recordando|conserv(?:es|e|en|eis|ar|as|a|ando)|almacen(?:es|e|en|eis|ar|as|a|ando)|archiv(?:es|e|en|eis|ar|as|a|ando)|"
@@ -38,7 +38,7 @@ _MEMORY: Final = r"(?:memoria|memorias|notas|registros?|perfil|archivos?|histori
 _US: Final = r"entre (?:nosotros|nosotras|tu y yo|vos y yo|usted y yo|tú y yo|los dos|nos)"
 
 OFF_RECORD_UNLESS: Final = r"\b(?:me|nos|le) (?:dijo|dice|dijeron|dicen|pidio|pidieron|decia|explico)\b"
-"""Matches words of other people. Their wishes are not the user's."""
+"""Matches a report of what other people said. A wish in such a report is not the user's wish."""
 OFF_RECORD: Final = (
     rf"{START}{_NOT} {_KEEP}(?:lo|la|los|las|me lo|te lo)?(?: por favor| porfa| nunca| vos| tu| usted)? {_THIS}",
     rf"\b(?:esto|eso|esto ultimo|eso ultimo|lo (?:que|de|ultimo|siguiente|anterior)[^.?!]{{0,60}}|esta (?:parte|conversacion|charla|pregunta|info\w*)|este (?:dato|mensaje))(?: que (?:te|le|les|os) (?:digo|cuento|dije|conte))?,? (?:por favor |porfa |mejor |prefiero que |quiero que |te pido que |que )*{_NOT} {_KEEP}(?:lo|la|los|las)?\b",
@@ -56,36 +56,39 @@ OFF_RECORD: Final = (
     r"\b(?:solo|solamente|nomas|unicamente|nada mas) (?:es )?(?:para|por|en) est[ae] (?:charla|chat|conversacion|consulta|platica|rato|vez)\b[^.?!]{0,20}(?:no|y ya|,)",
     r"\b(?:esto|eso|lo que [^.?!]{2,30}) no (?:sale|salga|sal(?:e|ga)) de aqui\b",
 )
-"""The user wishes that something is not kept."""
+"""Patterns of a wish that something is not kept."""
 COMMAND: Final = rf"{START}(?!sin\b|ni\b|nunca\b){_NOT} {_KEEP}\b"
 """Matches a plain command not to keep something."""
 BETWEEN_US: Final = (
     rf"^{_POLITE}(?:(?:esto|que quede|te lo digo|te cuento|te confieso|aca|aqui) )?{_US}(?: nomas| no mas| solo)?[:,]? (?:y )?(?:no lo|no|me|mi|estoy|soy|tengo|voy|creo|yo)\b(?! (?:tenemos|hay))",
 )
-"""The same, or the user speaks of what some people share: "entre nosotros hay diez años"."""
+"""Patterns with "entre nosotros", usually in a wish that something is not kept.
+
+They can also match a plain statement about what some people share, so they count as weak evidence.
+"""
 REST: Final = (
     r"\b(?:(?:de|desde) (?:aqui|ahora|aca|ahorita|hoy) (?:en|pa) (?:adelante|mas)|desde (?:ahora|hoy|ahorita)|a partir de (?:ahora|aqui|este momento|ahorita)|de ahora en|en adelante|por (?:un|el) (?:rato|momento|ratito|resto)|por ahora|hasta (?:nuevo aviso|que (?:te|yo|me|se|lo))|no (?:me |te |lo )*(?:est(?:es?|en)|sig(?:as?|an)|vayas? a estar) \w+ndo|"
     r"mientras|(?:toda |en )?esta (?:conversacion|charla|sesion|platica)|este chat|el resto|(?:deja|deje|para|pare|pausa|pause|suspende|desactiva|apaga|corta|frena) (?:ya )?(?:de (?:guardar|grabar|anotar|apuntar|registrar|recordar|memorizar|tomar)|(?:la|tu|esa) (?:memoria|grabadora))|"
     r"modo (?:privado|incognito|fantasma|invitado|secreto|anonimo)|nada de lo que (?:te )?(?:diga|cuente|oigas|hablemos)|un (?:momento|rato|ratito)|hoy)\b"
 )
-"""The wish covers the messages that follow."""
+"""Matches words of a wish that covers all following messages."""
 NEXT: Final = (
     r"\b(?:lo (?:que (?:viene|sigue|te (?:voy|vengo|quiero|tengo que)|voy a)|siguiente)|lo proximo|te (?:voy a|quiero) (?:contar|decir|confesar)|(?:puedo|te puedo) (?:contarte|decirte|contar|preguntar)|"
     r"(?:podemos|quiero) hablar|voy a desahogarme|necesito (?:hablar|desahogarme))\b"
 )
-"""The wish covers what is said next."""
+"""Matches words of a wish that covers what the user says next."""
 PREVIOUS: Final = (
     r"\b(?:lo (?:ultimo|anterior|de (?:antes|recien|hace))|eso ultimo|esto ultimo|(?:lo|eso) que (?:te |le |les |os )?(?:acabo de|dije|conte|he \w+)|acabo de (?:decir|contar|escribir)|(?:te |le )?(?:dije|conte) (?:recien|antes|eso)|recien|"
     r"mi (?:ultimo|anterior) mensaje|mi mensaje anterior|eso era|eso fue|(?:no|nunca) (?:lo )?(?:oiste|escuchaste|dije|te dije)|como que no)\b"
 )
-"""The wish covers what was said before."""
+"""Matches words of a wish that covers what the user said before."""
 RESUME: Final = (
     r"\b(?:ya )?(?:puedes|podes|puede|podeis) (?:volver a )?(?:guardar|anotar|apuntar|registrar|grabar|recordar|memorizar|tomar nota|prender)\b[^.?]{0,40}",
     r"\b(?:vuelve|volve|vuelva|volved) a (?:guardar|anotar|apuntar|registrar|grabar|recordar|memorizar|tomar nota|lo normal)\b",
     r"\b(?:reanuda|activa|enciende|prende|reactiva) (?:la |tu )?(?:memoria|grabadora|grabacion)\b",
     r"\b(?:se acabo|fin|termino|sal|salí|salgamos) (?:el|del|de)? ?modo (?:privado|incognito|fantasma|secreto)\b|\bmodo (?:privado|incognito|fantasma) (?:fuera|apagado|off)\b",
 )
-"""The user allows that what follows is kept again."""
+"""Patterns of a permission to keep the following messages again."""
 
 _KNOWN: Final = (
     r"(?:sab(?:es|e|as|eis|ias|e|és)|sep(?:as|a|ais)|guardaste|guardo|guardas|has guardado|tienes|tenes|tengas|tiene|tenga|recuerd(?:as|es|a|e)|recordas|anotaste|apuntaste|registraste|conoces|"
@@ -104,7 +107,7 @@ _SAID: Final = (
     r"(?:eso|esto|lo) (?:ultimo|anterior)|lo de (?:recien|antes)|mi (?:ultimo|anterior) \w+|mi \w+ anterior|(?:el|la) (?:\w+ )?anterior)"
 )
 SAID: Final = rf"\b{_SAID}\b"
-"""Matches words for what the user has just said."""
+"""Matches words that refer to what the user has just said, such as "lo que acabo de decir"."""
 _ERASE_IT: Final = (
     r"(?:borr(?:a|e|en|ad)|elimin(?:a|e|en|ad)|quit(?:a|e|en|ad)|sac(?:a|ad)|saque|olvid(?:a|e|ad)|descart(?:a|e))(?:me)?"
 )
@@ -112,7 +115,7 @@ BARE: Final = (
     rf"^{_POLITE}(?:(?:no|nono|anda|ay)[ ,]+)*{_POLITE}{_ASKING}(?:(?:eso|esto)(?: ultimo)?,? )?(?:{_ERASE_IT}(?:lo|la)(?: eso| esto)?|{_ERASE_IT} (?:eso|esto))"
     r"(?:[ ,]+(?:por favor|porfa|porfis|gracias|anda|si|dale|ya|nomas|mejor|poh?|pues|eh|que \w+(?: \w+)?))*[.!]*$"
 )
-"""Matches a message that only asks to remove "that". It may mean what was said, or a text that is being written."""
+"""Matches a message that only asks to remove "that". The user may mean their last message, or a text being written."""
 _SUBJUNCTIVE: Final = (
     r"(?:guard(?:es?|en)|recuerd(?:es?|en)|recordes|conserv(?:es?|en)|memori(?:ces?|cen)|(?:te|se) acuerd(?:es?|en) de)"
 )
@@ -120,7 +123,7 @@ CEASE: Final = (
     rf"\bya no (?:me |lo )?{_SUBJUNCTIVE} (?P<subject>(?:lo de|lo del|de que|que (?!te\b|le\b|yo te\b))\b.*)",
     rf"{START}(?:deja|deje|dejen|para|pare) de (?:record|acord|sab|guard|ten)\w+ (?:de )?(?P<subject>(?:que (?:soy|estoy|tengo|me|mi|vivo|trabajo|no|\w+o)\b|lo de\b|lo del\b).*)",
 )
-"""The user wishes that something known is not kept any longer. The group ``subject`` says what."""
+"""Patterns of a wish that a known fact is no longer kept. The group ``subject`` names the fact."""
 FORGET: Final = (
     rf"{START}(?P<subject>{_SAID}),? (?:por favor |porfa |mejor )*{_ERASE_IT}(?:lo|la)\b(?:,? (?:por favor|porfa|gracias|anda))*[.!]*$",
     rf"{START}(?:{_FORGET}|{_TAKE}) (?:de )?(?P<subject>{_SAID})[.!]*(?:,? (?:por favor|porfa|gracias|anda))*[.!]*$",
@@ -139,7 +142,7 @@ FORGET: Final = (
     r"^(?P<subject>(?:lo (?:que (?:te|le|les|os) (?:dije|conte|comente)|de)|eso que (?:te|le|les|os) (?:dije|conte)|ese dato)[^.?!]{2,80}?),? (?:por favor |porfa |mejor |ya )*(?:olvid(?:alo|elo|ate)|borr(?:alo|elo)|elimin(?:alo|elo)|quit(?:alo|elo)|sacalo|saquelo|descart(?:alo|elo))\b[^.]{0,20}[.!]*$",
     rf"{START}(?P<subject>(?:borr(?:alo|ame|a)|elimin(?:alo|a)|olvid(?:alo|a|ate de)) (?:absolutamente )?todo)\b",
 )
-"""The user wishes that something known is forgotten. The group ``subject`` says what."""
+"""Patterns of a wish that something known is forgotten. The group ``subject`` names it."""
 FORGET_UNLESS: Final = r"\bolvid(?:alo|elo)[,.!]* (?:mejor|pidamos|vamos|ya|da igual|no importa|pedimos|hagamos)|^\W*olvid(?:alo|elo|ate)\W*$|\b(?:un|por un) (?:segundo|momento|rato|instante|minuto)\b|\bpor ahora\b|\bdecia\b"
 
 _FACT: Final = r"(?:que |esto ?[:,-] ?|lo siguiente ?[:,-] ?|: ?|, ?(?=mi|soy|tengo)|(?=mis? |nuestr))"
@@ -154,18 +157,18 @@ REMEMBER: Final = (
     r"^(?:\w+[ ,]+){0,2}para (?:futur[ao]s? (?:conversaciones|referencias?|charlas|ocasiones|consultas)|la proxima|que te acuerdes|que lo recuerdes|tu memoria|el futuro|mas adelante)[:,] ?(?P<fact>.+)",
     r"^(?P<fact>.{4,200}?)[.,;:!-]+ ?(?:por favor,? |y |asi que |porfa,? |para la proxima,? )*(?:recuerdalo|recordalo|acuerdate|acordate|no lo olvides|no te olvides|anotalo|apuntalo|tenlo en cuenta|tenelo en cuenta|tenlo presente|tenelo presente|guardalo|apuntatelo|no se te olvide|ten eso en cuenta|recuerda eso|recorda eso|guarda eso|anotatelo|memorizalo|registralo)(?:,? (?:por favor|porfa|vale|dale|eh|si|ok|gracias|de eso))*(?: para [\w ]{2,25})?[.!]*$",
 )
-"""The user wishes that something is remembered. The group ``fact`` says what."""
+"""Patterns of a wish that something is remembered. The group ``fact`` contains it."""
 REMEMBER_UNLESS: Final = r"^\W*(?:te )?(?:acuerdas|acordas|recuerdas|recordas|se acuerda|os acordais)\b|\b(?:acuerd|acord)\w+ de \w+(?:ar|er|ir)(?:me|te|se|lo|la)?\b|\b(?:me|nos) (?:dijo|dice|decia|pidio)\W*$|\b(?:dice|decia|dijo) (?:mi|la|el)\b|\bguardar?e? (?:las|los|el|la) (?!datos?\b)"
 ALL: Final = (
     r"\btodo(?:,? todo)?,? (?:lo que (?:me |te )?(?:sab(?:es|e|as|és)|sepas|sepa|tienes|tenes|tengas|recuerdas|guardaste|has guardado|conoces|conte|dije|he (?:dicho|contado))(?: (?:de|sobre) mi)?)(?: en tu memoria)?[.!]*$"
     r"|\b(?:borr(?:alo|a|ame)|elimin(?:alo|a)|olvid(?:alo|a|ate de)) (?:absolutamente )?todo[.!]*$|^de mi$|\btus recuerdos (?:de|sobre) mi$|\btu memoria (?:de|sobre) mi$"
 )
-"""Matches a subject that stands for everything known about the user."""
+"""Matches the subject of a wish to forget everything about the user."""
 TEXT_COMMAND: Final = (
     r"^[¿¡ ]*(?:por favor |puedes |podes |ahora )*(?:traduce|traduci|traducime|traduzca|reescribe|reescribi|corrige|corregi|resume|resumi|parafrasea|que significa|que quiere decir|"
     r"explica|explicame|define|como (?:hago|se|puedo|funciona|borro|borra|evito|elimino|desactivo|apago)|escribe(?:me)? (?:un|una|el|la)\b|escribi(?:me)? (?:un|una|el|la)\b|redacta|por que|cuando|donde|cual|quien|es (?:seguro|posible|legal))\b"
 )
-"""Matches a message about a text, or a question. Wishes in it are not meant for the assistant's memory."""
+"""Matches a question, or a request to work on a text, such as "translate". Such a message contains no wish about memory."""
 WORDS: Final = (
     "por favor porfa olvida olvidate olvide olvidese olvidar olvides olvidad borra borrar borre borrame borralo elimina eliminar elimine elimines quita quitar quite quitalo saca sacar "
     "saque sacalo suprime suprima descarta descarte retira retire tacha tache tira basura limpia todo toda todos lo que de del sobre acerca relativo relacionado memoria notas registro "
@@ -173,4 +176,4 @@ WORDS: Final = (
     "conte contado dicho comente mencione pase di quiero quisiera ya no mas deja dejes puedes podrias podes me te se mi mis tu tus su sus yo vos usted el la los las un una eso esto ese "
     "esa dato datos informacion cosa cosas semana pasada ayer antes vez dia otro hace falta si tan amable haz hace favor alguna ahora siga sigas sabiendo recordando"
 )
-"""Words that say nothing about the subject of a wish to forget."""
+"""Words that are ignored when the subject of a wish to forget is determined."""

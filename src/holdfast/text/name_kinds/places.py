@@ -1,4 +1,7 @@
-"""Names of countries and large cities in English and Spanish, folded. Names that are also common given names are not listed."""
+"""Names of countries and large cities in English and Spanish, in lower case and without accents.
+
+Names that are also common given names are not listed.
+"""
 
 from typing import Final
 
@@ -46,4 +49,4 @@ venecia, verona, vienna, viena, vigo, vilnius, vitoria, warsaw, varsovia, washin
 zaragoza, zurich
 """
 PLACES: Final = frozenset(name for text in (_COUNTRIES, _CITIES) for part in text.split(",") if (name := " ".join(part.split())))
-"""Names of countries and large cities, folded."""
+"""Names of countries and large cities, in lower case and without accents."""

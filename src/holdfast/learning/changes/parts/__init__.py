@@ -1,1 +1,1 @@
-"""Cut a statement into its parts, so that a change ends one part and leaves the rest."""
+"""Split a statement into its parts, to keep the parts that are still true after a change."""

@@ -87,7 +87,7 @@ def split_claims(sentence: str, language: str | None = None) -> list[str]:
 
 
 def subject_of(clause: str, language: str) -> str:
-    """Return the words before the verb of a clause. Empty if the clause begins with its verb."""
+    """Return the words before the verb of a clause. The result is empty if the clause begins with its verb."""
     found = _SUBJECT[language].match(clause)
     if found is None or (language == "es" and re.match(rf"{_SPANISH_VERBS}\b", clause, re.IGNORECASE) and not _names(found[0])):
         return ""
@@ -99,9 +99,10 @@ def _names(subject: str) -> bool:
 
 
 def _without_relative(sentence: str, language: str) -> tuple[str, list[str]]:
-    """Cut out relative clauses about a person. Return the shorter sentence, and each cut clause as a statement of its own.
+    """Cut relative clauses about a person out of a sentence. Return the shorter sentence and the cut clauses.
 
-    "My aunt Ada, who is a judge, moved" becomes "My aunt Ada moved" and "My aunt Ada is a judge".
+    Each cut clause is completed to a sentence: "My aunt Ada, who is a judge, moved" becomes "My aunt Ada moved" and "My
+    aunt Ada is a judge".
     """
     about: list[str] = []
     while found := _ABOUT_PERSON[language].search(sentence):
@@ -143,9 +144,10 @@ def _coordinated(sentence: str, language: str) -> list[str]:
 
 
 def _with_person(clause: str, subject: str, before: str, language: str) -> str | None:
-    """Return a clause that begins with a pronoun together with the words that the pronoun stands for: "My dad, he's 84".
+    """Return a clause, with the person named if it begins with a pronoun: "he's 84" becomes "My dad, he's 84".
 
-    These are the subject of the sentence, or else the last name before the clause. Return None if there is neither.
+    The person is the subject of the sentence or, if that is "I" or "we", the last name in ``before``. Return None if no
+    person is found.
     """
     if not re.match(rf"{_PRONOUN[language]}\b", clause, re.IGNORECASE):
         return clause

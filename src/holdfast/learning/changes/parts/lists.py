@@ -23,16 +23,19 @@ _STANDS_FOR: Final = regex(
     r"(?:(?:another|the other )?ones?|another|the other|otr[oa]s?|un[oa]|l[oa]s? otr[oa]s?)(?= (?:in|at|on|after|before|for|en|a|al|antes|después|para|por)\b|$)",
     re.IGNORECASE,
 )
-"""Matches an item that stands for the thing named before it: "one after lunch"."""
+"""Matches a list item that refers to a noun in an earlier item: "one after lunch" in "a walk at noon and one after lunch"."""
 _COUNT: Final = regex(
     r"\b(?:two|three|four|five|six|both|\d+|dos|tres|cuatro|cinco|seis|amb[oa]s)\s+(?=[\w-]+[,:]?\s*$)", re.IGNORECASE
 )
-"""Matches a number before a noun at the end of a text: "two" in "I have two cats, ". If an item is cut, the number is wrong."""
+"""Matches a number before the noun that ends a text, such as "two" in "I have two cats: ".
+
+If an item is cut from the list, the number is removed, because it is no longer right.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemList:
-    """A list in a clause: the words before it, its items, the word before the last item, and the words after it."""
+    """A list inside a clause: the text before the list, its items, the joint before the last item (" and "), and the text after."""
 
     before: str
     items: tuple[str, ...]
@@ -40,7 +43,7 @@ class ItemList:
     after: str
 
     def without(self, dropped: set[int]) -> str:
-        """Return the clause without some of the items."""
+        """Return the clause without the items at the positions in ``dropped``."""
         kept = [item for number, item in enumerate(self.items) if number not in dropped]
         before = _COUNT.sub("", self.before)
         if kept[0] != self.items[0] and _ARTICLE.match(kept[0]):

@@ -1,4 +1,4 @@
-"""Keep the sentences and clauses of a superseded statement that still hold.
+"""Keep the sentences and clauses of a superseded statement that are still true.
 
 After a move, the job in "I live in Lyon and work at Acme" is kept, and so is the code in "Lives in Lyon. Locker code 4411."
 """
@@ -21,19 +21,19 @@ _POINTS_BACK: Final = regex(
     r"\b(?:it|its|it's|there|that|that's|this|he|she|they|them|him|her|his|their|ahí|allí|allá|eso|esto|él|ella|ellos|ellas)\b",
     re.IGNORECASE,
 )
-"""Matches a sentence that refers to the sentence before it:
+"""Matches a pronoun that refers to the previous sentence, as in "Loves it there."
 
-"Loves it there." If that sentence no longer holds, neither does this one.
+If the previous sentence is outdated, so is a sentence with such a pronoun.
 """
 _SUBJECT: Final = regex(r"(?:I|We|The user|User|El usuario|La usuaria)(?= )")
 
 
 def remainder(old: Memory | Put, put: Put, chance: Chance | None = None) -> list[Put]:
-    """Return the parts of an old statement that are still true after a new statement changes it, as one Put (a memory to store).
+    """Return the parts of an old statement that are still true after a new statement, as a list of at most one Put.
 
-    Kept are the sentences that the new statement does not affect. In the other sentences, only clauses about other attributes
-    are kept. The Put is in a list. The list is empty if nothing is kept, or if the new statement changes nothing. ``chance`` is used if no words show
-    which clause has changed.
+    A Put is a memory to store. Sentences that the new statement does not change are kept whole. Of a changed sentence, only
+    the clauses about other attributes are kept. The list is empty if nothing is kept, or if the new statement changes
+    nothing. ``chance`` estimates which clause has changed if the words do not show it.
     """
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
     changes = slots_of(put.text, key=put.key, language=put.language)
@@ -64,9 +64,9 @@ def remainder(old: Memory | Put, put: Put, chance: Chance | None = None) -> list
 
 
 def still_true(old: Memory | Put, claims: Sequence[str]) -> list[Put]:
-    """Return a list with a Put (a memory to store) for the claims of an old statement that still hold.
+    """Return a list with one Put (a memory to store) whose text is the given claims of an old statement.
 
-    The list is empty if there are no such claims.
+    The other fields are those of the old statement. The list is empty if there are no claims.
     """
     if not claims:
         return []
@@ -98,7 +98,7 @@ def _changes(sentence: str, put: Put, changes: Sequence[Slot], language: str) ->
 
 
 def _stays(clause: SlotClause, put: Put, changes: Sequence[Slot], language: str) -> bool:
-    """Return True if a clause of a changed sentence states another attribute, which still holds."""
+    """Return True if a clause of a changed sentence is about another attribute and is still true."""
     slots = [slot for slot in slots_of(clause.text, language=language) if slot.attribute != "*"]
     known = any(slot.attribute != "does" for slot in slots)
     return known and not _changes(clause.text, put, changes, language)

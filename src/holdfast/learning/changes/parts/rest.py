@@ -1,8 +1,8 @@
-"""Return the parts of a sentence that still hold after a change: words are cut, never added.
+"""Find the parts of a sentence that are still true after a change. Words are cut, never added.
 
-After "I moved to Leeds", the sentence "I live in York with my aunt" becomes "I live with my aunt". The part that changed is looked for
-in this order: the claim (a coordinated clause), the item of a list, the phrase that adds a place, a time, a companion or a role.
-If no part can be found, nothing of the sentence holds.
+After "I moved to Leeds", the sentence "I live in York with my aunt" becomes "I live with my aunt". The changed part is
+searched in this order: a claim (a coordinated clause), an item of a list, a phrase with a place, a time, a companion or a
+role. If the changed part is not found, no part of the sentence is kept.
 """
 
 import re
@@ -33,16 +33,16 @@ _RENTS: Final = regex(r"\b(?:rent|rents|share|shares|own|owns|alquil\w+|rent[oa]
 _JOB_ATTRIBUTES: Final = frozenset({"employer", "occupation", "school"})
 _MIN_TOKEN: Final = 3
 _MIN_CHANCE: Final = 0.5
-"""Minimum probability with which one of several claims has changed, if something has changed."""
+"""Minimum probability with which a claim counts as changed, if it is known that one of several claims has changed."""
 
 Chance: TypeAlias = Callable[[str, str], float]
-"""Returns the probability with which a new statement ends a claim."""
+"""Function that takes an old claim and a new statement, and returns the probability that the claim is outdated."""
 
 
 def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None = None) -> list[str]:
-    """Return the claims of a sentence that still hold after a new statement has changed it, with the changed words cut out.
+    """Return the claims of a sentence that are still true after a new statement, with the outdated words cut out.
 
-    The list is empty if nothing of the sentence holds. ``chance`` is used if no words show which claim has changed.
+    The list is empty if nothing is still true. ``chance`` estimates which claim has changed if the words do not show it.
     """
     language = language if language in LANGUAGES else "en"
     claims = split_claims(sentence, language)
@@ -58,7 +58,7 @@ def rest_of(sentence: str, new: str, language: str | None, chance: Chance | None
 
 
 def _changed_claims(claims: Sequence[str], new: str, language: str, chance: Chance | None) -> set[int]:
-    """Return the numbers of the claims that a new statement changes. If nothing shows which, all of them are returned."""
+    """Return the positions of the claims that a new statement changes. If this is unclear, return all positions."""
     every = set(range(len(claims)))
     if len(claims) == 1:
         return every
@@ -81,7 +81,7 @@ def points_to_thing(claim: str) -> bool:
 
 
 def is_changed(text: str, new: str, language: str) -> bool:
-    """Return True if rules find that a new statement changes something that a text says."""
+    """Return True if, according to the rules, a new statement changes something in a text."""
     if _retired(text, new, language) or change_in_words(text, new, language) is not None:
         return True
     claims = split_claims(text, language)
@@ -89,13 +89,13 @@ def is_changed(text: str, new: str, language: str) -> bool:
 
 
 def _retired(text: str, new: str, language: str) -> list[tuple[Slot, Slot]]:
-    """Return the slots of a text that a new statement retires, each with the slot that retires it."""
+    """Return the slots of a text that a new statement makes outdated, each with the new slot."""
     after = slots_of(new, language=language)
     return [(slot, change) for slot in slots_of(text, language=language) for change in after if retires(slot, change)]
 
 
 def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
-    """Return what still holds of a claim that has changed, or None."""
+    """Return the part of a changed claim that is still true. Return None if there is no such part."""
     listed = list_in(claim, language)
     if listed is not None:
         shared = [len(shared_words(item, new) - shared_words(listed.before, new)) for item in listed.items]
@@ -119,7 +119,7 @@ def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
 
 
 def _is_listed_again(items: Sequence[str], new: str, language: str) -> bool:
-    """Return True if a new statement gives a new list that still contains the items: "now I run on Monday and Sunday"."""
+    """Return True if a new statement contains a list with the same items: "now I run on Monday and Sunday"."""
     lists = [found for claim in split_claims(new, language) if (found := list_in(claim, language)) is not None]
     again = any(shared_words(item, other) for item in items for each in lists for other in each.items)
     return again and not any(endings_in(new, language))
@@ -145,9 +145,10 @@ def _changed_segments(
 
 
 def _named(segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
-    """Return the phrases that a new statement names, if the clause states more than a verb with these phrases.
+    """Return the phrases of a clause that a new statement mentions.
 
-    "I cancelled the gym" leaves nothing of "I go to the gym with Tom", and "the call with Eva is off" nothing of a call with her.
+    The list is empty if the clause would say nothing without them: after "I cancelled the gym", nothing of "I go to the gym
+    with Tom" is true. It is also empty if the new statement mentions the clause's object.
     """
     core = segments[0].text[verb_end(segments[0].text, language) :]
     has_role = any(each.sort == "role" for each in segments)
@@ -157,7 +158,7 @@ def _named(segments: Sequence[Segment], new: str, language: str) -> list[Segment
 
 
 def _parallel(segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
-    """Return the phrases that a new statement replaces with a phrase of the same sort, such as another place or time."""
+    """Return the phrases of a clause that a new statement replaces with another value, such as another place or time."""
     others = [each for claim in split_claims(new, language) for each in segments_of(claim, language)[1:]]
     found = []
     for each in segments[1:]:
@@ -173,12 +174,15 @@ def _parallel(segments: Sequence[Segment], new: str, language: str) -> list[Segm
 
 
 def _comparable(old: str, new: str) -> bool:
-    """Return True if two phrases can name two values of one thing: both contain a name, or they begin with the same word."""
+    """Return True if two phrases can be two values of one attribute: both contain a name, or both begin with the same word."""
     return bool(_names_in(old) and _names_in(new)) or old.split(maxsplit=1)[0].casefold() == new.split(maxsplit=1)[0].casefold()
 
 
 def _has_ended(core: Segment, claim: str, new: str, language: str) -> bool:
-    """Return True if the new statement ends the core of a clause. The phrases that it adds then no longer hold either."""
+    """Return True if the new statement says that the core of a clause (subject, verb and object) is over.
+
+    The other phrases of the clause are then outdated, too.
+    """
     words = meaning(core.text[len(subject_of(claim, language)) :], language)
     return any(ending.things and ending.things <= words for ending in endings_in(new, language))
 
@@ -189,9 +193,9 @@ def _is_independent(
     changed: Sequence[Segment],
     retired: Sequence[tuple[Slot, Slot]],
 ) -> bool:
-    """Return True if a phrase still holds although another phrase of its clause has changed.
+    """Return True if a phrase is still true although another phrase of its clause has changed.
 
-    If the home changed, only the companions still hold. If the job or the school changed, only the role does.
+    After a move, only a companion ("with my aunt") is still true. After a change of job or school, only the role is.
     """
     if segment.sort == "core":
         return True
@@ -204,7 +208,7 @@ def _is_independent(
 
 
 def _says_something(left: Sequence[Segment], claim: str, language: str) -> bool:
-    """Return True if the segments left of a clause state a fact: more than a verb with a time."""
+    """Return True if the remaining segments of a clause still state a fact, not only a verb and a time."""
     core = next((each.text for each in left if each.sort == "core"), "")
     added = [each for each in left if each.sort not in ("core", "time")]
     if _RENTS.search(core) and _DWELLING.search(core):

@@ -1,4 +1,4 @@
-"""Split a clause into its core (subject, verb and object) and the phrases that add a place, a time, a companion or a role."""
+"""Split a clause into segments: its core (subject, verb and object), and phrases with a place, time, companion or role."""
 
 import re
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Segment:
 
 
 def segments_of(clause: str, language: str) -> list[Segment]:
-    """Return the segments of a clause, in order. The first one is the core."""
+    """Return the segments of a clause, in order. The first one is the core (subject, verb and object)."""
     begin = verb_end(clause, language)
     starts = [(found.start(), found["word"].strip().casefold()) for found in _STARTS[language].finditer(clause, begin)]
     works = _WORKS.match(clause, len(subject_of(clause, language))) if language == "es" else None
