@@ -21,10 +21,9 @@ from holdfast.text.language import STOP_WORDS, detect_language
 _MAX_GROWTH = 10
 """Maximum length of a text, as a multiple of the total length of the texts it replaces."""
 _MIN_WORD_SHARE = 0.2
-"""Minimum share of content words in a new text.
+"""Minimum number of distinct content words in a new text, divided by their number in the replaced texts.
 
-The number of its distinct content words is divided by the number in the replaced texts. ``_MAX_ROOM_SHARE`` limits the
-required number.
+``_MAX_ROOM_SHARE`` limits the required number.
 """
 _MAX_ROOM_SHARE = 0.15
 """Upper limit for the number of content words that a new text must have.
@@ -121,7 +120,7 @@ def _repeats_prompt(text: str) -> bool:
 
 @cache
 def _instructions() -> frozenset[str]:
-    """Return the sentences of all prompts that have at least 30 characters, in lower case and without accents.
+    """Return all prompt sentences of at least 30 characters, in lower case and without accents.
 
     A model's text that contains one of them has copied its instructions.
     """

@@ -1,4 +1,4 @@
-"""Determine how far the text can be trusted that memories are derived from.
+"""Determine how far memories can be trusted, from the trust of the text that they are derived from.
 
 A chat model chooses which messages it names as the sources of a memory, so the named sources do not determine the memory's
 trust. Its trust is the lowest trust of all text that the model was shown, unless the memory repeats the user's own words.

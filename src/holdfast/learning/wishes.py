@@ -47,12 +47,12 @@ _MIN_SURE_BY_FORM: Final = 0.97
 The message must then have the form of a wish, see :func:`may_wish_by_form`.
 """
 _MIN_PART: Final = 0.5
-"""Minimum probability of an off-the-record wish in a part of a message that is part of the wish.
+"""Minimum probability of an off-the-record wish with which a part of a message counts as the wish itself.
 
-Other parts can be content that the wish covers.
+A part below it can be content that the wish covers.
 """
 _MIN_EITHER: Final = 0.85
-"""Minimum sum of the probabilities of the wishes ``off_record`` and ``forget``.
+"""Minimum sum of the probabilities of ``off_record`` and ``forget`` with which the likelier of the two wishes is obeyed.
 
 The sentence reader is often sure that the user does not want something to be kept, but not whether it is stored already.
 """
@@ -60,7 +60,7 @@ _MIN_OFF_RECORD_IN_PART: Final = 0.02
 _MIN_FORGET_IN_PART: Final = 0.15
 """Minimum probability of a wish to forget in one part of a message, if the whole message has such a wish."""
 _MAX_NONE_OF_BARE: Final = 0.5
-"""Maximum probability of "no wish" for a longer message that ends with "delete that" or similar words."""
+"""Maximum probability of "no wish" with which a longer message that ends with "delete that" counts as a wish."""
 _MIN_TOLD: Final = 0.05
 """Minimum probability of being worth keeping, for a part of a message that counts as content covered by a wish."""
 _MIN_NONE: Final = 0.97

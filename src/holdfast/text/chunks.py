@@ -12,7 +12,7 @@ from holdfast.runtime.regex import regex
 __all__ = ["MAX_CHUNKS", "SEPARATOR", "chunk_spans", "field_spans", "split_chunks"]
 
 SEPARATOR: Final = "\x1f"
-"""Character between the texts of an item that has several. No chunk crosses it."""
+"""Character that separates the texts of an item with several texts. No chunk crosses it."""
 
 MAX_CHUNKS: Final = 4000
 """Maximum number of chunks per text."""

@@ -41,7 +41,7 @@ _QUESTION_WORDS: Final = frozenset(
     "que cual cuales quien quienes cuando cuanto cuanta cuantos cuantas adonde".split()
 )
 _SPANISH_QUESTION: Final = frozenset("como donde".split())
-"""Spanish question words that also begin statements: "como siempre", "donde vivo". They count if a verb follows at once."""
+"""Spanish question words that also begin statements ("como siempre"). They count only if a verb follows directly."""
 _INVERTED: Final = frozenset(
     "do does did don't dont doesn't doesnt didn't didnt is are was were isn't isnt aren't arent wasn't wasnt am can could can't cant "
     "couldn't couldnt will would won't wouldn't shall should shouldn't has have had hasn't haven't may might must".split()
@@ -63,7 +63,7 @@ _LATE_QUESTION: Final = regex(
     r"(?:[^\W_]+ ){1,3}(?:(?:what|who|where|when|which|why|how) (?:is|are|was|were|did|do|does|has|have|had|can|should|much|many|long|"
     r"old|far|often|come|u|you|i)|what(?:'s|s)|who(?:'s|s)|where(?:'s|s)|when(?:'s|s)|how(?:'s|s))\b"
 )
-"""A question after a few words such as "yo quick" or "my love"."""
+"""Matches a question after one to three other words, such as "yo quick" or "my love"."""
 _REQUEST: Final = regex(
     r"(?:(?:can|could|would|will|wud|cud) (?:you|u|ya)|i (?:need|want) you to|i'd like you to|help me|let me (?:know|see)|let's|lets|"
     r"give me|tell me|show me|find me|get me|make me|send me|read me|wake me|set|play|stop|pause|skip|start|turn|add|"
@@ -95,7 +95,7 @@ _EMPTY_STATEMENT: Final = regex(
     r"(?:yo )?(?:no (?:se|recuerdo|me acuerdo|estoy segur[oa]|lo se)|quiero|quisiera|queria|necesito|quisiera saber|me gustaria saber|"
     r"me pregunto|se me olvido|ya no me acuerdo|olvide|lo siento|me parece bien|ni idea))\b"
 )
-"""Openings of first-person clauses that state nothing about the person: "I need ...", "I don't remember ..."."""
+"""Matches the opening of a first-person clause that states nothing about the person: "I need ...", "I don't remember ..."."""
 _NO_ANSWER: Final = regex(
     r"(?:i(?:'m| am) (?:not sure|sorry|afraid)|i (?:don'?t|do not) (?:know|have|remember|recall|see)|i have no|unfortunately|"
     r"you (?:haven'?t|have not) (?:told|mentioned)|i can'?t (?:find|recall|remember)|no (?:lo )?se|no (?:(?:la |lo |los |las )?tengo|(?:te |le )?(?:sabria|puedo) (?:decir|saber)|recuerdo|encuentro|me "
@@ -162,7 +162,7 @@ def _first_sentences(text: str) -> list[str]:
 
 
 def is_about_asking(query: str) -> bool:
-    """Return True if a query asks what the user asked or requested before."""
+    """Return True if a query is about the user's earlier questions or requests: "what did I ask you yesterday?"."""
     return _ABOUT_ASKING.search(fold(query)) is not None
 
 
@@ -202,9 +202,9 @@ def _act_of_sentence(sentence: str) -> Act:
 
 
 def _states(clause: str) -> bool:
-    """Return True if a clause states something about a person, as in "what should I cook, my sister is vegan".
+    """Return True if a clause states something about a person, such as "my sister is vegan".
 
-    It is used for the clauses after a question or a request.
+    It is used for the clauses after a question or a request: "what should I cook, my sister is vegan".
     """
     return (
         _SUBJECT_OPENING.match(clause) is not None

@@ -11,7 +11,7 @@ from holdfast.types.translatable import translatable
 __all__ = ["Limits"]
 
 _MAX_NAMES = 1000
-"""Maximum number of names in the metadata of a memory, with those of nested objects."""
+"""Maximum number of names (keys) in the metadata of a memory, including those of nested objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,10 @@ _RECURS: Final = regex(
 _SEASON_STARTS: Final = {
     "spring": 3, "summer": 6, "fall": 9, "autumn": 9, "winter": 12, "primavera": 3, "verano": 6, "otoño": 9, "otono": 9, "invierno": 12,
 }  # fmt: skip
-"""First month of each season in the north. Only the year is added, which is usually right for the south, too."""
+"""First month of each season in the northern hemisphere.
+
+It is only used to find the year, which is usually right for the southern hemisphere, too.
+"""
 _SEASON_NAME: Final = rf"(?P<season>{'|'.join(_SEASON_STARTS)})"
 _SEASON: Final = regex(
     rf"\b(?:(?P<last>last|this past|past|el pasado|la pasada)|(?P<next>next|this coming|el próximo|la próxima|el proximo|la proxima)|this|in the|this year's|est[ae]|en|el|la)"

@@ -55,7 +55,8 @@ def with_dates(text: str, at: datetime) -> str:
 def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
     """Return a text with a calendar date after each weekday: "on Friday (20 November 2026)".
 
-    With ``future``, it is the next such day after ``at``, otherwise the last one. Days of every week get no date.
+    With ``future``, the date is the next such day after ``at``, otherwise the last one before it. Recurring days ("every
+    Friday") get no date.
     """
     folded = fold_letters(text)
     if _EVERY_WEEK.search(folded):
@@ -70,7 +71,7 @@ def with_weekdays(text: str, at: datetime, *, future: bool) -> str:
 
 
 def names_weekday(text: str) -> bool:
-    """Return True if a text names one weekday, not a day of every week."""
+    """Return True if a text names a single weekday ("on Friday"), not a recurring one ("every Friday")."""
     folded = fold_letters(text)
     return _BARE_WEEKDAY.search(folded) is not None and _EVERY_WEEK.search(folded) is None
 

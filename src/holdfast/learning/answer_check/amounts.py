@@ -22,7 +22,7 @@ _WEEK: Final = timedelta(days=7)
 _FUZZ: Final = timedelta(days=4)
 """Tolerance for vague times such as "two weeks ago"."""
 _UNCLEAR_RANGE: Final = timedelta(days=420)
-"""Maximum distance between a date and a message that names only an unclear time, such as "in summer" or "recently"."""
+"""Maximum time between a message and a date derived from it, if the message names only an unclear time such as "recently"."""
 _MAX_COUNT: Final = 5
 _TIME: Final = regex(r"\d{1,2}:\d\d")
 _AMOUNT: Final = regex(r"\d+(?:\.\d+)?")
@@ -38,7 +38,7 @@ class Said:
 
 
 def wrong_amount(item: str, said: Sequence[Said], known: Sequence[str]) -> str | None:
-    """Return the first sort of amount in an item (one statement of a model's answer) that the texts do not support.
+    """Return which sort of detail in an item (one statement of a model's answer) does not follow from the texts.
 
     The result is "a date", "a time", "a number" or "a currency". It is None if everything follows from the messages
     (``said``) and the known texts.

@@ -37,7 +37,7 @@ _MIN_SHARE: Final = 0.34
 _MAX_CONSEQUENCE_WORDS: Final = 7
 """Maximum number of content words of an item that has only a name or a number in common with the messages.
 
-Such an item is a consequence, such as "no longer works at KPMG" after "KPMG let me go".
+Such an item states a consequence, such as "no longer works at KPMG" after "KPMG let me go".
 """
 _MIN_TYPO_LENGTH: Final = 5
 _MIN_TYPO_RATIO: Final = 0.88

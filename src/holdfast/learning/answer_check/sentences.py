@@ -60,7 +60,7 @@ class Word:
     unreal: bool = False
     """True if the word is part of a condition, a wish or a question."""
     ceased: bool = False
-    """True if the word is about something that was so in the past and is no longer so."""
+    """True if the word is about something that used to be so and is no longer so."""
     clause: int = 0
     """Number of the clause that contains the word, within the sentence."""
 
@@ -175,7 +175,7 @@ def _owners(spelled: list[str], plain: list[str], voice: Voice, names: set[str],
 
 
 def _with_later_subject(owners: list[frozenset[Owner]], plain: list[str]) -> list[frozenset[Owner]]:
-    """Return the people that each word is about, with the subject added to a verb that precedes it: "murió mi abuelo"."""
+    """Return ``owners``, corrected for subjects that follow their verb, as in Spanish "murió mi abuelo"."""
     found = list(owners)
     for at, word in enumerate(plain):
         before = at - 2 if at > 1 and plain[at - 1] in words("speaker", "possessive") else None

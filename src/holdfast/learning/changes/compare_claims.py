@@ -22,7 +22,10 @@ _CERTAIN_ENDS: Final = 0.99
 """Minimum probability with which an ending counts as certain. An uncertain ending counts only if there is no other."""
 _MIN_REPEATS: Final = 0.95
 _MIN_COMMON_WORDS: Final = 2
-"""Minimum number of words in common for comparing a new claim with a memory that is not the most similar one."""
+"""Minimum number of words that an old claim and a new claim must have in common to be compared.
+
+It does not apply to claims of the most similar memory.
+"""
 _MAX_OLD_WORDS: Final = 14
 _MAX_NEW_WORDS: Final = 25
 """Maximum number of words of a new claim that is compared; ``_MAX_OLD_WORDS`` is the same for an old claim.
@@ -97,9 +100,9 @@ class ClaimComparer:
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
         """Return how a new statement changes an old memory, or None if it ends none of the memory's claims.
 
-        ``nearest`` is True if no other known memory is more similar to the new statement. Only then are two more texts
-        compared, because the sentence reader is often wrong if a claim was reworded: ``said``, the sentence that the memory
-        comes from, and ``whole``, the message that contains the new statement.
+        ``nearest`` is True if no other known memory is more similar to the new statement. In this case, two more texts are
+        compared, because the sentence reader is often wrong if a claim was reworded. ``said`` is the user's sentence that
+        the memory comes from. ``whole`` is the message that contains the new statement.
         """
         before, words, after = spoken_words(old)
         claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]

@@ -117,7 +117,10 @@ def endings_in(text: str, language: str) -> Iterator[Ending]:
 
 
 def is_limited(predicate: str, language: str) -> bool:
-    """Return True if a phrase about an ending restricts it: "coffee after six" or "meat on Fridays", not all coffee or meat."""
+    """Return True if an ending is restricted, as in "stopped drinking coffee after six". The user still drinks coffee then.
+
+    ``predicate`` is the clause without its subject.
+    """
     return _limit_in(predicate, "stop", change_phrases(language)) is not None
 
 

@@ -89,7 +89,7 @@ class _Retired:
     certain: bool
     """True if it is certain that the new statement supersedes the memory.
 
-    An uncertain memory is retired only if it is the only one.
+    If no memory is certain, an uncertain one is retired only if there is exactly one.
     """
     kept: tuple[str, ...] | None = None
     """Claims of the memory that are still true, according to the sentence reader. None if rules determine them."""
@@ -163,9 +163,10 @@ class _Batch:
         self._append(put)
 
     def _unstated_rest(self, put: Put, found: Sequence[Neighbor]) -> list[Put]:
-        """Return the parts of replaced memories that are still true and that no new Put (a memory to store) states.
+        """Return the parts of replaced memories that are still true, as new Puts (memories to store).
 
-        The memories are those that a model named in ``put.replaces``.
+        Parts that another new Put states are left out. The replaced memories are those that a model named in
+        ``put.replaces``.
         """
         replaced = [neighbor.memory for neighbor in found if neighbor.memory.id in put.replaces]
         rest = [each for memory in replaced for each in remainder(memory, put, self._chance)]

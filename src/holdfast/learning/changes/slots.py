@@ -39,7 +39,7 @@ class Slot:
     """``user``, a role (with a name if one is given: ``sister:ana``), or a name."""
     attribute: str
     value: str
-    """Folded value. The value is empty if the text says that something ended but does not name the thing."""
+    """Value in lower case, without accents. Empty if the text says that something ended but does not name it."""
     single: bool
     """True if the subject can have only one value of the attribute at a time."""
     ended: bool = False
@@ -313,7 +313,10 @@ def _on_a_scale(raw: str) -> bool:
 
 
 def _status(value: str) -> str:
-    """Map a status to one name for all languages and genders. Return other values unchanged."""
+    """Return one name for a status in all languages and genders: "married" for "casado" and "casada".
+
+    Return other values unchanged.
+    """
     statuses = shared_statuses()
     return statuses.get(value) or statuses.get(value[:-1]) or value
 

@@ -68,7 +68,7 @@ def _differs(old: Slot, new: Slot) -> bool:
 
 
 def same_value(old: Slot, new: Slot) -> bool:
-    """Return True if two values are equal, or if one is a fuller form of the other."""
+    """Return True if two values are equal, or if one is a fuller form of the other: "Portland" and "Portland, Oregon"."""
     if old.attribute.startswith(("when ", "birthday")):
         return not times_differ(old.value, new.value, moved=False)
     before, after = _tokens(old.value), _tokens(new.value)
@@ -76,7 +76,7 @@ def same_value(old: Slot, new: Slot) -> bool:
 
 
 def says_more(old: Slot, new: Slot) -> bool:
-    """Return True if the new value is a fuller form of the old value."""
+    """Return True if the new value is a fuller form of the old value: "Portland, Oregon" for "Portland"."""
     return _tokens(old.value) < _tokens(new.value)
 
 

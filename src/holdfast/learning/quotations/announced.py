@@ -55,7 +55,10 @@ _MENTIONED = regex(
     rf"\b(?:this|these|the following|following|that|est[aeo]s?|(?:el|la) siguiente) (?:(?!my\b|mi\b|about\b|sobre\b)[\w'’-]+ ){{0,2}}{_NOUN}\b",
     re.IGNORECASE,
 )
-"""Matches words such as "this letter". A line with them announces a text, unless it ends with a period: "is this letter rude?"."""
+"""Matches words such as "this letter".
+
+A line with such words, like "is this letter rude?", announces a text if it does not end with a period.
+"""
 _FOUND = regex(
     rf"\b(?:got|received|found|recib[ií]|me lleg[oó]|encontr[eé]) (?:an?|una?|the|la|el) (?:\w+ )?{_NOUN}\b", re.IGNORECASE
 )

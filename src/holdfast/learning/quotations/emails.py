@@ -69,5 +69,5 @@ def _is_headed(lines: list[str]) -> bool:
 
 
 def _is_envelope(headers: list[str], rest: list[str]) -> bool:
-    """Return True if lines such as "From: ..." and "To: ..." are e-mail headers. They could also describe a journey."""
+    """Return True if lines such as "From: ..." and "To: ..." are e-mail headers, and not the start and end of a journey."""
     return any(map(_MAIL_HEADER.match, headers)) or "@" in "".join(headers) or (bool(rest) and not rest[0].strip())

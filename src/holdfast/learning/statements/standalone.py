@@ -101,7 +101,7 @@ def is_question(folded: str) -> bool:
 
 
 def is_unfinished(folded: str) -> bool:
-    """Return True if a text breaks off: "I started to annotate my books as". People also send messages in pieces."""
+    """Return True if a text breaks off in the middle of a sentence: "I started to annotate my books as"."""
     return _UNFINISHED.search(folded) is not None
 
 

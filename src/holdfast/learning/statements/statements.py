@@ -73,7 +73,7 @@ def _in_language(text: str, book: Rulebook) -> Iterator[Statement]:
 
 
 def _with_context(sentence: SpokenSentence, previous: str) -> SpokenSentence:
-    """Return the sentence, with the previous sentence as context if it begins with words such as "mine is"."""
+    """Return the sentence. If it begins with words such as "mine is", the previous sentence is added as context."""
     if not previous or not sentence.clauses or not sentence.clauses[0].needs_context or sentence.clauses[0].context:
         return sentence
     return replace(sentence, clauses=(replace(sentence.clauses[0], context=previous), *sentence.clauses[1:]))

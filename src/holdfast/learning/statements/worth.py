@@ -28,9 +28,9 @@ _INTENTION: Final = regex(
     r"(?:(?:yeah|yes|ok|okay|so|well|sure|and|but|maybe|then|thanks|also)\W+)*(?:i think |i guess |maybe )?(?:i'll|i will|we'll|we will|let me|(?:ya )?lo har[eé]|vere)\b"
 )
 _NEAR: Final = frozenset({("user", "plan"), ("other", "health"), ("other", "family"), ("other", "home"), ("other", "possession")})
-"""Pairs of owner and area of life for sentences about the user's life that need not name the user.
+"""Pairs of owner (whom a sentence is about) and area of life.
 
-For example, "the wedding is on Friday" is about a plan.
+A sentence with such a pair is about the user's life even if it does not mention the user: "the wedding is on Friday".
 """
 _PLURAL: Final = regex(r"\b(?:we|our|nosotr[oa]s|nuestr[oa]s?|\w{2,}(?:amos|emos|imos))\b")
 _DAY_OF_MONTH: Final = regex(r"\b\d{1,2}(?:st|nd|rd|th)\b|\bel \d{1,2}\b")

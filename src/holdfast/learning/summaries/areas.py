@@ -10,7 +10,7 @@ from holdfast.types import Memory
 from holdfast.types.common import Area
 
 AREAS: Final[tuple[Area, ...]] = get_args(Area)
-"""All areas, in the order in which they are shown."""
+"""All areas of life, in the order in which they are shown."""
 _BY_ATTRIBUTE: Final[dict[str, Area]] = {
     "name": "identity",
     "nickname": "identity",

@@ -1,4 +1,4 @@
-"""Select the input for a base document: durable facts by rank, and summaries without facts that have ended."""
+"""Select the input for a base document: durable facts by rank, and summaries without outdated facts."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +13,7 @@ from holdfast.text.sentences import split_sentences
 from holdfast.types import Memory
 
 _MIN_ENDED_WORDS: Final = 2
-"""Minimum number of content words of an outdated fact that is searched in a text. One word alone could match by chance."""
+"""Minimum number of content words of an outdated fact. A fact with only one word is ignored: it could match by chance."""
 
 
 def durable_facts(memories: Sequence[Memory], *, limit: int, newest: int) -> list[Memory]:
@@ -32,7 +32,7 @@ def _rank(memory: Memory) -> tuple[bool, float, int]:
 
 
 def is_notable(text: str) -> bool:
-    """Return True if a text mentions an area of life, a name, a number or a date. Small talk does not."""
+    """Return True if a text is more than small talk: it mentions an area of life, a name, a number or a date."""
     return bool(areas_of(text) or details(text))
 
 

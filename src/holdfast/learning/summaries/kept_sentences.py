@@ -35,7 +35,7 @@ _STANDING: Final = frozenset({"permission", "constraint", "identity", "health", 
 _RANKS: Final[dict[Area, float]] = {"instruction": 3.0, "identity": 3.0, "health": 3.0, "family": 2.0, "home": 2.0, "work": 1.0}
 """Bonus for the rank of a sentence, by area of life. It matters if not all sentences fit into the paragraph."""
 _ROOM_FACTOR: Final = 2
-"""Maximum length of a paragraph, as a multiple of the requested length. Sentences are quoted whole, so it may be exceeded."""
+"""Maximum length of a paragraph, as a multiple of the requested length. Sentences are quoted whole and need more room."""
 _MAX_SENTENCE_CHARACTERS: Final = 240
 _MAX_ANSWERS: Final = 2
 

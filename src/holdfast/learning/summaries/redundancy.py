@@ -78,7 +78,7 @@ def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64])
 
 
 def join(older: str, newer: str, *, max_characters: int) -> str | None:
-    """Return two texts merged into one: the fuller text if it says everything, otherwise both texts in sequence.
+    """Return one text for two: the text that contains everything, if there is one, otherwise both texts in sequence.
 
     Return None if the result would be longer than ``max_characters``.
     """

@@ -148,9 +148,9 @@ def distill_with(
     language: str | None = None,
     timeout: float = 60.0,
 ) -> Summary:
-    """Return the base document updated by a model, or by rules if the model fails.
+    """Return the base document, updated by a model, or by rules if the model fails.
 
-    The oldest summary and the oldest fact come first.
+    Summaries and facts must be sorted, oldest first.
     """
     language = language or detect_language(" ".join((base, *facts, *summaries))[:2000])
     prompt = load_prompt("base", language)

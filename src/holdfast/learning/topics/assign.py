@@ -285,11 +285,10 @@ def assign(
     min_conclusions: int = 3,
     model: ChatModel | None = None,
 ) -> Outcome:
-    """Return the new memories (``conclusions``) with a topic, as changes.
+    """Return the new memories (``conclusions``), with a topic if there is one for them.
 
-    The topic is ``topic``, the topic of their conversation. If it is None and there are at least ``min_conclusions``
-    different memories, a name for a topic is found. If a topic in ``known`` has that name, the memories join it. Fewer
-    memories get no topic.
+    If ``topic`` is given, all memories get it. If it is None and there are at least ``min_conclusions`` different memories,
+    they get a new topic, or the topic in ``known`` with the same name. Fewer memories get no topic.
     """
     if not assign_needed(conclusions, topic, min_conclusions=min_conclusions):
         return Outcome(changes=tuple(conclusions), prompt=RULE_VERSION)

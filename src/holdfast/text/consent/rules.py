@@ -38,7 +38,8 @@ Reach: TypeAlias = Literal["message", "previous", "next", "rest", "around"]
 """Which messages an off-the-record wish covers.
 
 ``message``: the message with the wish. ``previous``: also the user's message before it. ``next``: also the user's next
-message. ``around``: also both of these. ``rest``: all messages until the user lifts the wish or the session ends.
+message. ``around``: also the messages before and after it. ``rest``: all messages until the user lifts the wish or the
+session ends.
 """
 
 _BOOKS: Final[tuple[ModuleType, ...]] = (english, spanish)

@@ -19,9 +19,9 @@ _PLACE_BEFORE: Final = regex(
     r"(?:visit(?:e|o|amos|aron|aba|aban|ar|are|ara|aran)|conoc(?:i|io|imos|ieron|er)|explor\w+)|"
     r"(?:city|town|village|country|capital|ciudad|pueblo|pais|capital)(?: \w+)? (?:is|was|called|es|era|se llama|de|of)) $"
 )
-"""Words before a place. In Spanish, "visitar" and "conocer" have "a" before a person, and nothing before a place."""
+"""Matches words before a place. In Spanish, "visitar" and "conocer" have "a" before a person, and nothing before a place."""
 _PLACE_PERHAPS: Final = regex(r"\b(?:to|from|(?:es|son|era|eran) de) $")
-"""Words that stand before places, and before people as well."""
+"""Matches words that usually precede a place, but can also precede a person."""
 _PERSON_BEFORE: Final = regex(
     r"(?:\b(?:with|with \w+ and|by|dear|named|thanks|told|tell|asked|ask|met|meets?|meeting|calls?|marr(?:y|ied)(?: to)?|"
     r"mr|mrs|ms|dr|prof|dra|sr|sra|srta|don|dona|"
@@ -29,9 +29,9 @@ _PERSON_BEFORE: Final = regex(
     r"\b(?:my|his|her|our|their|your|mi|mis|su|sus|nuestr[oa]s?|tu) (?!bank|banco|company|empresa|city|ciudad|town|pueblo|country|pais|team|equipo)"
     r"[a-z]+(?: (?!is\b|are\b|was\b|es\b|son\b|era\b|in\b|to\b|from\b|at\b|en\b|de\b|a\b|\w+(?:ed|aron|ieron|aban|ian)\b|visit|love|like|miss|prefer|see|saw|ador|extran)[a-z]+)?) $"
 )
-"""Words before a person: "with Clara", "her sister Clara", "su hermana Clara"."""
+"""Matches words before a person: "with Clara", "her sister Clara", "su hermana Clara"."""
 _PERSON_PERHAPS: Final = regex(r"\b(?:and|called|visits?|visited|visiting) $")
-"""Words that stand before people, and before places and things as well."""
+"""Matches words that usually precede a person, but can also precede a place or a thing."""
 _PERSON_AFTER: Final = regex(
     r"^(?:['’]s\b|,? (?:and|y) (?:i|yo)\b| (?:is|was|has|can|will|does|doesn't|es|era|esta|tiene|puede|va)\b)"
 )

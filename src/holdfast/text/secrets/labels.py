@@ -90,7 +90,7 @@ _KEY_PREFIX = regex(
     r"(?:api|secret|access|auth|encryption|client|signing|aws|app|account|private|master|service|storage|shared|license|session)[ _-]?$"
 )
 _IN_A_NAME = regex(r"(?:PASSWORD|PASSWD|SECRET|TOKEN|APIKEY)=|pass(?:word|wd)\s?[:=]")
-"""A label at the end of a longer name, such as ``PGPASSWORD=`` and ``dbpassword:``."""
+"""Matches a label at the end of a longer name, such as ``PGPASSWORD=`` and ``dbpassword:``."""
 _NOT_PASSWORD_PREFIXES = ("boarding ", "forward ", "backward ", "bus ", "ski ", "train ", "season ", "palabra ", "palabras ")
 _A_LENGTH = regex(
     r"\d+[-–]?(?:char|caract|digit|dígit|letter|letra|word|palabra|bit|day|día|dia|min|hour|hora|year|año|month|mes)|\d{1,3}[-–]\d{1,3}$",

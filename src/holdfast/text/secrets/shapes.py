@@ -81,7 +81,7 @@ _DASHED = "A-Za-z0-9_-"
 _VALUE = r"([^\s'\"]{3,200})"
 _ARGUMENT = rf"['\"]?{_VALUE}"
 _OPTIONS = r"\s[^\n|;]{0,200}?(?<=\s)"
-"""Options of a command before the one with the password."""
+"""Matches the options of a command that come before the option with the password."""
 
 _SHAPES: tuple[_Shape, ...] = (
     _Shape(
@@ -170,7 +170,7 @@ _SHAPES: tuple[_Shape, ...] = (
 
 _DISCORD = regex(r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_-])")
 _FORTY = regex(r"(?<![A-Za-z0-9/+=_.%-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-]|\.\w)")
-"""A secret access key of AWS has no prefix. It has exactly 40 characters."""
+"""Matches a possible secret access key of AWS: exactly 40 characters, without a prefix."""
 _MIN_CHANGES = 15
 """Minimum number of changes between digits, capitals and small letters in 40 random characters.
 

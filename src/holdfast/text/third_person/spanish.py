@@ -59,12 +59,12 @@ _PLEASES = regex(
     r"(?:gust|encant|interes|import|molest|fascin|apasion|falt|cuest|cost|duel|dol|parec|caen?\b|cay|qued|hacen? falta"
     r"|dan?\b|dio\b|dieron\b|dij|recet|regal|mand|envi|prest|pag|cont|explic|enseñ|salen?\b)\w*$"
 )
-"""Matches a verb with which "me" becomes "le". With other verbs it may become "lo" or "la": "me tiene harta"."""
+"""Matches a verb with which "me" becomes "le". With other verbs, "me" may become "lo" or "la": "me tiene harta"."""
 _CLUSTER = regex(r"\bme (?:lo|la|los|las|le|les)\b", re.IGNORECASE)
 _LEFT_VERB = regex(r"\b(?:lo|la|los|las|le|les|se|me|no|que) (?!como\b)\w{2,}(?:o|oy|é|í)\b", re.IGNORECASE)
 """Matches a word after a pronoun that looks like a verb in the first person. If the rewritten text has one, a verb was overlooked."""
 _BEFORE_COMO = frozenset("no nunca ya también tampoco siempre casi solo yo y".split())
-"""Words before "como" if it means "I eat". Elsewhere it means "as": "lo dejé, como predije"."""
+"""Words after which "como" means "I eat". After other words it means "as": "lo dejé, como predije"."""
 _FEMININE_SPEAKER = regex(
     r"\b(?:soy|estoy|era|fui|he sido|estaba) (?:muy |ya |bastante |felizmente )?(?!\w*(?:ista|nauta|cida)\b|una\b|la\b|(?:hincha|poeta|colega|atleta|belga|policía|guía)\b)"
     r"\w+(?:ada|ida|ica|íaca|iaca|ana|era|ora|osa|iva|esta|eta|ina|nda|rta|rda|lta|gada|aria|ra)\b",

@@ -144,10 +144,10 @@ def _coordinated(sentence: str, language: str) -> list[str]:
 
 
 def _with_person(clause: str, subject: str, before: str, language: str) -> str | None:
-    """Return a clause, with the person named if it begins with a pronoun: "he's 84" becomes "My dad, he's 84".
+    """Return a clause. If it begins with a pronoun, put the person before it: "he's 84" becomes "My dad, he's 84".
 
-    The person is the subject of the sentence or, if that is "I" or "we", the last name in ``before``. Return None if no
-    person is found.
+    The person is the subject of the sentence. If the subject is "I" or "we", it is the last person named in ``before``.
+    Return None if no person is found.
     """
     if not re.match(rf"{_PRONOUN[language]}\b", clause, re.IGNORECASE):
         return clause

@@ -32,7 +32,7 @@ def remainder(old: Memory | Put, put: Put, chance: Chance | None = None) -> list
     """Return the parts of an old statement that are still true after a new statement, as a list of at most one Put.
 
     A Put is a memory to store. Sentences that the new statement does not change are kept whole. Of a changed sentence, only
-    the clauses about other attributes are kept. The list is empty if nothing is kept, or if the new statement changes
+    the clauses about unchanged attributes are kept. The list is empty if nothing is kept, or if the new statement changes
     nothing. ``chance`` estimates which clause has changed if the words do not show it.
     """
     language = old.language if old.language in LANGUAGES else put.language if put.language in LANGUAGES else "en"
@@ -98,7 +98,7 @@ def _changes(sentence: str, put: Put, changes: Sequence[Slot], language: str) ->
 
 
 def _stays(clause: SlotClause, put: Put, changes: Sequence[Slot], language: str) -> bool:
-    """Return True if a clause of a changed sentence is about another attribute and is still true."""
+    """Return True if a clause is still true: it states a known attribute, and the new statement does not change it."""
     slots = [slot for slot in slots_of(clause.text, language=language) if slot.attribute != "*"]
     known = any(slot.attribute != "does" for slot in slots)
     return known and not _changes(clause.text, put, changes, language)
