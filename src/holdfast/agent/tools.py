@@ -281,7 +281,7 @@ class MemoryTools:
         new = [hit for hit in hits if hit.id not in seen]
         if self._min_score is None:
             chosen = [hit for hit in new if hit.is_relevant]
-        else:  # such a design also ranks by this score
+        else:  # a design with a minimum score also ranks by the score
             chosen = sorted((hit for hit in new if hit.score >= self._min_score), key=lambda hit: -hit.score)
         found = [self._shown(hit) for hit in chosen[:limit]]
         return ToolResult(text="\n".join([safe_json(found), *hits.notices]), data=found, notices=hits.notices)
@@ -325,7 +325,7 @@ class MemoryTools:
         return self.with_redactions(kept, ToolResult(text=safe_json(shown), data=shown))
 
     def _dated(self, text: str) -> tuple[str, dict[str, str]]:
-        """Return a text with the calendar date after words such as "tomorrow", and the dates of the events in it.
+        """Return a text with calendar dates added after words such as "tomorrow", and the dates of the events in it.
 
         Memories extracted from messages get dates in the same way.
         """

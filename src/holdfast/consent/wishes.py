@@ -136,7 +136,7 @@ class Wishes:
         found = About()
         for said in dict.fromkeys(
             (wish.subject, without_reason(wish.subject))
-        ):  # a reason has words that no memory needs to have
+        ):  # the words of a reason need not occur in a memory
             subject = subject_words(said) or said
             found = find_about(self._reader, scope, subject) if subject.strip() else About()
             if found.memories or found.messages:

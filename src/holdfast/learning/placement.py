@@ -25,7 +25,7 @@ PROJECT: Final = "project"
 """Metadata key of a session. The value is the name of the app that represents the session's project."""
 _LANGUAGES: Final = ("en", "es")
 _LIFE: Final[frozenset[Area]] = frozenset({"identity", "health", "family", "home", "possession", "preference", "event", "plan"})
-"""Areas of life to which a decision about the user, and not about a project, can belong."""
+"""Areas of life. A decision in one of these areas is about the user and not about a project."""
 _MIN_LASTING: Final = 0.5
 """Minimum probability of being worth keeping, for a sentence in the first person about the user.
 

@@ -220,7 +220,7 @@ def _opposed(old: str, new: str) -> bool:
 def _contains_the_other(old: Slot, new: Slot) -> bool:
     """Return True if exactly one of two homes is a country or region.
 
-    Both homes can then be true, as with a town and its country.
+    Then one home can contain the other, as a country contains a town, and both can be true.
     """
     if old.attribute != "residence":
         return False

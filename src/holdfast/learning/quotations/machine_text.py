@@ -18,7 +18,7 @@ _LOG_LINE = regex(
     r"|[\w.|-]{1,40} {1,20}\| |[\w./\\-]{1,200}\.\w{1,6}:\d+(?::\d+)?:? ?(?:\w+:)?"
     r"|[\w.-]{1,30}=(?:\"[^\"\n]{0,300}\"|\S{1,200})\s+[\w.-]{1,30}=\S)"
 )
-"""Matches a line with a time to the second, a level, a program's name, a prompt, or a place in a source file."""
+"""Matches a line with a time to the second, a log level, a program's name, a shell prompt, or a position in a source file."""
 _CODE_LINE = regex(
     r"\s{0,40}(?:def \w+\(.*\)?.*:\s*$|class \w+.*[:{]\s*$|(?:import|from) [\w.]+(?: import .+)?;?\s*$|(?:const|let|var) \w+ ?=|function \w*\(.*"
     r"|public |private |#include\b|return\b.*;?\s*$|\}?\s?else ?\{?\s*$|(?:if|for|while) ?\(.*\)\s?\{\s*$|[\]}){(;]{1,4},?;?\s*$"

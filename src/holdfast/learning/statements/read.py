@@ -201,7 +201,7 @@ def _statements(message: Message, sentences: Sequence[str], context: Context) ->
     for said in sentences:
         kept = _kept_in(said, previous, context)
         if not kept and ends_memory(context.reader, message, said, before=context.before):
-            context.known.clear()  # the reader now reads the sentence as worth keeping
+            context.known.clear()  # the sentence reader now rates the sentence as worth keeping
             kept = _kept_in(said, previous, context)
         for each, rule, asked in kept:
             found = _statement(each, rule, context, asked=asked)

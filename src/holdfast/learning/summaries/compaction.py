@@ -192,7 +192,7 @@ def _decide(working: _MemorySet, model: ChatModel | None, earlier: Sequence[_Dec
         )
     if model is None or len(earlier) >= _MAX_CALLS:
         return _Decided(decision=_decide_by_rules(working))
-    if any(one.flaws and one.model is None for one in earlier):  # it failed already; another call would only cost
+    if any(one.flaws and one.model is None for one in earlier):  # the model failed before; another call would only add cost
         return _Decided(decision=_oldest(working))
     return _decide_by_model(working, model)
 

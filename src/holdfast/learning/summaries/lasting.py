@@ -35,5 +35,5 @@ def is_lasting(memory: Memory, reader: SentenceReader | None = None) -> bool:
         return False
     try:
         return reader.read(memory.text).area in _LASTING_AREAS
-    except ModelError:  # nothing expires while the reader cannot be used
+    except ModelError:  # nothing expires while the sentence reader cannot be used
         return True

@@ -16,7 +16,7 @@ _ORDER: Final[tuple[Area, ...]] = (
 )  # fmt: skip
 """The areas of life, in the order of a paragraph about a person."""
 _MAX_PER_AREA: Final = 2
-"""Maximum number of facts of one area of life that are chosen first. Further facts fill the remaining places."""
+"""Maximum number of facts of one area of life in the first selection. More facts are added only if there is room."""
 _ENOUGH: Final = 4
 """Facts that belong to no area of life are added only if fewer than this number of facts have been chosen."""
 

@@ -167,7 +167,7 @@ _STRICT_DECODER = json.JSONDecoder(parse_constant=lambda name: None, parse_float
 
 
 def _parse_strict(text: str, start: int) -> Parsed | None:
-    """Parse valid JSON. Return None if it is invalid or too deep."""
+    """Parse valid JSON. Return None if the text is not valid JSON, or if it is nested too deeply."""
     try:
         value, end = _STRICT_DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -176,7 +176,7 @@ def _parse_strict(text: str, start: int) -> Parsed | None:
 
 
 def _make_storable(value: Any) -> bool:
-    """Replace characters that cannot be stored, in place. Return False if the value is too deep."""
+    """Replace characters that cannot be stored, in place. Return False if the value is nested too deeply."""
     level = [value]
     for _ in range(MAX_DEPTH):
         below: list[Any] = []

@@ -106,7 +106,7 @@ def _rest_of_claim(claim: str, new: str, language: str) -> str | None:
             return _clean(listed.without(dropped))
     retired = _retired(claim, new, language)
     if any(change.ended and slot.attribute in _JOB_ATTRIBUTES for slot, change in retired):
-        return None  # who left a job no longer has its role
+        return None  # someone who left a job no longer has its role
     segments = segments_of(claim, language)
     changed = _changed_segments(segments, retired, new, language)
     if not changed or _has_ended(segments[0], claim, new, language):
