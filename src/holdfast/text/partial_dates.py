@@ -100,9 +100,8 @@ def _season_year(season: re.Match[str], at: datetime, tense: Tense) -> int:
     coming = season["next"] or (season["after"] and not past)
     now = at.year * _MONTHS + at.month - 1
     first = at.year * _MONTHS + start - 1
-    first += _MONTHS * (first + _SEASON_MONTHS <= now) - _MONTHS * (
-        first - _MONTHS + _SEASON_MONTHS > now
-    )  # the current season or the next one
+    # The current season, or the next one.
+    first += _MONTHS * (first + _SEASON_MONTHS <= now) - _MONTHS * (first - _MONTHS + _SEASON_MONTHS > now)
     is_now = first <= now
     if past or (tense == "past" and not is_now and not coming):
         first -= _MONTHS
