@@ -382,7 +382,7 @@ def _record(memory: holdfast.Memory) -> MemoryRecord:
 
 
 def _where(categories: Sequence[str] | None, metadata: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a store filter that all wanted records pass. Other records may pass, too; :func:`_matches` removes them."""
+    """Return a store filter that lets all wanted records through. It may let others through, too; :func:`_matches` removes them."""
     found: dict[str, Any] = {"categories": {"$in": list(categories)}} if categories else {}
     plain = {name: value for name, value in (metadata or {}).items() if isinstance(value, str | int | float | bool)}
     return {**found, **{f"metadata.{name}": {"$eq": value} for name, value in plain.items()}} or None

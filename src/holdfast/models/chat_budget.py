@@ -193,7 +193,7 @@ class BudgetedChat:
     def parallel_jobs(self) -> int:
         """Return the number of jobs that may run at the same time.
 
-        The number is ``max_calls`` while the model works. While it fails, the number is at most 2: rules do the model's work
+        The number is ``max_calls`` while the model works, and at most 2 while it fails. In that case, rules do the model's work
         on the processor, and more threads would slow down requests. While calls of a silent model pause, the number is 1.
         """
         if self.presence.silence.is_open:

@@ -101,7 +101,7 @@ class RecallPlan:
     max_messages: int = 0
     """Maximum number of earlier messages of the user that a context block shows besides the memories.
 
-    It applies only if there is no chat model: rules extract less than a model does, and the user's own words fill the gaps.
+    It applies only if there is no chat model. Rules extract less than a model, and the user's own words fill the gaps.
     """
 
     @property

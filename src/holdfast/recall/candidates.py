@@ -62,9 +62,9 @@ class Found:
 def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, Found], dict[int, MessagePlace]]:
     """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
 
-    Two sorts of messages are left out: those dated after ``now``, and those whose trust does not fit the query (a query
-    searches either trusted or untrusted text). If most messages are left out, the search is repeated with more candidates.
-    This way, keyword-stuffed web pages do not displace the user's words.
+    Messages dated after ``now`` are left out. A query searches either trusted or untrusted text, so messages with the wrong
+    trust are left out, too. If most messages are left out, the search is repeated with more candidates. This way,
+    keyword-stuffed web pages do not displace the user's words.
     """
     latest = question.now + _CLOCK_TOLERANCE
     log, run = current_log(), current_run()

@@ -171,12 +171,12 @@ class Embedding:
         """Embed up to ``limit`` queued chunks. Return the number of embedded chunks.
 
         With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` chunks are queued, only
-        the chunks that ``candidates`` returns are embedded (such as those that share words with a query). If these do not
-        fill one batch, the newest chunks are added.
+        the chunks that ``candidates`` returns are embedded, such as chunks that share words with a query. If the candidates
+        do not fill one batch, the newest chunks are added.
 
-        The limit is a count and not a time, so that scores do not depend on the load of the machine. If the embedder is on
-        a server, there is also a time limit: no further batch is sent after ``remote_seconds``, or when the current recall
-        may not wait any longer.
+        The limit is a count and not a time, so that scores do not depend on the load of the machine. For an embedder on a
+        server, there is also a time limit. No further batch is sent after ``remote_seconds``, or when the current recall may
+        not wait any longer.
         """
         if reader is not None and self._is_complete(reader):
             return 0

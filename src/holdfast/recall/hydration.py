@@ -77,9 +77,8 @@ def own_part(message: Message, question: RecallQuery) -> str:
 def _admitted(message: Message, question: RecallQuery) -> bool:
     """Return True if the trust in a message's text allows the query to return the message.
 
-    A query searches either trusted or untrusted text. A quotation in a user's message is untrusted text. So a query for
-    trusted text can return such a message for its other words, and a query for untrusted text can return it for the
-    quotation.
+    A query searches either trusted or untrusted text. A user's message can contain both: a quotation in it is untrusted, the
+    other words are trusted. Such a message can be returned by both types of query.
     """
     own = own_part(message, question)
     if question.outside:

@@ -32,7 +32,7 @@ _WORDS = "garden kitchen boiler violin harbor lantern orchard bicycle ladder win
 
 @dataclass(slots=True)
 class Samples:
-    """The server's memory in MB, open files, threads and write-ahead log in MB, once per second."""
+    """Samples of the server's memory in MB, open files, threads and write-ahead log in MB, taken once per second."""
 
     memory: list[float] = field(default_factory=list)
     files: list[int] = field(default_factory=list)

@@ -95,9 +95,9 @@ def _equal_values(condition: Any) -> Sequence[Any] | None:
 
 
 def as_where(filters: Filters) -> dict[str, Any] | None:
-    """Return a filter for ``recall`` and ``memories`` that all matching memories pass.
+    """Return a store filter for ``recall`` and ``memories`` that lets all matching memories through.
 
-    Other memories may pass, too. :func:`matches` then removes them.
+    It may also let other memories through. :func:`matches` removes these afterwards.
     """
     parts = [found for name, condition in conjuncts(filters) if (found := _translated(name, condition)) is not None]
     return {"$and": parts} if parts else None

@@ -144,7 +144,7 @@ class HoldfastFiles:
     # The store
 
     def _namespace(self, part: Part, path: str = "") -> tuple[str, ...]:
-        """Return the namespace of the folder of a path."""
+        """Return the namespace for the folder that contains ``path``. ``part`` selects files or receipts, which are kept apart."""
         return (self._root, part, *path.split("/")[:-1])
 
     def _file(self, path: str) -> holdfast.Memory | None:

@@ -126,7 +126,7 @@ def _softmax(scores: Floats) -> Floats:
 def _span(scores: Floats, words: Sequence[tuple[int, int]], lengths: Sequence[int]) -> tuple[int, int]:
     """Return the start and end position of the consecutive words with the greatest sum of scores.
 
-    The score of a word is that of its best token, so that a punctuation mark at its end does not exclude the word.
+    The score of a word is the score of its best token. Otherwise a punctuation mark at its end could exclude the word.
     """
     best, best_sum, start, total, token = (0, len(words)), -np.inf, 0, 0.0, 0
     for number, length in enumerate(lengths):

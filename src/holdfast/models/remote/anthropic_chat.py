@@ -44,8 +44,8 @@ class AnthropicFormat:
     def request(self, chat_request: ChatRequest, refused: Collection[str]) -> Mapping[str, Any]:
         """Return the request fields.
 
-        A schema is sent as the output format, as a tool, or in the prompt: in the first of these ways that the server has not
-        rejected.
+        There are three ways to send a schema: as the output format, as a tool, or in the prompt. The first way that the server
+        has not rejected is used.
         """
         request: dict[str, Any] = {"model": self.model, "max_tokens": chat_request.max_tokens}
         turns, schema = chat_request.turns, chat_request.schema

@@ -10,8 +10,8 @@ _MIN_SCORE: Final = 0.15
 _MIN_SCORES: Final = ((2, 0.56), (5, 0.45), (MANY_HITS - 1, 0.35))
 """Pairs ``(N, score)``: if there are at most N hits, a probable answer has at least this score.
 
-Measured on stores with 1, 2, 5 and 10 items: the highest scores for 35 questions without an answer, in English and in Spanish,
-were 0.50, 0.53, 0.40 and 0.32.
+The scores lie above those of questions without an answer. For 35 such questions in English and Spanish, the highest scores
+were 0.50, 0.53, 0.40 and 0.32, on stores with 1, 2, 5 and 10 items.
 """
 
 
