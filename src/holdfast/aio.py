@@ -243,7 +243,7 @@ class AsyncEngine:
         return Pending(start)
 
     def for_user(self, user: str, *, app: str | None = None, agent: str | None = None) -> AsyncScopedMemory:
-        """Return the memory of one user: the same calls without ``user=``, ``app=`` and ``agent=``."""
+        """Return a view of this memory for one user. It has the methods of the engine, without ``user``, ``app`` and ``agent``."""
         return AsyncScopedMemory(self._inner.for_user(user, app=app, agent=agent), self._pool)
 
     def __repr__(self) -> str:
@@ -264,7 +264,7 @@ class AsyncEngine:
 def _same_arguments(
     model: Callable[P, Engine],
 ) -> Callable[[Callable[..., Pending[AsyncEngine]]], Callable[P, Pending[AsyncEngine]]]:
-    """Return a decorator that copies another function's signature, so that editors and type checkers show it."""
+    """Return a decorator that gives a function the signature of ``model``, so that editors and type checkers show it."""
 
     def decorate(function: Callable[..., Pending[AsyncEngine]]) -> Callable[P, Pending[AsyncEngine]]:
         decorated = functools.wraps(model, assigned=(), updated=())(function)

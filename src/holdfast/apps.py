@@ -44,7 +44,7 @@ class AppEntry:
 
     app: str
     name: str
-    """Display name; the app's id if it has none."""
+    """Display name. If the app has none, this is the app's id."""
     installed: bool
     memory_count: int
     """Number of live memories of the app, for all users together."""
@@ -73,10 +73,10 @@ class AppMetrics:
     share_of_apps_with_memories: float
     conversations: int
     conversations_with_memories: int
-    """Number of conversations that received a context with memories."""
+    """Number of conversations for which a context block with memories was built."""
     share_of_conversations_with_memories: float
     energy: float
-    """Energy units that background jobs used. A unit is whatever the host counts.
+    """Energy units that background jobs used, computed from their numbers of model calls.
 
     Energy is counted per day. The whole first day is included, even the hours before ``since``.
     """

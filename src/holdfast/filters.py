@@ -30,15 +30,15 @@ def check_page(*, limit: int | None = None, offset: int = 0) -> None:
 class MemoryFilter:
     """Selects memories.
 
-    ``reader`` is a scope: only memories that this scope may read are selected. ``owner`` names parts of a scope: only
-    memories with these parts are selected.
+    ``reader`` is a scope: only memories that this scope may read are selected. ``owner`` names a user, app or agent: only
+    memories that belong to it are selected.
     """
 
     reader: Scope | None = None
     exactly: Scope | None = None
     """Only memories whose scope equals this one in every part."""
     owner: Mapping[str, str] = field(default_factory=dict)
-    """Parts of the scope that must be equal (``user``, ``app``, ``agent``). Other parts may have any value."""
+    """Names of a user, app or agent, by part: ``{"user": "ana"}``. Only memories whose scope has these names are selected."""
     apps: Collection[str] | None = None
     """Select only memories of these apps, among those that the reader may see."""
     ids: Collection[str] | None = None
@@ -159,7 +159,7 @@ class TraceFilter:
 
     ids: Collection[str] | None = None
     owner: Mapping[str, str] = field(default_factory=dict)
-    """Parts of the scope that must be equal (``user``, ``app``, ``agent``). Other parts may have any value."""
+    """Names of a user, app or agent, by part: ``{"user": "ana"}``. Only traces whose scope has these names are selected."""
     exactly: Scope | None = None
     """Only traces whose scope equals this one in every part."""
     session: str | None = None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.importers.run import Progress as ImportProgress
 
 _USER_PAGE = 5000
-"""Number of names per read while users are searched."""
+"""Number of user names to read at a time when users are searched by name."""
 
 
 class Maintenance:

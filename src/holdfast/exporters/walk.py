@@ -319,10 +319,10 @@ def _scope_key(scope: Scope) -> tuple[str, str, str]:
 
 
 def effect_number(effect: str) -> int | None:
-    """Return the sequence number of a message at the end of ``Job.effect``, or None if there is none.
+    """Return the sequence number of a message at the end of a ``Job.effect``, such as ``digest:SESSION:NUMBER``.
 
-    ``Job.effect`` is ``digest:SESSION:NUMBER``, ``topic:SESSION:NUMBER`` or ``rollup:[APP, USER, AGENT, NUMBER]``, or
-    has another form without a number.
+    The number is also the last part of ``topic:SESSION:NUMBER`` and ``rollup:[APP, USER, AGENT, NUMBER]``. Return None if there
+    is no number.
     """
     kind, _, rest = effect.partition(":")
     if kind in ("digest", "topic"):
@@ -348,7 +348,10 @@ def effect_with(effect: str, place: str | int | None) -> str:
 
 
 def effect_place(effect: str) -> str | None:
-    """Return the id of the message at the end of an exported ``Job.effect``, such as ``digest:SESSION:ID``, or None."""
+    """Return the id of the message at the end of an exported ``Job.effect``, such as ``digest:SESSION:ID``.
+
+    Return None if there is no message id at its end.
+    """
     kind, _, rest = effect.partition(":")
     if kind == "rollup":
         last = json.loads(rest)[-1]

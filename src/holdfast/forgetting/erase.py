@@ -322,11 +322,11 @@ def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
 
 
 def note_scrubbed(store: Store, *, complete: bool, rewrite: bool, count: str | None = None) -> None:
-    """Record after a scrub that no further scrub is needed, or that the scrub must be repeated if it was not complete.
+    """Record after a scrub whether another scrub is needed.
 
-    A further scrub stays needed in two cases: the files must be rewritten but this scrub did not rewrite them
-    (``rewrite=False``), or more data was erased since this scrub began. ``count`` is the number of erasures before this scrub;
-    None skips that check.
+    After an incomplete scrub, another one is needed. After a complete scrub, another one is needed only in two cases: the files
+    must be rewritten but this scrub did not do it (``rewrite=False``), or more data was erased since this scrub began.
+    ``count`` is the number of erasures before this scrub; None means that later erasures are not checked.
     """
     with store.write() as tx:
         if complete and (rewrite or tx.setting(SCRUB) == "log"):

@@ -153,7 +153,7 @@ def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | 
 
 
 def clear_restated(writer: Writer, restated: Iterable[Memory], gone: Collection[str]) -> None:
-    """Remove all traces of erased sources from memories that stay, because a remaining source also stated their text.
+    """Remove everything that comes from erased sources from memories that stay, because a remaining source also stated their text.
 
     This removes the erased sources (``gone``), the history of the memories, and the tags that no remaining source states.
     """

@@ -198,7 +198,7 @@ def _record_folder(store: Store, root: Path, preset: str, machine: str) -> None:
 
 
 def belongs_to_store(folder: Path, store: Path) -> bool:
-    """Return True if a folder contains the pages of this store, or if it does not name a store.
+    """Return True if a folder contains the pages of this store, or if no store is recorded in the folder.
 
     Pages of another store must not be read.
     """

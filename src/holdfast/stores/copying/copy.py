@@ -172,7 +172,7 @@ class _Copy:
     def _compare(self, here: TableLayout, there: TableLayout, *, finished: bool) -> CopiedTable:
         """Compare a table in source and target, and return the result. In an unfinished copy, copy a table that differs again.
 
-        There, a difference means that rows changed in the source after an earlier run had copied them.
+        In an unfinished copy, a difference means that rows changed in the source after an earlier run had copied them.
         """
         table = here.table
         source = self._seen.get(table) or self._read(self._source, here)

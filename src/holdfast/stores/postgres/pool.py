@@ -56,10 +56,10 @@ class _HeldConnection:
 
 
 class PostgresConnections:
-    """One tenant's access to the shared pool.
+    """One tenant's access to the shared pool of connections.
 
-    At most half of the connections may be used for writes, so that a thread that writes can always get a second connection
-    for reads.
+    At most half of the connections may be used for writes, so that a thread that writes can always get a second connection for
+    reads.
     """
 
     def __init__(

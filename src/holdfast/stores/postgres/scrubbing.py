@@ -25,9 +25,9 @@ from holdfast.stores.sql.connection import fetch, fetch_value
 from holdfast.stores.sql.scrubbing import held
 
 MAX_LOCKED_BYTES = 16 * 1024 * 1024
-"""Maximum size in bytes of a table that is rewritten under a lock, which takes less than half a second.
+"""Maximum size in bytes of a table that is rewritten under a lock. This takes less than half a second.
 
-A larger table is copied while it is in use. That takes longer, but it is locked for milliseconds only.
+A larger table is copied while it is in use. That takes longer, but the table is locked only for milliseconds.
 """
 _LOCK_TIMEOUT_SECONDS = 2.0
 """Maximum time in seconds to wait for the lock of a table. Also the maximum time to wait for older transactions to end."""

@@ -337,7 +337,7 @@ class PostgresStore(SQLReads):
             return True, (*unreachable, *scrubbing.scan(session, needles), *found)
 
     def _covered(self) -> Sequence[Unreachable] | None:
-        """Return the places that could not be reached by the last scrub that covers the erasures of this tenant.
+        """Find the last scrub that covers this tenant's erasures. Return the places that this scrub could not reach.
 
         Return None if there is no such scrub, or if this tenant has erased nothing.
         """

@@ -165,8 +165,8 @@ class PostgresTransaction(SQLTransaction):
     def set_setting(self, name: str, value: str) -> None:
         """Store a persistent setting of the engine.
 
-        If the setting requests a scrub, also record the number of this transaction. Only scrubs that begin after it cover its
-        erasures.
+        If the setting requests a scrub, also record the number of this transaction. Only a scrub that begins after this
+        transaction covers its erasures.
         """
         super().set_setting(name, value)
         if (name, value) == (SCRUB, "pending"):
@@ -308,15 +308,15 @@ class PostgresTransaction(SQLTransaction):
     ) -> Job | None:
         """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
 
-        A job whose kind is in ``exclusive`` is skipped while another such job of the same scope is leased. To see the leases of
-        the others, the workers of a tenant then lease one after another.
+        A job whose kind is in ``exclusive`` is skipped while another such job of the same scope is leased. To ensure this, only
+        one worker of a tenant leases at a time.
         """
         if exclusive:
             self._locks.hold(["leases"])
         return super().lease_job(worker=worker, now=now, until=until, kinds=kinds, exclusive=exclusive)
 
     def holds_lease(self, job: Job) -> bool:
-        """Return True if the lease of a job is still held by the worker and for the attempt that ``job`` names.
+        """Return True if the worker that ``job`` names still holds the lease of the job, for the same attempt.
 
         Then no other worker can take the lease before the transaction ends. This method locks the job's user before the job.
         Erasing a user takes the two locks in the same order, so the two operations cannot deadlock.

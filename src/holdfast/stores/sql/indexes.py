@@ -52,7 +52,7 @@ class VectorTable(Protocol):
         ...
 
     def move(self, connection: Any, tenant: str, old: tuple[int, int], new: tuple[int, int]) -> None:
-        """Move an item's vectors to another partition and item number. ``old`` and ``new`` are pairs of both."""
+        """Move an item's vectors to another partition and item number. ``old`` and ``new`` are (partition, item) pairs."""
         ...
 
     def use_model(self, connection: Any, tenant: str, name: str) -> int:

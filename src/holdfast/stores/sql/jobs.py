@@ -53,7 +53,7 @@ class JobWrites:
         self._replace("jobs", JOB_COLUMNS, job_row(job))
 
     def holds_lease(self, job: Job) -> bool:
-        """Return True if the lease of a job is still held by the worker and for the attempt that ``job`` names."""
+        """Return True if the worker that ``job`` names still holds the lease of the job, for the same attempt."""
         state = fetch_one(
             self._connection,
             f"SELECT worker, attempt FROM jobs WHERE tenant = ? AND id = ? AND state = 'running' {self._row_lock}",

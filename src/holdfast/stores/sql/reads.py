@@ -131,8 +131,8 @@ class SQLReads(TraceReads):
     def count_memories(self, wanted: MemoryFilter) -> int:
         """Count the memories that :meth:`memories` would list without a limit.
 
-        During a snapshot, the count of all matching memories is cached, expired or not. Then the expired ones are subtracted.
-        They are few, and an index finds them.
+        The count of all matching memories, including expired ones, is cached during a snapshot. The number of expired ones is
+        then subtracted. They are few, and an index finds them.
         """
         clauses = memory_clauses(self.connection, self.tenant, replace(wanted, unexpired_at=None))
         sql = f"SELECT count(*) FROM memories WHERE {clauses.sql}"

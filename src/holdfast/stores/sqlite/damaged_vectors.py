@@ -1,7 +1,7 @@
 """Find stored vectors that were damaged on disk, and queue their texts to be embedded again.
 
-Stored vectors have unit length, so damage shows in the length. A search would rank a vector that is too long too high, for
-every query. Damage that keeps the length changes the vector so little that search results hardly change.
+Stored vectors have unit length, so damage shows in the length. If the length has grown, every search would rank the vector too
+high. Damage that keeps the length changes the vector so little that search results hardly change.
 """
 
 from collections.abc import Iterator

@@ -58,7 +58,7 @@ class DiskSpace:
 
     @property
     def checkpoint_pages(self) -> int:
-        """Maximum number of pages in the write-ahead log. SQLite then moves the log into the file."""
+        """Maximum number of pages in the write-ahead log. When the log reaches it, SQLite moves the log into the file."""
         return _CHECKPOINT_PAGES_IF_LOW if self._very_low else _CHECKPOINT_PAGES
 
     def keep_reserve(self) -> None:

@@ -33,7 +33,7 @@ All writes wait during a rewrite. If fewer than 1 % of the writes wait, the 99th
 _CREDIT_SECONDS = 0.25
 """Maximum rewriting time, in seconds, that a process saves up while it rewrites nothing.
 
-While some is left, an erasure may rewrite the file at once, however long that takes.
+As long as any of this time is left, an erasure may rewrite the file at once, however long that takes.
 """
 
 

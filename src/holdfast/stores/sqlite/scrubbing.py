@@ -1,10 +1,10 @@
 """Remove erased data from a SQLite file and its log, and verify that it is gone.
 
-SQLite overwrites deleted rows (``secure_delete``), but a page that was split can contain an older copy of a row in its unused part.
-A rewrite of the file (VACUUM) removes such copies. The write-ahead log contains older pages until it is emptied.
+SQLite overwrites deleted rows (``secure_delete``), but a page that was split can contain an older copy of a row in its unused
+part. A rewrite of the file (VACUUM) removes such copies. The write-ahead log contains older pages until it is emptied.
 
-Only the rewrite and the end of emptying the log block writers. Most of the log is moved into the file, and the files are
-scanned, while others write. ``rewrites.py`` decides when a file is rewritten.
+Writers are blocked only during the rewrite and at the end of emptying the log. Most of the log is moved into the file, and the
+files are scanned, while others write. ``rewrites.py`` decides when a file is rewritten.
 """
 
 import logging

@@ -91,8 +91,8 @@ class CellSieve:
     def fits(self) -> bool:
         """Return True if this candidate search is still usable, False if it must be rebuilt.
 
-        It must be rebuilt if the number of rows falls to ``bits_limit / 2``, or after many changes: more than half the number
-        of rows for which the centers were learned.
+        It must be rebuilt if the number of rows falls to ``bits_limit / 2``. It must also be rebuilt after many changes: more
+        than half the number of rows from which the centers were learned.
         """
         return self._rows.count > self._tuning.bits_limit // 2 and self._changes <= self._built // 2
 
@@ -209,7 +209,7 @@ class _Centers:
         return len(self.vectors)
 
     def closeness(self, vectors: Floats) -> Floats:
-        """Return a matrix with one row per vector and one column per center. A vector is nearer to a center with a larger value."""
+        """Return the closeness of each vector (row) to each center (column) as a matrix. A larger value means nearer."""
         closeness: Floats = vectors @ self.vectors.T
         closeness -= self._half
         return closeness

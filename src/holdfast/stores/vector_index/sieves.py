@@ -149,8 +149,8 @@ class BitSieve:
     def fits(self) -> bool:
         """Return True if this candidate search is still usable, False if it must be rebuilt.
 
-        It is usable as long as the number of rows stays between ``exact_limit / 2`` and ``bits_limit``, and there were no more
-        changes than rows at the time it was built.
+        It must be rebuilt if the number of rows is no longer between ``exact_limit / 2`` and ``bits_limit``. It must also be
+        rebuilt after more changes than it had rows when it was built.
         """
         # After as many changes as there were rows, the mean may describe vectors that were removed.
         tuning = self._tuning

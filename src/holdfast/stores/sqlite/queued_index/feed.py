@@ -38,10 +38,10 @@ class Pace:
     max_scanned: int = 512
     """Maximum number of queued vectors that a search compares with the query itself, because they are not in the index yet."""
     max_applied_first: int = 0
-    """Number of queued vectors above ``max_scanned`` up to which a search still uses the index.
+    """Maximum number by which the queued vectors may exceed ``max_scanned`` while searches still use the index.
 
-    Such a search first applies a batch of changes to the index. If there are even more queued vectors, the search runs in
-    memory. The default is 0, because applying a batch to Chroma can take seconds.
+    If there are too many queued vectors, but not more than that, a search first applies a batch of changes to the index. If
+    there are more, the search runs in memory. The default is 0, because applying a batch to Chroma can take seconds.
     """
     batch_size: int = 256
     """Maximum number of changes per batch."""
