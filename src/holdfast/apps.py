@@ -76,7 +76,7 @@ class AppMetrics:
     """Number of conversations for which a context block with memories was built."""
     share_of_conversations_with_memories: float
     energy: float
-    """Energy units that background jobs used, computed from their numbers of model calls.
+    """Abstract energy units that Holdfast's background jobs used. A model call of a digest counts as 12 units.
 
     Energy is counted per day. The whole first day is included, even the hours before ``since``.
     """
@@ -346,9 +346,10 @@ class Apps:
         )
 
     def report_energy(self, units: float) -> None:
-        """Report the energy units that the host has used since its last report.
+        """Report how much energy the host has used since its last report, in abstract units.
 
-        Holdfast's background work may use up to 5% of the total that the host reports.
+        A model call that digests a session counts as 12 units. Holdfast's background work may use up to 5% of the total that
+        the host reports.
         """
         self._energy.used(units)
 
@@ -364,7 +365,7 @@ class Apps:
         return self._energy.level()
 
     def poll_energy(self) -> float:
-        """Return the energy units that memory work has used since the last poll, or since the store was opened."""
+        """Return the energy units that Holdfast's background work has used since the last poll, or since the store was opened."""
         return self._energy.consumed_since_last_poll()
 
 

@@ -1,8 +1,8 @@
 """Read the selected data from a store, entry by entry, in a fixed order and with little memory.
 
-The order is: users, apps, messages, sessions, summarized messages, memories, jobs, traces. Messages come before
-sessions, so that an import knows the sequence numbers of messages when it stores a session. Each page is read
-separately, so data that is written during an export may or may not be included.
+The order is: users, apps, messages, sessions, summarized messages, memories, jobs, traces. Messages come before sessions, so
+that an import knows the sequence numbers of messages when it stores a session. The rows are read in several queries, so data
+that is written during an export may or may not be included.
 """
 
 import heapq

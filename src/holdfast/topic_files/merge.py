@@ -305,7 +305,10 @@ class _Merging:
         return memory.id
 
     def _new(self, work: _FileMerge, line: Line) -> str | int | None:
-        """Merge a new line: use a memory with the same text and no line, or create a memory. Return it as :meth:`_slot` does."""
+        """Merge a new line. If a memory has the same text but no line yet, use this memory. Otherwise create a memory.
+
+        Return the memory as :meth:`_slot` does.
+        """
         same = self._by_text.get(line.text)
         if same is None:
             return self._add(line, self._topic_of_new(work))

@@ -76,9 +76,10 @@ def _priorities(connection: Connection, tenant: str, state: str) -> Iterator[int
 def _not_in_running_scopes(
     connection: Connection, tenant: str, now: datetime, too_late: datetime, kinds: list[str]
 ) -> tuple[str, list[Any]]:
-    """Return the SQL condition that no other job of the given ``kinds`` is running in the scope of a job. Also return its values.
+    """Return an SQL condition that excludes a job if another job of the same ``kinds`` is running in its scope.
 
-    Jobs of other kinds always fulfill the condition. A lease that ends after ``too_late`` counts as expired.
+    Also return the values of the condition. Jobs of other kinds are not excluded. A lease that ends after ``too_late`` counts
+    as expired.
     """
     if not kinds:
         return "", []

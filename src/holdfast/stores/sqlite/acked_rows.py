@@ -53,7 +53,7 @@ class AckedRows:
             log.debug("%s could not be written: %s", self._path, error)
 
     def read(self) -> int | None:
-        """Return the recorded number, or None if it is unknown."""
+        """Return the recorded row number, or None if the file is missing or damaged."""
         with contextlib.suppress(OSError, ValueError):
             return int(self._path.read_bytes()[:_DIGITS])
         return None

@@ -31,9 +31,9 @@ _MAX_SHARE = 1 / 200
 All writes wait during a rewrite. If fewer than 1 % of the writes wait, the 99th percentile of their times stays the same.
 """
 _CREDIT_SECONDS = 0.25
-"""Maximum rewriting time, in seconds, that a process saves up while it rewrites nothing.
+"""Maximum time, in seconds, that a process can save up for rewrites while it rewrites nothing.
 
-As long as any of this time is left, an erasure may rewrite the file at once, however long that takes.
+As long as any saved time is left, an erasure may rewrite the file at once, however long that takes.
 """
 
 

@@ -23,7 +23,7 @@ from holdfast.stores.sqlite.words import PartitionState, PartitionTerms, rank
 _EAGER_TERMS = 20_000
 """A partition with at most this many terms is loaded on its first search. Loading that many takes 10 to 20 ms."""
 _TERMS_PER_SEARCH = 10_000
-"""Number of terms that could be loaded in the time that a search saves if the partition is in memory."""
+"""Time that one search saves if its partition is in memory, expressed as the number of terms that can be loaded in this time."""
 _MAX_BYTES = 32 * 1024 * 1024
 """Maximum size of the cache in bytes."""
 
