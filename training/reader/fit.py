@@ -40,12 +40,16 @@ class Plan:
     """Loss weight of the distance between a text's vector and the embedder's vector. With 0, the layers may change freely."""
     repeats: int
     """Number of times that wishes and pairs are repeated in an epoch."""
+    others: float
+    """Share of the pairs of a message and a person's other facts that an epoch draws."""
     round_from: float
-    """Share of the steps after which the layers compute with 8 bits."""
+    """Share of the training after which the layers compute with 8 bits."""
     unknown: float
     """Share of the tokens that are masked in training."""
     steps: int | None
     """Maximum number of steps, for a trial run. None means no limit."""
+    seconds: float
+    """Seconds after which training ends, even if steps remain. The learning rate falls to its end by then."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,20 +71,21 @@ class Fit:
 
     def run(self, examples: Sequence[Example], plan: Plan, anchor: Anchor | None = None) -> None:
         """Train the reader on examples."""
-        rows = [example for example in examples for _ in range(plan.repeats if _is_repeated(example) else 1)]
+        rows = self._epoch(examples, plan)
         balance = _balance(rows, self.device)
         total = math.ceil(plan.epochs * math.ceil(len(rows) / plan.batch))
         total = min(total, plan.steps or total)
         optimizer, bases = self._optimizer(plan)
-        step, start = 0, time.monotonic()
+        step, start, done = 0, time.monotonic(), 0.0
         self.reader.train()
-        while step < total:
+        while done < 1:
+            rows = self._epoch(examples, plan)
             inputs = encode(self.made, [shuffled(row, self.chance) for row in rows])
             lengths = np.array([len(one.ids) for one in inputs])
             order = by_length(lengths, plan.batch, self.random)
-            for _ in range(min(math.ceil(len(rows) / plan.batch), total - step)):
-                self.reader.round(rounds=step >= plan.round_from * total)
-                share = min(1.0, (step + 1) / max(1, 0.06 * total)) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / total)))
+            for _ in range(math.ceil(len(rows) / plan.batch)):
+                self.reader.round(rounds=done >= plan.round_from)
+                share = min(1.0, (step + 1) / max(1, 0.06 * total)) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
                 for group, base in zip(optimizer.param_groups, bases, strict=True):
                     group["lr"] = base * share
                 loss, parts = self._loss([inputs[row] for row in next(order)], balance, plan, anchor)
@@ -89,9 +94,17 @@ class Fit:
                 torch.nn.utils.clip_grad_norm_(self.reader.parameters(), 1.0)
                 optimizer.step()
                 step += 1
-                if step % 200 == 0 or step in (1, total):
+                done = max(step / total, (time.monotonic() - start) / plan.seconds)
+                if step % 500 == 0 or step == 1 or done >= 1:
                     self._note(step, time.monotonic() - start, parts)
+                if done >= 1:
+                    break
         self.reader.round(rounds=False)
+
+    def _epoch(self, examples: Sequence[Example], plan: Plan) -> list[Example]:
+        """Return the examples of one epoch: some are repeated, and of the pairs that leave a person's facts alone only some are drawn."""
+        drawn = [example for example in examples if example.how != "person" or self.chance.random() < plan.others]
+        return [example for example in drawn for _ in range(plan.repeats if _is_repeated(example) else 1)]
 
     def _note(self, step: int, seconds: float, parts: dict[str, Tensor]) -> None:
         row = {name: round(float(value.detach()), 4) for name, value in parts.items()}

@@ -151,7 +151,9 @@ class Run:
             span=options.span,
             anchor=options.anchor,
             repeats=options.repeats,
+            others=options.others,
             round_from=options.round_from,
+            seconds=options.seconds,
             unknown=options.unknown,
             steps=options.steps,
         )
@@ -261,7 +263,9 @@ def _options() -> argparse.Namespace:
     add("--span", type=float, default=1.5, help="weight of the span")
     add("--anchor", type=float, default=0.0, help="weight of the likeness to the embedder; 0 leaves the layers free")
     add("--repeats", type=int, default=2, help="how often wishes and pairs count in an epoch")
-    add("--round-from", type=float, default=0.5, help="share of the steps after which training computes with 8 bits")
+    add("--others", type=float, default=0.33, help="share of the pairs with a person's other facts that an epoch draws")
+    add("--seconds", type=float, default=420.0, help="most seconds of training")
+    add("--round-from", type=float, default=0.5, help="share of the training after which training computes with 8 bits")
     add("--mean", action="store_true", help="export the mean of the runs' weights, even if one run answers better")
     add("--no-baseline", action="store_true")
     add("--no-export", action="store_true", help="measure only")

@@ -86,6 +86,7 @@ def measure(person: Person, *, size: int = 0, background: Path = BACKGROUND, emb
             turns = _keep(engine, clock, person.id, talks)
             for question in questions:
                 clock.set(question.at)
+                engine.trust_clock()
                 outcomes.append(_ask(engine, person, question, turns, size))
     return outcomes
 
@@ -129,6 +130,7 @@ def _keep(engine: Engine, clock: FrozenClock, user: str, talks: Sequence[Talk]) 
     turns: dict[str, str] = {}
     for talk in talks:
         clock.set(talk.at)
+        engine.trust_clock()  # weeks pass between two conversations
         with engine.session(user=user) as session:
             for turn in talk.turns:
                 turns[session.add(turn.role, turn.text, at=clock.advance(_BETWEEN_TURNS)).id] = turn.id

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.config.folders import models_directory
+from holdfast.config.loading import load_settings
 from holdfast.config.models import make_embedder
 from holdfast.config.opening import open_engine
 from holdfast.engine import Engine
@@ -28,6 +29,8 @@ _BETWEEN_TURNS = timedelta(seconds=20)
 """Assumed time between two messages. The data sets do not state it."""
 _FOREIGN_EVERY = 5
 """After every fifth question, a question about another conversation is asked as well. Recall should find nothing for it."""
+_MAX_TEXT = 4_000_000
+"""Maximum characters of a message. BEAM has a message of 349,000 characters."""
 _USER_ROLES = ("user", "assistant")
 
 
@@ -90,7 +93,8 @@ def _open(place: str | Path, embedder: str, reranker: str | None = None) -> Engi
     source = make_embedder(embedder)
     file = models_directory().parent / "bench" / "vectors.db"
     cached = "none" if source is None else CachedEmbedder(source.load(), file)
-    return open_engine(place, embedder=cached, reranker=reranker, worker="none", tenant=tenant)
+    reranker = reranker or load_settings().reranker
+    return open_engine(place, embedder=cached, reranker=reranker, worker="none", tenant=tenant, settings={"max_text": _MAX_TEXT})
 
 
 def _answers(
