@@ -21,6 +21,7 @@ from holdfast.recall.hydration import own_part, read_rows
 from holdfast.recall.query import RecallQuery
 from holdfast.recall.query_vector import QueryVector, catch_up
 from holdfast.recall.ranking import (
+    WORD_WEIGHT,
     Background,
     likelihood,
     max_period_gain,
@@ -54,6 +55,11 @@ _FREE_HITS = 3
 """Number of top hits that may be relevant even if they are much weaker than the best hit. They must exceed the relevance floor."""
 _MESSAGE_MARGIN = 1.0
 """Strength by which a message must exceed the memories derived from it to be returned instead of them."""
+_MIN_OWN_WORDS = 12
+_MIN_OWN_SHARE = 0.1
+"""Minimum number and share of the user's own words in a message with a quotation, so that the meaning of the message counts."""
+_MAX_MATCHED_CHARACTERS = 20_000
+"""Maximum number of characters in which words that only the quotation contains are searched."""
 
 _ENDS = " .,;:!?¡¿"
 
@@ -284,15 +290,28 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
     recency = _RECENCY * math.exp(-age_days / _RECENCY_DAYS)
     value = strengths[item]
     if isinstance(owner, Message) and not question.outside and (own := own_part(owner, question)) != owner.text:
-        value = min(value, _word_strength(own, question))  # a quotation must not raise the message that contains it
+        value = min(value, _strength_of_own_part(own, owner.text, value, question))
     return value + _TIE_WEIGHT * (recency + tie) + gain, at
 
 
-def _word_strength(text: str, question: RecallQuery) -> float:
-    """Return the strength of a text, computed only from the words that it shares with the query."""
+def _strength_of_own_part(own: str, text: str, value: float, question: RecallQuery) -> float:
+    """Return the strength of a user's message without the quotation in it. ``value`` is the strength of the whole message.
+
+    The words of the quotation never count. The meaning of the message counts only if the user wrote a good part of it, as
+    before pasted code. Otherwise it is the meaning of the quotation.
+    """
+    matched = _word_match(own, question)
+    count = len(own.split())
+    if count < _MIN_OWN_WORDS or count < _MIN_OWN_SHARE * len(text.split()):
+        return strength(None, matched, None)
+    return value - WORD_WEIGHT * max(_word_match(text[:_MAX_MATCHED_CHARACTERS], question) - matched, 0.0)
+
+
+def _word_match(text: str, question: RecallQuery) -> float:
+    """Return the share of the query's terms that a text contains."""
     terms = query_terms(question.text, question.languages)
     words = {word for language in question.languages for word in document_terms(text, language)}
-    return strength(None, sum(not words.isdisjoint(term) for term in terms) / max(len(terms), 1), None)
+    return sum(not words.isdisjoint(term) for term in terms) / max(len(terms), 1)
 
 
 def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float) -> float:

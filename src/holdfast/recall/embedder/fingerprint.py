@@ -32,7 +32,7 @@ FIXED_TEXTS: Final = (
     "Replace the filter of the coffee machine every three months.",
 )
 """Texts whose vectors are the fingerprint of a model. Changing one would make every store embed all its texts again."""
-_MIN_COSINE: Final = 0.95
+_MIN_COSINE: Final = 0.98
 """Minimum cosine of a fixed text's vectors now and before. Rounding on other hardware stays above 0.99."""
 _RECHECK_SECONDS: Final = 300.0
 """Time between two checks of an embedder outside this process, in seconds."""
