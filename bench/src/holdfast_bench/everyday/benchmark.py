@@ -28,9 +28,9 @@ from holdfast_bench.recall.vector_cache import CachedEmbedder
 BLOCK_TOKENS = 400
 _BETWEEN_TURNS = timedelta(seconds=20)
 _BACKGROUND_DAYS = 120
-"""Background conversations are spread over this many days before the last conversation of a person."""
+"""Number of days over which background conversations are spread. They end with the person's last conversation."""
 FEW = 5
-"""Size of the smallest stores: the answer, and a few turns of other talks."""
+"""Maximum number of turns in the smallest stores: the turn with the answer, and a few turns of other conversations."""
 
 
 def run(

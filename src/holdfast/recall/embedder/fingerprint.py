@@ -33,11 +33,17 @@ FIXED_TEXTS: Final = (
 )
 """Texts whose vectors are the fingerprint of a model. Changing one would make every store embed all its texts again."""
 _MIN_COSINE: Final = 0.98
-"""Minimum cosine of a fixed text's vectors now and before. Rounding on other hardware stays above 0.99."""
+"""Minimum cosine between the recorded and the new vector of a fixed text. Below it, the model counts as changed.
+
+Rounding differences on other hardware keep the cosine above 0.99.
+"""
 _RECHECK_SECONDS: Final = 300.0
 """Time between two checks of an embedder outside this process, in seconds."""
 _MAX_CHANGES: Final = 5
-"""Maximum number of changes per hour that the store follows. Two processes with different models must not take turns forever."""
+"""Maximum number of times per hour that a model's stored vectors are removed because the vectors have changed.
+
+Otherwise, two processes with different models under one name would remove each other's vectors forever.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
