@@ -164,10 +164,10 @@ class Session:
         return next(iter(reads.messages(MessageFilter(session=self.id, exactly=self.scope, newest=1))), None)
 
     def _store(self, tx: Transaction, messages: Sequence[Message], plans: Sequence[Plan], acts: Acts) -> list[Message]:
-        """Store messages, and obey the user's wishes about memory in them.
+        """Store messages, and obey the wishes in them, such as "forget that". Return the stored messages.
 
-        The session is read and written once, and messages without a wish are written together, because other writers wait
-        for the transaction.
+        ``plans`` contains the wish of each message, and ``acts`` the dialogue acts. The transaction is kept short, because other
+        writers wait for it: the session is read and written once, and messages without a wish are written together.
         """
         stored: list[Message] = []
         unwritten: list[tuple[Message, SessionRecord]] = []
@@ -206,9 +206,10 @@ class Session:
         unwritten.clear()
 
     def _opened(self, tx: Transaction, message: Message) -> SessionRecord:
-        """Return the record of this session as it must be stored with a new message: open, and active now.
+        """Return the record of this session, with the status "open" and the current time as its last activity.
 
-        If the session is not stored yet, store it.
+        If the session is not stored yet, store it. ``message`` is the new message; a new session starts at the time of this
+        message.
         """
         known, now = tx.session(self.id, self.scope), self._services.clock.now()
         new = SessionRecord(id=self.id, scope=self.scope, started_at=message.at, last_at=now)
@@ -330,7 +331,8 @@ class Session:
     def _save_state(self, state: ConversationState, context: Context) -> None:
         """Add the ids of the recalled memories to the session, so that all later context blocks include these memories.
 
-        The write is not durable. If it is lost, a later block includes such a memory only if its own query recalls it.
+        The write is not durable. If the ids are lost, a later context block includes one of these memories only if it is recalled
+        again.
         """
         kinds = self._services.preset.recall.kinds or ()
         found = [hit.id for hit in (*context.hits, *context.left_out) if hit.memory and hit.is_relevant and hit.kind in kinds]

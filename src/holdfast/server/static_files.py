@@ -20,7 +20,7 @@ _TYPES = {".js": "text/javascript", ".json": "application/json", ".svg": "image/
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """The content of a file, and its modification time and size, which show whether it has changed."""
+    """The content of a file. ``state`` is the modification time and size that the file had when it was read."""
 
     state: tuple[int, int]
     body: bytes

@@ -165,8 +165,9 @@ class EnginePool:
     def follow_other_processes(self) -> None:
         """Update each open engine after another process has changed its store.
 
-        Cached queries are cleared if data was erased, and plain kinds that an import has recorded are added. A background
-        worker does this for its own engine, but an engine can be open without a worker.
+        If data was erased, the engine's cached queries are cleared. If an import has recorded new plain kinds in the store, they
+        are added to the engine's preset. A background worker does the same for its own engine, but not every open engine has a
+        worker.
         """
         with self._lock:
             held = [(tenant, slot) for tenant, slot in self._slots.items() if slot.engine is not None]

@@ -31,9 +31,10 @@ _KEEPALIVE_SECONDS = 15.0
 
 @dataclass(slots=True)
 class ChangeFeed:
-    """Caches the counts that all listening clients receive.
+    """Caches the counts of memories, messages and jobs for the clients that listen to `change` events.
 
-    For each scope, the store is queried at most once per second, however many clients listen, and less often if the store is large.
+    All clients of the same scope share one cached result. It is used for about a second, or longer if the store is large and
+    counting takes long.
     """
 
     _known: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)

@@ -55,9 +55,9 @@ class Route(APIRoute):
 
 
 def client_id(request: Request) -> str | None:
-    """Derive a message id from the idempotency key.
+    """Derive a message id from the request's idempotency key. Return None if the request has no such key.
 
-    If the first attempt stored the message but not its response, a retry does not store the message again.
+    With this id, a repeated request stores its message only once, even if the response to the first request was never stored.
     """
     key = request.headers.get(HEADER)
     return None if key is None else f"idempotency-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
@@ -94,7 +94,9 @@ async def _once(request: Request, principal: Principal, key: str, handle: Handle
 async def _keep(answers: StoredResponses, claim: StoredResponse, response: Response, body: bytes | None) -> None:
     """Store a complete response, so that a repeated request gets the same response.
 
-    After a server error or a partial response, release the idempotency key instead, so that a repeated request runs again.
+    ``claim`` is the record that reserves the idempotency key for this request. ``body`` is None if the response was sent only in
+    part. After such a response or a server error, nothing is stored and the key is released, so that a repeated request runs
+    again.
     """
     if body is None or response.status_code >= 500:
         await run_in_threadpool(answers.release, claim)

@@ -308,7 +308,11 @@ def _where(given: str | None) -> Where | None:
 
 
 def _check_change(caller: Caller, id: str) -> None:
-    """Raise ``NotFound`` unless the caller may change every memory and every hidden message in the change's batch."""
+    """Raise ``NotFound`` unless the caller has the right to undo a change. ``id`` is the id of the change or of its batch.
+
+    Undoing a change undoes its whole batch. So the caller needs the right to change every memory and every hidden message of the
+    batch.
+    """
     absent = translatable("absent.change", "There is no change {id}. The history of a memory lists its changes.", id=id)
     store = services(caller.memory).store
     found = store.changes(id=id)

@@ -162,7 +162,7 @@ def user_around(user: _Name, caller: Calling) -> UserAround:
 
 
 def _may_see(caller: Caller, user: str) -> str:
-    """Return the name of the user. Raise ``Forbidden`` if the caller may not see all data of this user."""
+    """Return the name of the user. Raise ``Forbidden`` if the caller has no right to see all data of this user."""
     name = caller.may("read", user=user)["user"] or ""
     if caller.principal.app is not None or caller.principal.agent is not None:
         raise Forbidden(
@@ -188,7 +188,7 @@ def _portrait(found: Services, user: str) -> tuple[Memory | None, list[Memory]]:
 
 
 def _is_document(preset: Preset, memory: Memory) -> bool:
-    """Return True if a memory is the base document. Other memories of the same kind have other keys."""
+    """Return True if a memory is the preset's base document: it has the kind and the key of the base document."""
     base = preset.base
     return base is not None and memory.kind == base.kind and memory.key == (base.key or base.kind)
 

@@ -184,10 +184,13 @@ def erase_session(caller: Caller, record: SessionRecord) -> Receipt:
 def open_session(
     caller: Caller, id: str | None, parts: ScopeParts, *, right: Literal["read", "write"] = "write", shared: bool = False
 ) -> Session:
-    """Return the session with this id, or a new session in this scope.
+    """Return the session with this id, or a new session in the scope that ``parts`` names.
 
-    A session of another scope with the same id is ignored. A new session with a chosen id needs a scope, so that
-    nothing is shared by accident.
+    Without an id, the session is always new. A session of another scope with the same id is ignored. ``right`` is the right that
+    the caller needs for an existing session.
+
+    A new session with a given id must name a user, app or agent. Otherwise all users would share the session, which is allowed
+    only with ``shared``. Raise ``NotFound`` if it is not allowed.
     """
     memory, name = caller.memory, clean_name(id, what="session id")
     if name is None:

@@ -21,7 +21,7 @@ _IS_BUILD = re.compile(r"[0-9a-f]{16}(\.lock)?")
 
 
 class BuildLock:
-    """An exclusive lock on one build of the index. The process holds it until it calls :meth:`release`."""
+    """An exclusive lock on one build (complete version) of the index. A process holds the lock until it calls :meth:`release`."""
 
     def __init__(self, build: Path) -> None:
         """Acquire the lock. Raises `IndexBusy` if another process holds it."""

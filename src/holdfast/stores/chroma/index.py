@@ -63,7 +63,10 @@ class ChromaCollection:
 
     @property
     def mark(self) -> str:
-        """Mark (random id) of the last batch of changes that was begun on this index. The batch may be applied only in part."""
+        """Mark (random id) of the last batch of changes that was begun on this index.
+
+        It is possible that only a part of the batch was applied, for example if the process was killed.
+        """
         return str((self._collection.metadata or {}).get("mark", ""))
 
     @contextlib.contextmanager
@@ -108,7 +111,7 @@ class ChromaCollection:
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
         """Return the keys of the ``limit`` vectors in these partitions that are nearest to the query by cosine, approximately.
 
-        If there are fewer results, the partitions contain no more vectors.
+        If fewer than ``limit`` keys are returned, they are the keys of all vectors in these partitions.
         """
         with self._calling() as collection:
             found = collection.query(
@@ -275,7 +278,10 @@ class ChromaServer:
         return ChromaCollection(collection, lock=_ServerLock(self._locks / build.build), close=_once(client.close))
 
     def discard(self, build: str, current: Callable[[], Collection[str]]) -> None:
-        """Delete the collection of a build from the server, if the server can be reached. Also delete unused lock files."""
+        """Delete the collection of a build from the server. Do nothing if the server cannot be reached.
+
+        Also delete local lock files, except those of the builds whose names ``current`` returns.
+        """
         remove_stale(self._locks, current)
         with contextlib.suppress(IndexUnavailable, IndexInvalid), _translate_errors(local=False):
             client = self._client()

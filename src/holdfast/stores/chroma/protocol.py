@@ -65,7 +65,10 @@ class ExternalIndex(Protocol):
 
     @property
     def mark(self) -> str:
-        """Mark (random id) of the last batch of changes that was begun on this index. The batch may be applied only in part."""
+        """Mark (random id) of the last batch of changes that was begun on this index.
+
+        It is possible that only a part of the batch was applied, for example if the process was killed.
+        """
         ...
 
     def applying(self) -> AbstractContextManager[None]:
@@ -87,7 +90,7 @@ class ExternalIndex(Protocol):
     def search(self, query: "NDArray[np.float32]", partitions: Collection[int], limit: int) -> list[VectorKey]:
         """Return the keys of the ``limit`` vectors in these partitions that are nearest to the query by cosine, approximately.
 
-        If there are fewer results, the partitions contain no more vectors.
+        If fewer than ``limit`` keys are returned, they are the keys of all vectors in these partitions.
         """
         ...
 

@@ -111,9 +111,9 @@ class _Copy:
             )
 
     def _may_be_finished(self) -> bool:
-        """Return True if the target may be a finished copy, because each table has as many rows as in the source.
+        """Return True if each table of the target has as many rows as in the source. The target is then probably a finished copy.
 
-        Return False if the target is empty. Raise ``Conflict`` if the target has rows, but another number of rows in some
+        Return False if the target is empty. Raise ``Conflict`` if the target has rows but the number of rows differs in some
         table.
         """
         counts = {table: self._target.count(table) for table in COPIED}
@@ -170,9 +170,11 @@ class _Copy:
             self._target.index_text(connection, there, rows)
 
     def _compare(self, here: TableLayout, there: TableLayout, *, finished: bool) -> CopiedTable:
-        """Compare a table in source and target, and return the result. In an unfinished copy, copy a table that differs again.
+        """Compare a table in the source with the same table in the target, and return the result.
 
-        In an unfinished copy, a difference means that rows changed in the source after an earlier run had copied them.
+        ``here`` is the layout of the table in the source, and ``there`` its layout in the target. ``finished`` is True if the
+        target was already a finished copy. If it was not, a difference means that rows changed in the source after an earlier run
+        had copied them. The whole table is then copied once more.
         """
         table = here.table
         source = self._seen.get(table) or self._read(self._source, here)

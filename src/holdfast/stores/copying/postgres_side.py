@@ -91,7 +91,7 @@ class PostgresSide(Side):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Context manager: run all reads inside it in one snapshot. Other programs may write meanwhile."""
+        """Context manager: run all reads inside it in one snapshot. Other programs can write meanwhile."""
         with self.guard():
             migrate(self._writer.raw)
             self._inspect()

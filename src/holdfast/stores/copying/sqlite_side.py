@@ -56,7 +56,7 @@ class SQLiteSide(Side):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Context manager: run all reads inside it in one snapshot. Other programs may write meanwhile."""
+        """Context manager: run all reads inside it in one snapshot. Other programs can write meanwhile."""
         with self._connections.exclusive() as connection:
             migrate(connection)
         with self.guard():

@@ -47,7 +47,8 @@ VECTOR_COLUMNS = frozenset({"scale", "code", "embedding"})
 class TableLayout:
     """The columns of a table in the source or the target of a copy.
 
-    ``columns`` are the columns that both have, ``key`` is the primary key, and ``vector`` are the columns that store a vector.
+    ``columns`` are the columns that source and target have in common. ``vector`` are the columns that store a vector; they differ
+    between source and target. ``key`` is the primary key.
     """
 
     table: str

@@ -141,8 +141,8 @@ def _entry_at(path: Sequence[str]) -> str:
 def _typed(entry: str, kind: str, condition: str) -> str:
     """Return the SQL condition that a metadata entry has the JSON type ``kind`` and fulfills ``condition``.
 
-    ``condition`` may contain a cast that fails for other types. It is therefore evaluated only after the type is checked,
-    with CASE. With AND, PostgreSQL could evaluate it first.
+    ``condition`` can contain a cast that fails for entries of another type. CASE makes PostgreSQL check the type first. AND would
+    not guarantee this order.
     """
     return f"CASE WHEN json_typeof({entry}) = '{kind}' THEN {condition} ELSE false END"
 

@@ -134,10 +134,10 @@ def _units(connection: PostgresSession, tenant: str, item: int) -> list[tuple[in
 
 
 class ItemFilter(NamedTuple):
-    """SQL conditions on the items that a search may return.
+    """SQL conditions that an item must fulfill to be found by a search.
 
-    ``filtered`` is True if the conditions may exclude most items. The search then reads all matching chunks, not only the first
-    ones.
+    ``filtered`` is True if the conditions could exclude most items. The search then reads all chunks that match the query.
+    Otherwise it reads only a limited number of them.
     """
 
     clauses: Clauses

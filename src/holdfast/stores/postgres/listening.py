@@ -42,7 +42,7 @@ class Listener:
     def announce(self) -> None:
         """Notify the listeners of a new job. Call this after the transaction that queued the job.
 
-        In PostgreSQL, only one transaction at a time can commit a notification. To keep this time short, the commit does not
+        PostgreSQL commits transactions with a notification one after another. To keep others from waiting, this commit does not
         wait for the disk. If a notification is lost, workers still find the job when they poll.
         """
         with contextlib.suppress(StoreError), self._connections.write(durable=False) as session:

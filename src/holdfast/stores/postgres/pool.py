@@ -249,9 +249,10 @@ class PostgresConnections:
             raise StoreError(f"{NAME} rolled back this write, because one of its statements failed. Nothing was stored.")
 
     def _resolve_commit(self, transaction: Transaction, lost: psycopg.Error) -> None:
-        """Find out whether a transaction was committed although its connection was lost. If so, return.
+        """Make sure that a transaction was committed, after its connection was lost during the commit.
 
-        Raise an error if the server rolled the transaction back, or if the outcome is unknown.
+        Return if the server has committed the transaction. Raise an error if the server rolled it back, or if the outcome is
+        unknown. ``lost`` is the error that reported the lost connection.
         """
         deadline = time.monotonic() + self.limits.connect_timeout
         while True:

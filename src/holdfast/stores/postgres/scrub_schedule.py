@@ -24,11 +24,11 @@ _KEPT = 100
 
 
 def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...] | None:
-    """Find the last finished scrub that covers an erasure. Return the places that this scrub could not reach.
+    """Return the places that the last scrub after an erasure could not reach. Return None if no such scrub has finished.
 
-    Return None if there is no such scrub. ``requested`` is the number of the transaction that erased the rows. If this server
-    has not assigned that number yet, the rows were erased on another server, before the store was copied to this one. Then any
-    scrub covers the erasure.
+    ``requested`` is the number of the transaction that erased the rows. A scrub covers the erasure if it began after this
+    transaction was committed. If this server has not assigned the number yet, the rows were erased on another server before the
+    store was copied here. Then every scrub on this server covers the erasure.
     """
     row = fetch(
         session,
@@ -40,9 +40,9 @@ def covering(session: PostgresSession, requested: str) -> tuple[Unreachable, ...
 
 
 def is_due(session: PostgresSession, interval_seconds: float) -> bool:
-    """Return True if it is time for a scrub: the last scrub began at least ``interval_seconds`` ago.
+    """Return True if it is time for a scrub: there was none yet, or the last one began at least ``interval_seconds`` ago.
 
-    If the last scrub did not finish, a minute is enough.
+    If the last scrub did not finish, the next one is already due after ``_RETRY_SECONDS``, unless the interval is shorter.
     """
     return bool(
         fetch_value(

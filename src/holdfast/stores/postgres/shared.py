@@ -62,8 +62,8 @@ class SharedPool:
     def after_fork(self) -> None:
         """Start with an empty pool in a forked child.
 
-        The child keeps a reference to the inherited pool but never uses it. Otherwise the pool would close its connections,
-        which the parent process still uses.
+        The child never uses the inherited pool, but keeps a reference to it. Without the reference, Python would destroy the
+        inherited pool and close its connections, which the parent process still uses.
         """
         self._pool._closed = True  # noqa: SLF001  (closing it would wait for threads that do not exist in the child)
         _inherited.append((self._pool, self._tenants))

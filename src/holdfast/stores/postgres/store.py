@@ -65,10 +65,12 @@ class PostgresStore(SQLReads):
         scrub_interval: float = 0.0,
         max_locked_bytes: int = scrubbing.MAX_LOCKED_BYTES,
     ) -> None:
-        """Open the store. If ``url`` names a pooler, ``direct`` is the address of the server itself.
+        """Open the store of a tenant in the database at ``url``.
 
-        ``scrub_interval`` is the minimum time between two scrubs in seconds. With 0, each erasure scrubs at once.
-        Tables larger than ``max_locked_bytes`` are rewritten while they are in use.
+        If ``url`` names a pooler, ``direct`` is the address of the server itself. A partition with at least
+        ``min_indexed_vectors`` vectors gets a vector index. ``scrub_interval`` is the minimum time between two scrubs, in
+        seconds. With 0, each erasure scrubs at once. A scrub locks each table while it rewrites the table. Tables larger than
+        ``max_locked_bytes`` are copied instead, and stay in use meanwhile.
         """
         self.tenant = tenant
         self.url = url
@@ -302,9 +304,9 @@ class PostgresStore(SQLReads):
 
     @contextlib.contextmanager
     def room(self) -> Iterator[Callable[[], object]]:
-        """Context manager that does nothing.
+        """Context manager that changes nothing, and yields a function that does nothing.
 
-        A SQLite store frees disk space here. On a server, only an administrator can do that.
+        A SQLite store frees reserved disk space here. The disk of a database server is managed by its administrator.
         """
         yield lambda: None
 
@@ -313,12 +315,16 @@ class PostgresStore(SQLReads):
     ) -> tuple[bool, tuple[str, ...]]:
         """Remove erased data from the tables and the write-ahead log, and search for the needles (byte strings from erased data).
 
-        A scrub covers the erasures of all tenants. Unless ``when`` is ``now``, it begins at most once per ``scrub_interval``.
-        ``files`` are files outside the database that are searched, too.
+        Return (complete, residue). ``complete`` is True if the erased data was removed. ``residue`` lists the places where a
+        needle was found, and the places that the database user cannot reach. ``files`` are files outside the database that are
+        searched, too.
 
-        Return (complete, residue). ``complete`` is True if the erased data was removed. ``residue`` lists the places where
-        erased data was found, or that the database user cannot reach. With ``rewrite=False``, nothing is done, because
-        PostgreSQL removes erased data only by rewriting files.
+        A scrub removes the erased data of all tenants. With ``when="now"``, it runs at once. With ``due``, it runs only if the
+        last scrub began at least ``scrub_interval`` seconds ago. If an earlier scrub has already removed this tenant's erased
+        data, ``due`` only searches. With ``later``, only ``files`` are searched, unless ``scrub_interval`` is 0, which means
+        ``now``.
+
+        With ``rewrite=False``, nothing is done, because PostgreSQL removes erased data only by rewriting files.
         """
         self._connections.check_open()
         if not rewrite or (when == "due" and not self._may_scrub()):
@@ -345,10 +351,10 @@ class PostgresStore(SQLReads):
         return None if requested is None else self.guard(lambda: scrub_schedule.covering(self.connection, requested))
 
     def _may_scrub(self) -> bool:
-        """Return True if a scrub with ``when="due"`` may run now, False if it is too early.
+        """Return True if a call of :meth:`scrub` with ``when="due"`` should do its work now, False if it is too early.
 
-        It may run if the scrub interval has passed. It may also run if an earlier scrub covered this tenant's erasures: then it
-        rewrites nothing and only scans.
+        The work can be done if the scrub interval has passed. It can also be done if an earlier scrub has already removed this
+        tenant's erased data, because then only the search for needles is left.
         """
         if self._covered() is not None:
             return True

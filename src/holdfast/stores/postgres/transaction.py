@@ -213,10 +213,10 @@ class PostgresTransaction(SQLTransaction):
         return super().add_revision(memory)
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Set the action of those messages whose current action is ``instead_of`` (None for no action).
+        """Set the action of messages. Only messages whose current action is ``instead_of`` (None for no action) are changed.
 
-        An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for recall. A
-        message that is off the record is also removed from the indexes.
+        An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for recall. If
+        the new action marks messages as off the record, they are also removed from the indexes.
         """
         self._hold_owners("messages", messages)
         super().set_action(messages, action, instead_of=instead_of)
@@ -267,9 +267,10 @@ class PostgresTransaction(SQLTransaction):
         super().remove_scope(owner)
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:
-        """Remove the access keys that are bound to a scope of this tenant, even if another tenant stores them.
+        """Remove the access keys that are bound to a scope of this tenant. ``owner`` names the user, app or agent.
 
-        Row level security allows this while the setting ``holdfast.opens`` names this tenant.
+        Keys that open this tenant but are stored by another tenant are removed, too. Row level security normally hides these
+        keys. The setting ``holdfast.opens`` makes them accessible during the call.
         """
         self._session.execute("SELECT set_config('holdfast.opens', ?, true)", (self.tenant,))
         super().remove_keys(owner)
@@ -318,8 +319,8 @@ class PostgresTransaction(SQLTransaction):
     def holds_lease(self, job: Job) -> bool:
         """Return True if the worker that ``job`` names still holds the lease of the job, for the same attempt.
 
-        Then no other worker can take the lease before the transaction ends. This method locks the job's user before the job.
-        Erasing a user takes the two locks in the same order, so the two operations cannot deadlock.
+        If the result is True, no other worker can take the lease before the transaction ends. This method locks the job's user
+        before the job. Erasing a user takes the two locks in the same order, so the two operations cannot deadlock.
         """
         if isinstance(user := job.payload.get("user"), str):
             self._locks.hold([_user(user)])

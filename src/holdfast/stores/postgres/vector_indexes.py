@@ -73,10 +73,10 @@ def existing(connection: PostgresSession, tenant: str) -> list[PartitionIndex]:
 
 
 def missing(connection: PostgresSession, tenant: str, min_vectors: int) -> PartitionIndex | None:
-    """Return an index that is still to be built: for a partition with at least ``min_vectors`` vectors of a model and no index.
+    """Find a partition that needs an index and has none. Return the index to build, or None if there is no such partition.
 
-    Return None if there is no such partition. Workers call this often. For speed, the vectors of a partition are counted only
-    if it has no index, and the count stops at ``min_vectors``.
+    A partition needs an index for a model if it has at least ``min_vectors`` vectors of this model. Workers call this function
+    often. For speed, it counts vectors only where an index is missing, and stops counting at ``min_vectors``.
     """
     large = fetch(connection, "SELECT partition FROM partitions WHERE tenant = ? AND units >= ?", (tenant, min_vectors))
     if not large:

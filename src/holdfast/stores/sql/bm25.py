@@ -57,8 +57,9 @@ def rarity(count: int) -> float:
 def is_ranked(known: Sequence[Counted], limit: int) -> bool:
     """Return True if the database itself should order the matching chunks by BM25.
 
-    This is needed for a query with a single term, because all matches then have the same rarity. The database orders them if
-    there are more matches than will be scored, but few enough to read them all.
+    Normally, candidates are selected by the rarity of their terms. With a single term, all matching chunks have the same rarity.
+    So the database orders them, if there are more matches than can be scored. If there are more than ``MATCHES``, the database
+    does not order them, because it would have to read them all.
     """
     return len(known) == 1 and _scored(limit) < known[0][0] <= MATCHES
 

@@ -71,7 +71,10 @@ class AccessWrites(AccessReads):
         )
 
     def remove_keys(self, owner: Mapping[str, str]) -> None:
-        """Remove the access keys that are bound to a scope of this tenant, even if another tenant stores them."""
+        """Remove the access keys that are bound to a scope of this tenant. ``owner`` names the user, app or agent.
+
+        Keys that open this tenant but are stored by another tenant, such as the operator, are removed, too.
+        """
         named = " AND ".join(f"{part} = ?" for part in owner)
         self.connection.execute(f"DELETE FROM keys WHERE opens = ? AND {named}", (self.tenant, *owner.values()))
 
@@ -98,10 +101,10 @@ class AccessWrites(AccessReads):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove stored responses and return their number.
+        """Remove the stored responses that match all given arguments, and return their number.
 
-        The arguments select the responses stored before a time, for a principal, or for an idempotency key. Without arguments,
-        all are removed.
+        ``before`` matches responses that were stored before this time, ``principal`` those of a principal, and ``key`` those of
+        an idempotency key. Without arguments, all stored responses are removed.
         """
         sql, values = "DELETE FROM idempotency WHERE tenant = ?", list[Any]([self.tenant])
         conditions = (("at < ?", from_time(before)), ("principal = ?", principal), ("key = ?", key))

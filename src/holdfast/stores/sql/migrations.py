@@ -36,10 +36,13 @@ def migrations(package: str = "holdfast.stores.sqlite") -> tuple[Migration, ...]
 
 
 def pending(recorded: Mapping[int, str], known: Sequence[Migration], *, what: str = "file") -> list[Migration]:
-    """Return the migrations that a store still needs. ``recorded`` maps the number of each applied migration to its hash.
+    """Return the migrations that a store still needs.
 
-    Raise an error if the store is an unfinished copy, if a newer version wrote it, or if the text of an applied migration has
-    changed since.
+    ``recorded`` maps the number of each applied migration to its hash. ``known`` are the migrations of this version. ``what`` is
+    the word for the store in error messages, such as "file" or "database".
+
+    Raise an error if the store is an unfinished copy, if a newer version wrote the store, or if an applied migration has another
+    text in this version.
     """
     if COPYING in recorded:
         raise StoreError(

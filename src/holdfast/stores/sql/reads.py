@@ -378,7 +378,10 @@ class SQLReads(TraceReads):
 
     @guarded
     def spend(self, *, since: str = "") -> list[Spend]:
-        """List the costs of model calls, ordered by day."""
+        """List the costs of model calls, ordered by day.
+
+        ``since`` is the first day, as YYYY-MM-DD. By default, all days are listed.
+        """
         rows = self._rows(f"SELECT {SPEND_COLUMNS} FROM spend WHERE tenant = ? AND day >= ? ORDER BY day", (self.tenant, since))
         return [to_spend(row) for row in rows]
 

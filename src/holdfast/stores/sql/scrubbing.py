@@ -13,9 +13,9 @@ _FEW = 32
 def held(blocks: Iterable[bytes], needles: Sequence[bytes]) -> set[bytes]:
     """Return the needles (byte strings from erased data) that occur in the blocks of bytes.
 
-    Up to 32 needles are searched one by one, and so are needles of less than eight bytes. More needles are searched in one
-    pass. It compares each eight bytes of a block with the first eight bytes of all needles. Where they match, the whole
-    needle is compared.
+    Up to 32 needles are searched one by one. More needles are searched together: the eight bytes at each position of a block are
+    looked up among the first eight bytes of all needles. After a match, the whole needle is compared. Needles shorter than eight
+    bytes are always searched one by one.
     """
     if not needles:
         return set()

@@ -71,7 +71,9 @@ class TraceWrites(TraceReads, AccessWrites):
     ) -> int:
         """Remove each trace that at least one of the arguments selects, and return the number of removed traces.
 
-        ``keep`` selects all traces except the newest ``keep``.
+        ``before`` selects the traces older than this time, and ``keep`` all traces except the newest ``keep``. ``ids`` selects
+        traces by their id, and ``owner`` by their user, app or agent. ``items`` selects the traces that list one of these items,
+        and ``texts`` the traces whose question contains one of these texts.
         """
         removed = 0
         if before is not None:
@@ -102,9 +104,10 @@ class TraceWrites(TraceReads, AccessWrites):
         self._delete("session = ? AND app = ? AND user = ? AND agent = ?", session, *_stored(scope))
 
     def remove_traces_of_messages(self, messages: Collection[str]) -> None:
-        """Remove the traces whose question is one of these messages.
+        """Remove the traces whose question is one of these messages. ``messages`` are message ids.
 
-        Traces of the same session whose message is unknown are also removed, because they may have the same question.
+        Some traces do not record which message was their question. Such traces are also removed if they belong to the session of
+        one of the messages.
         """
         for batch in _batches(messages):
             among = self.connection.dialect.among

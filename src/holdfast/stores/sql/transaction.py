@@ -153,7 +153,11 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
         )
 
     def _archive_text(self, item: int, partition: int, successor: Memory) -> None:
-        """Move the index entries of an old revision to the archive partition, which ordinary searches do not read."""
+        """Move the index entries of an old revision to the archive partition, which ordinary searches do not read.
+
+        ``item`` and ``partition`` are the numbers of the old revision. ``successor`` is the new revision, whose scope selects the
+        archive partition.
+        """
         archive = partitions.ensure(self._connection, successor.scope, "archive")
         if archive != partition:
             self._text.move(self._connection, self.tenant, item, item, archive)
@@ -176,10 +180,10 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
                 self._update_present(column, stamp(moment), ids)
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Set the action of those messages whose current action is ``instead_of`` (None for no action).
+        """Set the action of messages. Only messages whose current action is ``instead_of`` (None for no action) are changed.
 
-        An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for recall. A
-        message that is off the record is also removed from the indexes.
+        An action is a marker such as ``forgotten``. A message with an action is used neither for extraction nor for recall. If
+        the new action marks messages as off the record, they are also removed from the indexes.
         """
         present, values = ("action IS NULL", ()) if instead_of is None else ("action = ?", (instead_of,))
         for batch in batches(messages):

@@ -36,10 +36,10 @@ They stay open, because closing them would disturb the parent process.
 
 
 class _ThreadReader:
-    """Holds the read-only connection of one thread. Weak references with a callback point to this object.
+    """Holds the read-only connection of one thread, so that a ``WeakSet`` can refer to this object instead of the connection.
 
-    They must not point to the connection itself, because apsw 3.54 runs the callback too early: the garbage collector can still
-    find the connection, so another thread could free it a second time.
+    A ``WeakSet`` of connections would not be safe. apsw 3.54 runs the callbacks of weak references too early, while the garbage
+    collector can still find the connection. Another thread could then free the connection a second time.
     """
 
     def __init__(self, connection: FileConnection) -> None:
@@ -278,8 +278,8 @@ def translate_errors(path: Path) -> Iterator[None]:
 def limit_pages(connection: apsw.Connection, *, spare: int = _SPARE_PAGES) -> None:
     """Limit the number of pages in the file, so that it stays below the size limit of this process (``ulimit -f``).
 
-    If the process has no size limit, do nothing. The limit leaves ``spare`` pages free for erasing. Without a limit, the
-    write-ahead log could contain pages that do not fit into the file, and the log could then never be emptied.
+    The page limit leaves ``spare`` pages free for erasing. Without a page limit, the write-ahead log could contain pages that do
+    not fit into the file, and the log could then never be emptied. If the process has no size limit, no page limit is set.
     """
     limit = file_size_limit()
     if limit is not None:

@@ -19,7 +19,10 @@ _TOLERANCE = 0.05
 
 
 def damaged(connection: FileConnection, tenant: str) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the partition, model, item and chunk of each vector whose length is neither 0 nor 1."""
+    """Yield the partition, model, item and chunk of each damaged vector.
+
+    Stored vectors have the Euclidean norm 1, or are zero. A vector with another norm is damaged.
+    """
     rows = fetch(connection, "SELECT partition, model, item, window, scale, code FROM vectors WHERE tenant = ?", (tenant,))
     for partition, model, item, window, scale, code in rows:
         codes = np.frombuffer(code, dtype=np.int8).astype(np.float64)

@@ -128,8 +128,8 @@ class SQLiteDialect:
 def _steps(path: Sequence[str]) -> str:
     """Return the FROM and WHERE clauses of a query for the metadata entry at a path.
 
-    Each name of the path adds one table to the query. The table lists the members of the object that the names before it lead
-    to.
+    For the path ``a``, ``b``, the query joins two tables: ``step0`` lists the members of the metadata, and ``step1`` the members
+    of the object ``a``. The names of the path are bound as parameters. The entry is the row of the last table.
     """
     tables = ["json_each(metadata) AS step0"]
     for number in range(1, len(path)):

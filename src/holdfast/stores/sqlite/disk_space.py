@@ -38,7 +38,10 @@ def file_size_limit() -> int | None:
 
 
 class DiskSpace:
-    """Watches the free space on the disk of a store, and manages the reserve file."""
+    """Watches the free space on the disk of a store, and manages the reserve file.
+
+    The reserve file occupies some disk space. If the disk is full, the file is deleted, so that data can still be erased.
+    """
 
     def __init__(self, store: Path) -> None:
         self.reserve = store.with_name(store.name + ".reserve")
@@ -62,7 +65,10 @@ class DiskSpace:
         return _CHECKPOINT_PAGES_IF_LOW if self._very_low else _CHECKPOINT_PAGES
 
     def keep_reserve(self) -> None:
-        """Create the reserve file if disk space is low and the file is missing. It takes at most a quarter of the free space."""
+        """Create the reserve file if disk space is low and the file does not exist yet.
+
+        The file takes at most a quarter of the free space.
+        """
         free = self._free()
         self._very_low = min(free, file_size_limit() or free) < _VERY_LOW_BYTES
         size = min(_MAX_RESERVE_BYTES, free // 4)

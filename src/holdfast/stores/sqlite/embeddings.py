@@ -236,10 +236,10 @@ class IndexCache:
             self._total -= self._sizes.pop(key, 0)
 
     def codes_of(self, model: int, items: Sequence[int]) -> "tuple[list[int], NDArray[np.int8]] | None":
-        """Return the int8 codes (quantized vectors) of the first chunks of items, with the items in the same order.
+        """Return the items, and the int8 code (quantized vector) of the first chunk of each item, in the same order.
 
-        Return None if the vector of any item is not in memory. Only recently used indexes are searched. They need not be up to
-        date, because an item's vector never changes.
+        Only the few most recently used indexes in the cache are searched. Return None if any item is missing there. The indexes
+        need not be up to date, because an item's vector never changes.
         """
         with self._lock:
             recent = itertools.islice(reversed(self._indexes.items()), _RECENT_INDEXES)
@@ -284,9 +284,10 @@ def _load(connection: FileConnection, tenant: str, model: int, partition: int) -
 
 
 def of_one_length(rows: Sequence[Row]) -> list[Row]:
-    """Return only the rows whose vector has the most common length. The last column of a row is the vector's code.
+    """Return only the rows whose vector has the most common number of dimensions. The last column of a row is the vector's code.
 
-    A model can have vectors of several lengths, because an earlier version allowed replacing a model under the same name.
+    Vectors of one model can have different numbers of dimensions, because an earlier version of Holdfast allowed another model to
+    be used under the same name.
     """
     lengths = Counter(len(row[-1]) for row in rows)
     if len(lengths) <= 1:

@@ -198,11 +198,11 @@ def segments(connection: apsw.Connection) -> list[int]:
 
 
 def should_merge_all(sizes: Sequence[int]) -> bool:
-    """Return True if all segments of the full-text index should be merged into one. ``sizes`` are their sizes.
+    """Return True if all segments of the full-text index should be merged into one. ``sizes`` are the sizes of the segments.
 
-    This is the case if there are more than ``FEW_SEGMENTS``, and the small ones together are at least a quarter as large as the
-    largest. Searching a single segment is fastest, but a full merge also rewrites the largest segment. A full merge must be
-    rare, because frequent writes wear out the SD card of a single-board computer.
+    The segments are merged if there are more than ``FEW_SEGMENTS``, and if all but the largest are together at least a quarter as
+    large as the largest. Searching a single segment is fastest, but a full merge also rewrites the largest segment. A full merge
+    must be rare, because frequent writes wear out the SD card of a single-board computer.
     """
     return len(sizes) > FEW_SEGMENTS and 4 * (sum(sizes) - max(sizes)) >= max(sizes)
 
@@ -236,7 +236,7 @@ def _add_units(
 def _insert(connection: apsw.Connection, table: str, rows: Sequence[Sequence[object]]) -> None:
     """Insert rows into a table, up to ``_ROWS_AT_ONCE`` with each statement.
 
-    At each statement, Python may switch to another thread. So the transaction ends sooner with few statements.
+    Few statements keep the transaction short: each statement gives Python an occasion to switch to another thread.
     """
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         some = rows[start : start + _ROWS_AT_ONCE]

@@ -154,7 +154,7 @@ def _hashes(connection: FileConnection, tenant: str, table: str, columns: str, e
 
 
 def try_checkpoint(connection: FileConnection) -> bool:
-    """Move the write-ahead log into the file and truncate it. Return False if a reader or a full disk prevents it."""
+    """Move the write-ahead log into the file and truncate the log. Return False if a reader or a full disk prevents this."""
     connection.set_busy_timeout(2000)
     try:
         return not fetch_value(connection, "PRAGMA wal_checkpoint(TRUNCATE)")

@@ -82,7 +82,7 @@ class IndexFeed:
     # --- builds ---------------------------------------------------------------------------------------------
 
     def build(self, model: int) -> Build | None:
-        """Return the current build of a model's index. If the configured place (a folder or server) has none, start one.
+        """Return the current build of a model's index. If there is no build in the configured folder or on the server, start one.
 
         Return None if no build can be started now, for example because another thread is writing.
         """
@@ -171,9 +171,9 @@ class IndexFeed:
         return index
 
     def _verify(self, build: Build, index: ExternalIndex) -> None:
-        """Raise ``IndexInvalid`` if the index has another number of vectors than the store, or does not find a few sample vectors.
+        """Raise ``IndexInvalid`` if the index does not match the store. While changes are queued, the index is not verified.
 
-        While changes are queued, the index is not verified.
+        The index must have as many vectors as the store, and must find a few sample vectors.
         """
         if not build.mark or self.has_queued(build.model):
             return

@@ -163,8 +163,9 @@ class QueuedIndex:
     def _searchable_build(self, model: int, partitions: Collection[int]) -> Build | None:
         """Return the current build of a model's index, or None if a search cannot use the index now.
 
-        A search cannot use the index if too many changes are queued. If there are only a few too many, a batch of changes is
-        applied first.
+        A search uses the index if at most ``max_scanned`` changes are queued for the partitions. If there are up to
+        ``max_applied_first`` more, a batch of changes is applied first. If there are still more, or the batch cannot be applied,
+        the result is None.
         """
         build = self._feed.build(model)
         if build is None:
@@ -283,7 +284,10 @@ def _ranked(
     limit: int,
     allowed: "NDArray[np.int64] | None",
 ) -> list[Match]:
-    """Rank candidates by exact cosine and return each item once, like the in-memory index."""
+    """Rank candidates by exact cosine and return the best ``limit`` items, each with its best chunk.
+
+    ``stored`` contains the vectors of the candidates. With ``allowed``, only these items are returned.
+    """
     if not stored:
         return []
     keys = list(stored)
