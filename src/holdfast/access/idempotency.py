@@ -30,10 +30,14 @@ class StoredResponses:
         self._clock = clock
 
     def claim(self, principal: Principal, key: str, request: bytes) -> StoredResponse:
-        """Return the stored response to a request. If there is none, claim the idempotency key and return the claim.
+        """Return the stored response to a request, or reserve the idempotency key for this request.
 
-        A claim has no ``status``: the caller must then run the request. ``request`` identifies the request by method, path,
-        query and body. Raise ``Conflict`` if the key was used for another request, or if the same request is still running.
+        If a response is stored, its ``status`` is set, and the caller sends it again. If no response is stored, the key
+        is reserved, and the returned object has no ``status``. The caller must then run the request and call
+        :meth:`save`.
+
+        ``request`` identifies the request by method, path, query and body. Raise ``Conflict`` if the key was used for
+        another request, or if the same request is still running.
         """
         now = self._clock.now()
         name = clean_name(key, what="Idempotency-Key") or ""

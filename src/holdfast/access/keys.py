@@ -68,7 +68,7 @@ class Principal:
         agent: str | None = None,
         level: KeyLevel = "admin",
     ) -> "Principal":
-        """Return the principal of a local caller, which is the command line or a program on this machine."""
+        """Return the principal for a local caller: the command line, or a program on this machine."""
         return cls(level=level, tenant=tenant, user=user, app=app, agent=agent, keyless=True)
 
     @property
@@ -91,10 +91,14 @@ def authorize(
     agent: str | None = None,
     whole: bool = False,
 ) -> ScopeParts:
-    """Return the scope of an operation. Raise an error if the principal may not run the operation in that scope.
+    """Check that a principal may run an operation, and return the user, app and agent to run it for.
 
-    Every operation must call this function first. ``right`` is the level that the operation needs. Set ``whole`` for operations
-    on the whole tenant, such as listing jobs. A bound key may not run such operations.
+    Every operation must call this function first. ``user``, ``app`` and ``agent`` are those that the request names. If
+    the request names none, the user, app or agent that the key is bound to is returned. ``right`` is the level that the
+    operation needs.
+
+    Set ``whole`` for an operation on the whole tenant, such as listing jobs. A bound key cannot run such operations.
+    Raise ``Forbidden`` or ``NotFound`` if the principal is not allowed to run the operation.
     """
     if LEVELS.index(principal.level) < LEVELS.index(right):
         raise Forbidden(
@@ -119,9 +123,10 @@ def authorize(
 
 
 def _within(bound: str | None, named: str | None, what: str) -> str | None:
-    """Return the requested user, app or agent. If the request names none, return the one that the key is bound to.
+    """Return the user, app or agent that a request names. If it names none, return the one that the key is bound to.
 
-    Raise ``NotFound`` if the key is bound to a different user, app or agent.
+    ``named`` is the name in the request, and ``bound`` is the name that the key is bound to. ``what`` is the word for
+    error messages: ``user``, ``app`` or ``agent``. Raise ``NotFound`` if both names are given and differ.
     """
     cleaned = clean_name(named, what=what)
     if bound is None or cleaned is None:
@@ -151,8 +156,8 @@ def may_change(principal: Principal, scope: Scope) -> bool:
 def check_found(principal: Principal, right: Right, scope: Scope, *, absent: str, also_apps: Collection[str] = ()) -> None:
     """Check that the principal may use data that was found by its id. ``scope`` is the scope of the data.
 
-    If the principal may not see the data, raise ``NotFound`` with the message ``absent``, as for an id that does not exist. If
-    it may only read the data but wants to change it, raise ``Forbidden``.
+    If the principal may not see the data, raise ``NotFound`` with the message ``absent``, as for an id that does not
+    exist. If the principal may read the data but not change it, and ``right`` is not ``read``, raise ``Forbidden``.
     """
     if not may_see(principal, scope, also_apps=also_apps):
         raise NotFound(absent)
@@ -195,7 +200,7 @@ class Gate:
 
     @property
     def tenant(self) -> str:
-        """The operator's tenant, which stores the keys."""
+        """The operator's tenant: the tenant that the server was opened with. It stores the keys of all tenants."""
         return self._store.tenant
 
     def create_key(
@@ -212,9 +217,11 @@ class Gate:
     ) -> tuple[KeyRecord, str]:
         """Create a key. Return its record and the key itself, which cannot be shown again.
 
-        ``by`` is the creator, or None for trusted code. A new key never has more access than its creator. If ``by`` is
-        given and keys are not required yet, the key must be an unbound admin key: from then on every request needs a
-        key, and only an admin key can create others.
+        ``by`` is the principal that creates the key, or None for trusted code. A new key never has more access than its
+        creator.
+
+        Once a key was created, every request needs a key. Therefore the first key that a principal creates must be an
+        unbound admin key of the operator's tenant. With any other first key, no request could administer the server.
         """
         if level not in LEVELS:
             raise InvalidInput(f"The level of a key must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {level!r}.")
@@ -288,11 +295,13 @@ class Gate:
         return self._store.setting(KEYS_NEEDED) == "keys"
 
     def identify(self, bearer: str | None, *, loopback: bool) -> Principal:
-        """Return the principal to which a key belongs. ``loopback`` is True for a request from this machine.
+        """Return the principal that a key belongs to. Raise ``Unauthorized`` if the key is unknown, expired or revoked.
 
-        Without a key, accept only a request from this machine, and only if keys are not required. The store is read each time,
-        so a revoked key is rejected at once. The response time is the same for known and unknown keys, so it does not reveal
-        whether a key exists.
+        ``bearer`` is the key, or None if the request has no key. ``loopback`` is True for a request from this machine.
+        A request without a key is accepted only from this machine, and only if keys are not required.
+
+        The store is read each time, so a revoked key is rejected at once. The response time is the same for known and
+        unknown keys, so that it does not reveal whether a key exists.
         """
         if bearer is None:
             if not loopback or self.keys_needed():
@@ -331,7 +340,7 @@ class Gate:
                 tx.touch_keys(uses)
 
     def _is_operator(self, by: Principal | None) -> bool:
-        """Return True for the operator: an unbound administrator of the operator's tenant."""
+        """Return True for an unbound admin of the tenant that the server was opened with, and for trusted code (None)."""
         return by is None or (by.tenant == self.tenant and not by.is_bound and by.level == "admin")
 
     def _reaches(self, by: Principal | None, record: KeyRecord) -> bool:

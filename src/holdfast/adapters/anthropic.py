@@ -57,7 +57,7 @@ class HoldfastMemoryTool(BetaAbstractMemoryTool):
             agent: See ``user``.
             base_path: A folder on disk. The files are then also in its folder ``memories``, where Anthropic's own local tool
                 keeps them, and people can edit them there. By default, the files are only in the memory.
-            cache_control: Where to set a cache breakpoint, as for every tool of Anthropic.
+            cache_control: Anthropic's setting for prompt caching. It sets a cache breakpoint at this tool.
         """
         super().__init__(cache_control=cache_control)
         self.files = _files(memory, {"user": user, "app": app, "agent": agent}, base_path)

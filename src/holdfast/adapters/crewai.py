@@ -45,7 +45,7 @@ class HoldfastStorage:
 
         memory = Memory(storage=HoldfastStorage("crew.db"))
 
-    The store contains the vectors of CrewAI's embedder, so give it a separate file. Scopes become namespaces, and
+    Use a separate file for this store, because it contains the vectors of CrewAI's embedder. Scopes become namespaces, and
     records are stored unchanged. Several threads and processes can use one store.
     """
 
@@ -135,7 +135,7 @@ class HoldfastStorage:
         limit: int = 10,
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
-        """Return the records nearest to a vector, best first. The score is the cosine, at least 0."""
+        """Return the records nearest to a vector, best first, each with its score: the cosine, or 0 if the cosine is negative."""
         if not self._vectors.dimensions or not any(query_embedding):
             return []
         self._check_dimensions([query_embedding])
@@ -174,7 +174,7 @@ class HoldfastStorage:
         )
 
     def list_scopes(self, parent: str = "/") -> list[str]:
-        """List the child scopes of a scope that have records."""
+        """List the scopes directly below ``parent``. A scope without records, in itself or below it, is not listed."""
         labels = self._labels(parent)
         depth = len(labels) + 1
         children = set()
@@ -313,7 +313,11 @@ class HoldfastStorage:
 
 
 class _GivenVectors:
-    """An embedder that returns vectors computed by CrewAI. Each text to embed is the hash of one of these vectors."""
+    """An embedder that computes nothing: it looks up vectors that CrewAI has computed.
+
+    Holdfast passes texts to an embedder. In this adapter, such a text is the hash of a vector, and the embedder returns
+    the vector with that hash.
+    """
 
     name = "crewai"
     calibration = (0.2, 0.6)
@@ -352,8 +356,8 @@ class _GivenVectors:
     def embed(self, texts: Sequence[str], *, role: str) -> Any:
         """Return the unit vectors for texts.
 
-        A text that is the hash of a known vector gets that vector. All other texts get the same vector, because Holdfast embeds
-        them only to identify the model.
+        A text without spaces is the hash of a vector, and gets that vector. A text with spaces is one of the sample
+        sentences that Holdfast embeds to identify the model. All sample sentences get the same vector.
         """
         del role
         found = [self._vector(text) for text in texts]

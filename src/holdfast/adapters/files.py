@@ -248,7 +248,7 @@ def _numbered(lines: Iterable[str], first: int) -> str:
 
 
 def indexed(text: str) -> list[str]:
-    """Return the text of a file that the search uses: its first 100,000 characters, in a list."""
+    """Return the part of a file's text that can be searched: a list with its first 100,000 characters."""
     return [text[:_MAX_INDEXED_CHARACTERS]]
 
 

@@ -65,7 +65,10 @@ class FolderFiles(MemoryFiles):
         return self._in_step(super().clear, paths=[])
 
     def place(self, path: str) -> Path:
-        """Return a path on disk with its symbolic links resolved. Raise FileError if it is outside the folder."""
+        """Return the location on disk of a path below ``/memories``, with symbolic links resolved.
+
+        Raise FileError if the location is outside the folder.
+        """
         root = self.folder.resolve()
         try:
             found = root.joinpath(*parts_of(path)).resolve()

@@ -200,7 +200,7 @@ class HoldfastStore(BaseStore):
             offset += len(page)
 
     def _refresh(self, memories: Iterable[holdfast.Memory], *, wanted: bool) -> None:
-        """Restart the time to live of items that were read."""
+        """Restart the time to live of items that were read. Does nothing if ``wanted`` is False."""
         for memory in memories if wanted else ():
             for tag in memory.tags:
                 if tag.startswith(_TTL):

@@ -51,9 +51,9 @@ def session_of(memory: holdfast.Engine, id: str | None, owner: Owner) -> holdfas
 
 
 def root_label(adapter: str, owner: Owner) -> str:
-    """Return the first label of an adapter's namespaces.
+    """Return the first label of an adapter's namespaces. It contains the names of the adapter and of the owner.
 
-    Reads of a user also see data that all users share. The label contains the owner, so that an adapter with a user
-    never sees the items of an adapter without a user.
+    Because of the owner's name, an adapter with a user never sees the items of an adapter without a user. Without that
+    name it would see them, because reads for a user also return data that all users share.
     """
     return " ".join([adapter, *(f"{part}={name}" for part, name in owner.items() if name is not None)])

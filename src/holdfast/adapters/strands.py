@@ -140,9 +140,10 @@ class HoldfastMemoryStore:
         return [message.id for message in stored]
 
     def _message_id(self, numbers: Sequence[int] | None, place: int, text: str) -> str | None:
-        """Return a client id that stays the same when Strands repeats a batch.
+        """Return an id for a message that stays the same when Strands sends the message again.
 
-        Return None if Strands does not number the messages.
+        ``numbers`` are the numbers that Strands gave to the messages of a batch, and ``place`` is the position of the
+        message in the batch. Return None if Strands gave no numbers.
         """
         if numbers is None:
             return None

@@ -294,9 +294,11 @@ class Agent:
         return use
 
     def _replace_asked(self, consent: Consent, stored: str) -> None:
-        """Remove the memories that Holdfast stored in the user's own words because the user asked to remember something.
+        """Remove the memories of a "remember" wish, after the model has stored the same content in a better wording.
 
-        They are replaced by the memory ``stored``: the model has stored the same content in a better wording.
+        Holdfast stored these memories, in the user's own words, when the message was added. They are listed in
+        ``consent``. ``stored`` is the id of the model's memory, which stays. Memories that were changed since then also
+        stay.
         """
         with services(self._memory).store.write() as tx:
             tx.remove_memories([each.id for each in consent.memories if each.id != stored and each.revision == 1])

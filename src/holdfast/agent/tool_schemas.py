@@ -21,7 +21,11 @@ def _text(description: str) -> Schema:
 
 
 def types_schema(description: str, kinds: Sequence[Kind], *more: str, **values: str) -> Schema:
-    """Return the JSON schema of an argument whose value is the name of a kind or one of the names in ``more``."""
+    """Return the JSON schema of an argument whose value is the name of a kind or one of the names in ``more``.
+
+    ``description`` is a text with placeholders. ``{types}`` becomes the list of kinds with their meanings, and
+    ``values`` fill in the other placeholders.
+    """
     meanings = " ".join(f"{kind.name}: {kind.meaning}." for kind in kinds)
     names = [*(kind.name for kind in kinds), *more]
     return {"type": "string", "enum": names, "description": description.format(types=meanings, **values).strip()}

@@ -178,9 +178,10 @@ class MemoryTools:
         return self.problem("too_many")
 
     def already_forgotten(self, call: ToolCall, taken: Consent) -> ToolResult | None:
-        """Return a success result for a forget call if Holdfast has already forgotten the memories because the user asked for it.
+        """Return a success result for a forget call whose memories Holdfast has already forgotten. Otherwise return None.
 
-        Otherwise return None.
+        Holdfast forgets memories by itself when the user asks for it in a message. ``taken`` lists what it has
+        forgotten.
         """
         named = str(call.arguments.get("key") or call.arguments.get("memory_id") or "")
         meant = [each for each in taken.memories if each.id == named or same_key(_label(each), named)]
@@ -200,7 +201,7 @@ class MemoryTools:
         return self.misused(name, problem, forms.get(name, {}))
 
     def misused(self, name: str, problem: str, form: Schema) -> ToolResult:
-        """Return the error result for a call with wrong arguments."""
+        """Return the error result for a call with wrong arguments. ``form`` is the JSON schema of the right arguments."""
         problem = escape_line(problem.removeprefix("the answer ").rstrip("."))
         parameters = json.dumps(form, ensure_ascii=False)
         return self.problem("arguments", name=escape_line(name), problem=problem, parameters=parameters)
@@ -359,10 +360,10 @@ class MemoryTools:
         return ToolResult(ok=False, text=safe_json(data), data=data)
 
     def refusal(self, id: str) -> str | None:
-        """Return why a model may not change a memory, as a key of the texts ``problems``. Return None if the model may change it.
+        """Return the reason why a model may not change a memory, or None if the model may change it.
 
-        An unknown id and a memory that the scope may not see have the same reason, ``absent``, so that the model cannot
-        tell the two cases apart.
+        The reason is a key of the table ``problems`` in the tool texts. For an unknown id and for a memory that the
+        scope may not see, the reason is the same, ``absent``. So the model does not learn whether the memory exists.
         """
         if id.startswith("msg_"):
             return "message"
@@ -389,9 +390,10 @@ def _label(memory: Memory) -> str | None:
 
 
 def _key_for(kind: Kind, content: str, metadata: Mapping[str, Any]) -> str | None:
-    """Return the key for a new memory: the ``context_key`` in its metadata, or None if its kind has no keys.
+    """Return the key for a new memory: the ``context_key`` in its metadata.
 
-    If the metadata has no ``context_key`` and the kind allows one value per key, the key is derived from the text, so
+    Return None if the kind has no keys. If the metadata has no ``context_key``, the result depends on the kind. If the
+    kind allows many values per key, return None. If it allows one value per key, return a key derived from the text, so
     that the new memory does not supersede a memory with another text.
     """
     named = metadata.get("context_key")

@@ -77,10 +77,9 @@ def window_for(messages: Sequence[Message], *, limit: int) -> Window:
 
 
 def read_window(services: Services, session: Session, new: Message) -> Window:
-    """Read the messages of a session up to ``new``, and return the window for them.
+    """Return the window of a session that ends with the message ``new``. The preset sets the size of the window.
 
-    If ``new`` was stored before and is sent again, the messages after its first copy are ignored. The preset sets the
-    size of the window.
+    If ``new`` repeats a message that is already stored, the messages after the stored one are left out.
     """
     limit = services.preset.window
     before = _before(services, session, new, limit=limit * _MESSAGES_PER_TURN)
@@ -128,7 +127,10 @@ def _from_user(runs: Sequence[_Run]) -> list[_Run]:
 
 
 def _says_something(message: Message) -> bool:
-    """Return False for a text without visible characters, and for the transcription of a recording without speech."""
+    """Return True if a message has content.
+
+    A text without visible characters has no content. Neither has the transcription of a recording without speech.
+    """
     visible = any(unicodedata.category(character) not in _INVISIBLE for character in message.text)
     return visible and not (message.role == "user" and _BLANK_RECORDING.fullmatch(message.text.strip()))
 

@@ -32,14 +32,23 @@ _PRECISION = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class ClockRecord:
-    """The time up to which the clock is trusted, and the later time that it jumped to. ``jumped_to`` is None without a jump."""
+    """The trusted time of a store, and the time of an unconfirmed jump of the clock.
+
+    ``trusted`` is the last time that the clock showed before the jump. ``jumped_to`` is the time that it showed after
+    the jump, or None if there was no jump.
+    """
 
     trusted: datetime
     jumped_to: datetime | None = None
 
 
 def observe(record: ClockRecord, now: datetime) -> ClockRecord:
-    """Return the updated record after the clock shows the time ``now``."""
+    """Return the record after the clock has shown the time ``now``.
+
+    Normally, ``now`` becomes the trusted time. If ``now`` is more than seven days after the trusted time, it is
+    recorded as a jump, and the trusted time stays. A jump is accepted when the clock has run on for three days after
+    it. A jump is dropped when the clock goes back.
+    """
     trusted, jumped_to = record.trusted, record.jumped_to
     if jumped_to is not None:
         if now < jumped_to - _TOLERANCE:
@@ -59,7 +68,7 @@ class ClockGuard:
         self._clock = clock
 
     def trusted_now(self) -> datetime:
-        """Read the clock, and return the trusted time. Data may be purged according to this time."""
+        """Read the clock, update the record, and return the trusted time. Purging must use this time instead of the clock."""
         before = self._read()
         after = observe(before, self._clock.now())
         if after.jumped_to is not None and before.jumped_to is None:

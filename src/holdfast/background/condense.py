@@ -101,8 +101,9 @@ class Condenser:
     def _queue_roll_up(self, tx: Transaction, scope: Scope, rule: RollUp) -> None:
         """Queue a summary if enough messages wait for one.
 
-        Reading the messages takes 20 ms, and other writers wait meanwhile. If more messages wait than one summary can use, further
-        messages change nothing until the queued job has run, so they are not read again for a while.
+        The messages are read inside a transaction. This takes 20 ms, in which other writers wait. If a summary is
+        already queued and more messages wait than it can use, further messages do not change it. They are then not read
+        again for a while.
         """
         mark = tx.setting(summarized_setting(scope))
         if self._queued_at.get((scope, mark), -math.inf) > time.monotonic() - _READ_AGAIN_SECONDS:
@@ -143,7 +144,11 @@ class Condenser:
                     self.enforce_cap(tx, scope)
 
     def _queue(self, tx: Transaction, kind: str, scope: Scope, *marks: object, **more: Any) -> bool:
-        """Queue a job for a scope. Return False if the same job was queued before."""
+        """Queue a job for a scope. Return False if the same job was queued before.
+
+        Two jobs are the same if they have the same kind, scope and ``marks``. ``more`` is added to the payload of the
+        job.
+        """
         payload = {"app": scope.app, "user": scope.user, "agent": scope.agent, **more}
         effect = f"{kind}:{json.dumps([scope.app, scope.user, scope.agent, *marks], ensure_ascii=False)}"
         return tx.add_job(new_job(kind, payload, effect=effect, now=self._clock.now()))
@@ -187,7 +192,7 @@ class Condenser:
         return reads.memories(MemoryFilter(exactly=scope, kinds=(kind,)))
 
     def _capped_memories(self, reads: Reads, scope: Scope) -> list[Memory]:
-        """Return all memories of the kind that has a cap (a maximum number), oldest first. There may be fewer than the cap."""
+        """Return all memories of the one kind for which the preset sets a cap (a maximum number), oldest first."""
         kind = self._preset.cap.kind if self._preset.cap else ""
         found = reads.memories(MemoryFilter(exactly=scope, kinds=(kind,), unexpired_at=self._clock.now()))
         return sorted(found, key=lambda memory: (memory.created_at, memory.item))
@@ -332,10 +337,11 @@ class Condenser:
         shown: Sequence[str] = (),
         also: Callable[[Transaction], None] = lambda tx: None,
     ) -> Work:
-        """Return the result of a job: a function that writes the outcome to the store, and the cost.
+        """Return the result of a job. Its ``effect`` is a function that writes ``outcome`` to the store.
 
-        If the job's input has changed in the meantime, writing raises ``Conflict``. The job is then retried with the
-        new input.
+        ``unchanged`` returns True if the job's input is still the same when the outcome is written. If it is not, the
+        function raises ``Conflict``, and the job is retried with the new input. ``shown`` contains the ids of the
+        memories that the job has read. ``also`` is a further write in the same transaction.
         """
         author = Author(actor=job.kind, model=outcome.model, prompt=outcome.prompt, job=job.id)
 
@@ -358,7 +364,10 @@ class Condenser:
 
 
 def _max_waiting(rule: RollUp) -> int:
-    """Return the maximum number of messages to read for one summary: those that it covers, and the newest ones, which it omits."""
+    """Return the maximum number of messages to read for one summary.
+
+    This number includes the newest messages, which the summary leaves out.
+    """
     return max(rule.threshold, _MAX_MESSAGES + rule.keep)
 
 
@@ -370,7 +379,7 @@ def summarized_setting(scope: Scope) -> str:
 def incorporated_setting(scope: Scope) -> str:
     """Return the name of the setting that stores the last message whose summary is part of the base document.
 
-    The host sets it when it adds a summary to the document itself.
+    Only a host program that adds summaries to the base document itself writes this setting.
     """
     return f"incorporated:{_scope_hash(scope)}"
 

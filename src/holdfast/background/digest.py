@@ -60,7 +60,8 @@ class Digester:
     ) -> None:
         """Close a session, clear its list of recalled memories, and queue its digest, all in one transaction.
 
-        ``at`` is the time at which an imported session ended. Other sessions end now.
+        Messages off the record are erased, unless the preset keeps them. ``at`` is the time at which the session ended,
+        for an imported session. Without ``at``, the session ends now.
         """
         last = tx.messages(MessageFilter(session=session.id, exactly=session.scope, newest=1))
         closed = with_state(session, closed_to=last[0].seq if last else None, recalled=None, **{OFF_RECORD_UNTIL: None})
@@ -76,10 +77,10 @@ class Digester:
             self._queue(tx, session)
 
     def _is_unanswered(self, tx: Transaction, session: SessionRecord) -> bool:
-        """Return True if the last two messages are from the user and not digested yet.
+        """Return True if the last two messages are both from the user and are not digested yet.
 
-        Then nobody replies in this session, for example because there is no chat model. So the digest is queued without
-        a reply.
+        Normally, a digest is queued after the assistant's reply. Two user messages in a row mean that no reply comes,
+        for example because there is no chat model.
         """
         waiting = MessageFilter(session=session.id, exactly=session.scope, after_seq=session.digested_to, newest=2)
         return len([message for message in tx.messages(waiting) if message.role == "user"]) > 1
@@ -135,10 +136,10 @@ class Digester:
         return bool(earlier) and earlier[0].error is None
 
     def _mark(self, tx: Transaction, job: Job, span: Span, outcome: Outcome) -> None:
-        """Queue a redo job if rules digested the messages because the model failed.
+        """Record whether the messages of a finished job must be digested again.
 
-        If this job is itself a redo, update the error of the digest job that it repeats instead. The error is cleared
-        unless the redo had problems, too.
+        If the job is a digest in which rules replaced a failed model, queue a redo job. If the job is itself a redo,
+        update the error of the original digest job: clear it, or replace it with the problems of the redo.
         """
         if job.kind == REDO:
             for earlier in tx.jobs(ids=(str(job.payload.get("of")),)):

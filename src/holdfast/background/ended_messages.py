@@ -25,8 +25,9 @@ _MAX_COMPARED: Final = 2
 def ended_messages(
     puts: Sequence[Put], said: Mapping[str, str], *, store: Store, embedding: Embedding, reader: SentenceReader
 ) -> list[tuple[Put, Put]]:
-    """Return the claims in earlier messages that new memories make outdated. Each result is a new memory and the claim to store.
+    """Find claims in the user's earlier messages that new memories make outdated.
 
+    Return pairs. The first of each pair is the new memory. The second is a memory that contains the outdated claims.
     ``said`` maps the id of each new message to its text.
     """
     new = [put for put in puts if put.id is None and put.sources and "conversation" not in put.metadata]
@@ -71,7 +72,8 @@ def _precedes(message: Message, put: Put) -> bool:
 def _changed(store: Store, messages: Sequence[Message], put: Put) -> set[str]:
     """Return the ids of the messages whose claims are known to be outdated.
 
-    These are the messages with a memory that was superseded, or that the new memory ``put`` supersedes.
+    A claim is known to be outdated if a memory derived from its message was superseded, or if the new memory ``put``
+    supersedes that memory.
     """
     if not messages:
         return set()
@@ -80,7 +82,10 @@ def _changed(store: Store, messages: Sequence[Message], put: Put) -> set[str]:
 
 
 def _history(put: Put, message: Message, claim: str) -> Put:
-    """Return a new memory for the claim of a message, dated to the time of the message."""
+    """Return a memory of an outdated claim, dated to the time of the message that contains the claim.
+
+    ``put`` is the new memory that makes the claim outdated. Scope and kind are taken from it.
+    """
     return Put(
         scope=put.scope,
         kind=put.kind,

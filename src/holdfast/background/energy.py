@@ -74,10 +74,10 @@ class Energy:
             return 1.0
 
     def report_level(self, level: float | None) -> None:
-        """Store the battery level for all processes that use the store, or remove it.
+        """Store the battery level for all processes that use the store. If ``level`` is None, remove the stored level.
 
-        If the host gave a function for the level (the argument ``energy`` of ``holdfast.open``), that function takes
-        precedence.
+        If the host gave a function for the level (the argument ``energy`` of ``holdfast.open``), that function is used
+        instead of the stored level.
         """
         if level is not None and (isinstance(level, bool) or not isinstance(level, int | float) or not 0 <= level <= 1):
             raise InvalidInput(f"The battery level must be a number from 0 to 1, not {level!r}.")
@@ -103,7 +103,10 @@ class Energy:
         return allowed
 
     def _room(self) -> float:
-        """Return the energy units that memory work may still use: infinity if the host reports nothing or no model is used."""
+        """Return the energy units that memory work may still use.
+
+        Return infinity if the host reports no energy use, or if memory work uses no model.
+        """
         reported = _reported(self._store)
         if reported is None or not self._asks_model:
             return math.inf
@@ -116,7 +119,10 @@ class Energy:
         self._waits_for = reason
 
     def used(self, units: float) -> None:
-        """Add the energy units that the host reports to its total. The total includes the energy use of memory work."""
+        """Add to the total energy use of the host. ``units`` is the energy that the host has used since its last report.
+
+        The host's energy use includes the energy that memory work has used.
+        """
         if isinstance(units, bool) or not isinstance(units, int | float) or not math.isfinite(units) or units < 0:
             raise InvalidInput(f"Energy must be a number of units from 0 up, not {units!r}.")
         with self._store.write(durable=False) as tx:

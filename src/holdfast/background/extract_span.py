@@ -139,9 +139,10 @@ class SpanExtractor:
         return Extracted(puts=puts, shown=shown, outcome=outcome, recent=None if span.rerun else recent, ended=ended)
 
     def _reader_for(self, messages: Sequence[Message], *, in_project: bool, model: ChatModel | None) -> SentenceReader | None:
-        """Return the sentence reader for a conversation.
+        """Return the sentence reader for a conversation, or None if there is no sentence reader.
 
-        Without a chat model, this reader also keeps sentences that make a known memory outdated.
+        Without a chat model, the returned reader also rates a sentence as worth keeping if the sentence makes a known
+        memory outdated.
         """
         if self.reader is None:
             return None
@@ -160,7 +161,7 @@ class SpanExtractor:
         return ChangeReader(reader, finder)
 
     def _ended_messages(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[tuple[Put, Put]]:
-        """Return the claims in earlier messages that the new memories make outdated, each with the new memory.
+        """Find claims in earlier messages that the new memories ``puts`` make outdated. See :func:`ended_messages`.
 
         Return an empty list if the preset never shows messages in context blocks, or if there is no sentence reader.
         """
@@ -184,8 +185,8 @@ class SpanExtractor:
     def _not_explicit(self, puts: Sequence[Put], messages: Sequence[Message]) -> list[Put]:
         """Return the proposed memories, without those that were already stored because the user asked to remember them.
 
-        From a proposed memory that summarizes the conversation, only the sentences that were already stored are
-        removed.
+        A proposed memory that summarizes the conversation is kept. Only its sentences that were already stored are
+        removed. It is dropped if no sentence is left.
         """
         asked = self._store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
         explicit = [memory.text for memory in asked if memory.origin == "explicit"]

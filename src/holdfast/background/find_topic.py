@@ -113,11 +113,13 @@ class TopicFinder:
     def gather(
         self, outcome: Outcome, messages: Sequence[Message], session: SessionRecord, *, after: int, model: ChatModel | None
     ) -> tuple[Outcome, Put | None]:
-        """Assign extracted memories to the conversation's topic. Return the changed outcome, and a note or None.
+        """Assign extracted memories to the conversation's topic. Return the changed outcome, and a note about the topic.
 
-        If the conversation has no known topic, a new topic is created for at least ``min_conclusions`` memories (a setting of
-        the preset). The note records the topic of the conversation. It is None if the preset keeps no such notes, or if there
-        is no topic.
+        If the conversation has no known topic, a new topic is created, but only for at least ``min_conclusions``
+        memories. This minimum is a setting of the preset.
+
+        The note records what the conversation said about the topic. It is None if there is no topic, or if the preset
+        keeps no such notes.
         """
         rules = self._preset.topics
         if rules is None:
@@ -156,9 +158,11 @@ class TopicFinder:
         return outcome, note
 
     def note(self, writer: Writer, note: Put, made: Sequence[Memory]) -> None:
-        """Store a note that records a conversation's topic. Its sources are the conversation's memories on that topic, if any.
+        """Store a note that records a conversation's topic.
 
-        If there are now more notes than the preset allows, the oldest notes expire.
+        ``made`` contains the memories extracted from the conversation. Those of the kind that topic pages consist of
+        become the sources of the note. If there are none, the sources are the conversation's messages. If there are now
+        more notes than the preset allows, the oldest notes expire.
         """
         rules = self._preset.topics
         if rules is None:

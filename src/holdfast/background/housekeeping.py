@@ -178,7 +178,11 @@ class Housekeeping:
         ]
 
     def _finish_scrubbing(self) -> int:
-        """Overwrite erased data that an open reader still needed at the erasure. Return 1 if that is now complete, else 0."""
+        """Overwrite erased data that could not be overwritten at the erasure, for example because a reader was open.
+
+        Return 1 if nothing is left to overwrite, otherwise 0. Also return 0 if there was nothing to do or the next
+        attempt is not due.
+        """
         now = self._clock.now()
         if not _is_due(self._next_scrub, now, _SCRUB_RETRY) or (left := self._store.setting(SCRUB)) not in ("pending", "log"):
             return 0
@@ -188,9 +192,10 @@ class Housekeeping:
         return int(self.scrub("due"))
 
     def scrub(self, when: ScrubTime = "now") -> bool:
-        """Overwrite erased data, and complete the pending receipts.
+        """Overwrite erased data, scan the files, and complete the pending receipts.
 
-        Return False if not all of it can be overwritten yet, for example because an open reader still needs it.
+        With ``when="due"``, scrub only if the next scrub is due. Return False if some erased data could not be
+        overwritten yet, for example because an open reader still needs it.
         """
         count = erasures(self._store)
         waiting = dict(self._waiting)
@@ -211,16 +216,17 @@ class Housekeeping:
         return complete
 
     def complete_later(self, receipt: str, scan: PendingScan) -> None:
-        """Complete a pending receipt later, after the erased bytes have been overwritten."""
+        """Keep a pending receipt until the next scrub, which runs ``scan`` and completes the receipt."""
         self._waiting[receipt] = scan
         if self._store.setting(SCRUB) != "pending":  # a scrub has ended meanwhile that did not scan for this
             with self._store.write() as tx:
                 tx.set_setting(SCRUB, "pending")
 
     def finish(self) -> None:
-        """Complete the pending receipts before a store's file is closed. Only this process knows what to scan for.
+        """Scrub before the store's file is closed, so that the pending receipts of this process are completed and verified.
 
-        If this fails, the next process overwrites the bytes, but its receipts are not verified.
+        Only this process knows which bytes to scan for. If the scrub fails, another process overwrites the bytes later
+        and completes the receipts, but cannot verify them.
         """
         if self._waiting and "://" not in self._store.location:
             try:
@@ -270,10 +276,10 @@ class Housekeeping:
         return end_of_day(now, tx.user(user).timezone if user else "UTC")
 
     def check(self, embedding: Embedding, *, chat: str | None, recall_timeout: float | None = None) -> list[Finding]:
-        """Check for dead jobs and problems of the embedder; returns the findings. ``chat`` is the name of the chat model.
+        """Check the job queue, the clock, the embedder and the stored vectors. Return the findings.
 
-        With ``recall_timeout``, an embedder outside this process is called, to check whether it answers within that
-        time.
+        ``chat`` is the name of the chat model. With ``recall_timeout``, an embedder outside this process is called, to
+        check that it answers within that time.
         """
         dead = self._store.jobs(states=["dead"])
         waiting = self._store.jobs(states=["queued", "running"])

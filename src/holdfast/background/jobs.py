@@ -110,7 +110,12 @@ class JobRunner:
         lease: timedelta = LEASE_DURATION,
         exclusive: Collection[str] = (),
     ) -> None:
-        """Create a runner. For the kinds of jobs in ``exclusive``, only one job per scope runs at a time."""
+        """Create a runner. ``handlers`` maps each kind of job to the function that runs it.
+
+        ``affordable`` is called with kinds of jobs and returns those for which there is enough energy. ``lease`` is the
+        time after which another worker may take over a running job. For the kinds in ``exclusive``, only one job per
+        scope runs at a time.
+        """
         self._store = store
         self._clock = clock
         self._handlers = handlers
@@ -144,7 +149,10 @@ class JobRunner:
             return tx.lease_job(worker=worker_name(), now=now, until=until, kinds=kinds, exclusive=self._exclusive)
 
     def lag(self) -> timedelta:
-        """Return the age of the oldest queued or running job. Redo jobs do not count: rules have already done their work."""
+        """Return the age of the oldest queued or running job.
+
+        Redo jobs do not count, because rules have already digested their messages.
+        """
         kinds = [kind for kind in self._handlers if kind != REDO]
         waiting = self._store.jobs(states=["queued", "running"], kinds=kinds, limit=1)
         return max(timedelta(0), self._clock.now() - waiting[0].created_at) if waiting else timedelta(0)

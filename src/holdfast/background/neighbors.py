@@ -119,9 +119,9 @@ def find_known(
 def _leading(put: Put, nearest: Sequence[Memory]) -> set[str]:
     """Return the ids of the best matches for a new memory: the nearest by meaning, and the one that shares the most words.
 
-    Both can be the same memory. ``nearest`` is sorted by meaning, nearest first. If several memories tie for the most shared
-    words, there is no match by words. A match by words that is not among the first ``_MAX_COMPARED`` memories must share at
-    least ``_MIN_SHARED_WORDS`` words.
+    Both can be the same memory. ``nearest`` contains the known memories, nearest by meaning first. There is no match by
+    words if several memories share the same highest number of words. A memory after the first ``_MAX_COMPARED`` must
+    also share at least ``_MIN_SHARED_WORDS`` words to be the match by words.
     """
     shared = [common_words(memory.text, put.text) for memory in nearest]
     most = max(shared, default=0)

@@ -9,10 +9,10 @@ from holdfast.types import Memory, Message, Put
 
 
 def earlier_memories(store: Store, messages: Sequence[Message]) -> tuple[list[Memory], list[Memory]]:
-    """Return two lists of memories that were extracted from these messages before: replaceable ones and fixed ones.
+    """Return the memories extracted from these messages before, as two lists: ``earlier`` and ``fixed``.
 
-    The first list contains automatic memories that the new digest is compared with. Retired ones must not be added again. Live
-    ones may be replaced, because rules extracted them and nobody changed or pinned them. The second list contains all other
+    ``earlier`` contains automatic memories of two sorts. Live memories that rules extracted and nobody changed or
+    pinned can be replaced by the new digest. Retired memories must not be added again. ``fixed`` contains all other
     live memories, which stay as they are.
     """
     found = store.memories(MemoryFilter(sources=[message.id for message in messages], statuses=None))
@@ -21,7 +21,10 @@ def earlier_memories(store: Store, messages: Sequence[Message]) -> tuple[list[Me
 
 
 def _is_untouched_rule_memory(store: Store, memory: Memory) -> bool:
-    """Return True if a live memory was extracted by rules and never changed or pinned. Also True for every retired memory."""
+    """Return True if a memory is as rules extracted it: no model made it, and nobody changed or pinned it.
+
+    Retired memories are not checked: the result for them is always True.
+    """
     if memory.status != "live":
         return True
     changes = store.changes(memory=memory.id)

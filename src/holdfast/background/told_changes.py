@@ -56,9 +56,10 @@ class ChangeFinder:
         self._sentences = 0
 
     def __call__(self, message: Message, sentence: str) -> ToldChange | None:
-        """Return the area and key of the known memory or claim that a sentence makes outdated. Return None if there is none.
+        """Find a known memory or claim that a sentence makes outdated. Return its area of life and its key, or None.
 
-        After the maximum number of sentences, nothing is searched and the result is None.
+        Only the first ``_MAX_SENTENCES`` sentences of a conversation are checked. For later sentences, the result is
+        None.
         """
         self._sentences += 1
         if self._sentences > _MAX_SENTENCES:

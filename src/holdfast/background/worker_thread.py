@@ -48,7 +48,10 @@ class WorkerThread:
         self._wanted.set()
 
     def stop(self) -> None:
-        """Let the thread finish its current step and end. A step that takes too long, such as a model call, is redone later."""
+        """Let the thread finish its current step, then end. Wait for it, but only for a limited time.
+
+        A step that takes longer, such as a model call, is abandoned. Its work is done again later.
+        """
         self._stopping.set()
         self._wanted.set()
         thread = self._thread

@@ -29,7 +29,12 @@ def erase_target(
 ) -> Receipt:
     """Erase one memory, session or message with everything derived from it, or all data of a user, app or agent.
 
-    With ``rewrite=False``, overwrite the removed bytes in place, but do not rewrite or scan the files.
+    Give exactly one target. ``memory`` and ``session`` are ids. ``source`` is the id of a message or memory. ``owner``
+    names the user, app or agent whose data is erased. If ``reader`` is given, data that this scope may not see is
+    treated as missing.
+
+    Normally, the files are rewritten and scanned. With ``rewrite=False``, the removed bytes are only overwritten in
+    place.
     """
     target = _given(memory=memory, session=session, source=source)
     scope = _given(**{part: clean_name(name, what=part) for part, name in owner.items()})
@@ -68,7 +73,7 @@ def erase_memories(services: Services, ids: Sequence[str], *, reader: Scope | No
 
 
 def _forget_unsaved(services: Services) -> None:
-    """Drop the data in memory that may contain erased data: unsaved traces, and unsaved records of the use of memories."""
+    """Drop traces and records of use that this process has not saved yet, because they may contain erased data."""
     services.reader.uses.discard()
     services.reader.traces.discard()
 
@@ -95,7 +100,8 @@ def _erasing(
 def _completed(services: Services, receipt: Receipt, needles: list[bytes], pages: Sequence[PagesToErase]) -> Receipt:
     """Add problems with topic files to the receipt of an erasure, and return the receipt.
 
-    If the receipt is pending, schedule a later scan of the files, which completes it.
+    ``pages`` are the topic files from which the data was erased. ``needles`` are the erased byte strings to scan for.
+    If the receipt is pending, schedule a later scan of the files, which completes the receipt.
     """
     problems, missing = [line for each in pages for line in each.problems], [path for each in pages for path in each.missing]
     if problems or missing:
@@ -150,10 +156,10 @@ def _given(**parts: str | None) -> dict[str, str]:
 
 
 def _targets(reads: Reads, target: Mapping[str, str]) -> list[Memory | Message]:
-    """Return the memories and messages with the id that ``target`` names.
+    """Return the memories and messages that ``target`` names by type and id.
 
-    ``{"memory": id}`` finds only a memory. ``{"source": id}`` finds a message or a memory. If neither exists any more, it finds
-    the memories that were derived from them.
+    For ``{"memory": id}``, this is a memory. For ``{"source": id}``, this is a message or a memory. If no message and
+    no memory has the id of a source any more, return the memories that were derived from that source.
     """
     found: list[Memory | Message] = []
     if "memory" in target:

@@ -115,7 +115,11 @@ def revise(
 
 
 def _set_expiry(services: Services, id: str, wanted: MemoryFilter, moment: datetime | None, if_revision: int | None) -> Memory:
-    """Set the expiry of a memory without a new revision. Return the memory."""
+    """Set the expiry of a memory without a new revision. Return the memory.
+
+    ``wanted`` selects the memory, if the reader may see it. With ``if_revision``, raise an error if the memory has
+    another revision.
+    """
     with services.store.write() as tx:
         memory = _one(tx.memories(wanted), id)
         check_revision(memory, if_revision)
@@ -126,9 +130,13 @@ def _set_expiry(services: Services, id: str, wanted: MemoryFilter, moment: datet
 def _revise(
     services: Services, id: str, wanted: MemoryFilter, revision_of: Callable[[Memory], Prepared], if_revision: int | None
 ) -> Memory:
-    """Add a revision to a memory. ``revision_of`` prepares the revision from the current memory, which can be slow.
+    """Add a revision to a memory. Return the revised memory.
 
-    The revision is prepared before the transaction. If the memory has changed meanwhile, it is prepared again.
+    ``revision_of`` computes the revision from the current memory. This can be slow, so it is done before the
+    transaction. If the memory has changed when the transaction begins, the revision is computed again.
+
+    ``wanted`` selects the memory, if the reader may see it. With ``if_revision``, raise an error if the memory has
+    another revision.
     """
     memory = _one(services.store.memories(wanted), id)
     check_revision(memory, if_revision)
@@ -173,8 +181,9 @@ def forget_key(
 ) -> int:
     """Retire the memories with this key in a namespace as forgotten. Return their number.
 
-    Case, accents and separators of the key are ignored, except for plain kinds. If the reader's scope has a user, only the
-    user's own memories are retired, never shared ones.
+    ``kind`` and ``kinds`` are two names for the same argument: only memories of these kinds are retired. None means all
+    kinds. Case, accents and separators of the key are ignored, except for plain kinds. If the reader's scope has a
+    user, only the user's own memories are retired, never shared ones.
     """
     names = kind_names(kind, kinds)
     wanted = MemoryFilter(
@@ -232,9 +241,10 @@ def undo(services: Services, change: str | ChangeRecord, *, reader: Scope | None
 
 
 def _retire(services: Services, find: Callable[[Transaction], list[Memory]], reason: str) -> int:
-    """Retire the memories that ``find`` returns as forgotten. Return their number. On a full disk, use the store's reserved space.
+    """Mark memories as forgotten. ``find`` returns these memories inside the transaction. Return their number.
 
-    Memories of plain kinds are removed at once, without rewriting the files.
+    Memories of plain kinds are removed at once, without rewriting the files. If the disk is full, the store's reserved
+    space is used.
     """
 
     def retire() -> int:

@@ -9,7 +9,11 @@ from holdfast.types.translatable import translatable
 
 
 def only_session(reads: Reads, id: str, *, reader: Scope | None = None) -> SessionRecord:
-    """Return the session with this id. If several scopes have such a session, prefer the session in the scope of ``reader``."""
+    """Return the session with this id.
+
+    If several scopes have such a session, return the session in the scope of ``reader``. If that scope has none, raise
+    ``InvalidInput``. Sessions that ``reader`` may not see are treated as missing.
+    """
     found = reads.sessions(SessionFilter(ids=(id,)))
     seen = [session for session in found if reader is None or reader.sees(session.scope)]
     own = [session for session in seen if reader is not None and session.scope == replace(reader, also_apps=())]

@@ -46,7 +46,10 @@ _HINTS = "holdfast.hints"
 
 @contextmanager
 def notes(*, as_json: bool, quiet: bool = False, traces: bool = False) -> Iterator[None]:
-    """Inside the ``with`` block, print the warnings that the engine logs. They go to stderr, and each text is printed once."""
+    """Print the warnings that the engine logs inside the ``with`` block. They go to stderr, each text only once.
+
+    With ``quiet``, print nothing. With ``traces``, also print the traceback of a logged error.
+    """
     import logging  # noqa: PLC0415  (not needed for --help)
 
     class Notes(logging.Handler):

@@ -8,9 +8,10 @@ _UNKNOWN = re.compile(r"No such command '(.+?)'\.")
 
 
 def advice(error: click.UsageError) -> str | None:
-    """Return a hint about what to type instead.
+    """Return a hint about what to type instead of a wrong command line.
 
-    After an unknown subcommand, it lists the subcommands. After other errors, it is the example in the command's help.
+    After an unknown subcommand, the hint lists the subcommands. After other errors, the hint is the example in the
+    command's help. If the command itself is unknown, the hint names ``holdfast --help``.
     """
     if error.ctx is None:
         return None

@@ -16,7 +16,7 @@ from holdfast.text.clean import clean_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultUser:
-    """The default user's name, and whether it was chosen. A name that was not chosen is the login name."""
+    """The name of the default user. If nobody has chosen a name, it is the login name, and ``is_chosen`` is False."""
 
     name: str
     is_chosen: bool
@@ -24,7 +24,10 @@ class DefaultUser:
 
 
 def default_user(settings: Settings | None = None) -> DefaultUser:
-    """Return the default user. A name saved with ``save_default_user`` applies even if another settings file is in use."""
+    """Return the default user: the name in the settings, or else the name saved with :func:`save_default_user`.
+
+    If there is neither, the login name is used.
+    """
     loaded = settings or load_settings()
     saved = loaded.user or from_folders([data_directory()]).get("user")
     name = clean_name(saved or environment.login_name(), what="user")

@@ -49,7 +49,7 @@ def _check_operator(operator: str, value: Any) -> None:
 
 
 def conjuncts(filters: Filters) -> Iterator[tuple[str, Any]]:
-    """Yield the conditions of a filter that must all hold, including the conditions inside AND."""
+    """Yield the conditions of a filter that must all hold: those at its top level, and those inside AND."""
     for name, condition in filters.items():
         if name == "AND":
             for each in condition:

@@ -38,9 +38,9 @@ class HoldfastFiles:
 
         agent = Agent(model, capabilities=[Memory(store=HoldfastFiles(memory, user="ana"))])
 
-    Files are stored unchanged. Several processes can write at once: the version of a file is compared in the
-    transaction that writes it. The name and version of a deleted file are kept. If the file is created again, it gets a
-    new version, so that a writer who expects an old version fails.
+    Files are stored unchanged. Several processes can write at once: a write fails if the file no longer has the version
+    that the writer expects. The name and version of a deleted file are kept. If the file is created again, it gets a new
+    version, so a write that expects a version from before the deletion fails, too.
     """
 
     def __init__(
@@ -144,7 +144,10 @@ class HoldfastFiles:
     # The store
 
     def _namespace(self, part: Part, path: str = "") -> tuple[str, ...]:
-        """Return the namespace for the folder that contains ``path``. ``part`` selects files or receipts, which are kept apart."""
+        """Return the namespace of the folder that contains ``path``.
+
+        ``part`` is the part of the store: the files, or the results of operations that have already run.
+        """
         return (self._root, part, *path.split("/")[:-1])
 
     def _file(self, path: str) -> holdfast.Memory | None:
@@ -166,7 +169,11 @@ class HoldfastFiles:
     def _change(
         self, path: str, file: Mapping[str, Any], expected_version: str | None, operation: MemoryOperation | None
     ) -> MemoryMutation:
-        """Write a file together with the receipt of the operation, if the file has the expected version."""
+        """Write a file if it has the expected version. Raise ``MemoryConflictError`` if it has another version.
+
+        The result of ``operation`` is stored in the same transaction. If the operation has already run, nothing is
+        written, and its stored result is returned.
+        """
         if (done := self._receipt(operation)) is not None:
             return done
         current = self._file(path)

@@ -110,8 +110,8 @@ def importing(
 def _with_owner(flags: Flags, found: "Format") -> Flags:
     """Return the flags with the default user, if no user is given.
 
-    No user is added if the store of a design is imported into a store with the preset of that design. Its memories belong to
-    no user, in both stores.
+    In one case no user is added: the imported file is the store of a design, and this store has the preset of the same
+    design. Memories of that design belong to no user.
     """
     from holdfast.config.loading import load_settings  # noqa: PLC0415  (heavy: not needed for --help)
 

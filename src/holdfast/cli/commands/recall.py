@@ -58,7 +58,10 @@ def recall(
 
 
 def _headings(hits: Sequence[Hit], limit: int) -> list[str | None]:
-    """Return the heading to print above each hit, or None for a hit that is probably an answer."""
+    """Return, for each hit, the heading of its group. Probable answers have no heading: their entry is None.
+
+    The headings separate probable answers, related hits and weak matches.
+    """
     count = len(hits) if len(hits) < limit else MANY_HITS  # fewer hits than the limit are all that there are
     weak = "Weaker matches, not shown to a model:" if hits and hits[0].is_relevant else "Nothing relevant was found. Closest:"
     return [weak if not hit.is_relevant else None if is_probable_answer(hit, count) else _RELATED for hit in hits]

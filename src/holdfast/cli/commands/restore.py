@@ -176,7 +176,7 @@ def _erasures_line(erased: int | None) -> str:
 
 
 def _set_aside(settings: "Settings", target: Path, kept: Path) -> Path | None:
-    """Rename the current store together with SQLite's extra files. Return the new path, or None if there was no store."""
+    """Rename the current store and SQLite's extra files to ``kept``. Return ``kept``, or None if there was no store."""
     sound = True
     if target.exists() and _sibling(target, "-wal").exists():
         # Opening a store checkpoints its log, even into a damaged file, so copy both first.

@@ -156,10 +156,11 @@ def _read_toml(text: str) -> dict[str, Any]:
 
 
 def _without_table(text: str, under: str) -> str:
-    """Return the text without the entry's TOML table and its subtables.
+    """Return the text of a TOML file without the table of Holdfast's entry and its subtables.
 
-    The caller verifies that nothing else was removed. Comments after the table's last line belong to the next table and stay. A
-    comment inside the table raises ``Unmergeable``.
+    ``under`` is the name of the table that contains the entry. Comments after the last line of the removed table belong
+    to the next table and stay. A comment inside the removed table raises ``Unmergeable``. The caller must check that
+    nothing else was removed.
     """
     own = re.compile(rf"""^[ \t]*\[[ \t]*{re.escape(under)}[ \t]*\.[ \t]*["']?{NAME}["']?[ \t]*(\.|\])""")
     kept: list[str] = []

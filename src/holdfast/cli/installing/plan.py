@@ -141,7 +141,7 @@ def _plan_hooks(plan: Plan, form: HookSettings, path: Path, commands: Mapping[st
 
 
 def plan_removal(target: Target) -> Plan:
-    """Return the changes that undo an installation. A file that contains nothing else is removed."""
+    """Return the changes that undo an installation. A file in which nothing is left afterwards is removed."""
     plan = Plan()
     path = at = target.server_path
     try:

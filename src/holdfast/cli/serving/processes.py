@@ -136,7 +136,7 @@ def serve_here(
 
 
 def _settle() -> None:
-    """Do the work now that would slow down requests later: compile patterns, and freeze the objects that stay."""
+    """Do slow work before the first request: compile patterns, and exclude existing objects from garbage collection."""
     lower_priority()
     compile_all()
     freeze_objects()
@@ -215,7 +215,10 @@ def _serve_as_worker(
 
 
 def _has_started(started: Event, end: threading.Event) -> bool:
-    """Wait up to one second until a server process has started. Return True if one has."""
+    """Wait until a server process has started, at most one second. Return True if one has started.
+
+    Stop waiting when ``end`` is set, because the server is to stop.
+    """
     until = time.monotonic() + _RESTART_SECONDS
     while not started.is_set() and time.monotonic() < until and not end.wait(_STARTING_SECONDS):
         pass

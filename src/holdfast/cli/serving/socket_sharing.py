@@ -25,7 +25,10 @@ _EXHAUSTED_SECONDS = 0.5
 
 
 class ConnectionCounts:
-    """Number of connections per process, in shared memory. Each process writes its own number and reads all numbers."""
+    """Number of connections of each process, in shared memory. ``place`` is the number of a process, from 0.
+
+    Each process writes its own number of connections and reads those of all processes.
+    """
 
     def __init__(self, processes: int, context: BaseContext) -> None:
         self._counts: Any = context.RawArray("i", [_STOPPED] * processes)
