@@ -37,10 +37,11 @@ _MAGNITUDES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """One detail of a text in three forms: normalized (``key``), as written (``short``), and with context (``full``).
+    """One detail of a text, such as a name, a number or a date, in three forms.
 
-    The context is the noun that a number counts: in "12 guests", ``short`` is "12" and ``full`` is "12 guests". For other
-    details, such as dates, ``full`` equals ``short``.
+    ``key`` is the normalized form, ``short`` the detail as written, and ``full`` the detail with its context. The context is
+    the noun that a number counts: in "12 guests", ``short`` is "12" and ``full`` is "12 guests". For other details, such as
+    dates, ``full`` equals ``short``.
     """
 
     key: str
@@ -49,7 +50,10 @@ class Detail:
 
 
 def details(text: str) -> frozenset[str]:
-    """Return the normalized details of a text, in lower case, without accents, and with months in English."""
+    """Return the details of a text, such as names, numbers and dates, in normalized form.
+
+    The normalized form is in lower case and without accents, and months are in English.
+    """
     return frozenset(find_details(text))
 
 

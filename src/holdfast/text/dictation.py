@@ -74,9 +74,9 @@ _CONJUNCTIONS: Final = frozenset(
 
 
 def split_dictation(sentence: str) -> Iterator[str]:
-    """Yield the clauses of a sentence without punctuation. A sentence of more than 24 words is also split at conjunctions.
+    """Split a sentence that has no punctuation into its clauses. A sentence with punctuation is not split into clauses.
 
-    A sentence with punctuation is not split into clauses.
+    In both cases, each piece of more than 24 words is then split at conjunctions (see :func:`split_at_conjunctions`).
     """
     if _MARKS.search(sentence.rstrip(".!?…")) or sentence.endswith((".", "!", "?", "…")):
         yield from split_at_conjunctions(sentence)

@@ -96,15 +96,17 @@ class StatedDate:
 
 
 def begin_and_end(text: str, at: datetime, *, is_event: bool, past: bool = False) -> dict[str, str]:
-    """Return the dates on which something happened or began (``happened_at``) and ended (``ended_at``), if a text states them.
+    """Return when something happened or began (``happened_at``) and when it ended (``ended_at``), if a text states these dates.
 
-    ``at`` is the time at which the text was said. Dates are returned in ISO form, as precise as the text states them.
+    Dates are returned in ISO form, as precise as the text states them. ``at`` is the time at which the text was said.
 
-    If the text is about an event and has only one date, this is when the event happened. Otherwise, these dates are used:
-    relative dates ("yesterday"), periods ("for two years", "from 2015 to 2019"), and dates after words such as "since" and
-    "until".
+    A range such as "from 2015 to 2019" has both dates. Otherwise, a date after a word such as "since" is ``happened_at``, and a
+    date after a word such as "until" is ``ended_at``. Without such words, the only date of a text is ``happened_at`` if the
+    text is about an event (``is_event``) or if the date is relative ("yesterday"). If a text has no date but a duration ("for
+    two years"), ``happened_at`` is computed from the duration.
 
-    For a date without a year, the tense of the text decides the year. With ``past``, the tense is always the past.
+    For a date without a year, the tense of the text decides the year. With ``past``, a text without a clear tense counts as
+    past.
     """
     plain = fold_letters(text)
     relative = [(start, end, _iso(day, precision)) for start, end, day, precision in spans_in(text, at)]
@@ -157,10 +159,11 @@ def nearest_year(stated: StatedDate, at: datetime) -> int | None:
 
 
 def _with_year(stated: StatedDate, text: str, before: str, at: datetime, *, past: bool) -> str:
-    """Return a date in ISO form, completed with a year if the date states none.
+    """Return a date in ISO form. If the date states no year, a year is added.
 
-    The words before the date and the tense of the text decide the year: that of the last such date before ``at``, or that
-    of the next one after it. Return an empty text if the year remains unclear.
+    The added year makes it the last such date before ``at``, or the next one after ``at``. The words before the date
+    (``before``) and the tense of ``text`` decide which of the two. With ``past``, a text without a clear tense counts as past.
+    Return an empty text if the year remains unclear.
     """
     if stated.year is not None or stated.month is None:
         return str(stated)

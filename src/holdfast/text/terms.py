@@ -126,9 +126,9 @@ def _spell(token: str) -> str:
 
 
 def _decorated(spelling: str) -> list[str]:
-    """Return the words of a token without the symbols around them: "don" and "t" for "*don't*".
+    """Remove the symbols around a token, and split the token at apostrophes: "*don't*" becomes "don" and "t".
 
-    ``spelling`` is the token as :func:`_spell` returns it. A token with symbols inside, such as "AT&T", counts as one word.
+    ``spelling`` is the token as :func:`_spell` returns it. Symbols inside a token stay, so "AT&T" is one word.
     """
     inner = _OUTER_CODES.sub("", spelling)
     return [part for part in _APOSTROPHE.split(inner) if part] or [spelling]

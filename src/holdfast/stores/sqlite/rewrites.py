@@ -54,7 +54,11 @@ def finish(connection: Connection, number: int) -> None:
 
 
 def is_covered(connection: Connection, awaited: str | None) -> bool:
-    """Return True if a finished rewrite covers a tenant's erasures. ``awaited`` is the tenant's setting ``AWAITED``."""
+    """Return True if the file was rewritten after a tenant's last erasure, and the rewrite has finished.
+
+    ``awaited`` is the number, as text, of the last rewrite that had begun by the time of that erasure. If it is None, return
+    False.
+    """
     return awaited is not None and _number(connection, _FINISHED) > int(awaited)
 
 
@@ -63,7 +67,7 @@ def _number(connection: Connection, name: str) -> int:
 
 
 class RewritePace:
-    """Limits the share of its time that this process spends on rewriting a file."""
+    """Limits the time that this process spends on rewriting one file to a small share of the process's running time."""
 
     def __init__(self) -> None:
         self._credit = _CREDIT_SECONDS
@@ -76,7 +80,7 @@ class RewritePace:
         self._guard = threading.Lock()
 
     def is_due(self) -> bool:
-        """Return True if this process may begin a rewrite now."""
+        """Return True if this process has time left for rewrites, so that it can begin a rewrite now."""
         with self._guard:
             self._refill()
             return self._credit > 0
@@ -98,7 +102,7 @@ _by_path: "weakref.WeakValueDictionary[str, RewritePace]" = weakref.WeakValueDic
 
 
 def pace_of(path: Path) -> RewritePace:
-    """Return the ``RewritePace`` of a file. All stores of this process that use the file share it."""
+    """Return the ``RewritePace`` of a file. All stores in this process that use the same file get the same object."""
     with _guard:
         name = str(path.resolve())
         pace = _by_path.get(name)

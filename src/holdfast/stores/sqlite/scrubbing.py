@@ -31,13 +31,14 @@ A larger file is vacuumed only if erased data is still found in it.
 def scrub(
     connections: SQLiteConnections, path: Path, needles: Sequence[bytes], *, rewrite: bool = True, awaited: str | None = None
 ) -> tuple[bool, tuple[str, ...]]:
-    """Overwrite removed data, and search the files for the needles (byte strings from the erased data).
+    """Overwrite removed data in the file and its log, and search both for the needles (byte strings from the erased data).
 
-    Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. ``residue`` names the files that
-    still contain a needle. On a full disk, the file cannot be rewritten, and ``complete`` is False.
+    Return (complete, residue). ``complete`` is True if the write-ahead log could be emptied. It is False on a full disk, where
+    the file cannot be rewritten. ``residue`` names the files that still contain a needle.
 
-    ``awaited`` is the value of the setting ``rewrites.AWAITED``, or None. If an earlier rewrite already covers the erasures,
-    the file is not rewritten again.
+    With ``rewrite``, the file is rewritten before the search. This step is skipped if the file is very large, or if it was
+    already rewritten after the erasures. ``awaited`` shows whether it was (see :func:`rewrites.is_covered`). If the search
+    finds a needle and the log could be emptied, the file is rewritten in any case, and searched again.
     """
     try:
         if rewrite and path.stat().st_size <= _REWRITE_UP_TO:
@@ -59,7 +60,10 @@ def scrub(
 
 
 def _rewrite(connections: SQLiteConnections, awaited: str | None = None) -> None:
-    """Rewrite the file with VACUUM. Do nothing if another rewrite has covered the erasures meanwhile."""
+    """Rewrite the file with VACUUM. Do nothing if the file was already rewritten after the erasures.
+
+    ``awaited`` shows whether it was (see :func:`rewrites.is_covered`). If ``awaited`` is None, the file is always rewritten.
+    """
     with connections.exclusive() as connection:
         if rewrites.is_covered(connection, awaited):
             return

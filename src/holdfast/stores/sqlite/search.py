@@ -115,11 +115,12 @@ class SQLiteSearch(SQLReads):
     def missing_vectors(
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
     ) -> list[MissingVector]:
-        """List chunks that have no vector of this model yet.
+        """List up to ``limit`` chunks that have no vector of this model yet.
 
-        With ``reader``, list only the chunks that the reader may see. Chunks of memories come before chunks of messages, and
-        newer chunks before older ones. With ``windows``, list only these chunks, given as pairs of item number and chunk
-        number.
+        With ``reader``, only chunks that the reader may see are listed. Then chunks of memories come before chunks of messages,
+        and newer items before older ones. Without ``reader``, the order is not defined.
+
+        With ``windows``, only the given chunks are listed. Each is given as a pair of item number and chunk number.
         """
         connection = self.connection
         number = vector_tables.model_number(connection, self.tenant, model)
@@ -161,7 +162,10 @@ class SQLiteSearch(SQLReads):
 
     @guarded
     def similarities(self, model: str, items: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Return the cosine of each pair of items as a matrix, computed from their first chunks. It is 0 if a vector is missing."""
+        """Return a matrix with the cosine of each pair of items, computed from the vectors of their first chunks.
+
+        If an item has no vector, its cosines are 0. Return None if none of the items has a vector.
+        """
         number = vector_tables.model_number(self.connection, self.tenant, model)
         if number is None or not items:
             return None

@@ -51,8 +51,8 @@ class SQLiteTransaction(SQLTransaction):
     def set_setting(self, name: str, value: str) -> None:
         """Store a persistent setting of the engine.
 
-        If the setting requests a scrub, also record the number of the last rewrite of the file. Only later rewrites cover the
-        erasures of this transaction.
+        If the setting requests a scrub, this transaction erases data. Then the number of the last rewrite that has begun is
+        stored, too. Only a rewrite with a higher number removes the erased data from the file.
         """
         super().set_setting(name, value)
         if name == SCRUB and value == "pending":
@@ -60,7 +60,7 @@ class SQLiteTransaction(SQLTransaction):
 
 
 class SQLiteStore(SQLiteSearch):
-    """A store that keeps one tenant's data in a SQLite file, which other tenants may share."""
+    """A store that keeps the data of one tenant in a SQLite file. The same file can also contain the data of other tenants."""
 
     def __init__(
         self,
@@ -73,11 +73,14 @@ class SQLiteStore(SQLiteSearch):
         is_copy: bool = False,
         paced: bool = False,
     ) -> None:
-        """Open a file, or create it if it is missing.
+        """Open a store file, or create it if it is missing. A file of an earlier version is backed up and then upgraded.
 
-        The file of an earlier version is upgraded, after a backup. With ``is_copy``, the file is itself a copy, and no backup
-        is written. With ``paced``, erasures that follow each other quickly share a rewrite of the file. A background worker
-        must then call :meth:`scrub` later.
+        ``key`` is the key of an encrypted file, or None. ``index`` is the place of an external vector index, and ``pace``
+        limits the work of searches and updates in it. With ``is_copy``, the file is a copy of a store, so it is upgraded
+        without a backup.
+
+        With ``paced``, erasures that follow each other quickly share one rewrite of the file. A background worker must then
+        call :meth:`scrub` later.
         """
         try:
             create_folder(path.parent)
@@ -268,9 +271,10 @@ class SQLiteStore(SQLiteSearch):
 
     @guarded
     def _new_segments(self) -> list[int]:
-        """Return the sizes of the full-text index's segments if they should be merged, otherwise an empty list.
+        """Return the sizes of the full-text index's segments if the segments should be merged, otherwise an empty list.
 
-        If nothing was written to the file since the last call, the list is empty, too.
+        If nothing was written to the file since the last empty result, the segments are not checked again, and the list is
+        empty.
         """
         version = (id(self.connection), self.connection.pragma("data_version"))
         if version == self._tidied:
@@ -285,14 +289,17 @@ class SQLiteStore(SQLiteSearch):
     def scrub(
         self, needles: Sequence[bytes], *, rewrite: bool = True, files: Sequence[Path] = (), when: ScrubTime = "now"
     ) -> tuple[bool, tuple[str, ...]]:
-        """Overwrite removed data in the file and its log, and search for the needles (byte strings from erased data).
+        """Overwrite removed data in the file and its log, and search both for the needles (byte strings from erased data).
 
-        ``files`` are files outside the store that are searched, too. Return (complete, residue): whether all removed data was
-        overwritten, and the names of files that still contain a needle. With ``rewrite=False``, only the log is emptied,
-        because SQLite has already overwritten removed data in the file itself (``secure_delete``).
+        Return (complete, residue): whether all removed data was overwritten, and the names of the files that still contain a
+        needle. ``files`` are files outside the store that are searched, too.
 
-        A ``paced`` store limits the time for rewrites. When the limit is reached, nothing is overwritten unless ``when`` is
-        ``now``. A later call with ``due`` makes up for it.
+        With ``rewrite``, the file is rewritten. Otherwise, only the log is emptied, because SQLite has already overwritten the
+        removed data in the file itself (``secure_delete``). If a needle is still found, the file is rewritten in any case.
+
+        A ``paced`` store limits the time that it spends on rewrites. When this time is used up, a rewrite with ``when`` set to
+        ``due`` or ``later`` is postponed: nothing is overwritten, and ``complete`` is False. The caller must then call again
+        later with ``due``. With ``now``, the limit is ignored.
         """
         self._clear_caches()
         outside = scrubbing.plain_residue(self._connections, self.path, files, needles)
@@ -311,16 +318,20 @@ class SQLiteStore(SQLiteSearch):
 
     @guarded
     def _may_rewrite(self, awaited: str | None) -> bool:
-        """Return True if the scrub may go on: a rewrite is allowed now, or an earlier rewrite covers the erasures of this tenant.
+        """Return True if a scrub can continue now, False if it must be postponed because the time for rewrites is used up.
 
-        ``awaited`` is the value of the setting ``rewrites.AWAITED``.
+        A scrub is never postponed if the file was already rewritten after this tenant's erasures. ``awaited`` shows whether it
+        was (see :func:`rewrites.is_covered`).
         """
         return (
             self._rewrite_pace is None or self._rewrite_pace.is_due() or rewrites.is_covered(self._connections.reader(), awaited)
         )
 
     def _clear_caches(self) -> None:
-        """Clear the in-memory caches. The process cannot fork meanwhile, because the child would copy locks that are held."""
+        """Clear the in-memory caches.
+
+        The process cannot fork while this runs, because the child would inherit locks that are held.
+        """
         with forks.fork_guard:
             self._indexes.clear()
             self.words.clear()

@@ -49,8 +49,8 @@ class PartitionState:
     """Counts that show whether a partition changed since it was read.
 
     Item numbers increase and are never reused. So an addition raises ``newest``, and a removal without an addition lowers
-    ``chunks``. Archive partitions are an exception: an archived revision keeps its old number, so its addition may not raise
-    ``newest``.
+    ``chunks``. Archive partitions are an exception: an archived revision keeps its old number, so adding it does not always
+    raise ``newest``.
     """
 
     chunks: int
@@ -65,7 +65,7 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionTerms:
-    """An inverted index of the chunks in one partition. ``state`` shows which state of the partition the index contains."""
+    """An inverted index of the chunks in one partition. ``state`` has the counts of the partition when the index was read."""
 
     state: PartitionState
     items: "Numbers"
@@ -84,7 +84,9 @@ class PartitionTerms:
     ) -> "PartitionTerms":
         """Build an index from rows of (item, chunk, terms).
 
-        With ``before``, which is an older index, copy that index and append the rows to the copy.
+        If ``before`` is given, which is an older index of the partition, the new index has the chunks of ``before`` followed by
+        the rows. ``before`` is not changed. ``state`` and ``last_item`` (the highest item number in the store file) were read
+        together with the rows.
         """
         start = len(before.items) if before else 0
         new: dict[str, Postings] = {}

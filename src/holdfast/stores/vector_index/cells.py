@@ -46,10 +46,11 @@ _GONE: Final = -1
 
 
 class CellSieve:
-    """Candidate search over sketches (short bit codes) that are stored in cell order, followed by a tail of new rows.
+    """Candidate search that compares the query only with the rows in the nearest cells (clusters of rows).
 
-    A *place* is a position in `_sketches`. `_row_at[place]` is the row stored there, or -1 if the place is free.
-    `_place_of[row]` is the inverse.
+    The sketches (short bit codes) of the rows are in `_sketches`, one cell after the other. After the last cell comes the tail,
+    which has the sketches of new rows that are not in a cell yet. A *place* is a position in `_sketches`. `_row_at[place]` is
+    the row stored there, or -1 if the place is free. `_place_of[row]` is the place of a row.
     """
 
     __slots__ = (

@@ -55,11 +55,11 @@ _PAUSE: Final = regex(r"\s*[,;:(–—]\s*|(?<=[.!?])\s+")
 
 
 def may_wish_by_form(wish: Literal["off_record", "forget", "remember"], folded: str) -> bool:
-    """Return True if a text has the form of a wish, even without the words that :func:`may_wish` looks for.
+    """Return True if a text has the form of the given wish. The text need not contain the words that :func:`may_wish` looks for.
 
-    A wish to keep something off the record contains a word such as "this" ("esto muere aquí"). A wish to forget addresses the
-    assistant. A wish to remember has a colon, and it contains a word such as "this" or addresses the assistant ("burn this
-    into your circuits: ..."). ``folded`` is the text in lower case, without accents.
+    For ``off_record``, the text must contain a word such as "this" ("esto muere aquí"). For ``forget``, it must address the
+    assistant. For ``remember``, it must contain a colon, and must also contain a word such as "this" or address the assistant
+    ("burn this into your circuits: ..."). ``folded`` is the text in lower case, without accents.
     """
     if wish == "off_record":
         return _THESE_WORDS.search(folded) is not None

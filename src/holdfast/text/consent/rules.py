@@ -245,9 +245,10 @@ def reports_nothing(text: str) -> bool:
 
 
 def reach_of(text: str, tells: Callable[[str], bool] = lambda part: True) -> Reach:
-    """Return which messages a wish to stay off the record covers: the message itself, its neighbors, or the rest of the session.
+    """Return which messages a wish to stay off the record covers, such as only its own message or the rest of the session.
 
-    See `Reach` for the values. ``tells`` returns True if a part of the message tells something that the wish may cover.
+    ``text`` is the message with the wish. `Reach` lists all possible results. ``tells`` is called with parts of the message. It
+    returns True if a part states something that should stay off the record.
     """
     folded = fold_places(_without_quotes(text[:_MAX_CHARACTERS]))
     books = _patterns()

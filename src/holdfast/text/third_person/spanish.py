@@ -173,9 +173,10 @@ class _Rewriter:
 
 
 def _third(word: str, *, sure: bool) -> str | None:
-    """Return a first-person verb in the third person, or None if the word may not be a verb.
+    """Return the third-person form of a first-person verb. Return None if the word is not recognized as such a verb.
 
-    ``sure`` means that the word is known to be a verb. Otherwise, forms that can also be nouns are not converted.
+    ``sure`` is True if the word is at a position where a verb is expected. Otherwise, only irregular verbs are converted, and
+    only forms that have no other meaning.
     """
     if word in _IRREGULAR:
         return (

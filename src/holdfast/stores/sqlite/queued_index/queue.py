@@ -33,7 +33,7 @@ class StoredVector(NamedTuple):
 
 
 def builds(connection: apsw.Connection, tenant: str) -> dict[int, Build]:
-    """Return the tenant's current builds, keyed by the id of the embedding model (column ``models.model``)."""
+    """Return the tenant's current builds (complete versions of an external index), keyed by the id of their embedding model."""
     rows = fetch(connection, "SELECT model, place, home, build, mark, next, removed FROM indexes WHERE tenant = ?", (tenant,))
     return {row[0]: Build(*row) for row in rows}
 
@@ -49,7 +49,11 @@ def models(connection: apsw.Connection, tenant: str) -> list[int]:
 
 
 def start_build(connection: apsw.Connection, tenant: str, model: int, *, place: str, home: str) -> Build:
-    """Record a new build and queue every vector of the model for it. Needs a write transaction."""
+    """Record a new build (complete version) of a model's external index, and queue all vectors of the model for it.
+
+    ``place`` is the name of the folder or server that stores the build. ``home`` is the path of the store, or empty for an
+    index in a folder. Needs a write transaction.
+    """
     build = Build(model, place, home, secrets.token_hex(8), "", "", 0)
     connection.execute(
         "INSERT OR REPLACE INTO indexes (tenant, model, place, home, build, mark, next, removed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -148,7 +152,10 @@ def count(connection: apsw.Connection, tenant: str, model: int) -> int:
 
 
 def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partitions: Sequence[int]) -> set[VectorKey]:
-    """Return the keys of the stored vectors in these partitions that have no queued change. The index should contain them."""
+    """Return the keys of the vectors that the index should contain now: the stored vectors without a queued change.
+
+    Only vectors in the given partitions are included.
+    """
     rows = connection.execute(
         "SELECT partition, item, window FROM vectors "
         f"WHERE tenant = ? AND model = ? AND partition IN ({marks(partitions)}) AND NOT EXISTS ("
@@ -160,8 +167,8 @@ def indexed_keys(connection: apsw.Connection, tenant: str, model: int, partition
 
 
 def subtract_removed(connection: apsw.Connection, tenant: str, model: int, *, up_to: int) -> None:
-    """Subtract ``up_to`` from the recorded number of removed vectors whose data a model's index may still contain.
+    """Reduce the number of removed vectors that is recorded for a model's index by ``up_to``.
 
-    Needs a write transaction.
+    The number counts vectors that were removed, but whose data the index may still contain. Needs a write transaction.
     """
     connection.execute("UPDATE indexes SET removed = removed - ? WHERE tenant = ? AND model = ?", (up_to, tenant, model))
