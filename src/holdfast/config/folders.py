@@ -50,9 +50,9 @@ def home_folders() -> HomeFolders:
 
 
 def chosen_folders() -> dict[str, str]:
-    """Return the environment variables with which the user has set the folders for data and weights. Their paths are absolute.
+    """Return ``HOLDFAST_HOME`` and ``HOLDFAST_MODELS``, as far as the user has set them, with absolute paths as values.
 
-    The variables are passed to programs that are started without a shell.
+    These variables are passed on to programs that Holdfast sets up to start without a shell.
     """
     chosen = environment.defined_variables(("HOLDFAST_HOME", "HOLDFAST_MODELS"))
     return {name: str(Path(value).expanduser().absolute()) for name, value in chosen.items()}

@@ -99,9 +99,10 @@ def from_folders(folders: Sequence[Path]) -> Mapping[str, Any]:
 def from_source(source: SettingsSource) -> Mapping[str, Any]:
     """Return settings from a ``DesignSettings`` object, a mapping or a file.
 
-    The file can be a settings file of Holdfast, or the original YAML file of a design (an assistant such as Rumi). A
-    table whose name is not a Holdfast setting belongs to another program and is ignored. If none of the remaining names
-    is a Holdfast setting, all of them are settings of the design.
+    The file can be a settings file of Holdfast, or the original YAML file of a design (an assistant such as Rumi). If at
+    least one name in the file is a Holdfast setting, the file is a settings file. Otherwise its values are settings of the
+    design, and they are returned under the name ``memory``. Tables with an unknown name belong to other programs and are
+    ignored. A mapping is treated like the content of a file.
     """
     if isinstance(source, DesignSettings):
         return {"preset": source.preset, "memory": source}

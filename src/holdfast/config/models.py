@@ -40,9 +40,9 @@ def make_embedder(
 ) -> EmbedderSource | None:
     """Return an object that loads an embedder on first use. Return None for the name ``none``.
 
-    The embedder is given as a name, an object, or a function from a text to a vector. A function has no calibration
-    (its typical cosines). If the preset sets a minimum cosine, the function gets the calibration of the embedder for
-    which that minimum was chosen.
+    The embedder is given as a name, an object, or a function from a text to a vector. A function has no calibration (the
+    typical cosines of an embedder). If the preset has a minimum cosine that was chosen for a certain embedder, the function
+    gets the calibration of that embedder.
     """
     if isinstance(name, EmbedderSource):
         return name
@@ -182,10 +182,10 @@ def make_models(
 
 
 def _check_dimensions(chosen: "str | Embedder | EmbedderSource | Callable[[str], Any]", wanted: int) -> None:
-    """Raise SettingsError if ``embedding_dim`` does not match the length of the embedder's vectors.
+    """Raise SettingsError if ``embedding_dim`` (``wanted``) is not the length of the embedder's vectors.
 
-    A function is called once to find the length of its vectors. If that fails, nothing is checked. An embedder that is
-    not a function is checked only if ``embedding_dim`` differs from its default.
+    If the embedder is a function, it is called once to find the length of its vectors. If the call fails, a warning is logged
+    and nothing is checked. Any other embedder is checked only if ``embedding_dim`` differs from the default of this setting.
     """
     try:
         found = _dimensions_of(chosen, only_functions=wanted == MemoryConfig().embedding_dim)

@@ -39,7 +39,10 @@ class ModelProblem:
 
 
 def check_models(settings: Settings, preset: Preset) -> list[str]:
-    """Raise the first problem that blocks work. If no problem blocks work, return one warning per problem."""
+    """Check the configured models. Raise the error of the first problem that blocks work.
+
+    If no problem blocks work, return the other problems as warnings.
+    """
     problems = model_problems(settings, preset)
     for problem in problems:
         if problem.blocking:

@@ -52,10 +52,10 @@ class About:
 
 
 def find_everything(store: Store, preset: Preset, scope: Scope, now: datetime) -> About:
-    """Return all memories and messages of the scope's user that the scope may see.
+    """Return all memories and messages that belong to the scope's user and that the scope may read.
 
-    If the scope has no user, return the memories and messages of exactly this scope, which all users share. Memories of
-    plain kinds are left out.
+    If the scope has no user, return only the shared memories and messages that have exactly this scope. Memories of plain
+    kinds are left out.
     """
     owner = {} if scope.user is None else {"user": scope.user}
     exactly = scope if scope.user is None else None
@@ -116,7 +116,9 @@ class _Terms:
 def _remainder(memory: Memory, terms: _Terms, floor: float) -> str:
     """Return a memory's text without the sentences about the subject.
 
-    If the whole memory is about the subject, return an empty text.
+    A sentence is about the subject if it contains at least the fraction ``floor`` of the subject's terms, and at least half
+    of them. If the text has several lines, whole lines are removed instead of sentences. Return an empty text if nothing
+    would remain, or if no single sentence is about the subject.
     """
     lines = memory.text.split("\n")
     split: Callable[[str], list[str]] = (lambda line: [line]) if len(lines) > 1 else split_sentences

@@ -55,11 +55,15 @@ def after_pause(session: SessionRecord, preset: Preset, now: datetime) -> Sessio
 def is_withheld(
     role: str, until: str | None, reach: Reach | None, *, after_withheld: bool, lifts: bool = False
 ) -> tuple[bool, str | None]:
-    """Return two values: True if a message is off the record, and the later messages that are also off the record.
+    """Decide which messages are off the record: this message, and messages after it.
 
-    The second value is ``"next"`` (the user's next message), ``"rest"`` (all later messages) or None. ``until`` is the second
-    value for the previous message. ``reach`` says which messages the wish in this message covers; it is None if this message
-    contains no off-the-record wish. A reply to a withheld message is withheld, because it may repeat the content.
+    Return two values. The first is True if this message is off the record. The second says which later messages are off the
+    record: ``"next"`` (the user's next message), ``"rest"`` (all later messages) or None.
+
+    ``until`` is the second value for the previous message. ``reach`` says which messages the off-the-record wish in this
+    message covers, and is None without such a wish. ``lifts`` is True if this message ends an earlier wish.
+    ``after_withheld`` is True if the previous message is off the record. A reply to it is then off the record as well,
+    because it can repeat the content.
     """
     is_user = role == "user"
     stays = None if lifts or (is_user and until == "next") else until
@@ -86,7 +90,7 @@ def withhold_previous(tx: Transaction, message: Message, preset: Preset, now: da
 def turn_before(tx: Transaction, message: Message) -> list[Message]:
     """Return the previous message of the speaker of ``message``, and the replies to that previous message.
 
-    ``message`` itself may be stored or not.
+    It makes no difference whether ``message`` itself is already stored.
     """
     stored = message.seq - 1 if message.seq else None
     earlier = tx.messages(MessageFilter(session=message.session, exactly=message.scope, up_to_seq=stored, newest=_MAX_REPLIES))

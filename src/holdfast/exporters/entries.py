@@ -76,11 +76,12 @@ class SummarizedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEntry:
-    """A job, and the messages that it refers to.
+    """A job, with the ids of the messages that it refers to.
 
-    In the store, some fields of the job's payload hold the sequence number of a message. ``places`` maps the name of each
-    such field to the id of the message. The field ``Job.effect``, such as ``digest:SESSION:NUMBER``, can also end with a
-    sequence number. ``place`` is the id of that message.
+    The store refers to a message by its sequence number, which differs between stores. An export therefore has the id.
+    ``places`` maps the name of each field of ``Job.payload`` that holds such a number to the message's id. ``place`` is the
+    id of the message whose number is at the end of ``Job.effect``, as in ``digest:SESSION:NUMBER``. It is None if there is no
+    number.
     """
 
     job: Job

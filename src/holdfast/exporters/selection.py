@@ -35,7 +35,7 @@ class Selection:
         return {"session": self.session.id, **named}
 
     def owns(self, scope: Scope) -> bool:
-        """Return True if all data of a scope is selected. This is never so if only one session is selected."""
+        """Return True if all data of a scope is selected. Return False for every scope if only one session is selected."""
         return self.session is None and all(getattr(scope, part) == value for part, value in self.owner.items())
 
     def has(self, message: Message) -> bool:

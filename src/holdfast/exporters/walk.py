@@ -291,7 +291,7 @@ class Walk:
     def _note_derived(self, known: dict[str, Memory], sources: Sequence[str]) -> list[str]:
         """Find memories outside the selection that were derived from ``sources``. Add them to ``known``, and return their ids.
 
-        Two types of memories are left out: those that the caller may not see, and those that another source also states.
+        A memory is left out if the caller may not read it, or if a source outside the selection states the same text.
         """
         found = self._store.memories(MemoryFilter(sources=sources, statuses=None))
         new = [memory for memory in found if memory.id not in known and not self._selection.owns(memory.scope)]
@@ -300,10 +300,10 @@ class Walk:
         return [memory.id for memory in new]
 
     def _is_restated(self, memory: Memory, known: Collection[str]) -> bool:
-        """Return True if a memory was derived from selected data, but is also stated by a source outside the selection.
+        """Return True if a memory's current text was also stated by a source outside the selection.
 
-        Such a memory would stay if the selection were erased. ``known`` contains the ids of the other memories derived from
-        selected data.
+        Such a memory would remain if all selected data were erased. ``known`` has the ids of memories outside the selection
+        that were derived from selected data. They do not count as sources outside the selection.
         """
         revisions = self._store.revisions(memory.id)
         sources = {source for revision in revisions for source in revision.sources}
@@ -319,10 +319,10 @@ def _scope_key(scope: Scope) -> tuple[str, str, str]:
 
 
 def effect_number(effect: str) -> int | None:
-    """Return the sequence number of a message at the end of a ``Job.effect``, such as ``digest:SESSION:NUMBER``.
+    """Return the sequence number of a message at the end of a ``Job.effect``, or None if there is no number.
 
-    The number is also the last part of ``topic:SESSION:NUMBER`` and ``rollup:[APP, USER, AGENT, NUMBER]``. Return None if there
-    is no number.
+    Three types of jobs have such a number: ``rollup:[APP, USER, AGENT, NUMBER]``, ``digest:SESSION:NUMBER`` and
+    ``topic:SESSION:NUMBER``.
     """
     kind, _, rest = effect.partition(":")
     if kind in ("digest", "topic"):
@@ -335,9 +335,10 @@ def effect_number(effect: str) -> int | None:
 
 
 def effect_with(effect: str, place: str | int | None) -> str:
-    """Replace the message at the end of a ``Job.effect``, such as ``digest:SESSION:NUMBER``, with ``place``. Return the result.
+    """Return a ``Job.effect``, such as ``digest:SESSION:NUMBER``, with ``place`` instead of its last part.
 
-    An export names the message by its id, and a store by its sequence number. If ``place`` is None, nothing is replaced.
+    The last part identifies a message: by a sequence number in a store, and by an id in an export. If ``place`` is None, the
+    effect is returned unchanged.
     """
     kind, _, rest = effect.partition(":")
     if place is None:

@@ -79,8 +79,8 @@ def erase_each(
 ) -> list[tuple[Receipt, list[bytes]]]:
     """Erase several targets, each in its own transaction and with its own receipt, but overwrite and scan the files only once.
 
-    A target that was already erased together with an earlier target is skipped. Topic pages and other files that may
-    contain erased data are updated once: only the function ``files`` of the first target is called.
+    A target that was already erased together with an earlier target is skipped. Files outside the store, such as topic pages,
+    are also updated only once, by calling ``Erasing.files`` of the first target.
     """
     begun: list[_Begun] = []
     for target, how in targets:
@@ -110,9 +110,9 @@ def _begin(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing
 
 
 def _finish(store: Store, preset: Preset, begun: "_Begun", complete: bool, residue: tuple[str, ...]) -> Receipt:  # noqa: FBT001  (the result of _scrub)
-    """Complete an erasure whose bytes were overwritten: erase the target in the copies of the store, and record the receipt.
+    """Finish an erasure after the scrub: erase the target in the copies of the store, and record the receipt.
 
-    ``complete`` and ``residue`` are the result of :func:`_scrub`.
+    ``complete`` and ``residue`` are the two values that :func:`_scrub` returned.
     """
     target, how, removed = begun.target, begun.how, begun.removed
     copies = _erase_copies(store, preset, target, how, begun.receipt.id) if how.rewrite else _Copies()
@@ -228,7 +228,8 @@ def _plan(tx: Transaction, target: Mapping[str, str], scope: Scope | None) -> _R
 def _remove_in_steps(store: Store, target: Mapping[str, str], how: Erasing, make_room: Callable[[], object]) -> _Removed:
     """Remove most rows of a target in small transactions, because a full disk has no room for a large transaction.
 
-    :func:`_remove` then removes the remaining rows and the memories that must be rebuilt.
+    :func:`_remove` then removes the remaining rows and the memories that must be rebuilt. ``make_room`` frees reserved disk
+    space and is called before each transaction.
     """
     with store.write() as tx:
         if how.check is not None:
@@ -264,9 +265,12 @@ def _partly_erased(done: Mapping[str, int]) -> StoreFull:
 
 
 def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequence[Path]) -> tuple[bool, tuple[str, ...]]:
-    """Overwrite the erased bytes, and search the files for the needles. Return (complete, residue) as ``Store.scrub`` does.
+    """Overwrite the erased bytes on disk, and search the store's files and ``files`` for the needles.
 
-    The rows are already removed. So a failure raises no error, but leaves the receipt pending.
+    Return two values. The first is True if all erased bytes were overwritten. The second lists the files in which a needle
+    was found, and the places that could not be overwritten or searched. With ``rewrite=False``, the files are not rewritten.
+    A failed scrub raises no error, because the rows are already removed: the first value is False, and the receipt stays
+    pending.
     """
     try:
         count = erasures(store)
@@ -300,9 +304,11 @@ def remove_derived(tx: Transaction, preset: Preset, messages: Collection[str], n
 
 
 def remove_traces(tx: Transaction, target: Mapping[str, str], targets: ErasureTargets) -> None:
-    """Remove the traces that list erased items. Traces of removed messages, sessions and scopes were removed before.
+    """Remove the traces that list an erased memory or message.
 
-    If a memory or message is erased by its id, also remove the traces whose question contains its text.
+    If a memory or message is erased by its id, also remove the traces whose question contains its text. If all memories of an
+    app are erased, remove all traces of the app. Traces that belong to an erased message, session or scope are not handled
+    here: they were removed with it.
     """
     by_id = "memory" in target or "source" in target
     texts = [text for text in targets.texts if len(text.encode("utf-8", "replace")) >= MIN_BYTES] if by_id else ()
@@ -314,7 +320,8 @@ def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
     """Record that erased bytes must still be overwritten, and that caches must be cleared.
 
     The record is written in the transaction that removes the rows. So the bytes are overwritten later even if the process is
-    killed now. With ``rewrite=False``, it is enough to empty the write-ahead log; the files need no rewrite.
+    killed now. ``rewrite`` is True if the store's files must be rewritten for this. If it is False, it is enough to empty the
+    store's write-ahead log.
     """
     if rewrite or tx.setting(SCRUB) != "pending":
         tx.set_setting(SCRUB, "pending" if rewrite else "log")
@@ -324,9 +331,9 @@ def mark_erased(tx: Transaction, *, rewrite: bool = True) -> None:
 def note_scrubbed(store: Store, *, complete: bool, rewrite: bool, count: str | None = None) -> None:
     """Record after a scrub whether another scrub is needed.
 
-    After an incomplete scrub, another one is needed. After a complete scrub, another one is needed only in two cases: the files
-    must be rewritten but this scrub did not do it (``rewrite=False``), or more data was erased since this scrub began.
-    ``count`` is the number of erasures before this scrub; None means that later erasures are not checked.
+    Another scrub is needed in three cases: this scrub was incomplete, or the files must be rewritten but this scrub did not
+    rewrite them (``rewrite=False``), or more data was erased after this scrub began. ``count`` is the number of erasures when
+    this scrub began. If it is None, the third case is not checked.
     """
     with store.write() as tx:
         if complete and (rewrite or tx.setting(SCRUB) == "log"):
@@ -337,11 +344,14 @@ def note_scrubbed(store: Store, *, complete: bool, rewrite: bool, count: str | N
 
 
 def complete_receipts(store: Store, residue: Sequence[str], *, pending: Collection[str], scanned: Collection[str]) -> None:
-    """Update receipts after a scrub. If no erased bytes were found in the files, the receipts get the status ``erased``.
+    """Update the status of receipts after a scrub, and whether they are verified.
 
-    ``residue`` lists the places where erased bytes were found or may remain. ``pending`` contains the ids of the receipts that
-    were pending when the scrub began. ``scanned`` contains the ids of the receipts whose texts the scrub searched for. Only
-    these can become verified.
+    The status becomes ``erased`` if the scrub found no erased bytes in the files, and ``pending`` otherwise. A receipt is
+    also verified if the scrub searched for its texts and no place or copy remains that may still contain them.
+
+    ``residue`` lists the files in which erased bytes were found, and the places that could not be searched. ``pending`` has
+    the ids of the receipts that were pending when the scrub began. ``scanned`` has the ids of the receipts whose texts the
+    scrub searched for. Other receipts are not changed.
     """
     updated = []
     for receipt in records.receipts(store):
@@ -354,7 +364,10 @@ def complete_receipts(store: Store, residue: Sequence[str], *, pending: Collecti
 
 
 def found_in_files(residue: Sequence[str]) -> bool:
-    """Return True if a scan found erased bytes in a file. Entries of ``residue`` for places that cannot be reached do not count."""
+    """Return True if ``residue``, the result of a scan, names a file in which erased bytes were found.
+
+    ``residue`` also names places that could not be searched. These do not count.
+    """
     return any(not isinstance(line, Unreachable) for line in residue)
 
 
@@ -381,7 +394,10 @@ class _Copies:
 
 
 def _erase_copies(store: Store, preset: Preset, target: Mapping[str, str], how: Erasing, id: str) -> _Copies:
-    """Erase a target in all copies that Holdfast has made of a store. Return the copies in which this failed."""
+    """Erase a target in all copies that Holdfast has made of a store.
+
+    Return the copies in which the erasure failed, and the copies that were not found. ``id`` is the id of the receipt.
+    """
     known = dict.fromkeys([*Registry(store.location).copies(), *map(Path, store.backups())])
     missing, problems = [], {}
     for path in known:

@@ -27,7 +27,8 @@ _REASON = "derived again after an erasure"
 class ReadAgain:
     """Statements that the sentence reader found in the remaining messages, before the transaction of the erasure began.
 
-    They are used only if the remaining messages are still exactly ``messages``, a set of ids.
+    ``messages`` has the ids of these messages. If other messages remain when the transaction runs, the statements are not
+    used.
     """
 
     messages: frozenset[str] = frozenset()
@@ -133,9 +134,10 @@ def _base(tx: Transaction, preset: Preset, lost: Memory, made: Sequence[Memory])
 
 
 def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | None:
-    """Write the note on a topic again, from the memories of the topic that remain. Return the change that stores the note.
+    """Write the note on a topic again, from the remaining memories of the topic. Return the Put that stores the note.
 
-    ``lost`` is the removed note. Return None if no memory of the topic remains.
+    ``lost`` is the removed note. ``made`` are the memories that the erasure has already derived again. Return None if no
+    memory of the topic remains.
     """
     remaining = [*tx.memories(MemoryFilter(ids=list(lost.sources))), *(memory for memory in made if memory.topic == lost.topic)]
     if not remaining:
@@ -153,9 +155,9 @@ def _topic_note(tx: Transaction, lost: Memory, made: Sequence[Memory]) -> Put | 
 
 
 def clear_restated(writer: Writer, restated: Iterable[Memory], gone: Collection[str]) -> None:
-    """Remove everything that comes from erased sources from memories that stay, because a remaining source also stated their text.
+    """Clean the memories that stay because a remaining source also stated their text.
 
-    This removes the erased sources (``gone``), the history of the memories, and the tags that no remaining source states.
+    From each memory, remove the erased sources (``gone``), the history, and the tags that no remaining source states.
     """
     tx = writer.tx
     for memory in restated:

@@ -36,10 +36,11 @@ _COUNTS = ("memories", "revisions", "messages", "sessions", "jobs", "vectors", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tombstone:
-    """Identifies the data that an erasure removed.
+    """Identifies the data that an erasure removed, without naming it.
 
-    ``id`` is the id of the receipt. ``kinds`` says what was erased, such as ``("memory",)`` or ``("user", "app")``. ``mark`` is
-    the id of the memory or message, or a hash of the names.
+    ``id`` is the id of the receipt. ``kinds`` says what was erased, such as ``("memory",)`` or ``("user", "app")``. ``mark``
+    is the id of the erased memory or message. For an erased session, user, app or agent, ``mark`` is a hash of the name or
+    names.
     """
 
     id: str
@@ -59,9 +60,10 @@ def tombstone(reads: Reads, id: str, target: Mapping[str, str], scope: Scope | N
 
 
 def mark_of(secret: str, target: Mapping[str, str], scope: Scope | None) -> str:
-    """Return the mark for a tombstone: the id of a memory or message, or else a hash of the names in ``target``.
+    """Return the mark for a tombstone: the id of an erased memory or message, or else a hash of the names in ``target``.
 
-    The hash can be computed only with the store's secret. ``scope`` is needed for a session.
+    The hash can be computed only with ``secret``, the store's secret. If the target is a session, ``scope`` is the scope of
+    the session and is part of the hash.
     """
     if len(target) == 1 and (ids := [target[kind] for kind in _IDS if kind in target]):
         return ids[0]

@@ -76,8 +76,9 @@ def find_targets(reads: Reads, target: Mapping[str, str], scope: Scope | None) -
 def follow_sources(reads: Reads, targets: ErasureTargets) -> None:
     """Add to ``targets`` the memories derived from erased sources, then the memories derived from those memories, and so on.
 
-    A memory with both erased and remaining sources is called mixed. A memory derived from a mixed memory counts as derived
-    from an erased source. A memory that a remaining source also states is kept.
+    Each memory is added to one of three groups. ``restated``: a remaining source also stated its text, so the memory stays.
+    ``memories``: all its sources are erased. ``mixed``: some sources remain, so the memory is removed and derived again.
+    Memories derived from a mixed memory are added, too.
     """
     reached = targets.memories | targets.messages
     while reached:

@@ -58,7 +58,10 @@ class Fields:
         return tuple(value)
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Return the number in a field. If the field is missing, return ``default``, or raise InvalidInput if that is None."""
+        """Return the number in a field. If the field is missing, return ``default``.
+
+        Raise InvalidInput if the value is not a number, or if the field is missing and ``default`` is None.
+        """
         value = self.values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.fail(

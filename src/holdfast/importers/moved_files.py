@@ -30,7 +30,7 @@ class MovedFiles:
         self._namespaces: dict[Scope, set[tuple[str, ...]]] = defaultdict(set)
 
     def add(self, scope: Scope, note: Note) -> None:
-        """Add a section of a file that is being imported. Notes of other formats are ignored."""
+        """Add a note that is a section of an imported file. Notes that do not come from such a file are ignored."""
         if note.file is not None:
             self._files[scope][note.file][note.id.removeprefix(note.file)] = None
             self._namespaces[scope].add(clean_namespace(note.namespace))
@@ -58,7 +58,11 @@ class MovedFiles:
                 yield from ((f"{new}{section}", f"{old}{section}") for section in stored if new in places.get(section, ()))
 
     def _missing(self, reads: Reads, scope: Scope) -> Iterator[tuple[str, str]]:
-        """Yield the path and the rest of the id of each stored section whose file is not part of the import."""
+        """Yield the stored sections whose file is not part of the import, each as two texts.
+
+        The id of a section begins with the path of its file. The first text is that path, the second is the remainder of the
+        id.
+        """
         for root in {namespace[0] for namespace in self._namespaces[scope]}:
             wanted = MemoryFilter(exactly=scope, statuses=_STATUSES, namespace_prefix=(root,))
             for namespace in set(reads.namespaces(wanted)) - self._namespaces[scope]:

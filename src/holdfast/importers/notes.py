@@ -28,7 +28,8 @@ from holdfast.write import Writer
 class NoteWriter:
     """Stores notes (memories of another program).
 
-    A note that repeats an earlier note of the import is skipped, even if the earlier note's memory was forgotten.
+    If two notes of one import say the same, only the first is stored. This is so even if the memory of the first note was
+    stored by an earlier import and has been forgotten since.
     """
 
     def __init__(self, preset: Preset, scope: Scope, source: str, default_user: str | None = None) -> None:

@@ -105,5 +105,8 @@ def _has_found(result: ImportResult) -> bool:
 
 
 def _is_empty(probe: Probe, chosen: Format) -> bool:
-    """Return True if a file without records can be an empty export in the chosen format. An empty JSON list always can."""
+    """Return True if a file in which no records were found is a valid, empty export.
+
+    This is so if the file looks like the chosen format, or if it contains only an empty JSON list.
+    """
     return chosen.fits(probe) or probe.text.strip() == "[]"

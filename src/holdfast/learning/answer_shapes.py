@@ -64,7 +64,11 @@ def as_decision(value: Any) -> Any:
 
 
 def _list_in(value: Any, *, is_pairs: bool) -> list[Any] | None:
-    """Return the list of items in an answer. Return None if there is no list, or if the whole answer is an empty list."""
+    """Return the list of items in an answer, or None if there is no such list.
+
+    An object with a text counts as a list of one item. With ``is_pairs``, an object whose values are all texts counts as a
+    list of keys and values. If the answer itself is an empty list, return None.
+    """
     if isinstance(value, list):
         return value or None
     if not isinstance(value, Mapping):

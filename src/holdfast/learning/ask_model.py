@@ -160,9 +160,10 @@ def _usable(reply: Reply, shape: AnswerShape, *, spent: Usage, flaws: tuple[str,
 
 
 def _check_name(reply: Reply, shape: AnswerShape, answer: StructuredAnswer) -> None:
-    """Raise ValueError if the list is empty because the model used another name for it than the prompt asks for.
+    """Raise ValueError if the answer has no usable items and lacks the list that the prompt asks for.
 
-    The model is then asked once more. It may have answered in the format of another design, or answered another question.
+    The model has then probably answered in the format of another design, or answered another question. The error makes the
+    caller ask the model once more.
     """
     if shape.items is None or answer.data[shape.items]:
         return
@@ -225,9 +226,9 @@ def _consent() -> Mapping[str, str]:
 def prompt_turns(prompt: Prompt, **values: str | Sequence[str]) -> list[Turn]:
     """Fill the placeholders of a prompt and return the turns for the model.
 
-    Values are escaped, so they cannot close the tags around them or add placeholders. A string keeps its line breaks. A
-    list becomes one line per item. Secrets are redacted, because stored messages can contain them, but no model may see
-    them.
+    Values are escaped, so they cannot close the tags around them or add placeholders. A string keeps its line breaks. A list
+    becomes one line per item. Secrets in the values are redacted: stored messages can contain secrets, and a model must never
+    see them.
     """
     placeholders = set(_PLACEHOLDER.findall(prompt.user))
     if placeholders != values.keys():

@@ -108,10 +108,11 @@ def _value(each: SourcedStatement) -> str:
 
 
 def _is_faithful(each: SourcedStatement, rewritten: str) -> bool:
-    """Return True if a statement that was rewritten in the third person still has the right subject.
+    """Return True if ``rewritten``, a statement in the third person, certainly has the right subject.
 
-    If a rule matches the statement, its subject is right. Otherwise it can be wrong: the text may lack a subject, or its
-    first word may have been dropped as filler.
+    The subject is right if a rule found the statement, or if ``rewritten`` begins with the user. It is also right if the
+    statement has its own subject and ``rewritten`` begins with the same word. Otherwise the subject can be wrong: the
+    statement may have had no subject, or its first word may have been dropped as filler.
     """
     if each.statement.ruled:
         return True

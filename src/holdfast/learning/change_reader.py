@@ -58,9 +58,9 @@ class ChangeReader:
         return replace(reading, keep=max(reading.keep, _KEEP), owner="user", act="statement", meant="fact", area=area)
 
     def ended_by(self, sentence: str) -> ToldChange | None:
-        """Return the known memory that a sentence makes outdated, or None. :func:`ends_memory` must have found it before.
+        """Return the known memory that a sentence makes outdated, or None.
 
-        The sentence may be a part of the sentence that :func:`ends_memory` checked.
+        The result is None unless :func:`ends_memory` has returned True for this sentence, or for a longer one that contains it.
         """
         words = plain_words(sentence)
         if len(words.split()) < _MIN_WORDS:
@@ -76,10 +76,12 @@ class ChangeReader:
 
 
 def ends_memory(reader: SentenceReader, message: Message, sentence: str, *, before: str = "") -> bool:
-    """Return True if a sentence makes a known memory outdated.
+    """Return True if a sentence makes a known memory outdated. ``before`` is the previous turn.
 
-    ``reader`` then rates the sentence as worth keeping from now on. The result is False for questions, for wishes not to be
-    remembered, for jokes and other sentences that are not meant literally, and if ``reader`` is not a ``ChangeReader``.
+    If so, the sentence is also recorded in ``reader``, which from then on rates the sentence as worth keeping.
+
+    The result is False for questions, for wishes not to be remembered, and for jokes and other sentences that are not meant
+    literally. It is also False if the sentence is very short, or if ``reader`` is not a ``ChangeReader``.
     """
     if not isinstance(reader, ChangeReader) or len(sentence.split()) < _MIN_WORDS or sentence.rstrip().endswith("?"):
         return False

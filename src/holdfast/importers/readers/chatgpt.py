@@ -132,7 +132,10 @@ def _branch(talk: Fields) -> list[tuple[str, Fields]]:
 
 
 def _newest_leaf(nodes: Mapping[str, Fields]) -> str:
-    """Return the leaf with the newest message. Used if an export names no current node, or a deleted node."""
+    """Return the leaf with the newest message.
+
+    This leaf is used as the current node if the export names no current node, or if the node that it names was deleted.
+    """
     # A node whose children were deleted is a leaf, too.
     leaves = [id for id, node in nodes.items() if not any(child in nodes for child in node.values.get("children") or ())]
     return max(leaves, key=lambda leaf: _time_of(nodes[leaf]), default="")

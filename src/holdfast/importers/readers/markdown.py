@@ -107,9 +107,10 @@ def _notes(file: Path, name: str, found: Properties) -> Iterator[Note]:
 
 
 def _readable(text: str) -> str:
-    """Return a text as Obsidian shows it: links as their words, without embedded media and names of paragraphs.
+    """Return a text as Obsidian shows it.
 
-    A text that would become empty, and code, stay as they are.
+    A link becomes the words that it shows. Embedded media and the names of paragraphs (``^gift1`` at the end) are removed.
+    Code is not changed. If nothing but whitespace would remain, the text is returned unchanged.
     """
     places = [0, *(edge for code in _CODE.finditer(text) for edge in code.span()), len(text)]
     parts = [text[start:end] for start, end in pairwise(places)]  # prose and code take turns

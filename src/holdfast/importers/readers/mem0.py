@@ -64,7 +64,8 @@ def history_in(path: Path) -> Path | None:
 def read_folder(path: Path, collection: str) -> Iterator[Record]:
     """Yield the memories in a folder, and the messages of its history database.
 
-    If the folder has no collection, the memories are also read from the history database. It does not name their users.
+    The memories are read from the folder's Qdrant collection. If there is no collection, they are read from the history
+    database, which does not say whose memories they are.
     """
     history = history_in(path)
     if collections(path) or history is None:

@@ -88,7 +88,10 @@ def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _describe(error: yaml.YAMLError | ValueError, line: int) -> str:
-    """Return the first line of an error, with the line of the file."""
+    """Return the message of an error, preceded by the number of the line in the file: ``line 3: ...``.
+
+    ``line`` is the number of the first line of the property. Only the first line of the message is used.
+    """
     mark = getattr(error, "problem_mark", None)
     problem = str(getattr(error, "problem", None) or error).splitlines()[0]
     return f"line {line + (mark.line if mark is not None else 0)}: {problem}"

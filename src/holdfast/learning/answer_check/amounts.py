@@ -71,7 +71,7 @@ def shares_amount(item: str, said: Sequence[Said]) -> bool:
 def _is_computed(wanted: StatedDate, said: Sequence[Said], known: Sequence[str], *, today: bool = True) -> bool:
     """Return True if a date is stated in the texts, or can be computed from the texts and the days on which they were said.
 
-    With ``today=False``, the day on which a text was said is not itself accepted as the date.
+    With ``today=False``, a date that matches only the day on which a text was said is not accepted.
     """
     if any(_fits(wanted, other) for text in known for other in cut_dates(text)[0]):
         return True

@@ -126,7 +126,8 @@ def without_distortions(text: str, evidence: Evidence) -> tuple[str, tuple[str, 
 def _unstated(item: str, read: Sequence[Word], evidence: Evidence, *, is_listed: bool) -> str | None:
     """Return the reason why an item is not supported, or None.
 
-    An item is not supported if it contains a name, person, number or date that does not occur in the evidence.
+    An item is not supported if it contains a name, person, number or date that does not occur in the evidence. ``is_listed``
+    is True if the word lists cover the language of the item. If it is False, only numbers and dates are checked.
     """
     said = [Said(each.text, each.at) for each in (*evidence.sources, *evidence.context) if each.reply != "no"]
     if is_listed and _unknown_name(item, said, evidence):

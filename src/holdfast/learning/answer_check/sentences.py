@@ -108,9 +108,10 @@ def _in_digits(word: str, *, spanish: bool) -> str:
 
 
 def under_reply(read: tuple[Word, ...], polarity: Polarity) -> tuple[Word, ...]:
-    """Return the words of the assistant's question as the user's reply changes them: a "no" negates them.
+    """Return the words of an assistant's question with the polarity that the user's reply gives them.
 
-    A reply that is neither yes nor no makes their polarity ``open``.
+    After "yes", the words are unchanged. After "no", affirmed words become denied, and denied words become affirmed. After
+    any other reply, the polarity of all words is ``open``.
     """
     if polarity == "yes":
         return read
@@ -221,9 +222,10 @@ def _is_whose(plain: list[str], at: int) -> bool:
 
 
 def _named_in_report(plain: list[str], at: int, names: set[str]) -> Owner | None:
-    """Return the person whom a word of a report mentions, or None. A report is a sentence about "the user".
+    """Return the person whom the word at position ``at`` mentions, or None. The words are those of a report.
 
-    In "the user's sister" and "la hermana del usuario", the word for the user returns None, because the sister is meant.
+    A report is a sentence about "the user". A word for the user usually mentions the user. In "the user's sister" and "la
+    hermana del usuario" it does not, because the sister is meant: the result is None.
     """
     word = plain[at].removesuffix("'s")
     if word in words("user"):
@@ -259,10 +261,10 @@ def _polarities(plain: list[str], about_end: list[bool], *, spanish: bool) -> li
 
 
 def _about_end(plain: list[str], voice: Voice) -> list[bool]:
-    """Return, for each word, whether its part of the sentence says that something ended, as in "I left Acme".
+    """Return, for each word, True if its part of the sentence says that something ended, as in "I left Acme".
 
-    Such a part both affirms (it was so) and denies (it is so no longer). In a report (a sentence about "the user"), a
-    part with a word such as "stopped" only denies, so the result is False for its words.
+    Such a part both affirms (it was so) and denies (it is so no longer). There is one exception: in a report (a sentence
+    about "the user"), a part with a word such as "stopped" only denies. The result is False for the words of such a part.
     """
 
     def ends(part: list[str]) -> bool:

@@ -100,9 +100,9 @@ class ClaimComparer:
     def change(self, old: str, new: str, *, nearest: bool = True, said: str = "", whole: str = "") -> ClaimChange | None:
         """Return how a new statement changes an old memory, or None if it ends none of the memory's claims.
 
-        ``nearest`` is True if no other known memory is more similar to the new statement. In this case, two more texts are
-        compared, because the sentence reader is often wrong if a claim was reworded. ``said`` is the user's sentence that
-        the memory comes from. ``whole`` is the message that contains the new statement.
+        ``nearest`` is True if no other known memory is more similar to the new statement. Only then are ``said`` and
+        ``whole`` compared, too, because the sentence reader is often wrong about a reworded claim. ``said`` is the user's
+        sentence that the memory comes from. ``whole`` is the message that contains the new statement.
         """
         before, words, after = spoken_words(old)
         claims = [claim for claim in split_sentences(words) if not claim.endswith("?")]
@@ -130,8 +130,9 @@ class ClaimComparer:
     def _ended_parts(self, claim: str, news: Sequence[str], *, alone: bool) -> tuple[list[float], list[str]]:
         """Split a compound claim. Return the probability that each part has ended, and the parts that are still true.
 
-        Probabilities below the threshold count as 0. The sentence reader is less sure about a compound claim, such as "my
-        uncle, who works at the mint, has two dogs", than about its parts.
+        The parts are compared, because the sentence reader is less sure about a compound claim, such as "my uncle, who works
+        at the mint, has two dogs". Probabilities below the threshold count as 0. ``news`` are the claims of the new
+        statement. ``alone`` is True if there is only one.
         """
         parts = split_claims(claim, detect_language(claim) or "en")
         ends = [self._ends(part, news, alone=alone, nearest=True) for part in parts] if len(parts) > 1 else [0.0]

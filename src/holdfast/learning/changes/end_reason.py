@@ -71,19 +71,20 @@ def is_outdated(put: Put, old: Memory) -> bool:
 
 
 def may_replace(put: Put, old: Memory) -> bool:
-    """Return True if a Put (a memory to store) may supersede an existing memory.
+    """Return True if it is allowed that a Put (a memory to store) supersedes an existing memory.
 
-    This check also applies if a model proposed the replacement.
+    Their kinds must be comparable, and :func:`may_retire` must allow it. A replacement that a model proposes is checked, too.
     """
     return comparable(old.kind, put.kind) and may_retire(put, old, by_slot=True)
 
 
 def may_retire(put: Put, old: Memory, *, by_slot: bool) -> bool:
-    """Return True if a Put (a memory to store) may retire this memory.
+    """Return True if it is allowed that a Put (a memory to store) retires an existing memory.
 
-    Three conditions apply. The memory must not be pinned or newer than the Put. A memory that was learned automatically
-    must not be more trusted than the Put. A memory that the user stored explicitly must be about the same slot as the Put
-    (``by_slot``). If the Put is less trusted than an explicit memory, the writer stores the Put as a proposal.
+    The memory must not be pinned, and must not be newer than the Put. If the memory was learned automatically, it must not be
+    more trusted than the Put. If the user stored the memory explicitly, ``by_slot`` must be True: the Put changes what the
+    memory says, and does not just repeat it. If such an explicit memory is more trusted than the Put, the writer stores the
+    Put as a proposal.
     """
     if old.pinned or (old.origin == "explicit" and not by_slot) or (put.trust < old.trust and old.origin == "auto"):
         return False

@@ -117,7 +117,7 @@ def endings_in(text: str, language: str) -> Iterator[Ending]:
 
 
 def is_limited(predicate: str, language: str) -> bool:
-    """Return True if an ending is restricted, as in "stopped drinking coffee after six". The user still drinks coffee then.
+    """Return True if only a part of an activity has ended, as in "stopped drinking coffee after six".
 
     ``predicate`` is the clause without its subject.
     """
@@ -190,7 +190,10 @@ def _is_over(old: SlotClause, ending: Ending, language: str) -> bool:
 
 
 def _is_head_noun(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str) -> bool:
-    """Return True if the ended thing is the main noun of the old clause. In "chocolate cake", the main noun is "cake"."""
+    """Return True if ``ending`` is about the main noun of the old clause, such as "cake" in "chocolate cake".
+
+    Also return True if the old clause names only one thing, or if its main noun is a generic word.
+    """
     words = phrases(language)
     liked = changes.verbs["like"].match(old.predicate)
     predicate = old.predicate[liked.end() :] if liked else old.predicate.partition(" ")[2]
@@ -222,7 +225,7 @@ def _can_end(old: SlotClause, ending: Ending, changes: ChangePhrases, language: 
 def _can_end_own(old: SlotClause, ending: Ending, changes: ChangePhrases, language: str, *, same: bool) -> bool:
     """Return True if this type of ending can make a statement about the user's things or activities outdated.
 
-    ``same`` is True if both use the same verb.
+    ``same`` is True if the old clause and the ending use the same verb.
     """
     predicate, is_a = old.predicate, changes.verbs
     owned, in_progress = bool(is_a["have"].match(predicate)), bool(is_a["progress"].match(predicate))
@@ -236,7 +239,7 @@ def _can_end_own(old: SlotClause, ending: Ending, changes: ChangePhrases, langua
 
 
 def _is_place_left(old: SlotClause, ending: Ending, language: str) -> bool:
-    """Return True if the old clause names the ended thing as a place or group: "at the hotel", "with the choir"."""
+    """Return True if ``ending`` is about a place or group in the old clause, such as "at the hotel" or "with the choir"."""
     places = _PLACE.findall(old.predicate)
     return any(_contains(meaning(place, language), ending.things) for place in places)
 

@@ -264,10 +264,10 @@ class _Batch:
                 yield _Retired(memory=old, why="stated again, with more detail", certain=True)
 
     def _is_plausible(self, neighbor: Neighbor, put: Put) -> bool:
-        """Return False if the sentence reader is sure that a Put (a memory to store) leaves a memory valid. Otherwise return True.
+        """Return True unless the sentence reader is sure that a memory is still valid after a Put (a memory to store).
 
-        This check corrects the rules, which can misread whose statement it is: "she retired two years ago" does not end the
-        user's job.
+        This check corrects the rules, which can be wrong about the person a statement is about: "she retired two years ago"
+        does not end the user's job. Without a sentence reader, return True.
         """
         if self._chance is None:
             return True
@@ -351,7 +351,10 @@ def _is_summary(put: Put) -> bool:
 
 
 def _is_similar(neighbor: Neighbor) -> bool:
-    """Return True if a memory's vector is similar enough for the sentence reader to decide whether it was repeated."""
+    """Return True if the vectors of a known memory and of the Put are similar.
+
+    Only then does the sentence reader decide whether the Put repeats the memory.
+    """
     return neighbor.cosine is not None and neighbor.cosine >= _MIN_REPEAT_COSINE
 
 
@@ -384,9 +387,10 @@ def _refreshed(old: Memory, put: Put) -> Put:
 
 
 def _merge_into(earlier: Put, put: Put) -> Put:
-    """Return a Put (a memory to store) that also replaces all memories that ``earlier`` would have replaced.
+    """Return ``put``, a Put (a memory to store), so that it also replaces the memories that ``earlier`` would have replaced.
 
-    ``earlier`` is a Put of the same batch that the new Put supersedes. It was never stored, so it need not be retired.
+    ``earlier`` is an earlier Put of the same batch that ``put`` supersedes. ``earlier`` was never stored, so it need not be
+    retired.
     """
     return replace(put, replaces=tuple(dict.fromkeys((*earlier.replaces, *put.replaces))), reason="changed in the same batch")
 

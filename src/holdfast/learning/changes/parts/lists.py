@@ -35,7 +35,11 @@ If an item is cut from the list, the number is removed, because it is no longer 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemList:
-    """A list inside a clause: the text before the list, its items, the joint before the last item (" and "), and the text after."""
+    """A list inside a clause, such as "bees, wasps and nuts" in "I'm allergic to bees, wasps and nuts".
+
+    ``before`` and ``after`` are the parts of the clause before and after the list. ``joint`` is the text between the last two
+    items, here " and ".
+    """
 
     before: str
     items: tuple[str, ...]
@@ -73,7 +77,11 @@ def list_in(clause: str, language: str) -> ItemList | None:
 
 
 def _first_item(clause: str, begin: int, end: int, last: str, language: str) -> int:
-    """Return the position at which the first item of a list begins."""
+    """Return the position in a clause at which the first item of a list begins.
+
+    The first item begins after ``begin``, the end of the verb. ``end`` is the position of the "and" before the last item, and
+    ``last`` is the last item.
+    """
     own = _PREPOSITION[language].match(last)
     if own:  # each item has its preposition: "to bees and to nuts"
         word = _family(own[0])

@@ -145,10 +145,11 @@ def _changed_segments(
 
 
 def _named(segments: Sequence[Segment], new: str, language: str) -> list[Segment]:
-    """Return the phrases of a clause that a new statement mentions.
+    """Return the phrases of a clause, other than its core, that a new statement mentions.
 
-    The list is empty if the clause would say nothing without them: after "I cancelled the gym", nothing of "I go to the gym
-    with Tom" is true. It is also empty if the new statement mentions the clause's object.
+    The core consists of subject, verb and object. Return an empty list if the new statement also mentions the object. Return
+    an empty list, too, if the core alone says nothing: after "I cancelled the gym", nothing of "I go to the gym with Tom" is
+    true.
     """
     core = segments[0].text[verb_end(segments[0].text, language) :]
     has_role = any(each.sort == "role" for each in segments)
@@ -193,9 +194,10 @@ def _is_independent(
     changed: Sequence[Segment],
     retired: Sequence[tuple[Slot, Slot]],
 ) -> bool:
-    """Return True if a phrase is still true although another phrase of its clause has changed.
+    """Return True if a phrase of a clause is still true although other phrases of the clause (``changed``) are outdated.
 
-    After a move, only a companion ("with my aunt") is still true. After a change of job or school, only the role is.
+    If the user moved, a companion ("with my aunt") is still true, and other phrases are not. If the place of a job or school
+    changed, the role is still true, and other phrases are not. In all other cases, and for the core of a clause, return True.
     """
     if segment.sort == "core":
         return True
