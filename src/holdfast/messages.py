@@ -94,7 +94,7 @@ def earlier(tx: Transaction, message: Message) -> Message | None:
 class Acts:
     """Classifies the dialogue acts of messages, such as question or statement, and caches the results.
 
-    So a caller can classify messages before it begins the transaction that stores them.
+    With the cache, a caller can classify messages before it begins the transaction that stores them.
     """
 
     def __init__(self) -> None:
@@ -132,8 +132,8 @@ def _question_before(message: Message, previous: Message | None) -> Message | No
 def _can_answer(message: Message, question: Message) -> bool:
     """Return True if ``message`` can be an answer to ``question``, the message before it.
 
-    If the messages have speakers, one person answers another. Otherwise, the user answers the assistant. The text of a tool, a
-    web page or a file cannot be answered.
+    If the messages name their speakers, the speakers must differ. Otherwise, ``message`` must be from the user, and
+    ``question`` from the assistant. Text of a tool, a web page or a file cannot be answered.
     """
     if question.origin not in ("user", "assistant"):
         return False

@@ -49,7 +49,11 @@ _GAP = regex(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 
 def extractable(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages of users and assistants without injected text. Messages that become empty are dropped."""
+    """Return the messages of users and assistants, and remove injected text from each message.
+
+    In a user's message, quotations are removed, too. Left out are messages with an ``action`` (a marker such as
+    ``IGNORE``), text of tools, web pages and files, and messages in which nothing remains.
+    """
     kept = []
     for message in messages:
         if message.action is not None or message.role not in _EXTRACTED_ROLES or message.origin in OUTSIDE_ORIGINS:
@@ -134,10 +138,12 @@ def _memory_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closed(opened: list[_Tag], tag: _Tag, last_closing: Mapping[tuple[str, str | None], int]) -> _Tag | None:
-    """Return the opening tag that a closing tag belongs to. Remove this tag, and the tags nested in it, from ``opened``.
+    """Return the opening tag of the block that a closing tag ends. Remove the tag, and tags nested in it, from ``opened``.
 
-    This is the last open tag with the same name. If there is none, it is the innermost open tag. But if the innermost tag
-    has its own closing tag later in the text, the given closing tag is plain text, and the result is None.
+    ``opened`` contains the opening tags of all open blocks, innermost last. ``last_closing`` maps a tag name to the
+    position of the last closing tag with this name. Normally, the result is the innermost open tag with the name of the
+    closing tag. If there is no such tag, the result is the innermost open tag of any name. But if that tag has its own
+    closing tag later in the text, the given closing tag is plain text, and the result is None.
     """
     places = [place for place, block in enumerate(opened) if block.name == tag.name]
     if not places and last_closing.get(opened[-1].name, -1) > tag.start:

@@ -74,7 +74,7 @@ _SAME_CHARACTER = regex(r"(\S)\1{19}")
 
 
 def rejection_reason(text: str, *, replaces: Sequence[str], max_characters: int) -> str | None:
-    """Return the reason why a text must not replace the given texts, or None if it may."""
+    """Return the reason to reject a text that would replace the texts in ``replaces``, or None if the text is acceptable."""
     if not _WORD.search(text):
         return "the text is empty"
     reason = _length_problem(text, replaces, max_characters)
@@ -142,8 +142,8 @@ def _texts(table: dict[str, Any]) -> Iterator[str]:
 def _loops(text: str) -> bool:
     """Return True if a text repeats itself, as models sometimes do.
 
-    It does if a word occurs four times in a row, if a character occurs twenty times in a row, or if most three-word
-    sequences are repetitions.
+    A text repeats itself if a word occurs four times in a row, if a character occurs twenty times in a row, or if most
+    three-word sequences are repetitions.
     """
     words = _words(text)
     run = 1
@@ -184,9 +184,9 @@ def _scripts(text: str) -> Counter[str]:
 
 @cache
 def _traits() -> tuple[tuple[Callable[[str], Any], Callable[[str], Any], str], ...]:
-    """Return the properties that a new text must not have, unless a replaced text has them, too.
+    """Return the defects for which a new text is rejected. A defect is accepted if a replaced text has it already.
 
-    Each entry has a test of the new text, a test of the replaced texts, and the reason to report.
+    Each entry has a test of the new text, a test of a replaced text, and the reason to report.
     """
     return (
         (_REFUSAL.match, _REFUSAL.search, "the text is a refusal"),

@@ -49,10 +49,11 @@ class _Words:
 
 
 def placed(puts: Sequence[Put], *, project: str | None, reader: SentenceReader | None = None) -> list[Put]:
-    """Return the new memories of a session. Memories about the user lose the project's app, so that they apply everywhere.
+    """Return the new memories of a session. Memories about the user are moved out of the project.
 
-    If ``project`` is None, nothing changes. The sentence reader distinguishes decisions about the user's life ("I decided
-    to move to Berlin") from decisions about the project.
+    ``project`` is the app of the project, or None if the session belongs to no project. A memory about the user gets a
+    scope without the app, so that it applies in every project. The sentence reader distinguishes decisions about the
+    user's life ("I decided to move to Berlin") from decisions about the project.
     """
     if project is None:
         return list(puts)

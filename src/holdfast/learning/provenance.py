@@ -52,8 +52,8 @@ def lowest_trust(messages: Sequence[Message], trusts: Mapping[str, float]) -> fl
 def repeats_own_words(text: str, messages: Sequence[Message], *, min_share: float) -> bool:
     """Return True if a memory repeats the user's statements.
 
-    All names and numbers of the memory must occur in the statements, and at least the share ``min_share`` (0 to 1) of its
-    words. Questions do not count as statements.
+    All names and numbers of the memory must occur in the statements. Of the memory's words, at least the share
+    ``min_share`` (0 to 1) must occur in the statements. Questions do not count as statements.
     """
     stated = [
         sentence

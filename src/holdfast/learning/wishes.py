@@ -144,10 +144,10 @@ def _tells(part: str, *, before: str, reader: SentenceReader | None) -> bool:
 
 
 def _chosen(ruled: RuledWish | None, sure: WishName | None) -> WishName | None:
-    """Return the wish to obey, given the wish that a rule found and the wish that the sentence reader is sure of.
+    """Return the wish to obey. ``ruled`` is the wish that a rule found, and ``sure`` the one that the sentence reader is sure of.
 
-    If they differ, a wish to stay off the record comes first, then a wish to forget. But a rule that finds a wish to forget
-    with a subject always wins.
+    If the two differ, a wish to stay off the record comes first, then a wish to forget. There is one exception: if the
+    rule found a wish to forget that names its subject, that wish is always obeyed.
     """
     if ruled is not None and ruled.wish == "forget" and not names_no_subject(ruled.subject):
         return "forget"
@@ -193,7 +193,11 @@ def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[W
 
 
 def _shows(whole: str, wish: WishName, *, before: str, reader: SentenceReader) -> bool:
-    """Return True if a part of a message contains the wish that the sentence reader found in the whole message."""
+    """Return True if a part of a message confirms the wish that the sentence reader found in the whole message.
+
+    Parts are separated by punctuation. A wish to remember needs no confirmation. A wish to forget is never confirmed if
+    the message mentions a text such as a letter: "delete the last line of the letter".
+    """
     if wish == "remember":
         return True
     if wish == "forget" and is_of_a_text(fold_places(whole)):
@@ -224,7 +228,7 @@ def lifts_off_record(text: str, *, before: str = "", reader: SentenceReader | No
 
 
 def asked_puts(extractor: Extractor, message: Message, *, before: Message | None, reader: SentenceReader | None) -> list[Put]:
-    """Return the memories that a message asks to store, in the wording of the extractor's rules.
+    """Return the memories that a message asks to store. The extractor's rules write the text of these memories.
 
     ``before`` is the turn before the message. It is needed for a reply such as "yes, do".
     """

@@ -44,8 +44,9 @@ class EngineSource(Protocol):
 class McpApp:
     """The ASGI application for ``/mcp``.
 
-    The MCP package is imported with the first request, because the import takes about a second, and many servers never get an
-    MCP request. Its session manager starts then, too, and stops when ``run()`` exits.
+    The first request imports the MCP package and starts the session manager. The package is not imported earlier,
+    because the import takes about a second, and many servers never get an MCP request. The session manager stops when
+    ``run()`` exits.
     """
 
     def __init__(self, memories: EngineSource, identify: Identify, refuse: Refuse, *, version: str, body_limit: int) -> None:

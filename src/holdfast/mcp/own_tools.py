@@ -251,7 +251,10 @@ class OwnTools:
         return ToolResult(text=safe_json(data), data=data)
 
     def _known_messages(self, session: Session, messages: Sequence[Mapping[str, Any]]) -> set[str]:
-        """Find messages by the client's ids. Return Holdfast's ids of those that the session already contains."""
+        """Return Holdfast's ids of the given messages that the session already contains.
+
+        The messages are found by the ids that the client gave them. Messages without such an id are not found.
+        """
         store = services(self._memory).store
         given = {str(each["id"]) for each in messages if each.get("id")}
         found = [MessageFilter(session=session.id, exactly=session.scope, client_id=id) for id in given]

@@ -94,8 +94,8 @@ def with_defaults(tool: Tool, default_kind: str) -> dict[str, Any]:
 def _result(name: str, outcome: ToolResult) -> types.CallToolResult:
     """Convert a tool result to the protocol's type.
 
-    The structured content must be an object, so a list is wrapped in one. The hits of ``search_memories`` become one
-    text block each, and so do its notices.
+    The structured content must be an object, so a list is wrapped in an object. The result of ``search_memories`` has
+    one text block for each hit and for each notice.
     """
     data = {"result": outcome.data} if isinstance(outcome.data, list) else outcome.data
     if data is not None and outcome.notices:

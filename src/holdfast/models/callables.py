@@ -34,8 +34,8 @@ class CallableChat:
     """A :class:`holdfast.chat.ChatModel` that calls a function.
 
     After ``timeout`` seconds, the call fails. A coroutine is then canceled. An ordinary function cannot be interrupted:
-    it continues in its own thread, and its result is dropped. While four such calls are running, further calls fail at
-    once. Set ``free`` if calls cost nothing; otherwise their cost is unknown.
+    it continues in its own thread, and its result is dropped. While four functions are still running after a timeout,
+    further calls fail at once. Set ``free`` if calls cost nothing; otherwise their cost is unknown.
     """
 
     def __init__(self, function: ChatFunction, *, name: str | None = None, free: bool = False) -> None:

@@ -191,10 +191,11 @@ class BudgetedChat:
         return self._source.max_calls if self._source else 1
 
     def parallel_jobs(self) -> int:
-        """Return the number of jobs that may run at the same time.
+        """Return the maximum number of jobs to run at the same time.
 
-        The number is ``max_calls`` while the model works, and at most 2 while it fails. In that case, rules do the model's work
-        on the processor, and more threads would slow down requests. While calls of a silent model pause, the number is 1.
+        While the model works, the number is ``max_calls``. After the model has failed, the number is at most 2: rules
+        then do the model's work on the processor, and more threads would slow down requests. After a slow failure, the
+        number is 1 as long as no calls are made.
         """
         if self.presence.silence.is_open:
             return 1

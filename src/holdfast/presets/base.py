@@ -228,9 +228,9 @@ class Preset:
 
     @property
     def shows_messages(self) -> bool:
-        """True if a context block may also show the user's earlier messages, because rules may have missed facts in them.
+        """True if context blocks can show the user's earlier messages. They do so only if there is no chat model.
 
-        Messages are shown only if there is no chat model.
+        Earlier messages are shown because rules may have missed facts in them.
         """
         return bool(self.recall.max_messages) or self.model_stores
 

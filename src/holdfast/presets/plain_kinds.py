@@ -32,9 +32,10 @@ def with_kinds(preset: Preset, kinds: Sequence[Kind]) -> Preset:
 
 
 def adopt_kinds(preset: Preset, kinds: Sequence[Kind]) -> None:
-    """Add kinds to the preset of an open engine in place, for all components of the engine at once.
+    """Add kinds to the preset of an open engine.
 
-    The preset must be the engine's own copy. Raise ``InvalidInput`` as :func:`with_kinds` does.
+    The preset is changed in place, so that all components of the engine get the new kinds at once. The preset must be
+    the engine's own copy. Raise ``InvalidInput`` as :func:`with_kinds` does.
     """
     grown = with_kinds(preset, kinds)
     if grown is not preset:

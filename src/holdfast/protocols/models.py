@@ -42,7 +42,10 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str], *, role: Role) -> "Vectors":
-        """Return one vector per text. Queries and documents may be embedded differently."""
+        """Return one vector per text. ``role`` says whether the texts are queries or documents.
+
+        An embedder can embed queries and documents in different ways.
+        """
         ...
 
 

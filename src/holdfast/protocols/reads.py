@@ -37,7 +37,8 @@ class Reads(Protocol):
     def session(self, id: str, scope: Scope | None = None) -> SessionRecord | None:
         """Return the session with this id in a scope, or None if there is none.
 
-        Without a scope, also return None if several scopes have a session with this id.
+        If ``scope`` is None, all scopes are searched. The result is then None if several scopes have a session with
+        this id.
         """
         ...
 
@@ -96,7 +97,7 @@ class Reads(Protocol):
         kinds: Collection[str] | None = None,
         exclusive: Collection[str] = (),
     ) -> Job | None:
-        """Return the job that :meth:`Transaction.lease_job` would lease now, or None. It takes no lock."""
+        """Return the job that :meth:`Transaction.lease_job` would lease now, or None. The job is not leased or locked."""
         ...
 
     def user(self, user: str) -> UserProfile:
@@ -108,7 +109,11 @@ class Reads(Protocol):
         ...
 
     def user_records(self, names: Collection[str], *, unexpired_at: datetime) -> list[UserRecord]:
-        """Count the memories and sessions of each of these users, sorted by name. The counts of an unknown user are zero."""
+        """Return the number of live memories, the number of sessions and the last activity of each user, sorted by name.
+
+        Memories that have expired by the time ``unexpired_at`` are not counted. An unknown user has zero memories and
+        sessions.
+        """
         ...
 
     def app(self, app: str) -> AppRecord | None:
@@ -124,7 +129,10 @@ class Reads(Protocol):
         ...
 
     def memories_by_app(self, *, unexpired_at: datetime) -> Mapping[str, int]:
-        """Count the live memories of each app, for all users together. Apps without memories are left out."""
+        """Count the live memories of each app, for all users together. Apps without memories are left out.
+
+        Memories that have expired by the time ``unexpired_at`` are not counted.
+        """
         ...
 
     def memories_by_day(self, *, since: datetime) -> list[DayCount]:
@@ -140,7 +148,7 @@ class Reads(Protocol):
         ...
 
     def access_keys(self) -> list[KeyRecord]:
-        """List the access keys stored under this tenant, oldest first. They may give access to other tenants."""
+        """List the access keys stored under this tenant, oldest first. Some of them can give access to other tenants."""
         ...
 
     def stored_response(self, principal: str, key: str) -> StoredResponse | None:

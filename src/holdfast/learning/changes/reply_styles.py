@@ -44,9 +44,11 @@ def wants_another_style(old: str, new: str) -> bool:
 
 
 def _sides(text: str) -> dict[int, int]:
-    """Map the number of each scale of reply style to the side that a text asks for. On one scale, 0 is short and 1 is long.
+    """Return the reply styles that a text asks for, as a mapping from scale number to side.
 
-    Rejected styles, as in "not too long", are ignored. So are scales on which the text asks for both sides.
+    A scale has two opposite sides, numbered 0 and 1. For example, one scale has short replies on side 0 and long
+    replies on side 1. A scale is left out if the text asks for both of its sides. Rejected styles, as in "not too
+    long", are ignored.
     """
     sides = shared_words().sides
     wanted = _WORD.findall(folded(_REFUSED.sub(" ", expanded(text))))

@@ -47,9 +47,10 @@ class DocumentCalibration:
     """
 
     def nearest(self, distance: float) -> float:
-        """Return the minimum cosine at which two documents count as at most ``distance`` apart with this embedder.
+        """Convert a maximum distance of two documents to a minimum cosine for this embedder.
 
-        The scale is linear: distance 0 is cosine 1, and the distance ``SOURCE_DISTANCE`` is the cosine ``near``.
+        Two documents are at most ``distance`` apart if their cosine is at least the result. The conversion is linear:
+        distance 0 becomes cosine 1, and the distance ``SOURCE_DISTANCE`` becomes the cosine ``near``.
         """
         return 1.0 - distance * (1.0 - self.near) / SOURCE_DISTANCE
 
@@ -80,7 +81,8 @@ def is_near(cosine: float | None, distance: float | None, calibration: DocumentC
 def same_words(old: str, new: str, language: str | None = None) -> bool:
     """Return True if two statements have the same content words in the same order, ignoring case.
 
-    Statements that only name the same thing also count: "has a cat named Michi" and "their cat is called Michi".
+    Also return True if each statement only says what something is called, and both are about the same thing: "has a cat
+    named Michi" and "their cat is called Michi".
     """
     if (thing := named_thing(old, language)) is not None and thing == named_thing(new, language):
         return True

@@ -120,10 +120,10 @@ def _without_lead(piece: str, words: SlotPhrases) -> str:
 
 
 def _subject(clause: str, words: SlotPhrases) -> tuple[str | None, str] | None:
-    """Return the subject of a clause and the rest of the clause.
+    """Return a pair: the subject of a clause, and the rest of the clause.
 
-    If the clause begins with a word such as "he" or "this", its subject is unknown: return None as the subject, with the
-    whole clause. If the clause names no subject at all, return None instead of the pair.
+    If the clause begins with a word such as "he" or "this", the subject is unknown. The pair is then None and the whole
+    clause. If the clause names no subject at all, the result is None instead of a pair.
     """
     kin = _kin_pattern(words.language).match(clause)
     if kin:

@@ -91,11 +91,11 @@ def _reading(text: str, language: str) -> list[Slot]:
 
 
 def _with_text_cues(found: list[Slot], text: str, words: SlotPhrases) -> list[Slot]:
-    """Adjust the slots of a text by cues in the whole text.
+    """Return the slots of a text, adjusted by phrases that can be anywhere in the text.
 
-    If the text says that someone moved, the home is marked as changed. If the text says that the user left a job and names
-    only the new employer, the old occupation ends, too: "I left Acme, I work at Globex now". If it names only the new
-    occupation, the old employer ends.
+    If the text says that someone moved, the homes in it are marked as changed. If the text says that the user left a
+    job, and names only the new employer, a slot is added that ends the old occupation: "I left Acme, I work at Globex
+    now". If the text names only the new occupation, a slot is added that ends the old employer.
     """
     if words.cues["moving"].search(text):
         found = [_as_changed(slot) if slot.attribute in {"residence", "dwelling"} else slot for slot in found]
@@ -249,9 +249,10 @@ def _as_studies(slot: Slot, clause: SlotClause, rule: SlotRule) -> Slot:
 
 
 def _of_owner(slot: Slot, rule: SlotRule) -> Slot | None:
-    """Turn a slot of the user's pet into a slot of the user: "my dog Rex died" ends the user's pet "dog rex".
+    """Convert a slot about the user's pet to a slot about the user.
 
-    Return None for a slot of someone else's pet. Return any other slot unchanged.
+    For example, "my dog Rex died" is about the dog. The converted slot says that "dog rex" is no longer a pet of the
+    user. Return None for a slot about someone else's pet. Return any other slot unchanged.
     """
     if not rule.traits.animals or slot.subject == USER:
         return slot

@@ -110,9 +110,9 @@ def corrects(old: str, correction: Correction) -> bool:
 
 
 def denies_another_time(old: str, new: str) -> bool:
-    """Return True if the new statement denies a time that differs from the time in the old statement.
+    """Return True if the new statement denies a time, and the old statement has a different time of the same type.
 
-    "On the 9th, not the 8th" is not about an appointment on the 2nd.
+    For example, "on the 9th, not the 8th" denies the 8th. Therefore it does not correct an appointment on the 2nd.
     """
     before = moments_of(old)
     for code in LANGUAGES:
@@ -143,7 +143,7 @@ def _is_bare(before: str, language: str) -> bool:
 
 
 def _ends(old: Slot, new: Slot) -> bool:
-    """Return True if the ending stated by the new slot applies to the old slot."""
+    """Return True if the new slot, which states that something ended, ends the old slot."""
     if new.attribute == "*":
         return bool(new.value) and _tokens(new.value) == _tokens(old.value)
     if "does" in {new.attribute, old.attribute}:
@@ -158,9 +158,10 @@ def _ends(old: Slot, new: Slot) -> bool:
 
 
 def _ends_value(old: Slot, new: Slot) -> bool:
-    """Return True if the value that ended is the old slot's value or a shorter form of it: "car" for "red car".
+    """Return True if the new slot, which states that a value ended, names the value of the old slot.
 
-    A fuller form of the old value also counts, except for a home, a pet or a possession.
+    A shorter form of the old value also counts: the end of "car" ends "red car". A fuller form counts, too, except for
+    a home, a pet or a possession: the end of "red car" does not end "car".
     """
     before, after = _tokens(old.value), _tokens(new.value)
     return after <= before or (before <= after and old.attribute not in {"pet", "owned", "residence"})

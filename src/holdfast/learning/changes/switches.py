@@ -79,7 +79,7 @@ def _switched(old: SlotClause, new: SlotClause, language: str) -> bool:
 
 
 def _members(text: str) -> Iterator[tuple[int, frozenset[str]]]:
-    """Yield a number and a set for each kind of thing that a text names: the number of the kind, and the things named.
+    """Yield the number of each kind of thing that a text names, with the set of the named things of this kind.
 
     For example, Chrome and Firefox are things of one kind.
     """

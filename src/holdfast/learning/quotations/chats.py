@@ -49,9 +49,10 @@ def _timed(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _headed(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges of chats whose speakers and times are on separate lines, and of posts.
+    """Yield the line ranges of pasted posts, and of chats in which each message has a header line.
 
-    A chat needs at least two such lines. A post needs one.
+    A header line contains the speaker and the time, or only the time. A chat needs at least two header lines. A post
+    needs one.
     """
     found = [at for at, line in enumerate(lines[:-1]) if lines[at + 1].strip() and _is_header(line, lines[at + 1])]
     post = next((at for at, line in enumerate(lines[:-1]) if _POST.match(line)), None)

@@ -69,10 +69,11 @@ def machine_text(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges with enough lines of machine text, including the lines between them.
+    """Yield the line ranges of machine text. A range includes the ordinary lines between its lines of machine text.
 
-    A single blank line does not end a range if machine text follows. If a range ends with a log line, the rest of the
-    paragraph belongs to the range.
+    The weights of the lines in a range (see :func:`_weight`) must add up to at least ``_MIN_WEIGHT``. A single blank
+    line does not end a range if machine text follows. If a range ends with a log line, the rest of the paragraph
+    belongs to the range.
     """
     found = [(at, weight) for at, line in enumerate(lines) if (weight := _weight(line[:_MAX_LINE]))]
     while found:
@@ -86,7 +87,11 @@ def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _weight(line: str) -> int:
-    """Return how clearly a line is machine text: 3 for logs, data and lines with signs such as markup, 2 for code, otherwise 0."""
+    """Return how clearly a line is machine text: 0, 2 or 3.
+
+    The weight is 3 for a log line, for a line of data, and for a line with a clear sign, such as markup or a path. It
+    is 2 for other lines of code. It is 0 for ordinary text.
+    """
     if not _MARK.search(line):
         return 2 if _CODE_WORD.match(line) else 0
     if _LOG_LINE.match(line) or _DATA_LINE.match(line) or _MARKED_LINE.match(line):

@@ -291,7 +291,8 @@ def _has_own_subject(folded: str, book: Rulebook, *, tight: bool) -> bool:
     """Return True if a clause can stand alone.
 
     Every Spanish clause can stand alone, because Spanish omits subjects. An English clause can stand alone if it begins
-    with a subject, or if it follows a pause and has at least three words.
+    with a subject, or if it follows a pause and has at least three words. ``tight`` is True if there is no pause, such
+    as a comma, before the clause.
     """
     if book.language == "es" or _SUBJECT.match(folded):
         return True

@@ -43,7 +43,7 @@ _TRAILING_DOTS = regex(r"\s*(?:\.{2,}|…)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcedStatement:
-    """A statement with the messages that it comes from. The last one is the latest message that contains the statement."""
+    """A statement and its source messages. The last source is the latest message that contains the statement."""
 
     statement: Statement
     sources: tuple[Message, ...]
@@ -161,9 +161,10 @@ def _word_overlap(words: Sequence[str], others: Sequence[str]) -> float:
 
 
 def _without_last_message(found: list[SourcedStatement], message: Message) -> list[SourcedStatement]:
-    """Return the statements without those that ``message`` retracts.
+    """Return the statements that remain after ``message`` has retracted some of them.
 
-    These are the statements of one message: the latest one in which the same speaker stated something.
+    ``message`` retracts all statements of one earlier message: the latest message in which the same speaker stated
+    something.
     """
     mine = [each for each in found if each.sources[-1].speaker == message.speaker]
     last = mine[-1].sources[-1].id if mine else None

@@ -165,7 +165,7 @@ class Context:
         return self.known[text]
 
     def off_record(self, text: str) -> float:
-        """Return the probability that a text contains the wish not to be kept."""
+        """Return the probability that a text asks not to be kept."""
         return self.read(text).wishes["off_record"]
 
 
@@ -174,7 +174,7 @@ _Found: TypeAlias = tuple[Candidate, StatementRule | None, bool]
 
 
 def _is_off_record(text: str, sentences: Sequence[str], context: Context) -> bool:
-    """Return True if a message contains the wish not to be kept.
+    """Return True if the user asks in a message not to keep the message.
 
     The sentence reader is called only if the message has the words of such a wish.
     """
@@ -224,7 +224,8 @@ def _kept_in(said: str, previous: str, context: Context) -> list[_Found]:
 def candidates(sentences: Sequence[str], context: Context) -> Iterator[_Found]:
     """Yield the parts of sentences that may become memories.
 
-    Each part comes with the rule that matches it (or None), and with True if the user asked to remember it.
+    Each result has three values: the part, the rule that matches the part (or None), and a flag. The flag is True if
+    the user asked to remember the part.
     """
     previous = ""
     for said in sentences:
@@ -262,7 +263,7 @@ def _candidates_in(said: str, previous: str, context: Context) -> Iterator[_Foun
 def _parts(text: str, books: Sequence[Rulebook]) -> list[tuple[str, StatementRule | None]]:
     """Split a text into clauses if each clause states a different attribute, as in "my name is Ana and I live in Lyon".
 
-    Return each clause with the rule that matches it. Otherwise return an empty list.
+    Return each clause with the rule that matches it. If the text is not split, return an empty list.
     """
     folded = fold_clause(text)
     for book in books:
@@ -331,10 +332,10 @@ def _after_leads(folded: str, book: Rulebook) -> Iterator[int]:
 
 
 def _may_be_kept(reading: Reading, sentence: str, rule: StatementRule | None, context: Context) -> bool:
-    """Return False if a sentence is certainly not worth keeping.
+    """Return True unless a sentence is certainly not worth keeping.
 
-    This is so for wishes to forget, for wishes to stay off the record, for announcements such as "my address:", and for
-    sentences with a very low score that no rule matches.
+    Wishes to forget, wishes to stay off the record, and announcements such as "my address:" are certainly not worth
+    keeping. Neither is a sentence with a very low score, unless a rule matches it or it states a decision or discovery.
     """
     folded = fold_clause(sentence)
     if sentence.endswith(":") or (reading.wishes["forget"] >= _MIN_REFUSAL and may_wish("forget", folded)):
@@ -384,11 +385,11 @@ def _names_only_value(each: Candidate, folded: str) -> bool:
 
 
 def _words_to_keep(sentence: str, reading: Reading) -> str:
-    """Return the part of a sentence that states a fact. Return an empty text if that part is only a question.
+    """Return the part of a sentence that states a fact, or an empty text if that part is a question.
 
-    For a request, it is the part that the sentence reader marks: "write a poem for my daughter Nora, she turns six" becomes
-    "my daughter Nora, she turns six". Other sentences and standing instructions are returned whole, but without a question
-    at the end.
+    A statement or a standing instruction is returned whole, but without a question at its end. Of another request or a
+    question, only the part that the sentence reader marks is returned: "write a poem for my daughter Nora, she turns
+    six" becomes "my daughter Nora, she turns six".
     """
     stops = [stop.start() for stop in _STOP.finditer(sentence) if stop.start() >= reading.end - 1]
     while stops and _ABOUT_THEM.match(sentence, stops[0]):  # "for my father in law, he collects stamps"

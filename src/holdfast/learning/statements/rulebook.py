@@ -89,7 +89,7 @@ class Rulebook:
         return rule
 
     def states(self, clause: str) -> bool:
-        """Return True if a rule matches a clause and the clause is worth keeping, being neither temporary nor vague.
+        """Return True if a rule matches a clause, and the clause is neither temporary nor vague.
 
         The clause must be in lower case and without accents.
         """

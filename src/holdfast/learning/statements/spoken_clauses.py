@@ -24,7 +24,7 @@ _WHOLE_SENTENCE = ("hypothetical", "sarcasm", "fiction_author")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpokenSentence:
-    """A sentence with the clauses that state something. A sentence that is not meant literally has none."""
+    """A sentence, and those of its clauses that state something. A sentence that is not meant literally has no such clauses."""
 
     text: str
     folded: str

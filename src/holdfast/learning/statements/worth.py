@@ -83,7 +83,7 @@ class Candidate:
 
 
 def signals(each: Candidate) -> dict[str, float]:
-    """Return the value of each signal of a candidate, by name. ``_WEIGHTS`` lists the signals."""
+    """Return the signals of a candidate: a value for each name in ``_WEIGHTS``. ``worth`` computes a probability from them."""
     folded = fold_clause(each.own)
     reading, rest = each.reading, each.rest
     english = is_english(folded, each.language)

@@ -96,7 +96,11 @@ def _body(items: Iterable[_Item]) -> str:
 
 
 def _parse(base: str, *, has_new_summaries: bool) -> tuple[list[_Item], dict[str, Detail]]:
-    """Return the lines of the previous document, and the details (names, numbers, dates) in its "also mentioned" lines."""
+    """Parse the previous base document. Return its lines, and the details in its "also mentioned" lines.
+
+    Details are names, numbers and dates. With ``has_new_summaries``, the lines about ongoing topics are moved to the
+    history section.
+    """
     items: list[_Item] = []
     listed: dict[str, Detail] = {}
     section: int | None = None
@@ -172,7 +176,7 @@ def _is_repeat(words: frozenset[str], other: frozenset[str]) -> bool:
 def _slot(statement: str) -> str | None:
     """Return a name for the attribute that a statement describes, such as a person's home.
 
-    Return None if the statement describes no known attribute, or if it is marked as earlier.
+    Return None if the statement describes no known attribute, or if it begins with "Earlier" and is therefore outdated.
     """
     plain = fold(statement)
     if plain.startswith(_EARLIER_PREFIXES):

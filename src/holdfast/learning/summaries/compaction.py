@@ -181,10 +181,11 @@ def _compact(
 
 
 def _decide(working: _MemorySet, model: ChatModel | None, earlier: Sequence[_Decided]) -> _Decided:
-    """Decide what to delete or merge next, with the model if possible.
+    """Decide what to delete or merge next. Normally, the model decides.
 
-    If only one memory is not pinned, it is deleted. If there is no model, or the maximum number of model calls is reached, rules
-    decide. If an earlier model call failed or returned an invalid decision, the oldest memory is deleted.
+    If there is no model, or the maximum number of model calls is reached, rules decide. If an earlier model call failed
+    or returned an invalid decision, the oldest memory is deleted without another call. If only one memory is not
+    pinned, that memory is deleted, and neither the model nor the rules decide.
     """
     if len(working.unpinned()) == 1:
         return _Decided(
@@ -288,9 +289,10 @@ def _decide_by_rules(working: _MemorySet) -> Decision:
 
 
 def _merge_of(memory: Memory, working: _MemorySet, similarity: NDArray[np.float64]) -> Decision | None:
-    """Return the decision to merge a summary of a conversation with the most similar other summary.
+    """Return the decision to merge the summary of a conversation with another summary of a conversation.
 
-    Return None if ``memory`` is not such a summary, or if the text would be too long with every other summary.
+    The other summary is the most similar summary for which the merged text is not too long. Return None if there is no
+    such summary, or if ``memory`` is not the summary of a conversation.
     """
     if "conversation" not in memory.metadata:  # not the summary of a conversation
         return None

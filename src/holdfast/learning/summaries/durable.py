@@ -17,9 +17,11 @@ _MIN_ENDED_WORDS: Final = 2
 
 
 def durable_facts(memories: Sequence[Memory], *, limit: int, newest: int) -> list[Memory]:
-    """Return at most ``limit`` facts for the base document, oldest first: the ``newest`` latest facts, and the best others.
+    """Return at most ``limit`` facts for the base document, oldest first.
 
-    Identity, health, family and standing instructions rank first, then importance. Small talk is left out.
+    The result contains the most recent facts (as many as ``newest``). The best of the other facts fill the result up to
+    the limit. Facts about identity, health, family and standing instructions are best, then the most important facts.
+    Small talk is left out.
     """
     worth = [memory for memory in memories if is_notable(memory.text) or memory.key is not None or memory.origin != "auto"]
     latest = sorted(worth, key=lambda memory: (memory.valid_from, memory.item), reverse=True)[:newest]

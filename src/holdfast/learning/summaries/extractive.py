@@ -84,7 +84,11 @@ class _QuotableSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReportFormat:
-    """Limits and language of a summary. ``listed`` is the maximum share of the summary (0 to 1) for the closing clause."""
+    """Limits and language of a summary.
+
+    The last clause of a summary lists names, numbers and dates that the quoted sentences lack. ``listed`` is the
+    maximum share of the summary (0 to 1) that this closing clause takes.
+    """
 
     max_characters: int
     min_sentences: int
@@ -256,7 +260,11 @@ def _gain(said: _QuotableSentence, covered: set[str], wanted: dict[str, Detail])
 
 
 def _reserve(wanted: dict[str, Detail], covered: set[str], form: _ReportFormat) -> int:
-    """Return the number of characters to reserve for the closing clause, limited by the format's ``listed`` share."""
+    """Return the number of characters to reserve for the closing clause of a summary.
+
+    The closing clause lists the details in ``wanted`` whose keys are not in ``covered``. Details are names, numbers and
+    dates. ``form.listed`` limits the length of the clause, as a share of the summary.
+    """
     remaining = sum(len(detail.short) + 2 for key, detail in wanted.items() if key not in covered)
     return min(remaining + 22 if remaining else 0, int(form.listed * form.max_characters))
 

@@ -50,9 +50,10 @@ class _Kept:
 def paragraph_of_kept(
     messages: Sequence[Message], reader: SentenceReader, *, max_characters: int, language: str | None = None
 ) -> str:
-    """Return a paragraph that quotes the user's sentences worth keeping. If there are none, summarize the user's requests.
+    """Return a paragraph that quotes the user's sentences worth keeping.
 
-    Return an empty string if there are no requests with a name, number or date either.
+    If there are none, return a summary of the user's requests that contain a name, number or date. If there are no such
+    requests, return an empty string.
     """
     words = report_words(language_of(messages, language))
     kept = _chosen(_kept(messages, reader), _ROOM_FACTOR * max_characters)
@@ -142,7 +143,10 @@ def _requests(messages: Sequence[Message], reader: SentenceReader) -> list[Messa
 
 
 def _answers(messages: Sequence[Message], text: str) -> list[str]:
-    """Return the assistant's last sentences with a name, number or date that ``text`` lacks, such as "Moved to Thursday, 3pm."."""
+    """Return the assistant's last sentences with details that ``text`` lacks, such as "Moved to Thursday, 3pm".
+
+    Details are names, numbers and dates.
+    """
     known = details(text)
     said = [
         one_line(sentence).rstrip(" .,;:").replace('"', "'")

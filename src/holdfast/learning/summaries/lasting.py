@@ -24,8 +24,8 @@ _INSTRUCTION: Final = regex(
 def is_lasting(memory: Memory, reader: SentenceReader | None = None) -> bool:
     """Return True if a memory must not expire when unused.
 
-    Its key and its words decide. If they show nothing, the sentence reader decides. Without a reader, return False. If the
-    reader fails, return True, so that nothing expires by mistake.
+    A memory is lasting if its key, its words or the sentence reader says so. The reader is called last. If ``reader``
+    is None, only the key and the words count. If the reader fails, return True, so that nothing expires by mistake.
     """
     if memory.key is not None and is_lasting_key(memory.key):
         return True

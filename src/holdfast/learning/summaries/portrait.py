@@ -24,8 +24,8 @@ _ENOUGH: Final = 4
 def portrait(memories: Sequence[Memory], *, limit: int) -> list[Memory]:
     """Return at most ``limit`` facts about who a person is, in the order of a paragraph: identity and home first.
 
-    Facts with a key and lasting facts, such as health and family, rank first. Up to two facts of each area of life are
-    chosen before more facts of one area. Small talk is left out.
+    Facts with a key and lasting facts, such as health and family, are preferred. At first, at most two facts of each
+    area of life are chosen. If there is room, more facts of these areas follow. Small talk is left out.
     """
     worth = [memory for memory in memories if is_notable(memory.text) or memory.key is not None or memory.origin != "auto"]
     ranked = sorted(worth, key=_rank, reverse=True)

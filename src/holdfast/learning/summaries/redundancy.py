@@ -78,9 +78,10 @@ def near_duplicates(memories: Sequence[Memory], similarity: NDArray[np.float64])
 
 
 def join(older: str, newer: str, *, max_characters: int) -> str | None:
-    """Return one text for two: the text that contains everything, if there is one, otherwise both texts in sequence.
+    """Combine two texts into one text.
 
-    Return None if the result would be longer than ``max_characters``.
+    If one text contains everything that the other text says, return that text. Otherwise return both texts, the older
+    one first. Return None if both texts together are longer than ``max_characters``.
     """
     if _covers(newer, older):
         return newer

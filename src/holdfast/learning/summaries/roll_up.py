@@ -37,7 +37,11 @@ def summary_put(
     language: str | None = None,
     reason: str | None = None,
 ) -> Put:
-    """Build the ``Put`` (store change) for a summary. It includes the message ids, and the first and last message number."""
+    """Build the ``Put`` (a memory to store) for a summary of messages.
+
+    The sources of the memory are the ids of the messages. Its metadata has the numbers of the first and the last
+    message.
+    """
     if not messages:
         raise ValueError("A summary needs at least one message.")
     return Put(
@@ -67,11 +71,11 @@ def base_put(
     language: str | None = None,
     reason: str | None = None,
 ) -> Put:
-    """Build the ``Put`` (store change) for the base document: a new memory, or the next revision of ``earlier``.
+    """Build the ``Put`` (a memory to store) for the base document: a new memory, or the next revision of ``earlier``.
 
-    The new sources are the summaries, the facts and the sources of the earlier document. Therefore an erasure of one of
-    these sources also affects the new document. Its trust is the lowest trust of the summaries, the facts and the
-    earlier document.
+    The sources of the memory are the summaries, the facts and the sources of the earlier document. Therefore erasing
+    one of these sources also affects the new document. The trust of the memory is the lowest trust of the summaries,
+    the facts and the earlier document.
     """
     derived_from = [*summaries, *facts, *([earlier] if earlier else [])]
     if not derived_from:

@@ -136,9 +136,11 @@ def detect(
 ) -> DetectedTopic:
     """Return the topic that a message is about, or None, with the usage and flaws of the detection.
 
-    Without a model, rules compare words, including the words of ``earlier`` messages. ``vector`` is the embedding of these
-    texts. If it is given, the rules also compare vectors. ``calibration`` belongs to the embedder that computed ``vector``.
-    ``subjects`` contains the vectors of everyday subjects (``subject_texts``).
+    The model chooses the topic. If there is no model, or if it fails, rules choose the topic. The rules compare the
+    words of the topics with the words of the message and the ``earlier`` messages. If ``vector`` is given, the rules
+    also compare vectors. ``vector`` is the embedding of the message and the earlier messages, and ``calibration``
+    belongs to the embedder that computed it. ``subjects`` contains the vectors of everyday subjects
+    (``subject_texts``).
     """
     if not detect_needed(message, topics):
         return DetectedTopic(None, Usage(), ())

@@ -158,7 +158,10 @@ def name_by_rules(texts: Sequence[str], *, known: Collection[str] = ()) -> str:
 
 
 def joined_name(name: str, known: Collection[str]) -> str:
-    """Return the known topic that a name refers to, or the name itself. Case, accents, and singular or plural are ignored."""
+    """Return the topic in ``known`` that has the given name. If there is none, return the name itself.
+
+    Differences in case and accents, and between singular and plural, are ignored.
+    """
     return next(
         (topic for topic in known if fold(topic) == fold(name)),
         next((topic for topic in known if _is_other_form(topic, name)), name),

