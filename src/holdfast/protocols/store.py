@@ -54,7 +54,10 @@ class Store(Reads, Protocol):
 
     @property
     def search_notice(self) -> str | None:
-        """A message for people if vector search cannot use its index now, for example an index on a server. Otherwise None."""
+        """A message for people if vector search cannot use its index now, or None.
+
+        For example, the server of the index may not be reachable.
+        """
         ...
 
     def preload(self) -> None:
@@ -77,27 +80,32 @@ class Store(Reads, Protocol):
         ...
 
     def find_text(self, query: str, where: SearchFilter, *, languages: Sequence[str], limit: int) -> list[Match]:
-        """Return the best matches by BM25 from the partitions that the reader may see. Any text is a valid query."""
+        """Return the best matches by BM25. Any text is a valid query.
+
+        Only partitions that ``where.reader`` may read are searched.
+        """
         ...
 
     def find_vectors(self, model: str, query: "Vectors", where: SearchFilter, *, limit: int) -> list[Match]:
-        """Return the items with the highest cosine from the partitions that the reader may see.
+        """Return the items with the highest cosine. Only partitions that ``where.reader`` may read are searched.
 
-        An item has one vector per chunk. Its best chunk counts.
+        An item has one vector per chunk. The cosine of an item is the cosine of its best chunk.
         """
         ...
 
     def missing_vectors(
         self, model: str, *, reader: Scope | None = None, windows: Collection[tuple[int, int]] | None = None, limit: int
     ) -> list[MissingVector]:
-        """List the chunks that have no vector of this model, newest first.
+        """List at most ``limit`` chunks that have no vector of this model.
 
-        ``windows`` is a collection of (item, chunk) pairs. If it is given, only these chunks are considered.
+        With ``reader``, only chunks that this scope may read are listed. Chunks of memories come before chunks of messages,
+        and newer chunks before older ones. With ``windows``, only the given chunks are considered. Each entry of ``windows``
+        is a pair: the number of the item, and the number of the chunk in the item.
         """
         ...
 
     def count_missing_vectors(self, model: str, *, reader: Scope) -> int:
-        """Count the items that a reader may see and that have a chunk without a vector of this model."""
+        """Count the items with at least one chunk that has no vector of this model. Only items that ``reader`` may read count."""
         ...
 
     def vector_lengths(self, model: str) -> set[int]:
@@ -105,11 +113,14 @@ class Store(Reads, Protocol):
         ...
 
     def chunk_text(self, item: int, chunk: int, text: str) -> str:
-        """Return the text of one chunk of an item."""
+        """Return the text of one chunk of an item. ``text`` is the whole text of the item."""
         ...
 
     def similarities(self, model: str, items: Sequence[int]) -> "Vectors | None":
-        """Return a matrix with the cosine of each pair of items. If a vector is missing, the cosine is 0."""
+        """Return a matrix with the cosine of each pair of items. If an item has no vector, its cosines are 0.
+
+        Return None if none of the items has a vector.
+        """
         ...
 
     def stats(self) -> Mapping[str, Any]:
@@ -127,7 +138,8 @@ class Store(Reads, Protocol):
     def room(self) -> AbstractContextManager[Callable[[], object]]:
         """Free reserved disk space for the writes of the ``with`` block, so that they succeed even if the disk is full.
 
-        Yield a function that frees space again. It can be called between two writes. A store on a server does nothing here.
+        The context manager yields a function. Call the function between two writes to free the space that the first write
+        used temporarily. A store on a server frees no space, and its function does nothing.
         """
         ...
 
@@ -136,12 +148,13 @@ class Store(Reads, Protocol):
     ) -> tuple[bool, tuple[str, ...]]:
         """Overwrite removed data on disk. Then scan the files for ``needles``, which are pieces of the removed data.
 
-        ``files`` are other files to scan, such as topic pages. Return two values: True if everything was overwritten, and
-        the names of the files in which a needle was found. A needle that also occurs in a stored row is not reported.
-        Places that the store cannot overwrite or search are reported, too, as :class:`Unreachable` names.
+        Return two values. The first is True if all removed data was overwritten. The second lists the names of the files in
+        which a needle was found. A needle that also occurs in a stored row is not reported. The second value also lists the
+        places that the store cannot overwrite or search, as :class:`Unreachable` names.
 
-        With ``rewrite=False``, files are not rewritten, and the first value is False if removed data may remain. A scrub is
-        expensive and can serve several erasures, so ``when`` can let it wait; see ``ScrubTime``.
+        ``files`` are other files to scan, such as topic pages. With ``rewrite=False``, no file is rewritten. The first value
+        is then False if removed data may remain in a file. ``when`` says whether the scrub may be postponed (see
+        ``ScrubTime``): a scrub is expensive, and one scrub can serve several erasures.
         """
         ...
 
@@ -154,7 +167,7 @@ class Store(Reads, Protocol):
         ...
 
     def backups(self) -> list[str]:
-        """List the recorded backups of this store."""
+        """Return the paths of the backups that were made of this store."""
         ...
 
     def close(self) -> None:

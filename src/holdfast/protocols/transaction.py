@@ -38,9 +38,9 @@ class Transaction(Reads, Protocol):
         ...
 
     def new_seqs(self, scope: Scope, count: int) -> Sequence[int]:
-        """Reserve ``count`` sequence numbers for messages of one scope. Return them in ascending order.
+        """Reserve ``count`` sequence numbers for messages of one scope. Return the numbers in ascending order.
 
-        They are for messages that are passed to :meth:`add_messages`.
+        The caller gives the numbers to the messages that it passes to :meth:`add_messages`.
         """
         ...
 
@@ -49,23 +49,28 @@ class Transaction(Reads, Protocol):
         ...
 
     def add_revision(self, memory: Memory) -> Memory:
-        """Store a new revision of a memory, which becomes the current revision. Also index its text and queue it for embedding.
+        """Store a new revision of a memory, which becomes the current revision. Index its text and queue it for embedding.
 
-        The revision gets the number after the memory's last revision. If the memory is new, ``memory.revision`` is its
-        number.
+        The first revision of a memory keeps the number in ``memory.revision``. A later revision gets the next number,
+        whatever ``memory.revision`` contains. Return the stored revision.
         """
         ...
 
     def touch(self, ids: Collection[str], *, used: datetime | None = None, seen: datetime | None = None) -> None:
-        """Set the time at which memories were last used or last stated. No revision is added."""
+        """Record that memories were recalled at the time ``used``, or stated again at the time ``seen``. No revision is added.
+
+        If one of the two times is None, the stored time stays unchanged.
+        """
         ...
 
     def set_action(self, messages: Collection[str], action: str | None, *, instead_of: str | None = None) -> None:
-        """Set the action of messages. Only messages whose current action is ``instead_of`` are changed.
+        """Set the action of messages. An action is a marker such as ``IGNORE`` or ``forgotten``. None removes the action.
 
-        By default, these are the messages without an action. An action is a marker such as ``IGNORE`` or ``forgotten``.
         Messages with an action are not recalled, and nothing is extracted from them. The action ``off_record`` also removes
-        them from the indexes.
+        the messages from the indexes.
+
+        Only messages whose current action is ``instead_of`` are changed. If ``instead_of`` is None, only messages without an
+        action are changed.
         """
         ...
 
@@ -94,9 +99,11 @@ class Transaction(Reads, Protocol):
         kinds: Collection[str] | None = None,
         exclusive: Collection[str] = (),
     ) -> Job | None:
-        """Lease the most urgent job that is due or whose lease has expired. Return None if there is no such job.
+        """Lease a job to ``worker`` and return the job. Return None if no job can be leased.
 
-        For kinds in ``exclusive``, only one job per scope is leased at a time.
+        The job is the most urgent job that is due at ``now``, or whose earlier lease has expired. Only jobs of the given
+        ``kinds`` are considered (None means all kinds). The new lease lasts until the time ``until``. For each kind in
+        ``exclusive``, only one job per scope is leased at a time.
         """
         ...
 
@@ -158,9 +165,10 @@ class Transaction(Reads, Protocol):
     def remove_stored_responses(
         self, *, before: datetime | None = None, principal: str | None = None, key: str | None = None
     ) -> int:
-        """Remove stored responses: all, those from before a time, or the one for an idempotency key.
+        """Remove stored responses, and return the number removed. Without arguments, all stored responses are removed.
 
-        Return the number removed.
+        ``before`` selects responses to requests before this time, ``principal`` selects the responses to this principal, and
+        ``key`` selects responses for this idempotency key. If several arguments are given, a response must match all of them.
         """
         ...
 
@@ -181,11 +189,11 @@ class Transaction(Reads, Protocol):
         items: Collection[str] = (),
         texts: Collection[str] = (),
     ) -> int:
-        """Remove the traces that match any of the arguments, and return their number.
+        """Remove traces, and return the number removed. A trace is removed if at least one of the arguments selects it.
 
-        ``before`` removes older traces, and ``keep`` removes all but the newest. ``owner`` removes the traces of a user, app
-        or agent. ``items`` removes traces that list one of these memories or messages. ``texts`` removes traces whose
-        question contains one of these texts.
+        ``before`` selects traces that are older than this time. ``keep`` selects all traces except the newest ``keep``.
+        ``owner`` selects the traces of a user, app or agent. ``items`` selects traces that list one of these memories or
+        messages. ``texts`` selects traces whose question contains one of these texts.
         """
         ...
 
@@ -210,10 +218,10 @@ class Transaction(Reads, Protocol):
         ...
 
     def remove_scope(self, owner: Mapping[str, str]) -> None:
-        """Remove the remaining rows of a scope. Its memories and messages must have been removed before.
+        """Remove the remaining rows of a user, app or agent, after its memories and messages have been removed.
 
-        The remaining rows are the scope's jobs and partitions, the record of the user or app, and the access keys bound to the
-        scope. Another tenant may store some of these keys. They are removed too, because a key contains the name of the scope and
-        no longer gives access to anything.
+        ``owner`` maps ``user``, ``app`` or ``agent`` to a name. The remaining rows are jobs, partitions, traces, the record
+        of the user or app, and the access keys bound to the owner. A key contains the owner's name and no longer opens
+        anything. Therefore even the keys that another tenant stores are removed.
         """
         ...

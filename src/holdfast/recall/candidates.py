@@ -62,9 +62,9 @@ class Found:
 def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) -> tuple[dict[int, Found], dict[int, MessagePlace]]:
     """Return the candidates, and the places (session, role, speaker and time) of the messages among them.
 
-    Messages dated after ``now`` are left out. A query searches either trusted or untrusted text, so messages with the wrong
-    trust are left out, too. If most messages are left out, the search is repeated with more candidates. This way,
-    keyword-stuffed web pages do not displace the user's words.
+    Two groups of messages are removed from the candidates: messages dated after ``now``, and messages with the wrong trust (a
+    query searches either trusted or untrusted text). If more messages are removed than stay, the search is repeated with more
+    candidates. Otherwise many web pages with matching words could displace the user's own messages.
     """
     latest = question.now + _CLOCK_TOLERANCE
     log, run = current_log(), current_run()
@@ -84,10 +84,11 @@ def find_candidates(store: Store, vector: QueryVector, question: RecallQuery) ->
 
 
 def _may_be_admitted(place: MessagePlace, question: RecallQuery) -> bool:
-    """Return True if the query may return a message, as far as the message's origin decides this.
+    """Return False if a message cannot be a hit because of its origin.
 
-    A query searches either trusted or untrusted text. A user's message is trusted, but a quotation in it is not. The text
-    of the message is not known here. So a query for untrusted text may return any message of the user.
+    A query searches either trusted or untrusted text, and the origin decides whether a text is trusted. There is one
+    exception. A user's message is trusted, but a quotation in the message is not. A query for untrusted text therefore keeps
+    all messages of the user until their texts are read.
     """
     return question.admits(TRUST[place.origin]) or (question.outside and place.role == "user")
 

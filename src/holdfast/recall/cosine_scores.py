@@ -17,19 +17,24 @@ _SEARCH_SLACK = 1.5
 
 
 class CosineScores:
-    """Computes scores and margins of hits that can be compared with the minimum cosine of a preset, with any embedder."""
+    """Rescales the scores and margins of hits, so that the minimum cosine of a preset works with every embedder.
+
+    A preset's minimum cosine was chosen for one embedder. Cosines of other embedders are not comparable with this minimum.
+    """
 
     def __init__(self, plan: RecallPlan, embedding: Embedding) -> None:
         self._plan = plan
         self._embedding = embedding
 
     def scored(self, hits: Sequence[Hit], min_score: float) -> list[Hit]:
-        """Return the hits with scores that can be compared with the preset's minimum cosine, best first.
+        """Return the hits with new scores, best first. The new scores can be compared with the preset's minimum cosine.
 
-        Hits below ``min_score`` are left out. If it is 0, the preset's minimum is used instead. With the embedder for which
-        this minimum was chosen, a score is the cosine. With another embedder, scores are converted so that the minimum lies
-        a little below the relevance floor (the minimum strength of a relevant hit). A hit without a cosine keeps its score
-        from the search by words.
+        With the embedder for which the minimum was chosen, the score is the hit's cosine. With another embedder, the score is
+        computed from the hit's margin above the relevance floor (the minimum strength of a relevant hit). A hit slightly
+        below the floor then gets the preset's minimum as its score. A hit without a cosine keeps its score from the search by
+        words.
+
+        Hits with a score below ``min_score`` are left out. If ``min_score`` is 0, the preset's minimum is used instead.
         """
         plan, embedder = self._plan, self._embedding.embedder()
         minimum = plan.min_cosine or 0.0
@@ -46,19 +51,18 @@ class CosineScores:
         return sorted(at_least(scored, min_score or minimum), key=lambda hit: -hit.score)
 
     def _is_own(self, embedder: Embedder) -> bool:
-        """Return True if scores of this embedder can be compared with the preset's minimum cosine.
+        """Return True if cosines of this embedder can be compared with the preset's minimum cosine without conversion.
 
-        This is the case for the embedder for which the minimum was chosen, and for an embedding function with the same
-        calibration.
+        The embedder must be the one for which the minimum was chosen, or have the same calibration.
         """
         return embedder.name == self._plan.own_embedder or embedder.calibration == self._plan.measured_by
 
     def with_margins(self, hits: Sequence[Hit], min_cosine: float) -> list[Hit]:
         """Return the hits with new margins. A margin says how far a hit is above the minimum for relevance.
 
-        If :meth:`_is_own` is True for the embedder, the margin is the hit's cosine minus ``min_cosine``. With other
-        embedders, the margin is the hit's strength above the relevance floor (the minimum strength of a relevant hit). If the
-        preset's minimum cosine was changed, the floor is raised or lowered accordingly.
+        With the embedder for which the preset's minimum cosine was chosen, the margin is the hit's cosine minus
+        ``min_cosine``. With another embedder, the margin is the hit's strength minus the relevance floor (the minimum
+        strength of a relevant hit). If the preset's minimum cosine was changed, the floor is raised or lowered accordingly.
         """
         plan, embedder = self._plan, self._embedding.embedder()
         if embedder is not None and self._is_own(embedder):

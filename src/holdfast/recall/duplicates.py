@@ -96,18 +96,19 @@ class _DuplicateChecker:
         return None
 
     def _has_same_text(self, position: int, folded: str) -> bool:
-        """Return True if a hit with the same text was kept.
+        """Return True if this hit repeats the text of a kept hit. ``folded`` is the normalized text of this hit.
 
-        Exception: a long text may be kept a second time if both hits are messages, from different sessions.
+        A long text is kept twice if both hits are messages of different sessions. For the second hit, the result is then
+        False.
         """
         earlier = self._kept_texts.get(folded, ())
         may_repeat = len(folded) >= _MIN_REPEATABLE_CHARACTERS and len(earlier) == 1 and self._are_apart(position, earlier[0])
         return bool(earlier) and not may_repeat
 
     def _is_comparable(self, position: int, other: int) -> bool:
-        """Return True if two hits may be duplicates by meaning. They must have the same kind.
+        """Return True if two hits should be compared by meaning. Both hits must have the same kind.
 
-        Messages from different sessions are not compared, because both are kept as evidence.
+        Messages of different sessions are not compared, because both messages are kept as evidence.
         """
         return self._hits[position].kind == self._hits[other].kind and not self._are_apart(position, other)
 
@@ -129,10 +130,10 @@ class _DuplicateChecker:
 
 
 def _may_say_the_same(one: frozenset[str], two: frozenset[str]) -> bool:
-    """Return True if two texts, given as sets of words, may have the same meaning.
+    """Return False if two texts certainly differ in meaning. Each text is given as the set of its words.
 
-    The texts must share at least half of their words, unless one of them is very short. Every negation and every number must
-    occur in both texts: "likes tea" and "never likes tea" differ.
+    Two texts differ if a negation or a number occurs in only one of them: "likes tea" and "never likes tea" differ. Two texts
+    also differ if they share less than half of their words, unless one of the texts is very short.
     """
     if min(len(one), len(two)) >= _MIN_WORDS and 2 * len(one & two) < max(len(one), len(two)):
         return False

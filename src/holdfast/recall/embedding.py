@@ -168,14 +168,14 @@ class Embedding:
         remote_seconds: float | None = None,
         candidates: Callable[[], ChunkIds] = tuple,
     ) -> int:
-        """Embed up to ``limit`` queued chunks. Return the number of embedded chunks.
+        """Embed at most ``limit`` queued chunks (None means all). Return the number of embedded chunks.
 
-        With ``reader``, only chunks that this reader may see are embedded. If more than ``limit`` chunks are queued, only
-        the chunks that ``candidates`` returns are embedded, such as chunks that share words with a query. If the candidates
-        do not fill one batch, the newest chunks are added.
+        With ``reader``, only chunks that this scope may read are embedded. If more than ``limit`` chunks are queued, the
+        chunks that ``candidates`` returns are embedded, such as chunks that share words with a query. If there are fewer
+        candidates than one batch holds, the batch is filled with the newest chunks.
 
-        The limit is a count and not a time, so that scores do not depend on the load of the machine. For an embedder on a
-        server, there is also a time limit. No further batch is sent after ``remote_seconds``, or when the current recall may
+        ``limit`` is a number of chunks and not a time, so that scores do not depend on the load of the machine. An embedder
+        on a server also has a time limit: no further batch is sent after ``remote_seconds``, or when the current recall may
         not wait any longer.
         """
         if reader is not None and self._is_complete(reader):
@@ -227,9 +227,10 @@ class Embedding:
         return self.catch_up()
 
     def catch_up_for(self, reader: Scope, *, limit: int, candidates: Callable[[], ChunkIds]) -> int:
-        """Embed queued chunks before a recall. Return the number of items that have no vector of this model yet.
+        """Embed at most ``limit`` queued chunks before a recall. Return the number of items that still lack a vector.
 
-        Return 0 if the query itself cannot be embedded, because no item is found by meaning in that case.
+        ``reader`` and ``candidates`` are as in :meth:`catch_up`. If the query itself cannot be embedded, the result is 0: the
+        recall then searches only by words, and the missing vectors make no difference.
         """
         if self._is_complete(reader):
             return 0

@@ -12,9 +12,10 @@ _MAX_SUCCESSIONS = 20
 
 
 def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Memory | Message, Memory | None]]:
-    """Read the rows of items that the reader may see.
+    """Read the rows of the items that the recall may use. ``found`` contains item numbers.
 
-    If a memory derived from a message was superseded, the message is returned together with the memory that replaced it.
+    Return one pair per row. The first value is the memory or message. The second value is usually None. If a memory derived
+    from the message was superseded, the second value is the memory that replaced it.
     """
     wanted = MemoryFilter(items=found, unexpired_at=question.now)
     if question.as_of is not None:
@@ -28,10 +29,10 @@ def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 
 
 def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
-    """Read messages, except messages of the current session, messages with an action, and sources of forgotten memories.
+    """Read the messages that the recall may use. Return each message with a memory or None, as in :func:`read_rows`.
 
-    An action is a marker such as ``IGNORE``. Messages that the query may not return because of their trust are left out,
-    too (see :func:`_admitted`).
+    These messages are left out: messages of the current session, messages with an action (a marker such as ``IGNORE``),
+    sources of forgotten memories, and messages with the wrong trust (see :func:`_admitted`).
     """
     messages = [
         message
@@ -65,10 +66,10 @@ def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
 
 
 def own_part(message: Message, question: RecallQuery) -> str:
-    """Return the trusted part of a message's text.
+    """Return the trusted part of a message's text. In a user's message, this is the text without quotations.
 
-    In a user's message, quotations are not trusted and are removed. Other messages are returned whole, and so are all
-    messages if the query's ``min_trust`` is low enough for quotations.
+    The whole text is returned if the message is not from the user, or if the query's ``min_trust`` is so low that quotations
+    are trusted, too.
     """
     gated = message.role == "user" and message.trust >= question.min_trust > QUOTED_TRUST
     return own_words(message.text) if gated else message.text

@@ -80,8 +80,8 @@ def with_shared_apps(store: Store, reader: Scope) -> Scope:
 
 
 def background_kinds(preset: Preset) -> list[str]:
-    """Return the kinds of summaries to leave out of recall, because the summarized messages are searched themselves.
+    """Return the kinds of summaries that recall leaves out. Recall finds the summarized messages instead.
 
-    If the preset deletes messages after a while, no kinds are returned, so that recall finds the summaries.
+    If the preset deletes messages after some time, the result is empty, because recall then needs the summaries.
     """
     return [kind.name for kind in preset.kinds if kind.background and preset.message_retention is None]

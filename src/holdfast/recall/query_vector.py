@@ -12,10 +12,11 @@ from holdfast.types import Scope
 
 
 def catch_up(embedding: Embedding, text: str | None, *, reader: Scope, limit: int, candidates: Callable[[], ChunkIds]) -> None:
-    """Embed new chunks that a reader may see.
+    """Embed new chunks that ``reader`` may read, so that a recall can find them by meaning.
 
-    If there are more new chunks than may be embedded before a recall, ``candidates`` come first. A notice gives the number
-    of items that still have no vector. ``text`` is None if the caller gave the query's vector.
+    At most ``limit`` chunks are embedded. If there are more new chunks, the chunks that ``candidates`` returns come first. If
+    items without a vector remain, a notice gives their number. ``text`` is the query, or None if the caller gave the query's
+    vector.
     """
     if text is not None and not embedding.computes:
         embedding.query(text)  # first: without the vector of the query, vectors of chunks are useless

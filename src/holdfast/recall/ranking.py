@@ -132,9 +132,10 @@ def strength(cosine: float | None, word_match: float, calibration: tuple[float, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Background:
-    """The baseline that a hit must exceed: the typical strength of the top candidates (at most 32), and how many there are.
+    """The baseline with which a hit is compared: the typical strength of the best candidates, and the number of these candidates.
 
-    The count matters because, among many candidates, the best one is more likely to be strong by chance.
+    At most 32 candidates count. The number matters because, among many candidates, the best one is more likely to be strong
+    by chance.
     """
 
     strength: float
@@ -145,7 +146,11 @@ class Background:
 
     @classmethod
     def of(cls, strengths: Sequence[float], *, words_alone: bool = False, personal: float = 0.0) -> "Background":
-        """Compute the background from the strengths of the candidates, ordered best first."""
+        """Compute the background from the strengths of the candidates, ordered best first.
+
+        Set ``words_alone`` if there are no cosines, so that the strengths depend only on shared words. ``personal`` is the
+        logit of the probability that the query is about the person's life.
+        """
         scale = _WORDS_ONLY_SCALE if words_alone else 1.0
         best = strengths[:_BACKGROUND_SIZE]
         count = len(best)
@@ -169,8 +174,10 @@ def likelihood(strength: float, background: Background) -> float:
 def relevance_margin(strength: float, background: Background, *, best: float, floor: float, sentences: int = 1) -> float:
     """Return how far a strength is above the minimum for relevance.
 
-    The minimum is the higher of two values: the relevance floor, and the best strength minus the allowed gap. Each further
-    sentence of the query may be about something else and dilutes the match. It therefore lowers the floor and widens the gap.
+    The minimum is the higher of two values: ``floor``, and ``best`` (the strength of the best hit) minus the allowed gap.
+    ``sentences`` is the number of sentences in the query. A query with several sentences may be about several things, so each
+    item matches the query less well. Each further sentence therefore lowers the floor and widens the gap. Without cosines,
+    the floor is ``BIAS``, so that shared words alone make an item relevant.
     """
     floor -= _SENTENCE_DILUTION * (sentences - 1)
     if background.scale != 1.0:  # there are no cosines: shared words alone make an item relevant
@@ -230,9 +237,9 @@ def _gain_of(period: Period) -> float:
 def _with_named_speaker_gain(
     strengths: Mapping[int, float], places: Mapping[int, MessagePlace], question: str
 ) -> dict[int, float]:
-    """Raise the strength of messages by speakers that the question names.
+    """Raise the strength of each message whose speaker is named in the question.
 
-    If the question names all of several speakers, no strength changes.
+    If the found messages have several speakers and the question names all of them, no strength changes.
     """
     question_words = set(_WORD.findall(fold(question)))
     speakers = {place.speaker for place in places.values() if place.speaker}
@@ -278,9 +285,10 @@ def _role_gain(place: MessagePlace) -> float:
 
 
 def _neighbor_shares(first: MessagePlace, second: MessagePlace) -> tuple[float, float]:
-    """Return two factors: how much each of two consecutive messages gains if the other is strong.
+    """Return two factors for two consecutive messages: the share of the neighbor's strength that each message gains.
 
-    The first factor is for the later message, the second for the earlier message.
+    The first factor says how much the later message (``second``) gains if the earlier message (``first``) is strong. The
+    second factor says how much the earlier message gains if the later message is strong.
     """
     if first.speaker or second.speaker:
         return _PREVIOUS_SHARE, _NEXT_SHARE

@@ -234,10 +234,10 @@ class Reader:
 
 
 def _with_outside(own: Sequence[Hit], outside: Sequence[Hit], limit: int) -> list[Hit]:
-    """Return at most ``limit`` hits: the user's own words first, then text of other origins.
+    """Return at most ``limit`` hits: first hits from ``own`` (trusted text), then hits from ``outside`` (untrusted text).
 
-    A share of the limit is reserved for text of other origins. If the user's own words do not fill the rest, more text of
-    other origins is added.
+    A share of the limit is reserved for ``outside``. If ``own`` has too few hits for its share, more hits from ``outside``
+    follow.
     """
     ids = {hit.id for hit in own}
     others = [hit for hit in outside if hit.id not in ids]

@@ -179,10 +179,10 @@ def _background(
 def _best_first(
     store: Store, question: RecallQuery, found: dict[int, Found], strengths: dict[int, float], baseline: _Baseline
 ) -> Iterator[Hit]:
-    """Yield hits, best first. A message and the memories derived from it are not both returned.
+    """Yield hits, best first. If a message and a memory derived from it are both candidates, only one of them is returned.
 
-    Usually the memories are returned. If the message is much stronger, it says more about the question, so it is returned
-    instead. Rows are read a few at a time, because reading a row costs more than finding it.
+    Usually this is the memory. If the message is much stronger, it says more about the question, and the message is returned
+    instead. Rows are read a few at a time, because reading a row takes longer than finding it.
     """
     ranked = sorted(found, key=strengths.__getitem__, reverse=True)
     size, run = question.limit + _EXTRA_ROWS, current_run()
@@ -229,10 +229,10 @@ def _best_first(
 
 
 def _strength_of_quoted(memory: Memory, said: Mapping[str, tuple[str, float]]) -> float:
-    """Return the highest strength among the source messages whose complete text is in the memory, or ``-inf``.
+    """Return the highest strength among the source messages that the memory quotes completely, or ``-inf`` if there are none.
 
-    Such a memory says as much as the message, so it should not rank lower. A message also gains strength from its
-    conversation; a memory does not. ``said`` maps message ids to texts and strengths.
+    A memory that quotes a message says as much as the message, so the memory should not rank lower. Its own strength can be
+    lower, because only messages gain strength from their conversation. ``said`` maps message ids to texts and strengths.
     """
     longest = 2 * len(memory.text)  # a longer message cannot be in it, and folding a very long one takes time
     told = [said[source] for source in memory.sources if source in said and len(said[source][0]) <= longest]
@@ -246,8 +246,10 @@ def _strength_of_quoted(memory: Memory, said: Mapping[str, tuple[str, float]]) -
 def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: AbstractSet[str], floor: float) -> bool:
     """Return True if a candidate adds something to the other hits.
 
-    A memory adds nothing if all its source messages are already shown. A message adds nothing if a memory derived from it
-    is about as strong. It also adds nothing if such a memory was superseded and the new memory is relevant.
+    A memory adds nothing if all its source messages are already ``shown``. A message adds nothing if a memory derived from it
+    is about as strong. If a memory derived from the message was superseded, the message adds nothing if the new memory has at
+    least the strength ``floor``. ``derived`` maps the id of each memory to its strength, and the id of each message to the
+    strength of the best memory derived from it.
     """
     owner = candidate.owner
     if isinstance(owner, Message):
@@ -295,10 +297,11 @@ def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: d
 
 
 def _strength_of_own_part(own: str, text: str, value: float, question: RecallQuery) -> float:
-    """Return the strength of a user's message without the quotation in it. ``value`` is the strength of the whole message.
+    """Return the strength of a user's message without the quotation in it.
 
-    The words of the quotation never count. The meaning of the message counts only if the user wrote a good part of it, as
-    before pasted code. Otherwise it is the meaning of the quotation.
+    ``own`` is the text without the quotation, and ``value`` is the strength of the whole message. Words of the quotation do
+    not count. If the user wrote a good part of the message, such as a question about pasted code, the cosine of the message
+    still counts. Otherwise the cosine does not count, because it describes mainly the quotation.
     """
     matched = _word_match(own, question)
     count = len(own.split())
@@ -315,11 +318,11 @@ def _word_match(text: str, question: RecallQuery) -> float:
 
 
 def _margin(candidate: _Ranked, question: RecallQuery, baseline: _Baseline, strongest: float) -> float:
-    """Return how far a candidate is above the minimum for relevance.
+    """Return how far a candidate is above the minimum for relevance. The margin is negative if the candidate is not relevant.
 
-    The minimum depends on ``strongest``: the strength with which the candidate is compared, usually that of the best hit.
-
-    If the query is empty, everything is relevant. If the query names only a period, everything in that period is relevant.
+    The minimum depends on ``strongest``, which is usually the strength of the best hit. For the first few hits, it is the
+    strength of the candidate itself. If the query is empty, every candidate is relevant. If the query names only a period of
+    time, every candidate in that period is relevant.
     """
     if question.is_empty:
         return 0.0

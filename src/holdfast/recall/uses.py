@@ -37,9 +37,10 @@ class Uses:
         self._shown: dict[tuple[str, Scope], None] = {}
 
     def note(self, memories: Iterable[Memory]) -> None:
-        """Record that memories were recalled or shown. ``flush`` stores the time later.
+        """Record that memories were recalled or shown now. ``flush`` writes the time of use to the store later.
 
-        The time is stored at most once per day and memory. If use renews a memory's lifetime, every use is recorded.
+        A use is recorded only if the stored time of use is at least a day old. If the lifetime of a memory is renewed by use,
+        every use is recorded.
         """
         moment = self._clock.now()
         renewed = {kind.name for kind in self._preset.kinds if kind.renewed_by_use}

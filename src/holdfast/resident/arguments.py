@@ -12,7 +12,7 @@ _FLAGS: Final = frozenset(("project", "shared"))
 
 
 class Arguments(NamedTuple):
-    """The parsed options."""
+    """The parsed arguments of ``holdfast hook``, ``holdfast mcp`` or the resident process."""
 
     positional: tuple[str, ...]
     values: dict[str, str]
@@ -37,9 +37,10 @@ class Arguments(NamedTuple):
 
 
 def parse(words: list[str]) -> Arguments | None:
-    """Return the parsed options.
+    """Parse the words of a command line. Return None if an option is unknown or has no value.
 
-    Return None if an option is unknown here. The complete command line then parses the options and explains errors.
+    This parser is small, so that it starts quickly. If it returns None, the caller runs the complete command line, which
+    explains errors.
     """
     positional: list[str] = []
     values: dict[str, str] = {}

@@ -28,7 +28,7 @@ def project_of(folder: str | Path | None) -> str | None:
 def repository_root(folder: str | Path | None) -> Path | None:
     """Return the root of the Git repository that contains a folder, or None.
 
-    A repository in the user's home folder is ignored.
+    The home folder itself does not count as a root, even if it is a Git repository. Repositories in its subfolders count.
     """
     if not folder:
         return None

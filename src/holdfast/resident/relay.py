@@ -33,10 +33,10 @@ _RESTARTED: Final = {"code": -32603, "message": "The memory server was restarted
 
 
 def main(words: list[str]) -> bool:
-    """Relay until the client closes the stream, and return True. Return False, having read nothing, if this is not possible.
+    """Parse the arguments, relay until the client closes the stream, and return True.
 
-    This is the case if the arguments are not valid here, or if the server must run in this process. The caller then runs
-    the complete command line.
+    Return False, without reading from the client, if the arguments are unknown here or if :func:`run` returns False. The
+    caller then runs the complete command line.
     """
     arguments = parse(words)
     if arguments is None or arguments.positional:
@@ -49,8 +49,8 @@ def main(words: list[str]) -> bool:
 def run(arguments: Arguments) -> bool:
     """Relay until the client closes the stream, and return True.
 
-    Return False, having read nothing, if the server must run in this process, for example because this folder has its own
-    settings file.
+    Return False, without reading from the client, if the MCP server must run in this process. For example, the current folder
+    may have its own settings file, which the resident process does not read.
     """
     if find_spec("mcp") is None or sys.stdin.isatty():
         return False

@@ -18,7 +18,10 @@ class Overdue(Exception):
 
 
 class Deadline:
-    """Runs each call in its own thread. An overdue call continues in the background, and its result is dropped."""
+    """Runs calls with a time limit. Each call runs in its own thread.
+
+    A call that exceeds the limit continues in the background, and its result is dropped.
+    """
 
     def __init__(self) -> None:
         self.after_fork()
@@ -30,7 +33,10 @@ class Deadline:
         self._overdue = 0
 
     def run(self, work: Callable[[], T], seconds: float) -> T:
-        """Return the result of a call, or raise its error. Raise ``Overdue`` if the call does not return within ``seconds``."""
+        """Run ``work`` in a new thread. Return its result, or raise its error.
+
+        Raise ``Overdue`` if ``work`` does not return within ``seconds``, or if too many earlier calls are still running.
+        """
         with self._lock:
             if self._overdue >= _MAX_OVERDUE:
                 raise Overdue(f"{self._overdue} earlier calls have not returned yet")

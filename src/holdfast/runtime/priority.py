@@ -61,7 +61,7 @@ urgent: Final = Urgent()
 
 
 class _Pace:
-    """The time at which work of low priority last resumed after a pause, or began."""
+    """Stores when low-priority work last resumed after a pause. Before the first pause, this is the time when the work began."""
 
     __slots__ = ("since",)
 

@@ -70,9 +70,11 @@ class Caller:
     def may(
         self, right: Right, *, user: str | None = None, app: str | None = None, agent: str | None = None, whole: bool = False
     ) -> ScopeParts:
-        """Return the scope in which the caller may run an operation. Raise an error if the caller lacks ``right``.
+        """Check that the caller is allowed to run an operation, and return the scope of the operation.
 
-        Set ``whole`` for operations on the whole tenant. Keys bound to a user, app or agent are not allowed to run them.
+        ``right`` is the level that the operation requires. ``user``, ``app`` and ``agent`` are the requested scope. Set
+        ``whole`` for operations on the whole tenant, which keys bound to a user, app or agent cannot run. An error is raised
+        if the operation is not allowed.
         """
         return authorize(self.principal, right, user=user, app=app, agent=agent, whole=whole)
 
@@ -125,11 +127,12 @@ class Caller:
         return found
 
     def known_session(self, id: str, right: Right, parts: ScopeParts) -> SessionRecord | None:
-        """Return the session with this id that the caller may use, or None. Session ids are unique only within a scope.
+        """Return the session with this id, or None if there is no such session that the caller is allowed to read.
 
-        The session must belong to the user, app and agent in ``parts``, as far as these are given. If several sessions
-        match, the session with exactly this scope is returned. If there is none with exactly this scope, ``Conflict`` is
-        raised.
+        Session ids are unique only within a scope, so several sessions can have the same id. ``parts`` can name a user, app
+        and agent, and the session must belong to each of them that is named. If several sessions remain, the session whose
+        scope is exactly ``parts`` is returned. If no session has exactly this scope, ``Conflict`` is raised. An error is also
+        raised if the caller lacks ``right`` for the session.
         """
         found = services(self.memory).store.sessions(SessionFilter(ids=(id,)))
         named = {name: clean_name(part, what=name) for name, part in parts.items() if isinstance(part, str)}

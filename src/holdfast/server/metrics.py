@@ -63,9 +63,10 @@ class ServerMetrics:
         self._requests.labels(method if method in _METHODS else "OTHER", route, str(status)).inc()
 
     def registry(self) -> CollectorRegistry:
-        """Return the registry with the counters of this process.
+        """Return the registry with the request counters.
 
-        If processes share a folder, the counters are sums over all of them.
+        If the server has one process, these are the counters of this process. If the server has several processes, which
+        share a metrics folder, the counters are sums over all processes.
         """
         folder = metrics_folder()
         if folder is None:

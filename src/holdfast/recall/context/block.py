@@ -135,7 +135,8 @@ def with_persona(block: Context, persona: str | None) -> Context:
 def _find_answers(relevant: Sequence[Hit]) -> set[str]:
     """Return the ids of the hits that go under the heading for probable answers.
 
-    If there are ``MANY_HITS`` or more and one of them is a probable answer, all hits go under that heading.
+    Usually these are the probable answers. If ``relevant`` has at least ``MANY_HITS`` hits and one of the hits is a probable
+    answer, all hits go under that heading.
     """
     answers = {hit.id for hit in relevant if is_probable_answer(hit, len(relevant))}
     return {hit.id for hit in relevant} if answers and len(relevant) >= MANY_HITS else answers
@@ -156,7 +157,11 @@ def _line(hit: Hit, words: BlockWords) -> str:
 
 
 def _origin(hit: Hit, words: BlockWords) -> str:
-    """Return the speaker of a message, or the origin of a text of a tool, a web page or a file."""
+    """Return a phrase that says where a hit comes from, such as ``Ana said``, or the label for text of a web page.
+
+    For a message of the user or the assistant, the phrase names the speaker. If the message answers a question, the phrase
+    also contains the question. For a memory based on the user's own words, the phrase is empty.
+    """
     origin = hit.provenance
     if hit.message is not None and origin in ("user", "assistant"):
         speaker = escape_line(hit.message.speaker or hit.message.role)

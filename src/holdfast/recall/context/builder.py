@@ -22,7 +22,7 @@ _MIN_LISTED = 200
 
 
 class _Recall(Protocol):
-    """A recall, such as ``Reader.recall``."""
+    """The signature of a function that recalls hits, such as ``Reader.recall``."""
 
     def __call__(
         self,
@@ -61,7 +61,13 @@ class ContextBuilder:
         conversation: ConversationState | None = None,
         untrusted: bool = False,
     ) -> Context:
-        """Build the context block: the default block, or the sections of the preset's layout."""
+        """Build a context block. If the preset has a layout, the block has the sections of the layout.
+
+        ``without_session`` is the session whose messages are left out, because the model already sees them. ``state``
+        describes the current state of the host application. ``persona`` is the host's own text, which comes before the block.
+        ``conversation`` is the state of the conversation. ``untrusted`` also shows untrusted text in a block without a
+        layout.
+        """
         profile = self._store.user(reader.user) if reader.user else None
         language = profile.language if profile else None
         if self._preset.layout is None:

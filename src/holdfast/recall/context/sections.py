@@ -168,10 +168,10 @@ def _fill(
 def _most_important(
     section: Section, words: SectionWords, hits: Sequence[Hit], *, budget: int, line_context: _LineContext
 ) -> set[str] | None:
-    """Return the ids of the most important hits, if the section lists all memories and they do not all fit.
+    """Choose hits for a section that lists all memories, if they do not all fit. Return the ids of the most important hits.
 
-    Return None if all hits fit. Also return None for a section that does not list all memories: it shows the first hits that
-    fit.
+    Return None if no choice is needed: all hits fit, or the section does not list all memories. A section of the latter type
+    shows its first hits until the budget is used up.
     """
     if section.source != "all" or any(hit.why for hit in hits):
         return None

@@ -16,9 +16,10 @@ The cosine is near 1 for the same model with weights of another precision, and a
 def unit_vectors(
     waiting: Sequence[MissingVector], vectors: Mapping[str, bytes], dimensions: int
 ) -> "dict[tuple[int, int], Vectors]":
-    """Return the given vector of each chunk, scaled to unit length. ``vectors`` maps texts to vectors.
+    """Find the vectors of chunks in ``vectors``, which maps texts to vectors. Return each vector scaled to unit length.
 
-    Chunks without a vector, and vectors of a wrong length, are left out.
+    ``waiting`` lists the chunks. The keys of the result are pairs: the number of the item, and the number of the chunk in the
+    item. A chunk is left out if ``vectors`` has no vector for its text, or if the vector is invalid or has a wrong length.
     """
     found: dict[tuple[int, int], Vectors] = {}
     for chunk in waiting:

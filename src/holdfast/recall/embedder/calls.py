@@ -18,10 +18,10 @@ The call goes on and its vectors are stored when it returns, but other backgroun
 
 
 class EmbedderCalls:
-    """Makes the calls of one embedder. Engines that share the embedder share this object, so an outage pauses all of them.
+    """Calls one embedder. All engines with this embedder share this object, so an outage pauses the calls of all engines.
 
-    Queries and documents have separate circuit breakers. A batch of documents takes longer than a query, so it may
-    exceed the time limit of a recall although queries do not.
+    Queries and documents have separate circuit breakers. A batch of documents takes longer than a query. If the batch exceeds
+    the time limit of a recall, queries are not paused.
     """
 
     def __init__(self, *, background_seconds: float = _BACKGROUND_SECONDS) -> None:
@@ -34,7 +34,10 @@ class EmbedderCalls:
 
     @property
     def problem(self) -> str | None:
-        """The reason why the last query or background call failed, as a message for people. None if it succeeded."""
+        """The reason why the last query or the last background call failed, as a message for people.
+
+        None if both calls succeeded.
+        """
         return self._queries.problem or self._background.problem
 
     @property
@@ -48,10 +51,12 @@ class EmbedderCalls:
         return self._queries.problem is not None
 
     def run(self, work: Callable[[], T], role: Role, *, service: str, computes: bool) -> T:
-        """Call the embedder. Raise ``ModelError`` if it fails, is paused after a failure, or does not answer in time.
+        """Call the embedder by running ``work``, and return the result.
 
-        During a recall, the time limit is the time that the recall may still wait. An embedder that computes in this
-        process has no time limit, because otherwise scores would depend on the load of the machine.
+        Raise ``ModelError`` if the embedder fails, is paused after a failure, or does not answer in time. During a recall,
+        the time limit is the time that the recall may still wait. If ``computes`` is True, the embedder runs in this process
+        and has no time limit. A time limit would make scores depend on the load of the machine. ``service`` is the embedder's
+        name in messages.
         """
         budget = current_budget()
         if budget is None and not computes:
@@ -81,7 +86,7 @@ class EmbedderCalls:
     def _directly(self, work: Callable[[], T], *, in_background: bool) -> T:
         """Call the embedder without the time limit of a recall. A failure pauses background work, but not recalls.
 
-        With ``in_background``, raise ``ModelUnavailable`` during such a pause.
+        With ``in_background``, the call is background work. It raises ``ModelUnavailable`` during a pause of background work.
         """
         problem = self._background.problem
         if in_background and problem is not None and self._background.is_open:

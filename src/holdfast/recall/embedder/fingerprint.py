@@ -203,9 +203,10 @@ class FingerprintCheck:
         return made
 
     def _changes(self, stored: Fingerprint) -> tuple[float, ...]:
-        """Return the times at which the model's vectors changed within the last hour, including now.
+        """Return the times at which the model's vectors changed within the last hour.
 
-        Raise ``ModelError`` if they changed ``_MAX_CHANGES`` times or more before now.
+        The last of these times is now, because the caller has just found another change. Raise ``ModelError`` if ``stored``
+        already lists ``_MAX_CHANGES`` or more changes within the last hour.
         """
         now = time.time()
         recent = tuple(at for at in stored.changes if now - 3600 < at <= now)

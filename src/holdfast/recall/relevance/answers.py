@@ -16,6 +16,9 @@ were 0.50, 0.53, 0.40 and 0.32, on stores with 1, 2, 5 and 10 items.
 
 
 def is_probable_answer(hit: Hit, hits: int) -> bool:
-    """Return True if a hit is probably an answer. ``hits`` is the number of hits that the search has without a limit."""
+    """Return True if a hit is probably an answer to the question.
+
+    ``hits`` is the number of all hits of the search. The fewer hits there are, the higher the required score.
+    """
     minimum = next((score for limit, score in _MIN_SCORES if hits <= limit), _MIN_SCORE)
     return hit.score >= minimum

@@ -36,7 +36,10 @@ _NAMED_SPEAKER_WEIGHT: Final = 0.8
 def without_questions(
     strengths: Mapping[int, float], places: Mapping[int, MessagePlace], wanted: Sequence[frozenset[str]]
 ) -> dict[int, float]:
-    """Return the strengths of items, lowered for messages that ask something. ``wanted`` contains the terms of the query."""
+    """Return the strengths of items. Messages that ask something lose strength, because they rarely contain an answer.
+
+    ``wanted`` contains the terms of the query.
+    """
     weakened = dict(strengths)
     for seq, place in places.items():
         share = _asking_share(place, wanted)

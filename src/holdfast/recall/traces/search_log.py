@@ -131,13 +131,13 @@ def step(name: str) -> Iterator[None]:
 
 
 def exclude(hit: Hit, reason: Outcome) -> None:
-    """Record why a hit is not in the context block."""
+    """Record in the current log why a hit is not in the context block. Only the first reason for a hit is kept."""
     log = _current.get()
     if log is not None:
         log.excluded.setdefault(hit.id, reason)
 
 
 def leave_out(hit: Hit, reason: LeftOutBy) -> Hit:
-    """Record why a context block does not show a hit. Return the hit with that reason."""
+    """Record why a hit is not in the context block, like :func:`exclude`. Return a copy of the hit that contains the reason."""
     exclude(hit, reason)
     return replace(hit, left_out_by=reason)

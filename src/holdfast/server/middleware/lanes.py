@@ -154,9 +154,11 @@ class Lanes:
     def of(cls, *, computes: bool) -> "Lanes":
         """Return the lanes (queues with separate concurrency limits) of a server process.
 
-        If ``computes`` is True, this process computes recalls itself, so only three quick requests run at a time. Two large
-        requests run at a time, but only one of each tenant. So a tenant that sends several large requests does not delay the
-        large request of another tenant. Several long requests and many chats run at a time, because they mostly wait.
+        ``computes`` is True if this process computes recalls itself. Then only three quick requests run at a time. Otherwise
+        quick requests mostly wait for other servers, and many run at a time.
+
+        Two large requests run at a time, but only one per tenant, so that the large requests of one tenant do not delay those
+        of another tenant. Several long requests and many chats run at a time, because they mostly wait.
         """
         quick = Lane(capacity=3, per_tenant=2, by_time=True) if computes else Lane(capacity=40, per_tenant=20)
         lanes: dict[LaneName, Lane] = {
@@ -185,7 +187,10 @@ def lane_of(method: str, path: str, size: int) -> LaneName:
 
 
 class Turn:
-    """The place of one request in a lane (queue). The request waits for it with ``enter`` and gives it back with ``leave``."""
+    """The place of one request in a lane (queue).
+
+    ``enter`` waits until the request may run. ``leave`` ends the request, so that the next request can run.
+    """
 
     def __init__(self, lane: Lane, tenant: str, *, priority: Priority = "usual") -> None:
         self._lane = lane
@@ -196,7 +201,7 @@ class Turn:
     async def enter(self) -> None:
         """Wait until the request may run. If the request has low priority, lower the priority of the calling task.
 
-        A request gets low priority if its tenant used more than its share of the lane, even if the request is urgent.
+        An urgent request gets low priority if its tenant has used more than its share of the lane.
         """
         await self._lane.enter(self._tenant)
         self._entered = time.monotonic()

@@ -103,9 +103,10 @@ def format_readings(sensors: Mapping[str, Any]) -> str:
 
 
 def _flat(readings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each reading of nested objects with its full name, such as ``room temperature``.
+    """Yield the name and value of each reading. The names of nested objects are joined: ``room temperature``.
 
-    Objects are flattened until the full name has five words. A deeper object is yielded as one value.
+    ``before`` is the joined name of the enclosing objects. An object whose joined name has five or more words is not
+    flattened further, but yielded as one value. Readings without a value (None) are left out.
     """
     for name, value in readings.items():
         whole = f"{before} {name}".strip()

@@ -271,7 +271,11 @@ class _Job:
 
 
 def _check_json(content: bytes) -> None:
-    """Raise InvalidInput if a body is neither a JSON object or list nor lines of JSON, as an export of Holdfast is."""
+    """Raise ``InvalidInput`` if the body of a request is not a JSON export.
+
+    The whole body, or its first line, must be a JSON object or list. A JSON string that contains an object is accepted, too.
+    An export of Holdfast has one JSON object per line.
+    """
     text = content.decode("utf-8-sig", "replace").strip()
     for part in (text, text.partition("\n")[0]):
         try:

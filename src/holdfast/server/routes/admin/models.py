@@ -258,7 +258,10 @@ def _read(caller: Caller) -> str:
 
 
 def _transcribe(transcriber: Transcriber) -> str:
-    """Test a transcriber with half a second of silence. Return its text, or a sentence that says that it correctly found none."""
+    """Test a transcriber with half a second of silence. Return the text that the transcriber found.
+
+    If the transcriber found no text, return a sentence that says that this is the correct result.
+    """
     recording = io.BytesIO()
     with wave.open(recording, "wb") as file:
         file.setnchannels(1)
