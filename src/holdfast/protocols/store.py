@@ -65,17 +65,17 @@ class Store(Reads, Protocol):
         ...
 
     def write(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
-        """Start a transaction. It is durable when the ``with`` block ends. If the block raises, the transaction is rolled back.
+        """Start a transaction. The transaction is durable when the ``with`` block ends, and rolled back if the block raises.
 
-        Use ``durable=False`` for data that can be recomputed, such as vectors. A power failure may lose such a transaction.
+        Use ``durable=False`` for data that can be recomputed, such as vectors. A power failure can undo such a transaction.
         """
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Make all reads in the ``with`` block see the same state of the store.
 
-        The block must not wait for other work, such as the call of a model. In a store without snapshots, each read may see
-        the newest data.
+        The block must not wait for slow work, such as a call of a model. In a store without snapshots, later reads in the
+        block can see newer data.
         """
         ...
 

@@ -184,9 +184,9 @@ def _add_pinned_and_recent(store: Store, question: RecallQuery, found: dict[int,
 
 
 def find_matching_chunks(store: Store, question: RecallQuery) -> list[tuple[int, int]]:
-    """Return the chunks that share words with the question.
+    """Return the chunks that share words with the question, as pairs: the number of the item, and the number of the chunk in it.
 
-    They are embedded before other chunks, so that their scores can include the cosine.
+    These chunks are embedded before other chunks, because they are likely hits and their scores should include the cosine.
     """
     return [
         (match.item, match.chunk)

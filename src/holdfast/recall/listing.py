@@ -95,10 +95,10 @@ def list_namespaces(
     limit: int,
     offset: int,
 ) -> list[tuple[str, ...]]:
-    """List the namespaces of the memories that a filter selects.
+    """List the namespaces of the memories that ``wanted`` selects.
 
-    A namespace must start with ``prefix`` and end with ``suffix``, in which ``*`` matches any label. It is cut to
-    ``max_depth`` labels.
+    Each namespace must start with ``prefix`` and end with ``suffix``. In both, ``*`` matches any label. Longer namespaces are
+    cut to ``max_depth`` labels, and duplicates are removed.
     """
     check_page(limit=limit, offset=offset)
     if max_depth is not None and (not isinstance(max_depth, int) or isinstance(max_depth, bool) or max_depth < 1):

@@ -202,9 +202,10 @@ def with_context_gains(
     *,
     periods: Sequence[Period] = (),
 ) -> dict[int, float]:
-    """Return the strength of each item. Messages gain strength from their context. The strength of memories stays unchanged.
+    """Return the strength of each item, with the strength that messages gain from their context. Memories gain none here.
 
-    ``places`` describes the items that are messages.
+    The context of a message is its time, speaker, role, session and neighbors. ``places`` describes the items that are
+    messages.
     """
     messages = {seq: strengths[seq] + period_gain(place.at, periods) for seq, place in places.items() if seq in strengths}
     if len(messages) < 2:

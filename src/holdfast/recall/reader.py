@@ -160,10 +160,13 @@ class Reader:
         message: str | None = None,
         off_record: bool = False,
     ) -> Context:
-        """Return the context block: pinned memories and relevant hits, in the preset's layout. The shown memories count as used.
+        """Return the context block for a query: pinned memories and relevant hits, in the preset's layout.
 
-        With ``untrusted``, the default block also shows text below ``min_trust``, after the other hits and with its origin.
-        ``message`` is the id of the message that is the query. A trace is kept, unless the query is ``off_record``.
+        ``message`` is the id of the query's message, if the query is a stored message. With ``untrusted``, the default block
+        also shows text below ``min_trust``, with its origin, after the other hits. See :meth:`ContextBuilder.build` for the
+        other arguments.
+
+        The memories in the block count as used. A trace of the block is kept, unless ``off_record`` is True.
         """
         tokens = self.preset.context_tokens if max_tokens is None else max_tokens
         log = None if off_record else self.traces.new_log()

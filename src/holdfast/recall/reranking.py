@@ -176,7 +176,10 @@ def _candidate_text(hit: Hit) -> str:
 
 
 def _rescored(hit: Hit, name: str, rank: int, rating: float) -> Hit:
-    """Return a hit with its score adjusted by a rating."""
+    """Return a hit with its score adjusted by the reranker's rating.
+
+    The rating is added to the hit's reasons, with the reranker's ``name`` and the hit's ``rank`` by rating.
+    """
     probability = min(max(hit.score, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
     logit = math.log(probability / (1 - probability)) + _RATING_WEIGHT * (float(rating) - 0.5)
     reason = Reason(arm=f"rerank:{name}", rank=rank, score=round(float(rating), 4))

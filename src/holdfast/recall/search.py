@@ -277,8 +277,8 @@ def _strengths(embedding: Embedding, question: RecallQuery, found: dict[int, Fou
 def _final_strength(owner: Memory | Message, question: RecallQuery, strengths: dict[int, float]) -> tuple[float, datetime]:
     """Return the strength of a row after all adjustments, and the row's time.
 
-    Recency, importance and pinning add a little, which decides between items of equal strength. A memory also gains
-    strength if the question names a period that contains its time. The strength of a message already contains that gain.
+    Recency, importance and pinning add small amounts, which only matter between items of about equal strength. A memory also
+    gains strength if its time is in a period that the question names. The strength of a message already contains this gain.
     """
     if isinstance(owner, Memory):
         at, item = owner.valid_from, owner.item
@@ -361,10 +361,10 @@ def _item(owner: Memory | Message) -> int:
 
 
 def _with_excerpt(store: Store, question: RecallQuery, hit: Hit, found: dict[int, Found]) -> Hit:
-    """Return the hit. If it is a long message, the matching chunk is added as its excerpt.
+    """Return the hit, with an excerpt if its text is a long message. The excerpt is the matching chunk.
 
-    If a user's message contains a quotation, the excerpt is the message without the quotation. A query for untrusted text
-    keeps the quotation.
+    If a user's message contains a quotation, the excerpt is the message without the quotation, even if the message is short.
+    A query for untrusted text keeps the quotation.
     """
     message: Message | None = hit.message
     own = None if message is None else own_part(message, question)

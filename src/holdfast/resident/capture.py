@@ -26,11 +26,10 @@ _POSITION: Final = "transcript "
 
 
 class Capture:
-    """Stores the messages that events of coding agents contain.
+    """Stores the messages in events and transcripts of coding agents.
 
-    Only one thread stores messages at a time, so that none is stored twice. The store remembers how far a transcript was read.
-    Therefore a message that was erased in the meantime, for example because the user asked not to keep it, is not added again
-    after a restart.
+    Only one thread stores messages at a time, so that no message is stored twice. The store remembers how far each transcript
+    was read. After a restart, reading continues there, so messages that were erased in the meantime are not added again.
     """
 
     def __init__(self, memory: Engine) -> None:

@@ -83,7 +83,7 @@ def _message(given: Mapping[str, Any]) -> Said | None:
 def _message_id(turn: str | None, role: str, text: str) -> str:
     """Return an id for a message of a client that sends no ids.
 
-    It depends on the text, because one turn can have several replies.
+    The id contains a hash of the text, because one turn can have several replies.
     """
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     return f"{turn or 'turn'}/{role}/{digest}"

@@ -48,7 +48,11 @@ def _detached() -> dict[str, Any]:
 
 
 def connect_or_start(options: StoreOptions, endpoint: Endpoint, *, wait: float, timeout: float) -> Wire | None:
-    """Connect to the resident process, starting it if needed. Return None if it does not listen within ``wait`` seconds."""
+    """Connect to the resident process. If none is running, start one and wait until it listens.
+
+    Return None if no process can be started, or if the new process does not listen within ``wait`` seconds. ``timeout`` is
+    the time limit of the connection, in seconds.
+    """
     wire = connect(endpoint, timeout=timeout)
     if wire is not None or not start(options, endpoint):
         return wire

@@ -14,10 +14,10 @@ _MAX_PAUSE_SECONDS = 60.0
 
 
 class CircuitBreaker:
-    """Remembers the last failure of a service, and how long to wait before the next call.
+    """Pauses the calls of a service after a failure. Remembers the last failure and the time of the next allowed call.
 
-    The first pause lasts one second. Each failure after a pause doubles it, up to one minute. Safe to use from several
-    threads.
+    The first pause lasts one second. If the next call after a pause fails too, the new pause is twice as long, up to one
+    minute. Safe to use from several threads.
     """
 
     def __init__(

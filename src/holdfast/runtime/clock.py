@@ -16,7 +16,10 @@ class SystemClock:
 
 
 def as_utc(moment: datetime | str, *, what: str = "time") -> datetime:
-    """Return a time in UTC. Text is parsed as ISO 8601. A time without a zone is treated as UTC."""
+    """Return a time in UTC. Text is parsed as ISO 8601. A time without a zone is treated as UTC.
+
+    Raise ``InvalidInput`` if the time is not valid. ``what`` is the name of the time in the error message.
+    """
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)

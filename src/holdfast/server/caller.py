@@ -107,7 +107,10 @@ class Caller:
         return may_see(self.principal, scope)
 
     def memory_found(self, id: str, right: Right) -> Memory:
-        """Return a memory. A missing memory and a memory that the caller may not read raise the same ``NotFound``."""
+        """Return a memory. ``right`` is the level that the operation requires.
+
+        A missing memory and a memory that the caller is not allowed to read raise the same ``NotFound``.
+        """
         self.may(right)
         absent = translatable("absent.memory", "There is no memory {id}.", id=id)
         try:
@@ -119,7 +122,10 @@ class Caller:
         return found
 
     def session_found(self, id: str, right: Right, parts: ScopeParts | None = None) -> SessionRecord:
-        """Return a session. A missing session and a session that the caller may not read raise the same ``NotFound``."""
+        """Return a session. ``right`` is the level that the operation requires, and ``parts`` is the requested scope.
+
+        A missing session and a session that the caller is not allowed to read raise the same ``NotFound``.
+        """
         allowed = self.may(right) if parts is None else self.may(right, **parts)
         found = self.known_session(id, right, allowed)
         if found is None:

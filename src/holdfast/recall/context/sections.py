@@ -67,7 +67,11 @@ def render_sections(
     language: str | None = None,
     persona: str | None = None,
 ) -> Context:
-    """Render the sections within a token budget. Empty sections are left out."""
+    """Render the sections of a layout within a token budget. Empty sections are left out.
+
+    ``gather`` returns the hits for a section. ``values`` contains the texts for the placeholders in the sections, such as the
+    name of the app. ``persona`` is the host's own text, which comes before the sections.
+    """
     language = layout.language or language
     line_context = _LineContext(now=now, language=language)
     # Fixed text is always shown, so its tokens are reserved first.
@@ -223,7 +227,10 @@ def _shortened(text: str, max_characters: int | None) -> str:
 
 
 def _line(hit: Hit, shown: str, template: str, *, number: int, whole: bool, context: _LineContext) -> str:
-    """Render a hit as a line with the text ``shown``. With ``whole``, the line breaks of the text are kept."""
+    """Render a hit as a line. ``shown`` is the text to show, and ``template`` is the format of the line.
+
+    ``number`` is the position of the line in the section. With ``whole``, the line breaks of the text are kept.
+    """
     memory = hit.memory
     text = "\n".join(map(escape_line, shown.strip().splitlines())) if whole else escape_line(shown)
     key = escape_line(memory.key) if memory and memory.key else ""

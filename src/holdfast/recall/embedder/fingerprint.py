@@ -95,7 +95,10 @@ def checked_vectors(embedder: Embedder, texts: "Sequence[str]", role: Role) -> "
 
 
 class FingerprintCheck:
-    """Embeds texts with one model, and checks its fingerprint. If its vectors have changed, ``on_change`` is called."""
+    """Embeds texts with one model, and checks from time to time whether the model still returns the same vectors.
+
+    If the vectors have changed, ``on_change`` is called.
+    """
 
     def __init__(self, store: Store, model: str, *, computes: bool, on_change: "Callable[[], None]") -> None:
         self._store = store
@@ -115,8 +118,8 @@ class FingerprintCheck:
     def is_due(self) -> bool:
         """True if the embedder must be checked before its next vectors are used.
 
-        A check is due before the first use, after some minutes, and after another process has recorded different
-        vectors.
+        A check is due before the first use, and after another process has recorded different vectors. An embedder outside
+        this process is also checked every few minutes.
         """
         stored = read_fingerprint(self._store, self._model)
         if stored is None or stored.id != self._checked:
@@ -128,10 +131,10 @@ class FingerprintCheck:
         self._checked = None
 
     def embed(self, embedder: Embedder, texts: "Sequence[str]", role: Role) -> "Vectors":
-        """Embed texts. If a check is due, first compare the vectors of the fixed texts with the recorded vectors.
+        """Embed texts. If a check is due, first compare the model's vectors of a few fixed texts with the recorded vectors.
 
-        If the vectors have changed, all stored vectors of this model are removed. Raise ``ModelError`` if the embedder
-        fails or cannot be used. The fixed texts are embedded as queries, so a query and the check need only one call.
+        If the vectors differ, all stored vectors of this model are removed. The fixed texts are embedded as queries. If the
+        given texts are queries, too, one call embeds both. Raise ``ModelError`` if the embedder fails or cannot be used.
         """
         if not self.is_due:
             return checked_vectors(embedder, texts, role)

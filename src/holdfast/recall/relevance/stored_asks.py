@@ -51,7 +51,11 @@ def without_questions(
 
 
 def _asking_share(place: MessagePlace, wanted: Sequence[frozenset[str]]) -> float:
-    """Return how much of a message's match with the query comes from the part that asks something, from 0 to 1."""
+    """Return the share of a message's match that comes from asking and not from stating something, from 0 to 1.
+
+    The match is the set of the query's terms (``wanted``) that the message contains. The share is 1 for small talk and for
+    short questions, and 0 for long messages.
+    """
     act = place.act or classify_act(place.text or "")
     if act == "small_talk":
         return 1.0

@@ -20,7 +20,7 @@ _MAX_QUESTION_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedContext:
-    """A context block that was returned, and the notes of its searches."""
+    """A context block that was returned, with the log of its searches. The trace of the block is composed from this object."""
 
     id: str
     scope: Scope
@@ -65,7 +65,11 @@ def compose(reads: Reads, noted: NotedContext, *, max_candidates: int | None = M
 
 
 def _candidates(reads: Reads, noted: NotedContext, max_candidates: int | None) -> Iterator[TracedCandidate]:
-    """Yield the candidates: listed memories first, then hits by rank, then found items that did not become hits."""
+    """Yield the candidates of a context block with their outcomes.
+
+    First come memories that are in the block without a search, such as pinned memories. Then come the hits of the searches by
+    rank, and finally the found items that did not become hits.
+    """
     block, log = noted.block, noted.log
     final = {hit.id: hit for hit in (*block.hits, *block.left_out)}
     shown = {hit.id for hit in block.hits}

@@ -96,9 +96,9 @@ class Traces:
             log.warning("%d traces of context blocks could not be written: %s", len(pending), error)
 
     def _write(self, traces: Sequence[tuple[Trace, str | None]]) -> None:
-        """Write traces of one user. Each trace comes with the value of the erasure counter from before its searches.
+        """Write traces of one user. Each trace is paired with the value that the erasure counter had before the searches.
 
-        If the counter has changed since then, the trace may contain erased data, so it is removed again.
+        If the counter has changed since the searches, the trace may contain erased data, so the trace is removed again.
         """
         with self._store.write(durable=False) as tx:
             for trace, _ in traces:

@@ -50,7 +50,7 @@ class FoundItem(Protocol):
 
 @dataclass(slots=True)
 class SearchRun:
-    """One search: all items that it found, and how it used them. Items are given as the stores' item numbers."""
+    """One search: the items that it found, and what became of each item. Items are identified by their numbers in the store."""
 
     question: RecallQuery
     found: Mapping[int, FoundItem] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class SearchRun:
 
 @dataclass(slots=True)
 class SearchLog:
-    """All notes for one context block."""
+    """Records how one context block is built: its searches, the hits that were left out, and the duration of each step."""
 
     depth: int = 1
     """Factor for the number of candidates. Only an explanation searches deeper than a recall."""

@@ -144,9 +144,9 @@ def _fields(found: object, model: type[BaseModel]) -> Mapping[str, Any]:
 
 @cache
 def _reading(noun: type, model: type[BaseModel]) -> tuple[Sequence[str], Callable[[object], tuple[Any, ...]]]:
-    """Return the names of the fields that a model and a class have in common, and a function that reads these fields.
+    """Return the names of the fields that the class ``noun`` and the model have in common, and a function.
 
-    The function takes an object of the class and returns the values of the fields.
+    The function takes an object of the class and returns the values of these fields.
     """
     names = [name for name in model.model_fields if hasattr(noun, name)]
     return names, attrgetter(*names)

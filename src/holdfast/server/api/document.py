@@ -23,7 +23,8 @@ _BATCHES = (("NewMessages", "messages"), ("NewMemories", "memories"))
 def describe(api: FastAPI, preset: Preset, *, max_batch: int) -> None:
     """Replace FastAPI's OpenAPI document with one that lists Holdfast's error responses instead of FastAPI's 422.
 
-    The document is made on first use and then cached until the preset gets another kind.
+    The document is built on first use, and built again if a kind is added to the preset. ``max_batch`` is the maximum number
+    of messages or memories in one request.
     """
     described: tuple[Kind, ...] = ()
 

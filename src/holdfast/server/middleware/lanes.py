@@ -137,7 +137,10 @@ class UsedTime:
         return self._seconds.get(tenant, 0.0)
 
     def is_too_much(self, tenant: str) -> bool:
-        """Return True if a tenant used much more time lately than its fair share. With one active tenant, the result is False."""
+        """Return True if a tenant used much more time lately than the average of all active tenants.
+
+        If only one tenant is active, the result is False.
+        """
         active = len(self._seconds)
         return active > 1 and self.seconds(tenant) > _TOO_MUCH * sum(self._seconds.values()) / active
 

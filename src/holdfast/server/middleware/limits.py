@@ -39,9 +39,10 @@ class RateLimiter:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, caller: str, rate: Rate, amount: float = 1) -> float:
-        """Take tokens and return 0. If the bucket has too few, take none and return the seconds until it has enough.
+        """Take ``amount`` tokens from the caller's bucket, and return 0.
 
-        If ``amount`` is larger than the bucket, a full bucket is enough and is emptied.
+        If the bucket has too few tokens, take none, and return the number of seconds until it has enough. If ``amount``
+        exceeds the size of the bucket, all tokens of a full bucket are taken.
         """
         amount = min(amount, rate.burst)
         now = self._clock()
@@ -127,9 +128,9 @@ class LimitedBody:
 
 
 async def discard_body(receive: Receive, *, seconds: float = 1.0, max_bytes: int = 1 << 26) -> None:
-    """Read and discard the rest of a rejected request, for at most ``seconds``.
+    """Read and discard the rest of a rejected request, up to ``seconds`` and ``max_bytes``.
 
-    Closing the connection earlier would reset it, and the client would not receive the response.
+    If the connection were closed at once, it would be reset, and the client would not receive the response.
     """
     size = 0
     until = time.monotonic() + seconds

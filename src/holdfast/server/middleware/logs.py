@@ -45,7 +45,8 @@ class LineFormatter(logging.Formatter):
 def log_config(*, debug: bool = False, plain: bool | None = None, words: Collection[str] = ()) -> dict[str, Any]:
     """Return the logging configuration. ``debug`` adds debug messages and tracebacks, which can contain users' texts.
 
-    ``words`` are the fixed parts of the server's paths (see :func:`path_words`). Other parts are masked, unless they are ids.
+    ``plain`` selects readable text instead of JSON. By default, text is used if standard error is a terminal. ``words`` are
+    the fixed parts of the server's paths (see :func:`path_words`). Other parts of a path are masked, unless they are ids.
     """
     as_text = sys.stderr.isatty() if plain is None else plain
     level = "DEBUG" if debug else "INFO"

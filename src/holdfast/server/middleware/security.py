@@ -262,10 +262,10 @@ class Security:
         return is_loopback(self._policy.host) and client is not None and is_loopback(client[0])
 
     async def _rejection(self, info: _RequestInfo, scope: AsgiScope, headers: Headers) -> Problem | None:
-        """Return the error response for a request that is rejected, or None if it may proceed.
+        """Return the error response if a request must be rejected, or None.
 
-        Requests through a proxy to a server without keys, requests beyond the rate limit, and oversized bodies are
-        rejected.
+        A request is rejected if it exceeds the rate limit, if its body is too large, or if it came through a proxy to a
+        server without access keys.
         """
         if came_through_proxy(headers) and await self._is_keyless(info, scope):
             return problem_response(
@@ -295,10 +295,10 @@ class Security:
             return False
 
     def _callers(self, info: _RequestInfo, scope: AsgiScope) -> list[tuple[str, Rate]]:
-        """Return the names of the token buckets that a request takes from, and their rate limits.
+        """Return the names and rate limits of the token buckets from which a request takes.
 
-        Each key has a bucket, and each tenant has a bucket for all its keys. Requests without a valid key share one
-        bucket per IP address.
+        A request with a valid key takes from two buckets: the bucket of the key, and the bucket of the tenant. Local callers
+        without a key share one bucket. Requests that could not be authenticated share one bucket per IP address.
         """
         if info.principal is None:
             return [(f"address {(scope.get('client') or ('',))[0]}", self._policy.rate)]
@@ -336,7 +336,7 @@ class _ResponseSender:
         self.started = False
 
     def leave(self) -> None:
-        """Let the next request run. Called when the response starts, so that a client that reads it slowly delays nobody."""
+        """Let the next request run. Called when the response starts, so that slow clients do not delay other requests."""
         if self.turn is not None:
             self.turn.leave()
 
