@@ -91,7 +91,11 @@ def make_put(
 
 
 def index_texts(index: Sequence[str] | bool) -> tuple[str, ...] | None:  # noqa: FBT001  (the value of an argument)
-    """Convert the argument ``index`` to the texts to index. Return None for True, which means the memory's own text."""
+    """Convert the argument ``index`` to the texts to index. Blank texts are left out.
+
+    True becomes None, which means that the memory's own text is indexed. False becomes an empty tuple, so that nothing is
+    indexed.
+    """
     if index is True:
         return None
     if index is False:
@@ -140,7 +144,7 @@ class Prepared:
     """The text to index for the memory, and the language of the text."""
 
     def stored_as(self, memory: Memory) -> Memory:
-        """Return ``memory`` with the list of the secrets that this change replaced. ``memory`` is the result of the write."""
+        """Return ``memory``, which is the stored result of this change, with the list of its redacted secrets."""
         return replace(memory, redacted=self.redacted) if self.redacted else memory
 
 

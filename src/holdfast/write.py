@@ -72,12 +72,13 @@ class Writer:
         return replace(stored, redacted=redacted) if redacted else stored
 
     def _with_known_key(self, kind: Kind, put: Put) -> Put:
-        """Return a copy of a change with the key in the spelling that the memories of its scope already use.
+        """Return a copy of a change with its key spelled as in the live memories of the same scope, kind and namespace.
 
-        If the preset normalizes keys and the kind allows several values per key, a synonym becomes the known key: ``empleo``
-        becomes ``trabajo``. A fact about a relative then gets another key: "su hermana es médica" goes to ``familia``, not to
-        the user's ``trabajo``. In kinds with one value per key, synonyms stay, because the new value would supersede the value
-        of the other key.
+        If the preset normalizes keys and the kind allows several values per key, the key can also be replaced in two cases. A
+        synonym of a known key becomes the known key: ``empleo`` becomes ``trabajo``. A fact about another person gets a key for
+        other people: "su hermana es médica" with the key ``trabajo`` gets the key ``familia``.
+
+        In kinds with one value per key, a synonym is kept. Otherwise, the new value would supersede the value of the known key.
         """
         if put.key is None or put.id is not None or kind.plain:
             return put
@@ -128,9 +129,10 @@ class Writer:
         return [other for other in self._with_key(put, put.key) if named_thing(other.text, put.language) == thing][:1]
 
     def _protected(self, put: Put, memory: Memory, kind: Kind) -> list[Memory]:
-        """Return the memories that a change would supersede although it is not allowed to.
+        """Return the memories that a change would supersede but must not.
 
-        A change that is doubtful or has low trust may supersede only memories that were extracted automatically.
+        A change that is doubtful or has low trust must not supersede memories, except those that were extracted automatically.
+        For a change that is neither doubtful nor of low trust, the list is empty.
         """
         if not put.doubtful and memory.trust >= self.preset.min_trust:
             return []
@@ -138,7 +140,11 @@ class Writer:
         return [other for other in others if other.origin != "auto" and other.valid_from <= memory.valid_from]
 
     def _propose(self, memory: Memory, replaced: Sequence[Memory], batch: str, reason: str | None) -> Memory:
-        """Store a memory as a proposal. It is not in use until a person accepts it."""
+        """Store a memory as a proposal, and return it. The proposal is not in use until a person accepts it.
+
+        ``replaced`` are the memories that the proposal supersedes when it is accepted. If the same memory was already proposed,
+        the earlier proposal is returned.
+        """
         known = self.tx.memories(
             MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash, statuses=("proposed",), unexpired_at=self.now)
         )
@@ -185,14 +191,18 @@ class Writer:
         return found[0]
 
     def _replaced(self, put: Put) -> list[Memory]:
-        """Return the memories that a change replaces. Pinned memories are left out, because only a user may unpin them."""
+        """Return the live memories that a change names in ``replaces``.
+
+        Pinned memories are left out, because only a user may unpin them.
+        """
         return [memory for memory in self._live_memories(put, ids=put.replaces) if not memory.pinned] if put.replaces else []
 
     def _supersede(self, memory: Memory, others: Sequence[Memory], batch: str, *, reasons: tuple[str, str]) -> Memory:
         """Retire the memories ``others`` as superseded by ``memory``, and return ``memory``.
 
-        It is the other way around if one of the others is valid from a later time than ``memory``. Then the others stay live,
-        and ``memory`` is returned with the status superseded.
+        If one of the others is valid from a later time than ``memory``, the others stay live. Then ``memory`` is returned with
+        the status superseded. ``reasons`` has two texts: the reason to record for the others, and the reason to record for
+        ``memory``.
         """
         newest = max(others, key=lambda other: other.valid_from, default=None)
         if newest is not None and newest.valid_from > memory.valid_from:
@@ -400,7 +410,8 @@ class Writer:
     def _refuse_twin(self, memory: Memory) -> None:
         """Raise ``Conflict`` if a memory cannot become live, because another live memory has taken its place.
 
-        The other memory has the same content. If the kind allows one value per key, it has the same key.
+        If the kind allows one value per key, this is a memory with the same key. Otherwise, it is a memory with the same
+        content.
         """
         kind = self.preset.kind(memory.kind)
         wanted = MemoryFilter(exactly=memory.scope, content_hash=memory.content_hash)

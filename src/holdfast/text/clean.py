@@ -33,9 +33,10 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def clean_text(text: str, *, what: str = "text", may_be_empty: bool = False, expected: str = _VISIBLE) -> str:
-    """Return the text with NUL and lone surrogates replaced by U+FFFD. Raise an error if the text is empty or too long.
+    """Return the text with NUL and lone surrogates replaced by U+FFFD. Raise an error if the text is blank or too long.
 
-    ``what`` names the text in error messages. ``expected`` tells the caller what to give instead of an empty text.
+    With ``may_be_empty``, a blank text is allowed. Error messages name the text with ``what``. For a blank text, the message
+    says what to give instead (``expected``).
     """
     if not isinstance(text, str):
         raise InvalidInput(f"{what} must be a string, not {type(text).__name__}.")

@@ -43,13 +43,19 @@ def newest(notes: Sequence[Memory], max_notes: int = MAX_NOTES) -> list[Memory]:
 
 
 def render_index(notes: Sequence[Memory], *, layout: Sequence[str] = (), max_notes: int = MAX_NOTES) -> str:
-    """Return the text of the index. ``layout`` contains the rows of the user that are not notes. They come first."""
+    """Return the text of the index: first the rows in ``layout``, then one row for each of the ``max_notes`` newest notes.
+
+    ``layout`` contains rows that the user wrote and that are not notes, such as headings.
+    """
     lines = [f"{line.at}|{line.text}" for line in map(note_line, newest(notes, max_notes))]
     return "".join(f"{row}\n" for row in (*layout, *lines))
 
 
 def parse_index(text: str) -> Page:
-    """Parse the text of an index. A row without a time gets the current time. A row without a topic stays, but creates no note."""
+    """Parse the text of an index. A row of the form ``topic|note``, with or without a time before it, stands for a note.
+
+    Any other row, such as a heading, is kept as layout.
+    """
     rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     ended = rows[-1] == ""
     if ended:

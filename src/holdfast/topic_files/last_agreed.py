@@ -43,7 +43,7 @@ class Record:
 def read_record(stored: str | None, scope: Scope, folder: str) -> Record:
     """Parse a stored record. If ``stored`` is None, return an empty record.
 
-    Raise ``SettingsError`` if the record belongs to another scope. ``folder`` is the path of the folder, for the message.
+    Raise ``SettingsError`` if the record belongs to another scope. The error message names the path ``folder``.
     """
     own = scope_digest(scope)
     if stored is None:

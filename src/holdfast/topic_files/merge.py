@@ -124,9 +124,10 @@ class _Merging:
     # --- matching -------------------------------------------------------------------------------------------
 
     def _topic(self, work: _FileMerge) -> str:
-        """Return the topic of a file. A new title names the topic, and without a title, the name of a new file does.
+        """Return the topic of a file. For the index, the topic is empty, because each of its lines has its own topic.
 
-        If the title is unchanged, or missing in a known file, the file keeps the topic that it had at the last sync.
+        A page that existed at the last sync keeps its topic, unless its title was changed. A new or changed title becomes the
+        topic. For a new page without a title, the file name becomes the topic.
         """
         if not self._lines.titled:
             return ""
@@ -162,7 +163,11 @@ class _Merging:
     # --- questions ------------------------------------------------------------------------------------------
 
     def _ask(self) -> None:
-        """Create questions about suspicious files. These files are not merged until the user answers."""
+        """Create questions about files that look damaged or lost many lines, for example deleted, empty or truncated files.
+
+        These files are not merged until the user answers. If the user has already answered a question, apply the answer
+        instead.
+        """
         missing = [work for work in self._works if work.file is None and self._losses(work)]
         is_everything = len(missing) > 1 and len(missing) == len([page for page in self._base.values() if page.lines])
         if is_everything:
@@ -210,7 +215,10 @@ class _Merging:
         return sum(self._forgettable(work.base_lines[place]) for place in work.gone)
 
     def _forgettable(self, line: BaseLine) -> bool:
-        """Return True if deleting a line may forget its memory. The memory must be live and unchanged since the last sync."""
+        """Return True if the memory of a line is forgotten when the line is deleted.
+
+        This is the case if the memory is live and its text is unchanged since the last sync.
+        """
         return line.id in self._now and digest(self._now[line.id].text) == line.digest
 
     def _why(self, work: _FileMerge) -> Why | None:
@@ -260,7 +268,10 @@ class _Merging:
         return MergedPage(topic=work.topic, title=title, sha=work.file.sha, lines=tuple(lines))
 
     def _rename(self, work: _FileMerge) -> None:
-        """If the title of a file was changed, move the memories of the old topic that have no line in the file to the new topic."""
+        """If the title of a file was changed, give the new topic to the memories of the old topic that have no line in the file.
+
+        Memories that have a line in the file get the new topic when their lines are merged.
+        """
         if not (self._lines.titled and work.base) or digest(work.topic) == work.base.topic:
             return
         own = {line.id for line in work.base_lines}
@@ -305,9 +316,11 @@ class _Merging:
         return memory.id
 
     def _new(self, work: _FileMerge, line: Line) -> str | int | None:
-        """Merge a new line. If a memory has the same text but no line yet, use this memory. Otherwise create a memory.
+        """Merge a new line, and return its memory as :meth:`_slot` does.
 
-        Return the memory as :meth:`_slot` does.
+        If no memory has the same text, the line creates a memory. If a memory has the same text but no line yet, the line now
+        stands for this memory. If that memory already has a line or another topic, the new line is ignored, and None is
+        returned.
         """
         same = self._by_text.get(line.text)
         if same is None:

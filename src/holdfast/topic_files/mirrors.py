@@ -35,9 +35,9 @@ _FIRST_TENANT = "default"
 
 
 class FolderMirrors:
-    """Syncs topic pages with files, in one folder per scope in use. Does nothing if the preset has no ``topics_dir``.
+    """Syncs the topic pages of a store with files. Each scope in use has its own folder.
 
-    ``topics_dir`` is the root folder of the pages.
+    The preset's ``topics_dir`` is the root of these folders. If the preset has no ``topics_dir``, nothing is synced.
     """
 
     def __init__(
@@ -49,7 +49,10 @@ class FolderMirrors:
         follow_up: Callable[[Transaction, Scope], None] | None = None,
         root: Path | None = None,
     ) -> None:
-        """Mirror the topic pages of a store. ``root`` replaces the root folder that the preset names."""
+        """Mirror the topic pages of a store. ``root`` replaces the root folder that the preset names.
+
+        ``follow_up`` is called in each transaction that imports edits, with the transaction and the scope of the edits.
+        """
         self._store = store
         self._preset = preset
         self._clock = clock
@@ -106,10 +109,11 @@ class FolderMirrors:
         return _combine(files.sync() for files in self._in_use())
 
     def before_erasing(self, owner: Mapping[str, str], scopes: Iterable[Scope] = ()) -> list[TopicFiles]:
-        """Import the pending edits in all folders that an erasure may affect, so that the edits are erased, too.
+        """Sync all folders that an erasure may affect. This imports pending edits, so that they are erased, too.
 
-        The affected folders are those of the owner, or all folders if ``owner`` is empty. Folders of ``scopes``, and of the
-        owner's memories with a topic, are opened first. Return one ``TopicFiles`` object per affected folder.
+        ``owner`` names the user, app or agent whose data is erased. Its folders are affected, or all folders if ``owner`` is
+        empty. Folders that are not in use yet are opened first: the folders of ``scopes``, and those of the owner's memories
+        that have a topic. Return one ``TopicFiles`` object per affected folder.
         """
         if self.root is None:
             return []
@@ -181,16 +185,21 @@ def folder_name(scope: Scope) -> str:
 
 
 def recorded_folders(reads: Reads) -> dict[str, tuple[str, str]]:
-    """Return all root folders to which pages were written, with any preset.
+    """Return the root folders into which any preset has written pages of this store.
 
-    The result maps the path of each folder to the preset's name and the folder's id.
+    The result maps the path of each folder to the name of the preset and the folder's id. The id is empty if the store is a
+    file.
     """
     stored = json.loads(reads.setting(_FOLDERS) or "{}")
     return {root: (name, machine) for root, (name, machine) in stored.items()}
 
 
 def _record_folder(store: Store, root: Path, preset: str, machine: str) -> None:
-    """Record in the store that a preset writes pages to a folder, so that later erasures find the pages with any preset."""
+    """Record in the store that a preset writes pages to the folder ``root``.
+
+    An erasure uses the record to find the pages, even if it runs with another preset. ``machine`` is the id of the folder, or
+    empty if the store is a file.
+    """
     path = str(root.absolute())
     if recorded_folders(store).get(path) != (preset, machine):
         with store.write() as tx:

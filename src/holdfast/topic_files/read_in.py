@@ -32,10 +32,10 @@ class FileImportResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """Files to import, either topic pages or the index: their state at the last sync (``base``), and the changes since then.
+    """The files to merge, which are either the topic pages or the index. Each file is identified by the hash of its name.
 
-    A file is identified by the hash of its name. ``refused`` maps such a hash to the hash of the content that the user
-    rejected.
+    ``base`` is the state of the files at the last sync. ``changed`` and ``missing`` are the files that were changed or deleted
+    since then. ``refused`` maps each file whose edits the user rejected to the hash of the rejected content.
     """
 
     base: Mapping[str, BasePage]
@@ -100,9 +100,10 @@ class FileImport:
     def _rename_notes(
         self, before: Mapping[str, BasePage], after: Mapping[str, BasePage], kind: str, merged: MergeResult
     ) -> None:
-        """Give the new topic of a renamed page to the notes that have the old topic. The index lists these notes.
+        """After pages were renamed, give the new topics to the notes that still have the old topics.
 
-        A note is a memory that describes the subject of one conversation.
+        A note is a memory that describes the subject of one conversation. The index lists the notes. ``before`` and ``after``
+        are the states of the pages before and after the merge.
         """
         renamed = {before[key].topic: page.topic for key, page in merged.pages.items() if key in before}
         renamed = {
@@ -160,7 +161,11 @@ class FileImport:
     # --- applying -------------------------------------------------------------------------------------------
 
     def _apply(self, change: Change) -> str:
-        """Apply one change in its own batch, so that it can be undone separately. Return the id of the line's memory."""
+        """Apply one change in its own batch, so that it can be undone separately. Return the id of the resulting memory.
+
+        If an edited memory would say the same as another memory, the edited memory is superseded, and the id of the other
+        memory is returned.
+        """
         if isinstance(change, Retire):
             return self._writer.apply([change])[0].id
         if change.id is None:

@@ -190,7 +190,7 @@ class TopicFiles:
         return 0
 
     def plan(self, stored: str | None) -> tuple[WritePlan, Mapping[str, int]]:
-        """Plan the files to write. Return the plan, and the revision of each memory on which the plan is based.
+        """Plan the files to write. Return the plan, and the revision number of each live memory at that time, keyed by memory id.
 
         ``stored`` is the record of the last sync, as JSON.
         """

@@ -19,9 +19,10 @@ _REWRITE: Final = digest("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
-    """A planned write of a file, or its removal if ``data`` is None.
+    """A file that is to be written, or to be removed if ``data`` is None.
 
-    ``stamp`` is the file's metadata at the time of planning, or None for a new file. If it has changed, nothing is written.
+    ``stamp`` is the file's metadata at the time of planning, or None for a new file. If the file has changed since then, the
+    whole plan is dropped.
     """
 
     name: str
@@ -42,7 +43,7 @@ class StoredPages:
 
 @dataclass(slots=True)
 class WritePlan:
-    """The files to write, and the state of all files after that, for the next sync (``record``)."""
+    """The files to write or remove (``writes``), and the state of all files afterwards (``record``), for the next sync."""
 
     record: Record
     writes: list[FileWrite] = field(default_factory=list)
@@ -225,7 +226,8 @@ class Planner:
 def _without(present: _PresentFile, erased: set[str], known: set[str], *, is_index: bool) -> bytes:
     """Return a file's bytes without the lines of erased memories.
 
-    A truncated last line is dropped, too, because it may be the start of an erased line.
+    A truncated last line is dropped, too, because it may be the start of an erased line. ``erased`` contains the hashes of the
+    erased lines, and ``known`` the hashes of all lines that the file had at the last sync.
     """
     page = (parse_index if is_index else parse_page)(present.text)
     rows: list[str] = []

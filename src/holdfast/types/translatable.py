@@ -25,7 +25,7 @@ class Translatable(str):
         return made
 
     def __str__(self) -> str:
-        """Return the text itself, so that ``str(error)`` keeps the code of an error's text."""
+        """Return this object itself, not a plain string. So ``str(error)`` keeps the code if the error's text is translatable."""
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:

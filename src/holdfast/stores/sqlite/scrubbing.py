@@ -147,7 +147,7 @@ def _files_holding(connection: FileConnection, path: Path, needles: Sequence[byt
 
 
 def _blocks(connection: FileConnection, which: int, file: Path, step: int = 1 << 22) -> Iterator[bytes]:
-    """Read a file in blocks through SQLite.
+    """Read a file in blocks of ``step`` bytes through SQLite. ``which`` is 0 for the store file and 1 for its log.
 
     Opening and closing the file directly would release the locks that this process holds on it.
     """

@@ -140,9 +140,10 @@ def rank(
     allowed: AllowedItems | None = None,
     excluded: Collection[int] = (),
 ) -> list[Match]:
-    """Return the ``limit`` items whose chunks match the terms best, best first.
+    """Return the ``limit`` items whose chunks match the query best, best first. ``wanted`` has the spellings of each query term.
 
-    A chunk of average length that contains every term once scores 1. Higher scores are cut to 1.
+    A chunk of average length that contains every term once scores 1. Higher scores are cut to 1. Only items in ``allowed`` are
+    returned, or all items if it is None. Items in ``excluded`` are left out.
     """
     total = sum(each.state.chunks for each in words.values())
     average = max(sum(each.state.terms for each in words.values()) / total, 1.0) if total else 1.0

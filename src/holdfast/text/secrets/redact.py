@@ -62,7 +62,10 @@ def _in_original(spans: list[Span], positions: list[int] | None) -> list[Span]:
 
 
 def _without(text: str, spans: list[Span], found: dict[str, None]) -> str:
-    """Replace each span with the kind of its secret. Overlapping spans are replaced together, with the kind of the first one."""
+    """Replace each span with the kind of its secret, and add the kind to ``found``.
+
+    Overlapping spans are replaced together, with the kind of the first one.
+    """
     pieces: list[str] = []
     at = 0
     for start, end, kind in spans:
