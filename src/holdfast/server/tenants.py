@@ -69,17 +69,18 @@ class EnginePool:
         self._flusher.start()
 
     def identify(self, bearer: str | None, loopback: bool) -> Principal:  # noqa: FBT001  (signature of the middleware's Identify)
-        """Return the principal that an access key belongs to.
+        """Return the principal that an access key belongs to. ``bearer`` is the access key that the request contains.
 
-        If no key was ever created, requests from this machine are accepted without a key.
+        ``loopback`` is True if the request comes from this machine. Such a request is accepted without a key, unless the store
+        requires keys. Creating the first key makes the store require keys.
         """
         return self.gate.identify(bearer, loopback=loopback)
 
     @contextlib.contextmanager
     def lease(self, tenant: str) -> Iterator[Engine]:
-        """Yield a tenant's engine, which stays leased until the ``with`` block ends.
+        """Context manager: yield a tenant's engine, which stays leased until the ``with`` block ends.
 
-        This opens the engine if needed, which can take a while, so do not call it on the event loop.
+        If the engine is not open, it is opened first, which can take a while. So do not use this method on the event loop.
         """
         slot = self._acquire(tenant)
         try:

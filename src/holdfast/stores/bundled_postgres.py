@@ -111,7 +111,7 @@ class BundledServer:
                     self._server.ensure_postgres_running()
 
     def use_library(self, library: str) -> None:
-        """Make the server load pgvector from another folder."""
+        """Make the server load pgvector from the folder ``library`` instead of its own folder."""
         self.execute(f"ALTER SYSTEM SET dynamic_library_path = '{library}/lib:$libdir'")
         self.execute(f"ALTER SYSTEM SET extension_control_path = '{library}/share:$system'")
         self.execute("SELECT pg_reload_conf()")
@@ -175,7 +175,10 @@ def _probe_here() -> Probe:
 
 
 def _computes(server: BundledServer, statement: str = _DISTANCE) -> bool:
-    """Return True if a distance can be computed in a new database, and False if doing so kills the server process."""
+    """Return True if the server can compute a vector distance, and False if this kills the server process.
+
+    The distance is computed in a new database, with the pgvector build that the server currently loads.
+    """
     import psycopg  # noqa: PLC0415  (an extra)
 
     name = f"probe_{os.urandom(4).hex()}"

@@ -29,7 +29,10 @@ def redact_address(url: str) -> str:
 
 
 def is_lost(error: psycopg.Error, raw: "psycopg.Connection[tuple[object, ...]] | None") -> bool:
-    """Return True if an error means that the connection to the server is broken."""
+    """Return True if an error means that the connection to the server is broken.
+
+    ``raw`` is the connection on which the error occurred, or None if there was no connection yet.
+    """
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and (raw is None or raw.closed or raw.broken)
 
 

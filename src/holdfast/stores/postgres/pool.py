@@ -133,8 +133,8 @@ class PostgresConnections:
     def _set_up(self, raw: "psycopg.Connection[Row]") -> Iterator[None]:
         """Context manager: make sure that the connection has the tenant's settings.
 
-        Behind a pooler, this runs the ``with`` block in a transaction that begins with these settings. Without a pooler, this
-        does nothing, because the connection already has them.
+        Without a pooler, the connection already has these settings, and nothing is done. Behind a pooler, the ``with`` block runs
+        in a transaction that begins by making these settings.
         """
         if not self._transaction_setup:
             yield

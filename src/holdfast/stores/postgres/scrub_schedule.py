@@ -76,7 +76,10 @@ def begin(session: PostgresSession) -> int:
 
 
 def finish(session: PostgresSession, number: int, unreachable: Sequence[Unreachable]) -> None:
-    """Record that a scrub is complete."""
+    """Record that a scrub is complete, and which places it could not reach.
+
+    ``number`` is the number of the scrub, as returned by :func:`begin`.
+    """
     session.execute(
         f"UPDATE {SCHEMA}.scrubs SET finished_at = clock_timestamp(), unreachable = ? WHERE number = ?",
         (json.dumps(unreachable), number),

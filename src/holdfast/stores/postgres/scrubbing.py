@@ -42,7 +42,8 @@ def rewrite(session: PostgresSession, *, max_locked_bytes: int = MAX_LOCKED_BYTE
     """Rewrite the tables, the planner's statistics and the log, so that they contain no deleted rows.
 
     Return (complete, unreachable). ``complete`` is False if another transaction prevented the rewrite; scrub again later.
-    ``unreachable`` lists the places that this database user cannot rewrite.
+    ``unreachable`` lists the places that this database user cannot rewrite. A table is locked while it is rewritten. Tables
+    larger than ``max_locked_bytes`` are copied instead, and stay in use meanwhile.
     """
     remove_unfinished(session)
     if not _wait_for_old_transactions(session):
@@ -90,7 +91,11 @@ def _wait_for_old_transactions(session: PostgresSession) -> bool:
 
 
 def _rewrite_tables(session: PostgresSession, max_locked_bytes: int) -> list[str]:
-    """Rewrite every table. Return a message for each large table that cannot be replaced by a copy."""
+    """Rewrite every table. Return a message for each table that cannot be rewritten.
+
+    Tables up to ``max_locked_bytes`` are locked and rewritten by PostgreSQL. Larger tables are replaced by a copy. A large table
+    cannot be replaced if an administrator attached an object to it, such as a trigger.
+    """
     left = []
     rows = fetch(
         session,

@@ -49,7 +49,10 @@ class PostgresSession:
         return self.raw.cursor(binary=True).execute(translate(sql), tuple(values))
 
     def execute_planned(self, sql: str, values: Sequence[Any]) -> ResultRows:
-        """Run a statement without a prepared plan. PostgreSQL then makes a plan for these values and can choose a partial index."""
+        """Run a statement with a plan that PostgreSQL makes for exactly these values. Such a plan can use a partial index.
+
+        A prepared plan must serve all values, so it cannot use a partial index.
+        """
         return self._run(sql, values, prepare=False)
 
     def _run(self, sql: str, values: Sequence[Any], *, prepare: bool | None) -> ResultRows:

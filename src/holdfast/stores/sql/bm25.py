@@ -74,9 +74,11 @@ def _scored(limit: int) -> int:
 
 
 def best_of(weights: Mapping[int, float], known: Sequence[Counted], limit: int) -> list[int]:
-    """Return the row numbers of the candidates to score: those with the highest weight. Of equal ones, the newest come first.
+    """Return the row numbers of the candidates to score: those with the highest weight. On equal weights, newer rows come first.
 
-    ``weights`` maps the row number of each candidate to the summed rarity of its terms.
+    ``weights`` maps the row number of each candidate to its weight, the summed rarity of its terms. ``known`` are the terms of
+    the query. If there is only one, the candidates are already in the right order. ``limit`` is the number of results of the
+    search.
     """
     count = _scored(limit)
     if len(known) == 1:  # already in order

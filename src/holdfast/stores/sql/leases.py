@@ -76,10 +76,10 @@ def _priorities(connection: Connection, tenant: str, state: str) -> Iterator[int
 def _not_in_running_scopes(
     connection: Connection, tenant: str, now: datetime, too_late: datetime, kinds: list[str]
 ) -> tuple[str, list[Any]]:
-    """Return an SQL condition that excludes jobs in scopes where such a job is already running. Also return its bound values.
+    """Return an SQL condition that excludes jobs of the given ``kinds`` in each scope where a job of these kinds is running.
 
-    Only jobs of the given ``kinds`` are excluded, and only running jobs of these kinds count. A running job counts until its
-    lease expires. A lease that ends after ``too_late`` counts as expired.
+    Also return the bound values of the condition. A running job counts until its lease expires. A lease that ends after
+    ``too_late`` counts as expired.
     """
     if not kinds:
         return "", []

@@ -41,7 +41,7 @@ class _Translation:
     def all_of(self, where: object, depth: int) -> Part:
         """Return the SQL condition that the metadata matches all entries of a filter.
 
-        ``{"room": "kitchen", "floor": 2}`` has two entries. Both must match.
+        ``{"room": "kitchen", "floor": 2}`` has two entries. Both must match. ``depth`` is the nesting depth of this filter.
         """
         if depth > _MAX_DEPTH:
             raise InvalidInput(f"The filter is nested too deeply; the limit is {_MAX_DEPTH} levels.")

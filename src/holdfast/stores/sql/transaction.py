@@ -107,9 +107,10 @@ class SQLTransaction(SQLReads, JobWrites, TraceWrites):
             self._index(partition, texts)
 
     def _detach_replies(self, questions: Sequence[int]) -> None:
-        """Remove the texts of these questions from the messages that answer them.
+        """Make replies no longer findable by these questions. ``questions`` are sequence numbers of messages.
 
-        The answers are then found only by their own text. ``questions`` are sequence numbers of messages.
+        A reply stores the text of the question that it answers, and is indexed with this text. The text is removed from the reply
+        and from its index entries. The reply is then found only by its own text.
         """
         sql = f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE tenant = ? AND answers IN ({marks(questions)})"
         for row in fetch(self._connection, sql, (self.tenant, *questions)) if questions else ():

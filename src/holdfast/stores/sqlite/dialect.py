@@ -47,7 +47,9 @@ class SQLiteDialect:
     def metadata_any(self, path: Sequence[str], condition: Callable[[str], Part], *, of: Candidates = "both") -> Part:
         """Return the SQL condition that the metadata entry at a path fulfills ``condition``.
 
-        If the entry is a list, it is enough that one of its elements fulfills the condition.
+        If the entry is a list, it is enough that one of its elements fulfills the condition. ``condition`` is a function: it gets
+        the SQL name of a value and returns the SQL condition on this value. ``of`` selects whether the condition is applied to
+        the entry, to its elements, or to both.
         """
         entry = f"step{len(path) - 1}"
         elements, own = condition("element"), condition(entry)

@@ -195,8 +195,8 @@ class IndexCache:
     def _update(self, connection: FileConnection, tenant: str, model: int, partition: int, version: int) -> VectorIndex | None:
         """Return the vector index of a partition, at least as new as the partition's ``version``.
 
-        Reload only the changed items, or the whole index if it missed too many changes. Return None if the partition has no
-        vectors of the model.
+        If the cached index is outdated, reload only the changed items. If it is missing or has missed too many changes, load the
+        whole index. Return None if the partition has no vectors of the model.
         """
         have, index = self._indexes.get((partition, model), (-1, None))
         if index is None or version - have > _LOG_LENGTH - 100:

@@ -118,7 +118,11 @@ class QueuedIndex:
         *,
         retry: bool = True,
     ) -> list[Match] | None:
-        """Return the nearest items in the index and the queue. Return None if the index cannot be used or finds too few items."""
+        """Return the nearest items among the vectors in the index and the queued vectors, which are not in the index yet.
+
+        Return None if the index cannot be used now or finds too few items. With ``allowed``, only these items are returned. If
+        vectors are missing from the result of the index, the search is repeated once. ``retry`` is False in this second search.
+        """
         build = self._searchable_build(model, partitions)
         if build is None:
             return None
@@ -144,7 +148,10 @@ class QueuedIndex:
     def _search_index(
         self, build: Build, query: "NDArray[np.float32]", partitions: Collection[int], limit: int
     ) -> list[VectorKey]:
-        """Return the keys of the nearest vectors in the index. A server must respond within the time limit of the recall."""
+        """Return the keys of the nearest vectors in the index.
+
+        Raise ``IndexUnavailable`` if the index is on a server that does not respond within the time limit of the recall.
+        """
         budget = current_budget()
         if budget is None or not self.place.is_remote:
             keys = self._feed.opened(build).search(query, partitions, limit)
