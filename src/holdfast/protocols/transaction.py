@@ -112,7 +112,7 @@ class Transaction(Reads, Protocol):
         ...
 
     def holds_lease(self, job: Job) -> bool:
-        """Return True if this attempt to run the job still holds the job's lease."""
+        """Return True if the job is still leased to the worker that ``job`` names, for the same attempt."""
         ...
 
     def remove_done_jobs(self, *, before: datetime) -> int:

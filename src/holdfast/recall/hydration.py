@@ -31,8 +31,8 @@ def read_rows(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list[tuple[Message, Memory | None]]:
     """Read the messages that the recall may use. Return each message with a memory or None, as in :func:`read_rows`.
 
-    These messages are left out: messages of the current session, messages with an action (a marker such as ``IGNORE``),
-    sources of forgotten memories, and messages with the wrong trust (see :func:`_admitted`).
+    Messages of the current session and sources of forgotten memories are left out. Messages with an action (a marker such as
+    ``IGNORE``) and messages with the wrong trust (see :func:`_admitted`) are left out, too.
     """
     messages = [
         message
@@ -46,7 +46,7 @@ def _messages(store: Store, question: RecallQuery, found: Sequence[int]) -> list
 
 
 def memory_obstacle(memory: Memory, question: RecallQuery) -> Outcome | None:
-    """Return the reason why a recall may not use a memory that its search found, or None if it may."""
+    """Return the reason why a recall leaves out a memory that its search found, or None if the memory can be used."""
     if not question.reader.sees(memory.scope):
         return "scope"
     if memory.kind in question.background_kinds:
@@ -55,7 +55,7 @@ def memory_obstacle(memory: Memory, question: RecallQuery) -> Outcome | None:
 
 
 def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
-    """Return the reason why a recall may not use a message that its search found, or None if it may."""
+    """Return the reason why a recall leaves out a message that its search found, or None if the message can be used."""
     if not question.reader.sees(message.scope):
         return "scope"
     if message.session == question.without_session:
@@ -66,10 +66,10 @@ def message_obstacle(message: Message, question: RecallQuery) -> Outcome | None:
 
 
 def own_part(message: Message, question: RecallQuery) -> str:
-    """Return the trusted part of a message's text. In a user's message, this is the text without quotations.
+    """Return the trusted part of a message's text. In a trusted message of the user, this is the text without quotations.
 
-    The whole text is returned if the message is not from the user, or if the query's ``min_trust`` is so low that quotations
-    are trusted, too.
+    In all other cases, the whole text is returned. This includes queries whose ``min_trust`` is so low that quotations are
+    trusted.
     """
     gated = message.role == "user" and message.trust >= question.min_trust > QUOTED_TRUST
     return own_words(message.text) if gated else message.text

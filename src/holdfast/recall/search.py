@@ -248,8 +248,8 @@ def _says_more(candidate: _Ranked, derived: Mapping[str, float], shown: Abstract
 
     A memory adds nothing if all its source messages are already ``shown``. A message adds nothing if a memory derived from it
     is about as strong. If a memory derived from the message was superseded, the message adds nothing if the new memory has at
-    least the strength ``floor``. ``derived`` maps the id of each memory to its strength, and the id of each message to the
-    strength of the best memory derived from it.
+    least the strength ``floor``. ``derived`` maps the ids of memories to their strengths. It also maps the ids of messages to
+    the strengths of the best memories derived from them.
     """
     owner = candidate.owner
     if isinstance(owner, Message):

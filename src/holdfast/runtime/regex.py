@@ -17,9 +17,9 @@ _ATTRIBUTES: Final = (
 
 
 class _Regex:
-    """Looks like a compiled pattern.
+    """A regular expression that is compiled when it is first used. It has the attributes of a compiled pattern.
 
-    The first use compiles it and stores the attributes of the compiled pattern here, so later uses do not call ``__getattr__``.
+    The first use stores these attributes in this object, so later uses do not call ``__getattr__``.
     """
 
     def __init__(self, source: str, flags: int) -> None:

@@ -160,8 +160,8 @@ class Lanes:
         ``computes`` is True if this process computes recalls itself. Then only three quick requests run at a time. Otherwise
         quick requests mostly wait for other servers, and many run at a time.
 
-        Two large requests run at a time, but only one per tenant, so that the large requests of one tenant do not delay those
-        of another tenant. Several long requests and many chats run at a time, because they mostly wait.
+        Two large requests run at a time, but only one per tenant. So the large requests of one tenant do not delay those of
+        another tenant. Several long requests and many chats run at a time, because they mostly wait.
         """
         quick = Lane(capacity=3, per_tenant=2, by_time=True) if computes else Lane(capacity=40, per_tenant=20)
         lanes: dict[LaneName, Lane] = {

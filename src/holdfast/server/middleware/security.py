@@ -264,8 +264,8 @@ class Security:
     async def _rejection(self, info: _RequestInfo, scope: AsgiScope, headers: Headers) -> Problem | None:
         """Return the error response if a request must be rejected, or None.
 
-        A request is rejected if it exceeds the rate limit, if its body is too large, or if it came through a proxy to a
-        server without access keys.
+        A request is rejected if it exceeds the rate limit or if its body is too large. A server without access keys also
+        rejects requests that came through a proxy.
         """
         if came_through_proxy(headers) and await self._is_keyless(info, scope):
             return problem_response(
