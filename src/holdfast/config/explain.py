@@ -46,7 +46,11 @@ class _Given:
 
 
 def explain_settings(settings: Settings, preset: Preset) -> Sequence[ExplainedSetting]:
-    """Explain every setting. If the value comes from a variable or the settings file, the variable or file is named."""
+    """Return every setting with its value and the source of the value.
+
+    If the source is an environment variable or the settings file, ``place`` is the name of the variable or the path of the
+    file.
+    """
     names, sources = variables(), _sources()
     found = []
     for item in fields(Settings):

@@ -171,10 +171,10 @@ class Wishes:
         return [_without_wish(put, default.text if wish.subject else "") for put in found] or [default]
 
     def mark(self, session: SessionRecord, message: Message, last: Message | None, plan: Plan) -> tuple[Message, SessionRecord]:
-        """Mark a message that is off the record or asks to forget something. Return the message and the session.
+        """Mark a message if it is off the record or asks to forget something. Return the message and the session.
 
-        The session's metadata then says which later messages are off the record. ``last`` is the previous message of the
-        session, or None.
+        If the wish changes which later messages are off the record, the returned session's metadata says so. ``last`` is the
+        previous message of the session, or None. ``plan`` has the wish in the message.
         """
         off_record = plan.wish is not None and plan.wish.wish == "off_record"
         withheld, until = is_withheld(
@@ -246,9 +246,9 @@ def _without_wish(put: Put, fact: str) -> Put:
 
 
 def _cut(writer: Writer, memory: Memory, remainder: str) -> Change:
-    """Return the change that forgets a memory, or shortens it to ``remainder`` if this text is not empty.
+    """Return the change that shortens a memory to ``remainder``, the text to keep.
 
-    If another memory already has the shortened text, the memory is forgotten as a whole.
+    If ``remainder`` is empty, or if another memory already has this text, return the change that forgets the memory.
     """
     retire = Retire(id=memory.id, status="forgotten", reason=_FORGET_REASON)
     if not remainder:

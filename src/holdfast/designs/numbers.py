@@ -26,9 +26,10 @@ def find_numbered(engine: Engine, number: int, memories: Iterable[types.Memory])
 
 
 def resolve(engine: Engine, id: int | str, memories: Sequence[types.Memory]) -> str | None:
-    """Return the engine's id of the memory with an integer id, or None if no memory has it.
+    """Return the engine's id of a memory. ``id`` is the integer id or already the engine's id.
 
-    If ``id`` is a string, it already is the engine's id and is returned unchanged.
+    An integer is looked up in ``memories``, and the result is None if no memory has this integer id. A string is the engine's
+    id and is returned unchanged.
     """
     if isinstance(id, str):
         return id

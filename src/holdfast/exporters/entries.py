@@ -31,10 +31,10 @@ class MessageEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEntry:
-    """A session, and the messages that its fields refer to.
+    """A session, with the ids of the messages that it refers to.
 
-    In the store, such a field holds the sequence number of a message: ``digested_to`` is the last digested message.
-    ``places`` maps the name of each such field to the id of the message.
+    Some fields of a session hold the sequence number of a message. For example, ``digested_to`` is the number of the last
+    digested message. Numbers differ between stores, so ``places`` maps the name of each such field to the id of the message.
     """
 
     session: SessionRecord

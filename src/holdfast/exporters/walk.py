@@ -168,10 +168,10 @@ class Walk:
         return found[0].id if found else None
 
     def summarized(self) -> Iterator[Entry]:
-        """Yield one entry per scope: the id of the last message that a summary covers.
+        """Yield, for each scope with a summary, the id of the last message that a summary covers.
 
-        Call :meth:`messages` first, because it collects the scopes. An export of one session has no such entries, because they
-        belong to the whole scope.
+        Call :meth:`messages` first, because it collects the scopes. If only one session is selected, nothing is yielded,
+        because a summary covers all sessions of a scope.
         """
         scopes = self._scopes if self._selection.session is None else set()
         for scope in sorted(scopes, key=_scope_key):

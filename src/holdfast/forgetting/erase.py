@@ -178,8 +178,9 @@ def _remove(
 ) -> _Removed:
     """Remove the rows of a target, rebuild the memories that also have other sources, and record the receipt.
 
-    All of this is one transaction. If it fails because the disk is full, the caller first runs :func:`_remove_in_steps`,
-    which removes most rows. It then calls this function again, with that result as ``before``.
+    All of this is one transaction. If the disk is too full for it, the caller runs :func:`_remove_in_steps`, which removes
+    most rows, and then calls this function again. ``before`` is the result of :func:`_remove_in_steps` in that second call,
+    and None in the first.
     """
     try:
         with store.write() as tx:
@@ -285,10 +286,10 @@ def _scrub(store: Store, needles: Sequence[bytes], *, rewrite: bool, files: Sequ
 
 
 def remove_derived(tx: Transaction, preset: Preset, messages: Collection[str], now: datetime) -> None:
-    """Remove messages and everything derived from them. Their bytes are overwritten in the background.
+    """Remove messages and everything derived from them. The removed bytes are overwritten later, in the background.
 
-    Memories that also have other sources are derived again from these sources. Stored responses are removed as well,
-    because they may contain the texts.
+    Memories that also have other sources are derived again from these sources. Stored responses are removed as well, because
+    they can contain texts of the removed messages.
     """
     targets = ErasureTargets(messages=set(messages))
     follow_sources(tx, targets)

@@ -50,7 +50,11 @@ class OpenConversation:
         return clean_name(self.start.id, what="id of the conversation") or ""
 
     def time_of(self, said: Said, now: datetime) -> datetime:
-        """Return the time of the next message. Without a time of its own, it gets the time of the previous message."""
+        """Return the time of the next message, ``said``.
+
+        If the message has no time, use the time of the previous message, or else the start of the conversation, or else
+        ``now``.
+        """
         return said.at or self.last_at or self.start.at or now
 
 
@@ -153,7 +157,7 @@ def fitting(text: str) -> str:
 def close_conversation(tx: Transaction, digester: Digester, talk: OpenConversation, now: datetime) -> Outcome:
     """Store the session of a conversation and queue its digest.
 
-    If nothing is to be learned from it, mark it as digested instead.
+    If no memories are to be learned from the conversation, mark the session as digested instead of queueing a digest.
     """
     known = tx.session(talk.id, talk.scope)
     last = tx.messages(MessageFilter(session=talk.id, exactly=talk.scope, newest=1))

@@ -91,7 +91,10 @@ class NoteWriter:
         return [self._apply(writer, note, each, known) for note, each in zip(notes, ready, strict=True)]
 
     def count_known(self, reads: Reads, notes: Sequence[Note]) -> Counter[Outcome]:
-        """Return how many notes an earlier import stored, and how many of these an import would update."""
+        """Count the notes that an earlier import has already stored.
+
+        A note that this import would change counts as ``updated``, any other as ``known``. Nothing is stored.
+        """
         known = self._known(reads, notes)
         counts: Counter[Outcome] = Counter()
         for note in notes:
@@ -101,7 +104,10 @@ class NoteWriter:
         return counts
 
     def _known(self, reads: Reads, notes: Sequence[Note]) -> dict[tuple[Scope, str], Memory]:
-        """Return the memory of each of these notes that an earlier import stored, by the scope and id of the note."""
+        """Return the memories of those notes that an earlier import has already stored.
+
+        The result maps the scope and the id of a note to its memory. Other notes are left out.
+        """
         places = [(self._scope_of(note), note.id) for note in notes]
         ids = [*(id for _, id in places), *(self._moved[place] for place in places if place in self._moved)]
         where = {"imported_id": {"$in": ids}, "imported_from": self._source}

@@ -207,9 +207,10 @@ def _ask(extractor: Extractor, part: ExtractionInput, model: ChatModel, results:
 def _left_to_rules(
     extractor: Extractor, part: ExtractionInput, kept: Sequence[Put], refused: Sequence[Message], results: _Results
 ) -> list[Put]:
-    """Return the memories that rules extract from the messages of refused items (statements of a model's answer).
+    """Return the memories that rules extract from messages whose items (statements of a model's answer) were refused.
 
-    Memories that repeat an accepted item are left out.
+    ``refused`` are these messages. ``kept`` are the Puts (memories to store) of the accepted items. A memory that repeats one
+    of them is left out.
     """
     ids = {message.id for message in refused if message.role == "user"}
     if not ids:

@@ -42,8 +42,8 @@ def extract_typed_facts(messages: Sequence[Message], reader: SentenceReader | No
 def extract_key_values(messages: Sequence[Message], reader: SentenceReader | None = None) -> list[Put]:
     """Propose a memory for each lasting fact: a key, and a value in the third person.
 
-    Short-lived plans and events are skipped. But one that ends a known fact, such as a move, becomes a memory with the key
-    of that fact.
+    Short-lived plans and events are skipped, unless they end a known fact, as a move does. They then become a memory with the
+    key of that fact.
     """
     found = []
     for each in _sourced(messages, reader):

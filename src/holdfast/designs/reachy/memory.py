@@ -126,7 +126,11 @@ class MemoryManager:
         return expires_at is None or expires_at > services(self.engine).clock.now()
 
     async def forget(self, memory_id: str) -> bool:
-        """Forget a memory; return False if the id does not exist. A message is erased with everything derived from it."""
+        """Forget a memory. Return False if the id does not exist.
+
+        ``memory_id`` can also be the id of a message, because :meth:`search` finds messages, too. The message is then erased,
+        with everything derived from it.
+        """
         try:
             if memory_id.startswith("msg_"):
                 return await asyncio.to_thread(self._erase_message, memory_id)

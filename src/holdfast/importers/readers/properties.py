@@ -48,9 +48,10 @@ def read_properties(text: str) -> Properties:
 
 
 def _read_each(text: str) -> tuple[dict[str, Any], str | None]:
-    """Parse each property alone. Return the properties by name, and the first problem or None.
+    """Parse each property on its own. Return the properties by name, and the first problem or None.
 
-    If the value is plain text, it is accepted without quotes, even with a colon such as in ``Trip: part two``.
+    A property that is not valid YAML is still accepted if its value is plain text on one line, such as ``Trip: part two``,
+    which YAML rejects without quotes because of the colon.
     """
     values: dict[str, Any] = {}
     problems: list[str] = []

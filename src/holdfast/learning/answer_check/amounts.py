@@ -107,10 +107,10 @@ def _is_age(year: int, said: Said) -> bool:
 
 
 def _spans(said: Said) -> Iterable[tuple[date, date]]:
-    """Yield the spans of days that a date derived from this text may lie in, each as first and last day.
+    """Yield the spans of days in which a date derived from this text can lie, each as first and last day.
 
-    The first span is always the day on which the text was said, plus one day before and one day after. The others are
-    spans that the text names, such as "next Friday".
+    The first span is always the day on which the text was said, plus one day before and one day after. The others are spans
+    that the text names, such as "next Friday".
     """
     today = said.at.date()
     yield today - timedelta(days=1), today + timedelta(days=1)

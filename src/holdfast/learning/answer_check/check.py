@@ -243,9 +243,9 @@ def _ignores_reply(content: Sequence[Word], evidence: Evidence) -> bool:
 
 @dataclass(slots=True)
 class _Votes:
-    """Counts how many words of an item agree with the messages and how many do not, for one property.
+    """Counts the words of an item that agree with the messages in one property, and the words that differ.
 
-    A property is, for example, which person the words are about.
+    The property is, for example, the person whom a word is about. The item is wrong if more words differ than agree.
     """
 
     agree: int = 0
@@ -303,9 +303,10 @@ def _vote_on_polarity(votes: _Votes, word: Word, meant: Sequence[Word], *, past:
 
 
 def _is_denied_of_user(content: Sequence[Word], evidence: Evidence) -> bool:
-    """Return True if the item states about another person what the user's messages deny about the user.
+    """Return True if an item is about another person, and the user's messages deny the same thing about the user.
 
-    For example, "I'm not diabetic. That was my father" supports the item "the user's father was diabetic".
+    Such an item is accepted. For example, "I'm not diabetic. That was my father" supports the item "the
+    user's father was diabetic".
     """
     about_other = all("user" not in word.owners for word in content if word.owners)
     wanted = {stem for word in content for stem in word.stems}

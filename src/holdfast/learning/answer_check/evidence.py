@@ -27,9 +27,9 @@ def evidence_for(
 ) -> Evidence:
     """Return the evidence for an item (one statement of a model's answer).
 
-    ``sources`` are the messages that the item comes from, and ``messages`` is the whole conversation. From the user's
-    messages, only the user's own sentences count, not quotations. A question of the assistant counts only together with the
-    user's reply.
+    ``sources`` are the messages that the item comes from, ``messages`` is the whole conversation, and ``known`` are the
+    memories known so far. From the user's messages, only the user's own sentences count, not quotations. A question of the
+    assistant counts only together with the user's reply.
     """
     own: list[SourceSentence] = []
     context: list[SourceSentence] = []

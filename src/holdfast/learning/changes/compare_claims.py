@@ -177,10 +177,10 @@ class ClaimComparer:
         return sure
 
     def _ends_in_paragraph(self, old: str, claims: Sequence[str], news: Sequence[str]) -> float:
-        """Return the highest probability that one of the new claims ends ``old``, which is one of several claims.
+        """Return the highest probability that one of the new claims ends ``old``. ``claims`` are all claims of the old memory.
 
-        A new claim can end only the old claim that has the most words in common with it. The result is 0 if no probability
-        reaches its threshold.
+        A new claim is compared only with the old claim that has the most words in common with it. The result is 0 if no new
+        claim is compared with ``old``, or if no probability reaches its threshold.
         """
         sure = 0.0
         for new in news:
@@ -193,8 +193,8 @@ class ClaimComparer:
     def _least(self, old: str, new: str, *, alone: bool, nearest: bool) -> float | None:
         """Return the minimum probability with which a new claim ends an old one. Return None if they must not be compared.
 
-        The minimum is higher if the claims have no word in common, or if another memory is more similar to the new claim.
-        The sentence reader is often wrong in these cases.
+        ``nearest`` and ``alone`` are as in :meth:`_ends`. The minimum is higher if the claims have no word in common, or if
+        another memory is more similar to the new claim, because the sentence reader is often wrong in these cases.
         """
         common = common_words(old, new)
         if nearest:

@@ -51,7 +51,7 @@ _MIN_SPELLING_LIKENESS: Final = 0.72
 
 
 def is_given_up(old: str, new: str, language: str | None = None) -> bool:
-    """Return True if a thing named in the old statement is gone, or has another version number, in the new statement.
+    """Return True if, according to the new statement, a thing in the old statement is gone or has another version number.
 
     For example, "we use Node 20 now" changes the version number in "we use Node 16".
     """

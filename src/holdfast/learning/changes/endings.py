@@ -48,7 +48,7 @@ class ChangePhrases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """An activity or state that a clause says is over. In "I stopped playing tennis on Sundays", it is playing tennis."""
+    """An activity or state that a clause says is over, such as playing tennis in "I stopped playing tennis on Sundays"."""
 
     subject: str | None
     sort: str

@@ -163,10 +163,10 @@ class _Batch:
         self._append(put)
 
     def _unstated_rest(self, put: Put, found: Sequence[Neighbor]) -> list[Put]:
-        """Return the parts of replaced memories that are still true, as new Puts (memories to store).
+        """Return the still true parts of the memories that ``put`` replaces, as new Puts (memories to store).
 
-        Parts that another new Put states are left out. The replaced memories are those that a model named in
-        ``put.replaces``.
+        The replaced memories are those in ``put.replaces``, as a model named them. Parts that another new Put already states
+        are left out.
         """
         replaced = [neighbor.memory for neighbor in found if neighbor.memory.id in put.replaces]
         rest = [each for memory in replaced for each in remainder(memory, put, self._chance)]
@@ -192,9 +192,9 @@ class _Batch:
         self.puts.append(put)
 
     def _ended_in_batch(self, put: Put) -> list[Put]:
-        """Return the earlier Puts (memories to store) of the batch that the new Put supersedes.
+        """Return the earlier Puts (memories to store) of the batch that the new Put certainly supersedes.
 
-        If no match is certain, return the only uncertain match, or none if there are several.
+        If no match is certain, return a list with the uncertain match if there is exactly one, otherwise an empty list.
         """
         if not self._rules.supersede:
             return []
@@ -233,7 +233,9 @@ class _Batch:
     def _superseding(self, put: Put, found: Sequence[Neighbor], same: Neighbor | None) -> Put:
         """Return the Put (a memory to store) with ``replaces`` set to the memories that the Put supersedes.
 
-        Clauses of these memories that are still true are added to the batch as separate Puts.
+        ``found`` are the known memories that may be about the same thing. ``same`` is the one that the Put repeats, if any;
+        the Put replaces it, too. Clauses of the replaced memories that are still true are added to the batch as separate
+        Puts.
         """
         ended = _certain_or_only(list(self._ended(put, found))) if self._rules.supersede and not _is_summary(put) else []
         if not ended and self._rules.supersede:
@@ -361,7 +363,7 @@ def _is_similar(neighbor: Neighbor) -> bool:
 def _certain_or_only(ended: list[_Retired]) -> list[_Retired]:
     """Return the memories that are certainly superseded.
 
-    If none is certain, return the only uncertain memory, or an empty list if there are several.
+    If no memory is certain, return a list with the uncertain memory if there is exactly one, otherwise an empty list.
     """
     certain = [each for each in ended if each.certain]
     return certain or (ended if len(ended) == 1 else [])
