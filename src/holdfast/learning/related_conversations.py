@@ -36,7 +36,11 @@ def with_neighbors(put: Put, near: Sequence[Neighbor], calibration: DocumentCali
 
 
 def with_conversations(changes: Sequence[Change], members: Sequence[Memory]) -> tuple[Change, ...]:
-    """Return the changes of a compaction. Each changed memory also lists the conversations of the memories merged into it."""
+    """Return the changes of a compaction, with the conversations of merged memories added.
+
+    If a memory was merged into another memory, the metadata of the other memory also lists the conversations of the
+    merged memory.
+    """
     by_id = {memory.id: memory for memory in members}
     inherited: dict[str, list[str]] = {}
     for change in changes:

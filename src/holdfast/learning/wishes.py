@@ -136,7 +136,7 @@ def _forgetting(text: str, ruled: RuledWish | None) -> ReadWish:
 
 
 def _tells(part: str, *, before: str, reader: SentenceReader | None) -> bool:
-    """Return True if a part of a message contains content, and not only the off-the-record wish itself."""
+    """Return True if a part of a message says something besides the wish to stay off the record."""
     if reader is None:
         return True
     reading = reader.read(part, before=before)
@@ -171,9 +171,10 @@ def _possible(text: str, before: str) -> dict[WishName, float]:
 
 
 def _certain(text: str, before: str, reader: SentenceReader, possible: Mapping[WishName, float]) -> tuple[WishName | None, float]:
-    """Return the wish that the sentence reader is sure of (or None), and the probability that there is no wish.
+    """Return the wish that the sentence reader is sure of, or None, and the probability that the message contains no wish.
 
-    The wish must be one of ``possible``.
+    ``possible`` contains the only wishes to consider, each with the minimum probability that the reader must give it.
+    If a wish is returned, the second value is 0.
     """
     whole = text[:_MAX_CHARACTERS]
     sentences = split_sentences(whole)[:_MAX_SENTENCES]

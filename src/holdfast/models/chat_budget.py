@@ -110,8 +110,8 @@ def _uncounted(error: ModelError) -> ModelError:
 class Presence:
     """Keeps track of whether a chat model answers, and pauses its use after failures.
 
-    After a slow failure, no call is made for a while, so that a silent model does not delay every job. After any
-    failure, work that waits for the model to recover is postponed for a while.
+    There are two pauses. After a slow failure, no call is made for a while, so that a model that does not answer cannot
+    delay every job. After any failure, jobs that wait until the model works again are postponed for a while.
     """
 
     def __init__(self) -> None:

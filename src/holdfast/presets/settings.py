@@ -21,7 +21,10 @@ from holdfast.presets.base import Paragraph, Preset
 def _setting(
     default: Any, help: str, *, minimum: float | None = None, maximum: float | None = None, above: float | None = None
 ) -> Any:
-    """Return a dataclass field for a setting, with the setting's help text and the limits of its value."""
+    """Return a dataclass field for a setting, with the setting's help text and the limits of its value.
+
+    The value must be at least ``minimum``, at most ``maximum``, and greater than ``above``. None means no limit.
+    """
     return field(default=default, metadata={"help": help, "minimum": minimum, "maximum": maximum, "above": above})
 
 
@@ -233,9 +236,10 @@ def _checked(preset: str, item: "Field[Any]", value: Any) -> Any:
 
 
 def _embedder(settings: MemoryConfig | ReachySettings, *, provider: str | None = None) -> str | None:
-    """Return the name of the embedder in the settings, or None if it is the default embedder of the design.
+    """Return the name of the embedder in the settings. Return None if the setting has its default value.
 
-    With None, the preset keeps its own embedder.
+    None means that the preset keeps its own embedder. ``provider`` is put before the name of a model that is neither
+    local nor has a provider.
     """
     name = settings.embedding_model
     if name == type(settings)().embedding_model:

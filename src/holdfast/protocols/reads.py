@@ -51,7 +51,10 @@ class Reads(Protocol):
         ...
 
     def memories(self, wanted: MemoryFilter) -> list[Memory]:
-        """List the current revision of each memory. With ``known_at``, list the revision that was current at that time."""
+        """List the memories that a filter selects, each in its current revision.
+
+        If the filter has ``known_at``, list the revision that was current at that time.
+        """
         ...
 
     def count_memories(self, wanted: MemoryFilter) -> int:

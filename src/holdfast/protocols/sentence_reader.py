@@ -52,9 +52,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Result of comparing an old statement with a new one: three probabilities, whose sum is 1.
+    """Result of comparing an old statement with a new statement: three probabilities, whose sum is 1.
 
-    ``leaves``: the old statement stays valid. ``repeats``: the new statement repeats it. ``ends``: the new statement replaces it.
+    ``leaves`` is the probability that the old statement stays valid. ``repeats`` is the probability that the new
+    statement repeats the old statement. ``ends`` is the probability that the new statement replaces the old statement.
     """
 
     leaves: float

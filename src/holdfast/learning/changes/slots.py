@@ -184,10 +184,10 @@ def _slot(clause: SlotClause, rule: SlotRule, match: re.Match[str], words: SlotP
 
 
 def _applies(rule: SlotRule, clause: SlotClause, words: SlotPhrases) -> bool:
-    """Return False if a rule must not be applied to a clause that the rule matches.
+    """Return True if a rule that matches a clause can be applied to the clause.
 
-    A rule about a change, an ending or the past does not apply to a negative clause. Some rules about an ending do not apply
-    if the ending is only partial, as in "stopped drinking coffee after six".
+    A rule about a change, an ending or the past cannot be applied to a negative clause. Some rules about an ending
+    cannot be applied if the ending is only partial, as in "stopped drinking coffee after six".
     """
     if rule.sense != "says" and _is_negative(clause):
         return False
@@ -225,7 +225,10 @@ def _cues_change(clause: SlotClause, rule: SlotRule) -> bool:
 
 
 def _is_vague(rule: SlotRule, value: str, match: re.Match[str], words: SlotPhrases) -> bool:
-    """Return True if the value is unspecific, such as "a car". Another value, such as "Toyota", may then mean the same thing."""
+    """Return True if the value is unspecific, such as "a car".
+
+    Another value, such as "Toyota", does not contradict an unspecific value: both can mean the same thing.
+    """
     shared, traits = shared_words(), rule.traits
     if value in shared.vague_values or (traits.vague and value not in shared.definite_values):
         return True

@@ -168,7 +168,7 @@ def _ends_value(old: Slot, new: Slot) -> bool:
 
 
 def _same_activity(old: str, new: str) -> bool:
-    """Return True if two activities are the same. One of them may lack the verb: "drink coffee" and "coffee"."""
+    """Return True if two activities are the same, even if one of them lacks the verb: "drink coffee" and "coffee"."""
     before, after = old.split(), new.split()
     return bool(before and after) and (before == after or before[1:] == after or before == after[1:])
 
@@ -181,7 +181,7 @@ def _has_parted(old: Slot, new: Slot) -> bool:
 
 
 def same_subject(old: Slot, new: Slot) -> bool:
-    """Return True if two slots have the same subject. One of them may lack the subject's name."""
+    """Return True if two slots have the same subject, even if only one of them has the subject's name."""
     if old.subject == new.subject:
         return True
     (role, _, name), (other_role, _, other_name) = old.subject.partition(":"), new.subject.partition(":")
@@ -195,10 +195,10 @@ def same_subject(old: Slot, new: Slot) -> bool:
 
 
 def _same_attribute(old: Slot, new: Slot) -> bool:
-    """Return True if two attributes are about the same thing.
+    """Return True if the new slot has the same attribute as the old slot, or an attribute that includes it.
 
-    A new opinion of coffee also applies to an old opinion of coffee at night. A move changes both the town and the
-    dwelling. A statement that moves an appointment may use only a part of the appointment's name.
+    A new opinion of coffee includes an old opinion of coffee at night. A move changes both the town and the dwelling. A
+    statement that moves an appointment can name the appointment more briefly or more fully than the old statement.
     """
     if old.attribute == new.attribute or old.attribute.split(" / ")[0] == new.attribute:
         return True

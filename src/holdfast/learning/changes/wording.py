@@ -75,9 +75,9 @@ def _is_same_word(one: str, other: str) -> bool:
 
 
 def spoken_words(text: str) -> tuple[str, str, str]:
-    """Split a statement that quotes the user: return the text before the quotation, the quoted words, and the text after it.
+    """Split a statement that quotes the user into three texts: before the quotation, the quoted words, and after it.
 
-    If the statement is not a quotation, the first and the last text are empty.
+    If the statement is not a quotation, the whole statement is the second text, and the other two are empty.
     """
     reported = _REPORTED.fullmatch(text.strip())
     return ("", text, "") if reported is None else (reported["before"], reported["text"], reported["after"])

@@ -248,7 +248,8 @@ def _last_pause(folded: str, book: Rulebook) -> list[tuple[int, int]]:
 def _follows_from(boundary: str, before: str, book: Rulebook) -> bool:
     """Return True if a clause is a consequence of the statement before it: "my gym closes at nine so I go early".
 
-    The two are then not split. ``boundary`` is the separator between them.
+    Such a clause is not separated from the statement. ``before`` is the statement, and ``boundary`` is the text between
+    the statement and the clause.
     """
     return _CONSEQUENCE.search(boundary) is not None and book.find(before) is not None
 

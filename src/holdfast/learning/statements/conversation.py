@@ -140,7 +140,7 @@ def _repair_last(found: list[SourcedStatement], bare: _BareCorrection) -> list[S
 
 
 def _restates(new: SourcedStatement, old: SourcedStatement) -> bool:
-    """Return True if a correction is a new version of an earlier statement by the same speaker."""
+    """Return True if ``new``, a correction, is a new version of ``old``, an earlier statement by the same speaker."""
     if new.sources[-1].speaker != old.sources[-1].speaker:
         return False
     if new.sources == old.sources and new.statement.text == old.statement.text:

@@ -77,8 +77,8 @@ class Rulebook:
     def find(self, clause: str) -> StatementRule | None:
         """Return the first rule that matches a clause, or None. The clause must be in lower case and without accents.
 
-        A rule may also match after a prefix such as "every Sunday", or after omitted words such as "I've" have been
-        inserted.
+        If no rule matches the whole clause, the rules are tried on the text after a prefix such as "every Sunday". Then
+        they are tried with omitted words, such as "I've", added at the beginning.
         """
         rule = self._first(clause, 0)
         for start in self._after_prefix(clause):

@@ -50,9 +50,10 @@ def spoken(text: str, book: Rulebook) -> Iterator[SpokenSentence]:
 
 
 def without_secret(text: str) -> str:
-    """Return a text without the clauses that contain a password or another secret. The result may be empty.
+    """Return a text without the clauses that contain a password or another secret. The result can be empty.
 
-    A clause after a secret is kept only if it begins with its own subject. Otherwise it may belong to the secret.
+    A clause after a secret is kept only if it begins with its own subject. Without a subject, it could be part of the
+    secret.
     """
     folded = fold_clause(text)
     if not _SECRET.search(folded):

@@ -47,7 +47,7 @@ def without_lead(text: str) -> str:
 def _without_tail(text: str, read: Callable[[str], Reading]) -> str:
     """Return a text without the request at its end, if the request is not worth keeping.
 
-    The request stays if the sentence reader rates the text clearly lower without it.
+    The request is kept if the sentence reader gives the shortened text a clearly lower score than the whole text.
     """
     for pause in _TAIL.finditer(text):
         head, tail = text[: pause.start()], text[pause.end() :]

@@ -270,9 +270,9 @@ def _reserve(wanted: dict[str, Detail], covered: set[str], form: _ReportFormat) 
 
 
 def _turns(chosen: Sequence[_QuotableSentence], max_sentences: int) -> list[list[_QuotableSentence]]:
-    """Group consecutive sentences of one speaker.
+    """Group consecutive sentences of one speaker, in at most ``max_sentences`` groups if possible.
 
-    If there are too many groups, merge some into earlier groups of the same speaker.
+    If there are more groups, small groups are merged into earlier groups of the same speaker.
     """
     turns = _runs(chosen)
     while len(turns) > max_sentences:
@@ -291,7 +291,10 @@ def _runs(chosen: Sequence[_QuotableSentence]) -> list[list[_QuotableSentence]]:
 
 
 def _render(chosen: Sequence[_QuotableSentence], form: _ReportFormat, *, min_sentences: int) -> str:
-    """Render the chosen sentences as a few reported sentences, each starting with its speaker."""
+    """Render the chosen sentences as reported sentences, each starting with its speaker.
+
+    If there are fewer than ``min_sentences``, long reported sentences are divided.
+    """
     turns = _turns(chosen, form.max_sentences - 1)
     while len(turns) < min_sentences and max(len(turn) for turn in turns) > 1:
         longest = max(range(len(turns)), key=lambda at: len(turns[at]))

@@ -185,7 +185,11 @@ def _call_model(
 
 
 def _check(written: _Written, name: str, replaces: Sequence[str], max_characters: int) -> tuple[str | None, tuple[str, ...]]:
-    """Return the model's text and the problems found (``flaws``). The text is None if it cannot be used."""
+    """Return the model's text and the problems found (``flaws``). The text is None if it cannot be used.
+
+    ``name`` is the field of the model's answer that contains the text. ``replaces`` are the texts that it would
+    replace.
+    """
     if written.data is None:
         return None, written.flaws
     raw = str(written.data.get(name) or "").strip()
@@ -205,7 +209,8 @@ def _checked(
 ) -> tuple[str | None, tuple[str, ...]]:
     """Return the model's text without sentences that contradict the messages, and the problems found (``flaws``).
 
-    The text is None if nothing is left.
+    The text is None if it cannot be used, or if nothing is left of it. ``name`` is the field of the model's answer that
+    contains the text.
     """
     text, flaws = _check(written, name, [message.text for message in messages], max_characters)
     if text is None:

