@@ -191,7 +191,7 @@ class Gate:
         forks.register(self)
 
     def after_fork(self) -> None:
-        """Reset the state in a forked child process: create a new lock, and drop the unsaved times at which keys were last used.
+        """Reset the state in a forked child process: create a new lock, and drop the unsaved times of the last use of keys.
 
         The parent process saves these times.
         """

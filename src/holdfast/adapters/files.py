@@ -179,7 +179,11 @@ class MemoryFiles:
                 self.memory.forget(file.id)
 
     def _edit(self, path: str, edit: Callable[[str], str]) -> tuple[str, str]:
-        """Change the text of a file. Return the text before and after. A concurrent change is not overwritten."""
+        """Change the text of a file with the function ``edit``. Return the text before and after the change.
+
+        If another writer changes the file at the same time, ``edit`` is called again with the new text. After several
+        attempts, FileError is raised.
+        """
         parts = parts_of(path)
         for _ in range(_MAX_ATTEMPTS):
             found = self._file(parts)

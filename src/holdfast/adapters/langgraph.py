@@ -243,7 +243,11 @@ def _search_item(memory: holdfast.Memory, score: float | None) -> SearchItem:
 
 
 def _where(filter: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Convert a LangGraph filter to a Holdfast filter. A list must be equal as a whole. An object is compared entry by entry."""
+    """Convert a LangGraph filter to a Holdfast filter.
+
+    A list in the filter matches only an equal list. An object in the filter matches an object that contains at least
+    its entries.
+    """
     where: dict[str, Any] = {}
     for name, wanted in (filter or {}).items():
         if isinstance(wanted, Mapping) and not any(key.startswith("$") for key in wanted):

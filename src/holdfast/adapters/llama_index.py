@@ -69,7 +69,10 @@ class HoldfastMemoryBlock(BaseMemoryBlock[str]):
             await asyncio.to_thread(self._store, session_id, new)
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
-        """Return a shorter block with the best memories. Return None if fewer than 50 tokens are left for it."""
+        """Return the block shortened by ``tokens_to_truncate`` tokens, with the best memories that fit.
+
+        Return None if fewer than 50 tokens would be left.
+        """
         session_id, query = self._query
         context = await asyncio.to_thread(self._context, session_id, query, self.max_tokens)
         tokens = context.tokens - tokens_to_truncate

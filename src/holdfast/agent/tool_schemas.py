@@ -63,9 +63,9 @@ def _forget_parameters(texts: Mapping[str, str], preset: Preset) -> Schema:
 
 
 def has_own_store_tool(preset: Preset) -> bool:
-    """Return True if the preset has the tool ``store_memory`` of a design (the assistant that the preset imitates).
+    """Return True if the preset has the tool ``store_memory``, which comes from the design that the preset implements.
 
-    All tools then take exactly the arguments that the design defined.
+    All tools of such a preset take exactly the arguments that the design defined.
     """
     return "store_memory" in preset.tools
 

@@ -112,10 +112,11 @@ class MemoryTools:
     ) -> None:
         """Bind the preset's tools, or the tools in ``names``, to a scope. By default, tool texts are in the user's language.
 
-        The ``forget`` tools forget only memories of the user, never shared ones. If the function ``owns`` is given, a
-        memory can be forgotten only if ``owns`` returns True for the memory's scope. Set ``project`` to the name of the app
-        if the app represents a project. New memories about the user are then stored without the app, so that they apply in
-        other projects, too.
+        The ``forget`` tools forget only memories of the user, never shared ones. The function ``owns`` can restrict
+        them further: it gets the scope of a memory and returns True if the memory can be forgotten.
+
+        Set ``project`` to the name of the app if the app represents a project. New memories about the user are then
+        stored without the app, so that they apply in other projects, too.
         """
         self._memory = memory
         self._owns = owns

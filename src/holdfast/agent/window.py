@@ -129,7 +129,8 @@ def _from_user(runs: Sequence[_Run]) -> list[_Run]:
 def _says_something(message: Message) -> bool:
     """Return True if a message has content.
 
-    A text without visible characters has no content. Neither has the transcription of a recording without speech.
+    A message has no content if its text has no visible characters, or if it is the transcription of a recording without
+    speech.
     """
     visible = any(unicodedata.category(character) not in _INVISIBLE for character in message.text)
     return visible and not (message.role == "user" and _BLANK_RECORDING.fullmatch(message.text.strip()))

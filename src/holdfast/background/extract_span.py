@@ -239,7 +239,11 @@ class SpanExtractor:
         related: Sequence[Sequence[Neighbor]],
         said: Mapping[str, str],
     ) -> list[Put]:
-        """Reconcile new memories with known memories, separately for each speaker."""
+        """Reconcile new memories with known memories, separately for each speaker.
+
+        ``related`` contains, for each new memory, the known memories that are similar to it. ``said`` maps ids of
+        messages to their texts.
+        """
         calibration = calibration_for(self._embedding.name or "")
         puts: list[Put] = []
         for speaker in dict.fromkeys(put.metadata.get("speaker") for put in proposed):

@@ -34,10 +34,12 @@ def _is_untouched_rule_memory(store: Store, memory: Memory) -> bool:
 def replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Sequence[Memory], *, by_model: bool) -> list[Put]:
     """Return the memories to store when messages are digested again.
 
-    A model's memory replaces a rule-based memory of the same messages if both say the same, or if both summarize the same
-    conversation. A new memory is dropped if an equal earlier memory was retired, for example forgotten: both come from the same
-    messages, so the user has not restated it. A new memory is also dropped if the user edited, pinned or stored a memory that
-    says the same.
+    ``puts`` are the new memories. ``earlier`` and ``fixed`` are the two lists that :func:`earlier_memories` returns.
+    ``by_model`` is True if a model extracted the new memories. They then replace earlier memories of the same kind that
+    say the same.
+
+    A new memory is dropped if an earlier memory that says the same was retired, for example forgotten. Both come from
+    the same messages, so the user has not restated it. A new memory is also dropped if a fixed memory says the same.
     """
     kept: list[Put] = []
     taken: set[str] = set()
@@ -53,7 +55,10 @@ def replacing_earlier(puts: Sequence[Put], earlier: Sequence[Memory], fixed: Seq
 
 
 def _says_the_same(memory: Memory, put: Put) -> bool:
-    """Return True if two memories of the same messages say the same: one contains most words of the other."""
+    """Return True if a known memory and a new memory say the same: one contains most words of the other.
+
+    Two summaries of the same messages always say the same.
+    """
     if not set(memory.sources) & set(put.sources):
         return is_same_statement(memory.text, put.text)
     is_summary = memory.kind == put.kind and "conversation" in put.metadata and "conversation" in memory.metadata

@@ -101,7 +101,11 @@ class Scheduler:
                 pass
 
     def drain(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Run all queued work. Return how many jobs ran, texts were embedded and items were cleaned up, in total."""
+        """Run all queued work. Return the total number of jobs run, texts embedded and items cleaned up.
+
+        ``progress`` is called while texts are embedded, with the number of embedded texts and the total number to
+        embed.
+        """
         self.flush()
         self._embedding.model.end_pauses()
         self._chat.presence.end_pauses()

@@ -205,7 +205,10 @@ _RELATION = _object(
 
 
 def _check(value: Any, schema: Schema, where: str) -> None:
-    """Raise InvalidInput if a value does not match a schema. Additional properties are allowed."""
+    """Raise InvalidInput if a value does not match a schema. Additional properties are allowed.
+
+    ``where`` names the value in error messages.
+    """
     if schema["type"] == "string":
         if not isinstance(value, str):
             raise holdfast.InvalidInput(f"{where} must be a text, not {type(value).__name__}.")

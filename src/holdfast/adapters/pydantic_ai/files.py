@@ -115,7 +115,12 @@ class HoldfastFiles:
     async def search(
         self, prefix: str, query: str, *, limit: int, max_files: int, max_chars: int, max_file_chars: int
     ) -> MemorySearchResult:
-        """Return the files directly below a prefix that are relevant to a query or contain one of its words, best first."""
+        """Return the files directly below a prefix that are relevant to a query or contain a word of the query, best first.
+
+        At most ``limit`` and at most ``max_files`` files are returned. Their paths and snippets have at most
+        ``max_chars`` characters in total. If one of the four limits is 0, nothing is returned. ``max_file_chars`` has
+        no other effect.
+        """
         _check_prefix(prefix)
         if not query.split() or min(limit, max_files, max_chars, max_file_chars) <= 0:
             return MemorySearchResult(matches=[], scanned=0, truncated=False)

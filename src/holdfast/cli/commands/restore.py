@@ -80,7 +80,10 @@ def _refuse_non_backup(file: Path, target: Path) -> None:
 
 
 def _check(settings: "Settings", copy: Path, file: Path) -> dict[str, int]:
-    """Open the copy of a backup as a store and check it. Return the store's counts. Raise an error if the backup is damaged."""
+    """Open the copy of a backup as a store and check it. Return the numbers of memories and messages.
+
+    Raise an error if the backup is damaged. ``file`` is the path of the backup, for error messages.
+    """
     from holdfast.config.stores import make_store  # noqa: PLC0415  (heavy: not needed for --help)
 
     # An external index belongs to the present store. The backup itself stays as it is, so its copy needs no further backup.
